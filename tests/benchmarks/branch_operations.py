@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from core.format.snapshot import Snapshot
-from core.format.table_schema import TableSchema
-from core.storage.table_paths import TablePaths
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.storage.table_paths import TablePaths
 from tests.benchmarks.contest import (
     OURS,
     Contestant,
@@ -187,7 +187,7 @@ def _make_sized(folder: Path, case: Case) -> None:
     Path(paths.tag_dir).mkdir()
     Path(paths.tag(TAG)).write_text(text)
     # A JVM that is measured imports this module, and has no use for these.
-    from core.procedures.warehouse import Warehouse  # noqa: PLC0415
+    from branch_console.procedures.call.warehouse import Warehouse  # noqa: PLC0415
     from tests.benchmarks.own_procedure import run_ours  # noqa: PLC0415
 
     opened = Warehouse.open(str(folder))

@@ -54,7 +54,7 @@ def _answer(warehouse: Path, operation: str) -> Mapping[str, int]:
 
 
 def _ours(warehouse: Path) -> Mapping[str, Act]:
-    from core.procedures.warehouse import Warehouse  # noqa: PLC0415  # a JVM has no use
+    from branch_console.procedures.call.warehouse import Warehouse  # noqa: PLC0415  # a JVM has no use
     from tests.benchmarks.own_procedure import run_ours  # noqa: PLC0415
 
     opened = Warehouse.open(str(warehouse))

@@ -47,12 +47,12 @@ def main() -> None:
 def _ours(
     warehouse: str, options: dict[str, str], count: int, seed: int
 ) -> Callable[[int], object]:
-    from core.commit.commit_message import CommitMessage  # noqa: PLC0415  # a JVM has no use
-    from core.commit.commit_store import CommitStore  # noqa: PLC0415
-    from core.commit.file_store_commit import FileStoreCommit  # noqa: PLC0415
-    from core.format.identifier import Identifier  # noqa: PLC0415
-    from core.storage.file_io import FileIO  # noqa: PLC0415
-    from core.table.file_store_table import FileStoreTable  # noqa: PLC0415
+    from branch_console.commit.base.commit_message import CommitMessage  # noqa: PLC0415  # a JVM has no use
+    from branch_console.commit.base.commit_store import CommitStore  # noqa: PLC0415
+    from branch_console.commit.snapshot.file_store_commit import FileStoreCommit  # noqa: PLC0415
+    from branch_console.format.identifier import Identifier  # noqa: PLC0415
+    from branch_console.storage.file_io import FileIO  # noqa: PLC0415
+    from branch_console.table.file_store_table import FileStoreTable  # noqa: PLC0415
     from tests.benchmarks.synthetic import new_file  # noqa: PLC0415
 
     file_io = FileIO.for_url(warehouse, options)

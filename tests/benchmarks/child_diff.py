@@ -28,9 +28,9 @@ def main() -> None:
 
 
 def _ours(folder: str) -> Callable[[], Mapping[str, int]]:
-    from core.format.identifier import Identifier  # noqa: PLC0415  # a JVM has no use
-    from core.procedures.compare_states import compare_states  # noqa: PLC0415
-    from core.procedures.warehouse import Warehouse  # noqa: PLC0415
+    from branch_console.format.identifier import Identifier  # noqa: PLC0415  # a JVM has no use
+    from branch_console.procedures.call.warehouse import Warehouse  # noqa: PLC0415
+    from branch_console.procedures.compare.states import compare_states  # noqa: PLC0415
 
     warehouse, table = Warehouse.open(folder), Identifier.parse(TABLE)
 

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, functions
 
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.spark.readers import read_table
-from core.spark.row_engine import SparkRowEngine
-from core.spark.session import SparkSettings, WarmSession, open_session
-from core.table.file_store_table import FileStoreTable
-from core.table.table_state import ReadState
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
+from branch_console.spark.engine import SparkRowEngine
+from branch_console.spark.read.readers import read_table
+from branch_console.spark.session.session import SparkSettings, WarmSession, open_session
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.table_state import ReadState
 from tests.benchmarks.contest import OURS
 from tests.benchmarks.merge_keys import CALLS, STATES
 from tests.support.large_keys import TABLE, call_of

@@ -8,9 +8,9 @@ import time
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.catalog.filesystem_catalog import FilesystemCatalog
-from core.format.identifier import Identifier
-from core.storage.file_io import FileIO
+from branch_console.catalog.filesystem_catalog import FilesystemCatalog
+from branch_console.format.identifier import Identifier
+from branch_console.storage.file_io import FileIO
 from tests.benchmarks.synthetic import BRANCH, TABLE
 
 _WARM_CALLS = 3

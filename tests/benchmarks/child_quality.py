@@ -13,15 +13,15 @@ from typing import Any
 import pyarrow.dataset as ds
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from core.format.identifier import Identifier
-from core.jobs.kept_profiles import KeptProfiles
-from core.procedures.compare_states import compare_states
-from core.procedures.warehouse import Warehouse
-from core.quality.comparison import Scope
-from core.quality.drift import Rating
-from core.quality.work import plan_quality
-from core.spark.profile_pass import ProfilePass
-from core.spark.session import SparkSettings, WarmSession, open_session
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.kept_profiles import KeptProfiles
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.compare.states import compare_states
+from branch_console.quality.comparison import Scope
+from branch_console.quality.drift import Rating
+from branch_console.quality.work import plan_quality
+from branch_console.spark.compare.profile_pass import ProfilePass
+from branch_console.spark.session.session import SparkSettings, WarmSession, open_session
 from tests.benchmarks.compare_quality import COLUMNS, DATACOMPY, DRIFTED, FILES, WARM_CALLS
 from tests.support.warm_up import warm_up
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, functions
 
-from core.catalog.filesystem_catalog import FilesystemCatalog
-from core.format.identifier import Identifier
-from core.spark.readers import read_table
-from core.spark.session import SparkSettings, WarmSession, open_session
-from core.storage.file_io import FileIO
-from core.table.table_state import ReadState
+from branch_console.catalog.filesystem_catalog import FilesystemCatalog
+from branch_console.format.identifier import Identifier
+from branch_console.spark.read.readers import read_table
+from branch_console.spark.session.session import SparkSettings, WarmSession, open_session
+from branch_console.storage.file_io import FileIO
+from branch_console.table.table_state import ReadState
 from tests.benchmarks.read_rows import WARM_CALLS
 from tests.support.warm_up import warm_up
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.format.identifier import Identifier
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
+from branch_console.format.identifier import Identifier
+from branch_console.storage.file_io import FileIO
+from branch_console.table.file_store_table import FileStoreTable
 from tests.benchmarks.commit_figures import OURS, worker_command
 from tests.benchmarks.commit_place import Place, copy_of
 from tests.benchmarks.synthetic import TABLE

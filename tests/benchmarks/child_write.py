@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from core.procedures.call import ProcedureCall
-from core.procedures.warehouse import Warehouse
-from core.procedures.write_rows import insert_rows
-from core.spark.row_writer import SparkRowWriter
-from core.spark.session import SparkSettings, open_session
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.statement.write_rows import insert_rows
+from branch_console.spark.session.session import SparkSettings, open_session
+from branch_console.spark.write.row_writer import SparkRowWriter
 from tests.benchmarks.write_rows import make_table
 from tests.support.warm_up import warm_up
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from core.format.snapshot import Snapshot
+from branch_console.format.snapshot import Snapshot
 from tests.benchmarks.commit_figures import JAVA, PYPAIMON, find_contestants
 from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, hold, new_folder
 from tests.benchmarks.synthetic import make_table

@@ -17,18 +17,18 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from core.commit.commit_message import CommitMessage
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.format.data_types import parse_data_type
-from core.procedures.call import ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.row_engine import NoRowEngine
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.spark.conform import conform
-from core.spark.data_files import WriteTarget, split, write_bucket
-from core.table.data_file_paths import data_file_paths
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.data_types import parse_data_type
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
+from branch_console.spark.files.conform import conform
+from branch_console.spark.files.data_files import WriteTarget, split, write_bucket
+from branch_console.table.data_file_paths import data_file_paths
 from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, at_most, hold
 from tests.support.local_tables import CREATED, LocalTable
 from tests.support.table_files import a_schema

@@ -14,7 +14,7 @@ from typing import Final
 
 from playwright.sync_api import Page, sync_playwright
 
-from core.format.snapshot import Snapshot
+from branch_console.format.snapshot import Snapshot
 from tests.benchmarks.commit_one_row import Size, make_warehouse
 from tests.benchmarks.contest import OURS, Result, Sample, Target, at_most, p95
 from tests.benchmarks.synthetic import BRANCH, TABLE, add_files, open_table

@@ -2,11 +2,11 @@
 
 import uuid
 
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.row_engine import NoRowEngine
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
 
 
 def run_ours(warehouse: Warehouse, procedure: str, **arguments: Argument) -> object:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from core.format.data_types import BIGINT, INT, STRING, AtomicType, TypeRoot
+from branch_console.format.data_types import BIGINT, INT, STRING, AtomicType, TypeRoot
 from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, hold
 from tests.support.local_tables import LocalTable
 from tests.support.requirements import MissingError, find_pypaimon

@@ -13,20 +13,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.commit_message import CommitMessage
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.format.binary_row import EMPTY_ROW
-from core.format.binary_rows import encode_rows
-from core.format.data_types import BIGINT, INT, STRING, DataField, DataType
-from core.format.identifier import Identifier
-from core.format.manifest_entry import MANIFEST_ENTRY, encode_manifest
-from core.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
-from core.format.options import Options
-from core.format.snapshot import CommitKind, Snapshot
-from core.format.table_schema import TableSchema
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.data_types import BIGINT, INT, STRING, DataField, DataType
+from branch_console.format.identifier import Identifier
+from branch_console.format.manifest_entry import MANIFEST_ENTRY, encode_manifest
+from branch_console.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
+from branch_console.format.options import Options
+from branch_console.format.snapshot import CommitKind, Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.binary_row import EMPTY_ROW
+from branch_console.format.values.binary_rows import encode_rows
+from branch_console.storage.file_io import FileIO
+from branch_console.table.file_store_table import FileStoreTable
 
 TABLE = "db.t"
 BRANCH = "dev"

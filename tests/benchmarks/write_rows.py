@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from core.commit.commit_store import CommitStore
-from core.commit.schema_commit import create_table, new_schema
-from core.format.data_types import parse_data_type
-from core.storage.file_io import FileIO
-from core.storage.table_paths import TablePaths
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.schema.schema_commit import create_table, new_schema
+from branch_console.format.data_types import parse_data_type
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.table_paths import TablePaths
 from tests.benchmarks.contest import OURS, Contestant, Result, Target, at_least, hold
 from tests.support.requirements import MissingError, find_pypaimon
 

@@ -14,12 +14,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import app
-from app.services import Services
-from app.settings import Settings
-from core.merge.policy import Policy, Settling
-from core.merge.policy_draft import with_table_rule
+import branch_console_app
+from branch_console.merge.policy import Policy, Settling
+from branch_console.merge.policy_draft import with_table_rule
+from branch_console_app.services import Services
+from branch_console_app.settings import Settings
 from tests.support.ports import free_port
+from tests.support.source_roots import python_path
 
 _START_SECONDS = 120
 _STOPS = str(Path(__file__).with_name("stops"))
@@ -61,14 +62,14 @@ def running_console(
     settings = Settings.from_environment(overrides, {})
     url = f"http://127.0.0.1:{settings.port}"
     state_dir.mkdir(parents=True, exist_ok=True)
-    script = Path(app.__file__).with_name("main.py")
+    script = Path(branch_console_app.__file__).with_name("main.py")
     with (state_dir / "console.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", str(script),
              "--server.address=127.0.0.1", f"--server.port={settings.port}",
              "--server.headless=true"],
             env={**os.environ, **settings.to_environment(),
-                 "PYTHONPATH": os.pathsep.join([str(Path(app.__file__).parents[1]), _STOPS])},
+                 "PYTHONPATH": os.pathsep.join([python_path(), _STOPS])},
             cwd=state_dir,
             stdout=log,
             stderr=subprocess.STDOUT,

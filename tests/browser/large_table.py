@@ -5,11 +5,11 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
-from core.format.data_types import DataField, parse_data_type
-from core.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
-from core.format.options import Options
-from core.format.snapshot import CommitKind, Snapshot
-from core.format.table_schema import TableSchema
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
+from branch_console.format.options import Options
+from branch_console.format.snapshot import CommitKind, Snapshot
+from branch_console.format.table_schema import TableSchema
 
 _START = 1_700_000_000_000
 _MINUTE = 60_000

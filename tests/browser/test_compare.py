@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 from pyarrow import csv
 
-from core.format.identifier import Identifier
+from branch_console.format.identifier import Identifier
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.support.kept_quality import keep_quality

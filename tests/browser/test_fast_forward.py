@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from core.format.identifier import Identifier
+from branch_console.format.identifier import Identifier
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.quality.rule_file import rule_path
+from branch_console.quality.rule_file import rule_path
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.support.contested_table import ContestedTable

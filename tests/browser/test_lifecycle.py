@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Locator, expect
 
-from app.services import Services
-from core.format.identifier import Identifier
-from core.format.snapshot import Snapshot, SnapshotIdentity
-from core.procedures.browse_values import BranchItem
+from branch_console.format.identifier import Identifier
+from branch_console.format.snapshot import Snapshot, SnapshotIdentity
+from branch_console.procedures.browse.page_values import BranchItem
+from branch_console_app.services import Services
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from core.merge.policy import Policy
+from branch_console.merge.policy import Policy
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit

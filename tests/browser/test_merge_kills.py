@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from app.services import Services
-from core.jobs.progress import JobState
+from branch_console.jobs.progress import JobState
+from branch_console_app.services import Services
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole, running_console
 from tests.browser.visits import Visit

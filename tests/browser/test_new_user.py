@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.format.identifier import Identifier
+from branch_console.format.identifier import Identifier
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.browser.visits import Visit

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator
 
-from core.errors import FormatError
-from core.procedures.warehouse import Warehouse
+from branch_console.errors import FormatError
+from branch_console.procedures.call.warehouse import Warehouse
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.support.command_line import CommandLine

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from app.models.wording import NOT_READ
+from branch_console_app.models.parts.wording import NOT_READ
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole, running_console
 from tests.browser.visits import Visit

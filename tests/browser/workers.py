@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.services import Services
+from branch_console_app.services import Services
 
 _PATIENCE_SECONDS = 240
 

@@ -11,9 +11,9 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-import app.services
-from app import reads
-from app.settings import Settings
+import branch_console_app.services
+from branch_console_app import reads
+from branch_console_app.settings import Settings
 from tests.console.pretend import PretendServices, air_warehouse
 
 # Every AppTest looks through all installed packages for components; once is enough.
@@ -21,7 +21,7 @@ manifest_scanner.scan_component_manifests = functools.cache(  # type: ignore[ass
     manifest_scanner.scan_component_manifests
 )
 
-MAIN = Path(app.services.__file__).with_name("main.py")
+MAIN = Path(branch_console_app.services.__file__).with_name("main.py")
 
 
 class Console:
@@ -106,12 +106,12 @@ class Page:
 
 @contextmanager
 def _standing_in(services: PretendServices) -> Iterator[None]:
-    real = app.services.services_for
-    app.services.services_for = lambda _settings: services  # type: ignore[assignment]
+    real = branch_console_app.services.services_for
+    branch_console_app.services.services_for = lambda _settings: services  # type: ignore[assignment]
     try:
         yield
     finally:
-        app.services.services_for = real
+        branch_console_app.services.services_for = real
 
 
 def settings(tmp_path: Path, role: str = "operator", *, warehouse: Path | None = None) -> Settings:

@@ -9,25 +9,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from app.models.merge_preview import MergeDecision
-from app.settings import Settings
-from core.diff.fast_forward import BranchHistory, FastForwardPlan, plan_fast_forward
-from core.diff.hazards import PIN, HealthFinding, Remedy, Severity
-from core.diff.row_figure import NOTHING_COUNTED, RowFigure, add_up
-from core.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused
-from core.format.data_types import DataField, parse_data_type
-from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.options import Options
-from core.format.receipt import Counts, HeadMove, Receipt
-from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
-from core.format.table_schema import TableSchema
-from core.format.tag import Tag
-from core.jobs.progress import JobState, JobStep, JobView, WorkerView
-from core.merge.file_moves import BucketMove, FileMoves, MergeRules, Strategy
-from core.merge.merge_plan import MergePlan, MergeVerdict, PlanCost
-from core.merge.policy_draft import PolicyDraft
-from core.procedures.browse_values import (
+from branch_console.diff.fast_forward import BranchHistory, FastForwardPlan, plan_fast_forward
+from branch_console.diff.hazards import PIN, HealthFinding, Remedy, Severity
+from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure, add_up
+from branch_console.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.options import Options
+from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.tag import Tag
+from branch_console.jobs.progress import JobState, JobStep, JobView, WorkerView
+from branch_console.merge.file_moves import BucketMove, FileMoves, MergeRules, Strategy
+from branch_console.merge.merge_plan import MergePlan, MergeVerdict, PlanCost
+from branch_console.merge.policy_draft import PolicyDraft
+from branch_console.procedures.browse.page_values import (
     BranchGraph,
     BranchItem,
     Distance,
@@ -45,14 +43,16 @@ from core.procedures.browse_values import (
     TableSummary,
     TagItem,
 )
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.consequence import Consequence, Preview, changes, keeps
-from core.procedures.permissions import Role
-from core.procedures.preview_merge import rules_of
-from core.procedures.resolve_conflicts import Resolution
-from core.procedures.undo import UndoChance
-from core.quality.rules import RuleSet
-from core.sql.answer import Answer
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.consequence import Consequence, Preview, changes, keeps
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.merge.conflicts import Resolution
+from branch_console.procedures.merge.inputs import rules_of
+from branch_console.procedures.undo.undo import UndoChance
+from branch_console.quality.rules import RuleSet
+from branch_console.sql.answer import Answer
+from branch_console_app.models.merge.merge_preview import MergeDecision
+from branch_console_app.settings import Settings
 from tests.support.commit_tables import UNPARTITIONED, data_files
 
 HOUR = 3_600_000
@@ -339,7 +339,7 @@ class PretendServices:
         )
 
     def schema_diff(self, table: Identifier, left: str, right: str) -> object:
-        from core.diff.schema_diff import diff_schemas  # noqa: PLC0415
+        from branch_console.diff.schema_diff import diff_schemas  # noqa: PLC0415
 
         return diff_schemas(self._schema(table, left), self._schema(table, right))
 

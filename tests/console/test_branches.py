@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from core.format.identifier import Identifier
+from branch_console.format.identifier import Identifier
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import PretendBranch, PretendServices, PretendTable, air_warehouse
 

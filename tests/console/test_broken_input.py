@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.commands import DONE, FAILED
-from core.format.manifest_list import decode_manifest_list
+from branch_console.format.manifest_list import decode_manifest_list
+from branch_console_app.cli.commands import DONE, FAILED
 from tests.support.command_line import CommandLine, tree_of
 from tests.support.warehouses import FixtureWarehouse
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from app.services import Services
-from core.commit.schema_commit import change_schema, set_options
-from core.errors import ErrorKind, NotFound
-from core.jobs.progress import JobView, WorkerView
-from core.procedures.call import Argument, ProcedureCall
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.errors import ErrorKind, NotFound
+from branch_console.jobs.progress import JobView, WorkerView
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console_app.services import Services
 from tests.console.pages import Console, Page, settings
 from tests.support.branch_bench import NOW, BranchBench
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import typer
 
-from app.cli.commands import DONE, FAILED, REFUSED, STOPPED, WRONG_USAGE, program
+from branch_console_app.cli.commands import DONE, FAILED, REFUSED, STOPPED, WRONG_USAGE, program
 from tests.support.command_line import Answer, CommandLine, tree_of
 from tests.support.warehouses import FixtureWarehouse, expected_tables
 
@@ -354,7 +354,7 @@ def test_a_defect_is_one_line_too(console: CommandLine, monkeypatch: pytest.Monk
     def fail(_warehouse: str | None) -> None:
         raise RuntimeError("no such thing\nas this")
 
-    monkeypatch.setattr("app.cli.browse.open_lists", fail)
+    monkeypatch.setattr("branch_console_app.cli.browse.open_lists", fail)
     answer = console("tables")
     assert (answer.code, answer.out) == (FAILED, "")
     assert answer.error.startswith("error UNEXPECTED: RuntimeError: no such thing⏎as this. ")
@@ -367,7 +367,7 @@ def test_ctrl_c_ends_a_command_without_a_word(
     def interrupt(_warehouse: str | None) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("app.cli.browse.open_lists", interrupt)
+    monkeypatch.setattr("branch_console_app.cli.browse.open_lists", interrupt)
     assert console("tables") == Answer(code=STOPPED, out="", err="")
 
 
@@ -446,7 +446,7 @@ def test_the_program_starts_from_any_folder(
 def test_a_reader_that_leaves_early_is_no_failure(
     warehouse_142: FixtureWarehouse, tmp_path: Path
 ) -> None:
-    command = f"{sys.executable} -m app files fixtures.key_levels --json | head -c 1"
+    command = f"{sys.executable} -m branch_console_app files fixtures.key_levels --json | head -c 1"
     answer = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=ROOT,

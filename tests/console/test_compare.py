@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from app.models.wording import plain
-from app.services import Services
-from app.settings import Settings
-from core.errors import NotFound
-from core.format.identifier import Identifier
-from core.jobs.progress import JobState, JobView
-from core.procedures.call import Argument
-from core.quality.comparison import Scope
-from core.quality.gate import findings_table, judge
-from core.quality.rule_file import parse_rules
-from core.quality.rules import RuleResult
-from core.sql.answer import Answer
+from branch_console.errors import NotFound
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.progress import JobState, JobView
+from branch_console.procedures.call.call import Argument
+from branch_console.quality.comparison import Scope
+from branch_console.quality.gate import findings_table, judge
+from branch_console.quality.rule_file import parse_rules
+from branch_console.quality.rules import RuleResult
+from branch_console.sql.answer import Answer
+from branch_console_app.models.parts.wording import plain
+from branch_console_app.services import Services
+from branch_console_app.settings import Settings
 from tests.console.pages import Console
 from tests.console.pretend import job
 from tests.support.compared_rows import keep_rows

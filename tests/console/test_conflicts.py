@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from app.services import Services
-from app.settings import Settings
-from core.merge.policy import Policy, Settling
-from core.merge.policy_draft import with_column_rule
-from core.procedures.call import Argument
+from branch_console.merge.policy import Policy, Settling
+from branch_console.merge.policy_draft import with_column_rule
+from branch_console.procedures.call.call import Argument
+from branch_console_app.services import Services
+from branch_console_app.settings import Settings
 from tests.console.pages import Console, Page
 from tests.support.contested_table import NAME, ContestedTable
 

@@ -7,13 +7,20 @@ from typing import Any
 
 import pytest
 
-from core.errors import AlreadyExists, ErrorKind
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.receipt import Counts
-from core.format.snapshot import CommitKind
-from core.procedures.browse_values import DroppedBranch
-from core.procedures.consequence import Consequence, Weight, blocks, changes, keeps, loses
-from core.procedures.permissions import Role
+from branch_console.errors import AlreadyExists, ErrorKind
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.receipt import Counts
+from branch_console.format.snapshot import CommitKind
+from branch_console.procedures.browse.page_values import DroppedBranch
+from branch_console.procedures.call.consequence import (
+    Consequence,
+    Weight,
+    blocks,
+    changes,
+    keeps,
+    loses,
+)
+from branch_console.procedures.call.permissions import Role
 from tests.console.pages import Console, Page, settings
 from tests.console.pretend import NOW, PretendServices, air_warehouse, preview, receipt
 

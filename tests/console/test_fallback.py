@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.schema_commit import change_schema, set_options
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.identifier import Identifier
-from core.merge.merge_plan import MergeVerdict
-from core.procedures.preview_merge import preview_merge
-from core.procedures.warehouse import Warehouse
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.format.data_types import INT
+from branch_console.format.identifier import Identifier
+from branch_console.format.values.binary_row import encode_row
+from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.merge.inputs import preview_merge
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.command_line import CommandLine
 from tests.support.commit_tables import data_files, message

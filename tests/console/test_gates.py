@@ -3,15 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
-from app.models.wording import plain
-from core.errors import ErrorKind
-from core.jobs.progress import JobState, JobStep
-from core.procedures.quality_gate import STAGE
-from core.quality.findings import GateReport
-from core.quality.gate import findings_table, judge
-from core.quality.rule_file import parse_rules
-from core.quality.rules import RuleResult
-from core.sql.answer import Answer
+from branch_console.errors import ErrorKind
+from branch_console.jobs.progress import JobState, JobStep
+from branch_console.procedures.run.quality_gate import STAGE
+from branch_console.quality.findings import GateReport
+from branch_console.quality.gate import findings_table, judge
+from branch_console.quality.rule_file import parse_rules
+from branch_console.quality.rules import RuleResult
+from branch_console.sql.answer import Answer
+from branch_console_app.models.parts.wording import plain
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import NOW, PretendServices, air_warehouse, job
 from tests.support.judged_rules import ORDERED, SAID

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind
-from core.jobs.progress import JobState, WorkerView
-from core.procedures.call import Argument
-from core.procedures.undo import UndoChance
+from branch_console.errors import ErrorKind
+from branch_console.jobs.progress import JobState, WorkerView
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.undo.undo import UndoChance
 from tests.console.pages import Console, Page, air_console, settings
 from tests.console.pretend import NOW, PretendServices, air_warehouse, job, preview, receipt
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app.services import Services
-from core.format.identifier import Identifier
-from core.procedures.browse_values import TableItem
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.browse.page_values import TableItem
+from branch_console_app.services import Services
 from tests.console.pages import Console, Page, settings
 from tests.support.branch_bench import BranchBench
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode
 
-from core.errors import ErrorKind, StorageError
-from core.jobs.progress import JobState
+from branch_console.errors import ErrorKind, StorageError
+from branch_console.jobs.progress import JobState
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import NOW, air_warehouse
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.errors import StorageError
+from branch_console.errors import StorageError
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import PretendServices
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.services import Services
-from core.errors import ErrorKind
-from core.jobs.progress import JobState
+from branch_console.errors import ErrorKind
+from branch_console.jobs.progress import JobState
+from branch_console_app.services import Services
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import job, receipt
 from tests.support.warehouses import FixtureWarehouse

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from app.cli.commands import DONE, REFUSED
-from app.models.actions import Action
-from app.services import Services
-from app.settings import Settings
-from app.state import PageName
+from branch_console_app.cli.commands import DONE, REFUSED
+from branch_console_app.models.parts.actions import Action
+from branch_console_app.services import Services
+from branch_console_app.settings import Settings
+from branch_console_app.state import PageName
 from tests.console.pages import Console, Page, settings
 from tests.support.command_line import CommandLine
 from tests.support.contested_table import ContestedTable

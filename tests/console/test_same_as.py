@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.services import Services
-from core.format.identifier import Identifier
+from branch_console.format.identifier import Identifier
+from branch_console_app.services import Services
 from tests.console.pages import Console, settings
 from tests.support.command_line import CommandLine
 from tests.support.warehouses import FixtureWarehouse

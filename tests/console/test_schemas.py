@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.format.identifier import Identifier
+from branch_console.format.identifier import Identifier
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import (
     PretendBranch,

@@ -9,9 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from app.models.sql import Asked, for_screen, tables_named, text_for_address, to_csv
-from core.jobs.progress import JobState, JobView, WorkerView
-from core.sql.answer import Answer, StateRead
+from branch_console.jobs.progress import JobState, JobView, WorkerView
+from branch_console.sql.answer import Answer, StateRead
+from branch_console_app.models.parts.query_answer import (
+    Asked,
+    for_screen,
+    tables_named,
+    text_for_address,
+    to_csv,
+)
 from tests.console.pages import Console, Page, settings
 from tests.console.pretend import NOW, PretendServices, air_warehouse, job
 

@@ -5,11 +5,11 @@ from threading import Event
 
 import pytest
 
-from app.widgets import rows
-from core.errors import FormatError
-from core.format.identifier import Identifier
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.procedures.browse_values import FallbackView, SnapshotDetail
+from branch_console.errors import FormatError
+from branch_console.format.identifier import Identifier
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.procedures.browse.page_values import FallbackView, SnapshotDetail
+from branch_console_app.widgets.parts import rows
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import (
     NOW,

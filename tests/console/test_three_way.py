@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from app.models.wording import NOT_READ
-from core.diff.three_way import ThreeWay
-from core.errors import ErrorKind
-from core.format.receipt import Counts
-from core.jobs.progress import JobState
-from core.merge.conflict import Conflict, ConflictKind, Subject, Take
-from core.merge.file_moves import Block, MergeRules
-from core.merge.merge_plan import MergeVerdict, PlanCost
-from core.procedures.consequence import blocks
+from branch_console.diff.three_way import ThreeWay
+from branch_console.errors import ErrorKind
+from branch_console.format.receipt import Counts
+from branch_console.jobs.progress import JobState
+from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
+from branch_console.merge.file_moves import Block, MergeRules
+from branch_console.merge.merge_plan import MergeVerdict, PlanCost
+from branch_console.procedures.call.consequence import blocks
+from branch_console_app.models.parts.wording import NOT_READ
 from tests.console.pages import Console, air_console
 from tests.console.pretend import (
     NEW_FILES,

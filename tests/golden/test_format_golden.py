@@ -15,36 +15,36 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from core.format.arrow_types import arrow_schema, to_arrow
-from core.format.binary_row import decode_row, encode_row
-from core.format.binary_rows import decode_rows, encode_rows
-from core.format.bucket import assign_buckets
-from core.format.data_types import AtomicType, RowType, TypeRoot
-from core.format.deletion_vector import (
-    DeletionVectorRange,
-    read_deletion_vectors,
-    write_deletion_vectors,
-)
-from core.format.index_manifest import decode_index_manifest, encode_index_manifest
-from core.format.manifest_entry import FileKind, decode_manifest, encode_manifest
-from core.format.manifest_list import decode_manifest_list, encode_manifest_list
-from core.format.options import (
+from branch_console.format.data_types import AtomicType, RowType, TypeRoot
+from branch_console.format.index_manifest import decode_index_manifest, encode_index_manifest
+from branch_console.format.manifest_entry import FileKind, decode_manifest, encode_manifest
+from branch_console.format.manifest_list import decode_manifest_list, encode_manifest_list
+from branch_console.format.options import (
     DATA_FILE_PATH_DIRECTORY,
     DELETION_VECTORS_BITMAP64,
     INDEX_FILE_IN_DATA_FILE_DIR,
     METADATA_STATS_DENSE_STORE,
 )
-from core.format.partition_path import partition_path
-from core.format.simple_stats import (
+from branch_console.format.partition_path import partition_path
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import BucketMode, TableSchema
+from branch_console.format.tag import Tag
+from branch_console.format.values.arrow_types import arrow_schema, to_arrow
+from branch_console.format.values.binary_row import decode_row, encode_row
+from branch_console.format.values.binary_rows import decode_rows, encode_rows
+from branch_console.format.values.bucket import assign_buckets
+from branch_console.format.values.deletion_vector import (
+    DeletionVectorRange,
+    read_deletion_vectors,
+    write_deletion_vectors,
+)
+from branch_console.format.values.simple_stats import (
     collect_key_stats,
     collect_partition_stats,
     collect_stats,
     stats_modes,
     value_stats,
 )
-from core.format.snapshot import Snapshot
-from core.format.table_schema import BucketMode, TableSchema
-from core.format.tag import Tag
 from tests.support.warehouses import FixtureWarehouse
 
 _BUCKET_FOLDERS = {-2: "bucket-postpone"}

@@ -15,19 +15,19 @@ from typing import Any, Final
 import pyarrow as pa
 import pytest
 
-from core.diff.logical_log import fold_log
-from core.diff.table_changes import TableChanges, changes_since
-from core.diff.table_operation import TableOperation
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.options import Options
-from core.format.snapshot import Snapshot
-from core.format.table_schema import TableSchema
-from core.merge.conflict import ConflictKind
-from core.merge.conflict_matrix import Rule, cells
-from core.merge.file_moves import MergeRules, Naming
-from core.merge.isolation import InsertScope, Isolation
-from core.merge.merge_plan import HeldState, MergePlan, MergeSide, MergeSides, plan_merge
+from branch_console.diff.changes.logical_log import fold_log
+from branch_console.diff.changes.table_changes import TableChanges, changes_since
+from branch_console.diff.table_operation import TableOperation
+from branch_console.format.data_types import INT
+from branch_console.format.options import Options
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.binary_row import encode_row
+from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.conflict_matrix import Rule, cells
+from branch_console.merge.file_moves import MergeRules, Naming
+from branch_console.merge.isolation import InsertScope, Isolation
+from branch_console.merge.merge_plan import HeldState, MergePlan, MergeSide, MergeSides, plan_merge
 from tests.support.golden import Golden
 from tests.unit.diff.test_logical_log import delta
 from tests.unit.merge.test_schema_merge import AMOUNT, BASE, ID, NAME, column, of

@@ -15,28 +15,28 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StructType
 
-from app.cli.sql import _with_reason
-from core.commit.commit_check import check_features
-from core.commit.schema_commit import change_schema
-from core.format.data_types import DataField, parse_data_type
-from core.format.layout_options import check_rows_read, check_rows_written
-from core.format.manifest_entry import decode_manifest
-from core.format.options import Options
-from core.format.other_catalog import CatalogKind
-from core.format.scan_options import ScanOptions
-from core.format.shredded_variant import plain_variants
-from core.format.table_schema import TableSchema
-from core.procedures.browse_branches import list_branches
-from core.procedures.call import ProcedureCall
-from core.procedures.preview import preview_call
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.spark.data_reader import DataFile, read_data_file
-from core.spark.data_source import BranchDataSource
-from core.sql.parser import parse_statements
-from core.storage.file_io import FileIO
-from core.table.missing_schemas import check_schemas
-from core.table.scan_state import state_asked
+from branch_console.commit.schema.schema_commit import change_schema
+from branch_console.commit.snapshot.commit_check import check_features
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.format.layout_options import check_rows_read, check_rows_written
+from branch_console.format.manifest_entry import decode_manifest
+from branch_console.format.options import Options
+from branch_console.format.other_catalog import CatalogKind
+from branch_console.format.scan_options import ScanOptions
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.shredded_variant import plain_variants
+from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.preview import preview_call
+from branch_console.spark.connector.data_source import BranchDataSource
+from branch_console.spark.files.data_reader import DataFile, read_data_file
+from branch_console.sql.parser import parse_statements
+from branch_console.storage.file_io import FileIO
+from branch_console.table.missing_schemas import check_schemas
+from branch_console.table.scan_state import state_asked
+from branch_console_app.cli.sql import _with_reason
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows
 from tests.support.golden import Golden
 from tests.support.refusals import Refusal, write_refusals

@@ -8,18 +8,18 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core.commit.commit_message import CommitMessage
-from core.format.data_types import DataType, parse_data_type
-from core.format.table_schema import TableSchema
-from core.merge.row_work import JoinedRows
-from core.procedures.stage_verb import DecidedRows
-from core.spark.compaction import check_compactable
-from core.spark.conform import check_assignable, conform, constant_for
-from core.spark.data_files import check_deletes, check_writable
-from core.spark.readers import check_readable, plan_table
-from core.spark.row_files import check_format
-from core.spark.target_rows import check_delete, check_update
-from core.table.table_state import ReadState
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.format.data_types import DataType, parse_data_type
+from branch_console.format.table_schema import TableSchema
+from branch_console.merge.row_work import JoinedRows
+from branch_console.procedures.run.prepare import DecidedRows
+from branch_console.spark.files.conform import check_assignable, conform, constant_for
+from branch_console.spark.files.data_files import check_deletes, check_writable
+from branch_console.spark.files.row_files import check_format
+from branch_console.spark.read.readers import check_readable, plan_table
+from branch_console.spark.write.compaction import check_compactable
+from branch_console.spark.write.target_rows import check_delete, check_update
+from branch_console.table.table_state import ReadState
 from tests.support.branch_bench import BranchBench, TrustingRows
 from tests.support.contested_table import ContestedTable
 from tests.support.golden import Golden

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.format.identifier import Identifier
+from branch_console.format.identifier import Identifier
 from tests.support.build_warehouses import SYSTEM_TABLES
 from tests.support.our_answers import open_catalog
 from tests.support.our_system_tables import our_system_table, row_differences

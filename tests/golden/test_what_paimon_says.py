@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from core.catalog.filesystem_catalog import FilesystemCatalog
-from core.format.deletion_vector import DeletionVectorRange, read_deletion_vectors
-from core.format.identifier import Identifier
-from core.format.index_manifest import IndexType
-from core.format.table_schema import BucketMode
-from core.table.data_file_paths import data_file_paths, index_file_path
-from core.table.file_store_table import FileStoreTable
+from branch_console.catalog.filesystem_catalog import FilesystemCatalog
+from branch_console.format.identifier import Identifier
+from branch_console.format.index_manifest import IndexType
+from branch_console.format.table_schema import BucketMode
+from branch_console.format.values.deletion_vector import DeletionVectorRange, read_deletion_vectors
+from branch_console.table.data_file_paths import data_file_paths, index_file_path
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.build_warehouses import NEWEST
 from tests.support.our_answers import (
     in_micros,

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from core.commit.commit_message import CommitMessage
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.schema_commit import (
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.schema.schema_commit import (
     add_column,
     change_schema,
     drop_column,
@@ -20,17 +19,18 @@ from core.commit.schema_commit import (
     retype_column,
     set_options,
 )
-from core.diff.fast_forward import Verdict
-from core.errors import Refused
-from core.format.data_types import BIGINT, INT
-from core.procedures.branches import create_branch
-from core.procedures.call import ProcedureCall
-from core.procedures.fast_forward import fast_forward, preview_fast_forward
-from core.procedures.row_engine import NoRowEngine
-from core.procedures.stages import InlineStages
-from core.procedures.tags import create_tag
-from core.procedures.warehouse import Warehouse
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.diff.fast_forward import Verdict
+from branch_console.errors import Refused
+from branch_console.format.data_types import BIGINT, INT
+from branch_console.procedures.branch.create_branch import create_branch
+from branch_console.procedures.branch.fast_forward import fast_forward, preview_fast_forward
+from branch_console.procedures.branch.tags import create_tag
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.comparison import COMPARED, differences
 from tests.support.examples import Examples
 from tests.support.java_messages import to_our_messages

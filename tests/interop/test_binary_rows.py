@@ -7,14 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.format.arrow_types import arrow_schema
-from core.format.binary_row import decode_row, encode_row
-from core.format.binary_rows import decode_rows, encode_rows
-from core.format.bucket import assign_buckets, hash_row, hash_rows
-from core.format.data_types import RowType, data_type_to_json
-from core.format.fine_times import cast_times, is_fine
-from core.format.options import Options
-from core.format.table_schema import TableSchema
+from branch_console.format.data_types import RowType, data_type_to_json
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.arrow_types import arrow_schema
+from branch_console.format.values.binary_row import decode_row, encode_row
+from branch_console.format.values.binary_rows import decode_rows, encode_rows
+from branch_console.format.values.bucket import assign_buckets, hash_row, hash_rows
+from branch_console.format.values.fine_times import cast_times, is_fine
 from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_values import data_type, to_java_row

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from core.procedures.branches import create_branch
-from core.procedures.call import ProcedureCall
-from core.procedures.recover import recover
-from core.procedures.row_engine import NoRowEngine
-from core.procedures.stages import InlineStages
-from core.procedures.tags import create_tag
-from core.procedures.warehouse import Warehouse
-from core.storage.directory_mover import rename_without_replacing
-from core.storage.local_publisher import LocalPublisher
+from branch_console.procedures.branch.create_branch import create_branch
+from branch_console.procedures.branch.tags import create_tag
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.recover import recover
+from branch_console.storage.directory_mover import rename_without_replacing
+from branch_console.storage.local_publisher import LocalPublisher
 from tests.support.comparison import differences
 from tests.support.faulty_store import Killed
 from tests.support.java_paimon import JavaPaimon, JavaTable

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from core.commit.file_store_commit import FileStoreCommit
-from core.format.snapshot import Snapshot
-from core.procedures.warehouse import Warehouse
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.comparison import differences
 from tests.support.java_messages import to_our_messages
 from tests.support.java_paimon import JavaPaimon, JavaTable

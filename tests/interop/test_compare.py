@@ -9,15 +9,15 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from core.diff.row_bounds import Bounds
-from core.diff.row_diff import COPIES_AFTER, COPIES_BEFORE, KIND, plan_row_diff
-from core.diff.row_kind import RowKind
-from core.diff.state_diff import StateDiff, TableState
-from core.errors import ErrorKind, InvalidInput
-from core.format.identifier import Identifier
-from core.procedures.compare_states import compare_states
-from core.procedures.warehouse import Warehouse
-from core.table.file_store_table import FileStoreTable
+from branch_console.diff.rows.row_bounds import Bounds
+from branch_console.diff.rows.row_diff import COPIES_AFTER, COPIES_BEFORE, KIND, plan_row_diff
+from branch_console.diff.rows.row_kind import RowKind
+from branch_console.diff.state_diff import StateDiff, TableState
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.compare.states import compare_states
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.compared_rows import compared_rows
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.warehouses import FixtureWarehouse

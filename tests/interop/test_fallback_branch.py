@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from core.errors import NotFound
-from core.format.identifier import Identifier
-from core.format.scan_options import ScanOptions
-from core.procedures.warehouse import Warehouse
-from core.spark.readers import plan_table
-from core.storage.file_io import FileIO
-from core.table.fallback_branch import FallbackRead, read_fallback
-from core.table.scan_state import state_asked
-from core.table.system_tables import read_system_table
+from branch_console.errors import NotFound
+from branch_console.format.identifier import Identifier
+from branch_console.format.scan_options import ScanOptions
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.read.readers import plan_table
+from branch_console.storage.file_io import FileIO
+from branch_console.table.fallback_branch import FallbackRead, read_fallback
+from branch_console.table.scan_state import state_asked
+from branch_console.table.system_tables import read_system_table
 from tests.support.java_paimon import JavaPaimon, JavaTable, serialized_row
 from tests.support.local_tables import rows_of
 

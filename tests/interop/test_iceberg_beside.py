@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind, Refused
+from branch_console.errors import ErrorKind, Refused
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import SHARED, MergeBench, three_way
 

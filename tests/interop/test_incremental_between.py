@@ -9,13 +9,13 @@ from typing import Any
 import jpype
 import pytest
 
-from core.errors import InvalidInput, PaimonError
-from core.format.identifier import Identifier
-from core.format.scan_options import ChangeMode, ScanOptions
-from core.procedures.warehouse import Warehouse
-from core.spark.readers import plan_table
-from core.storage.file_io import FileIO
-from core.table.scan_state import state_asked
+from branch_console.errors import InvalidInput, PaimonError
+from branch_console.format.identifier import Identifier
+from branch_console.format.scan_options import ChangeMode, ScanOptions
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.read.readers import plan_table
+from branch_console.storage.file_io import FileIO
+from branch_console.table.scan_state import state_asked
 from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.local_tables import rows_of

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import Refused
-from core.format.layout_options import Effect, judge
-from core.format.table_schema import TableSchema
+from branch_console.errors import Refused
+from branch_console.format.layout_options import Effect, judge
+from branch_console.format.table_schema import TableSchema
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_vm import java_class
 from tests.support.merge_bench import MergeBench

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind, NotAllowed
-from core.format.identifier import Identifier
-from core.format.snapshot import Snapshot
-from core.procedures.warehouse import Warehouse
-from core.table.file_store_table import FileStoreTable
+from branch_console.errors import ErrorKind, NotAllowed
+from branch_console.format.identifier import Identifier
+from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import NAME, SHARED, MergeBench, three_way
 

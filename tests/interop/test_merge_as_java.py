@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import pytest
 
-from core.merge.merge_plan import MergeVerdict
+from branch_console.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import SHARED, MergeBench, put
 

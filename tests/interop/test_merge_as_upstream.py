@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 import jpype
 import pytest
 
-from core.errors import ErrorKind, PaimonError
+from branch_console.errors import ErrorKind, PaimonError
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_vm import java_class
 from tests.support.merge_bench import MergeBench, put

@@ -10,10 +10,10 @@ from typing import Final
 
 import pytest
 
-from core.errors import Refused
-from core.format.receipt import Receipt
-from core.merge.conflict import Take
-from core.merge.merge_plan import MergeVerdict
+from branch_console.errors import Refused
+from branch_console.format.receipt import Receipt
+from branch_console.merge.conflict import Take
+from branch_console.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import MergeBench, Rows
 from tests.support.merge_cells import CELLS, CellCase, Left, Pair, replayed, set_nullable

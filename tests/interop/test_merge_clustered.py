@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.merge.merge_plan import MergeVerdict
+from branch_console.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import MergeBench, row_of, three_way
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.merge.merge_plan import MergeVerdict
+from branch_console.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.java_vm import java_class
 from tests.support.merge_bench import COPIED, SHARED, MergeBench

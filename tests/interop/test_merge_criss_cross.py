@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from core.errors import ErrorKind, Refused
+from branch_console.errors import ErrorKind, Refused
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import KEPT, MergeBench, Rows, three_way
 

@@ -11,11 +11,11 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from core.errors import ErrorKind, Refused
-from core.format.identifier import Identifier
-from core.merge.conflict import ConflictKind, Take
-from core.merge.merge_plan import MergeVerdict
-from core.procedures.browse_conflicts import read_row_conflicts
+from branch_console.errors import ErrorKind, Refused
+from branch_console.format.identifier import Identifier
+from branch_console.merge.conflict import ConflictKind, Take
+from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.procedures.browse.conflicts import read_row_conflicts
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, KEPT, NAME, SHARED, MergeBench, Row
 

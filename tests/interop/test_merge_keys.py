@@ -7,9 +7,9 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from core.errors import ErrorKind, Refused
-from core.merge.file_moves import Strategy
-from core.merge.merge_plan import MergeVerdict
+from branch_console.errors import ErrorKind, Refused
+from branch_console.merge.file_moves import Strategy
+from branch_console.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, KEPT, SHARED, MergeBench, three_way
 

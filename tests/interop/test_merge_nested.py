@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind, Refused
-from core.merge.merge_plan import MergeVerdict
+from branch_console.errors import ErrorKind, Refused
+from branch_console.merge.merge_plan import MergeVerdict
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, put, three_way
 

@@ -13,16 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.commit.schema_commit import new_schema
-from core.errors import ErrorKind, InvalidInput
-from core.format.arrow_types import to_arrow
-from core.format.data_types import AtomicType, parse_data_type
-from core.format.fine_times import cast_times, is_fine, time_parts
-from core.format.value_casts import cast_values
-from core.procedures.warehouse import Warehouse
-from core.spark.readers import plan_table
-from core.spark.row_files import check_format
-from core.table.table_state import ReadState
+from branch_console.commit.schema.schema_commit import new_schema
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.data_types import AtomicType, parse_data_type
+from branch_console.format.values.arrow_types import to_arrow
+from branch_console.format.values.fine_times import cast_times, is_fine, time_parts
+from branch_console.format.values.value_casts import cast_values
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.files.row_files import check_format
+from branch_console.spark.read.readers import plan_table
+from branch_console.table.table_state import ReadState
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_values import FieldType, data_type, decoder, to_java
 from tests.support.java_vm import java_class

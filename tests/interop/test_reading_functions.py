@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from core.format.data_types import RowType
-from core.procedures.warehouse import Warehouse
-from core.spark.data_reader import ROW_TRACKING_FIELDS
-from core.spark.incremental import plan_changes
-from core.spark.readers import plan_table
-from core.storage.file_io import FileIO
-from core.table.table_state import ReadState
+from branch_console.format.data_types import RowType
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.files.data_reader import ROW_TRACKING_FIELDS
+from branch_console.spark.read.incremental import plan_changes
+from branch_console.spark.read.readers import plan_table
+from branch_console.storage.file_io import FileIO
+from branch_console.table.table_state import ReadState
 from tests.support.golden import to_plain
 from tests.support.java_paimon import JavaPaimon
 from tests.support.local_tables import rows_of

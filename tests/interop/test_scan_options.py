@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput
-from core.format.identifier import Identifier
-from core.format.scan_options import READ_OPTIONS, SCAN_BRANCH, WRITE_OPTIONS, ScanOptions
-from core.procedures.query_sources import open_query
-from core.procedures.warehouse import Warehouse
-from core.spark.data_source import BranchReader
-from core.spark.readers import plan_table
-from core.sql.query import parse_query
-from core.sql.writes import parse_write
-from core.storage.file_io import FileIO
-from core.table.scan_state import state_asked
+from branch_console.errors import InvalidInput
+from branch_console.format.identifier import Identifier
+from branch_console.format.scan_options import READ_OPTIONS, SCAN_BRANCH, WRITE_OPTIONS, ScanOptions
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.statement.query_sources import open_query
+from branch_console.spark.connector.data_source import BranchReader
+from branch_console.spark.read.readers import plan_table
+from branch_console.sql.query import parse_query
+from branch_console.sql.writes import parse_write
+from branch_console.storage.file_io import FileIO
+from branch_console.table.scan_state import state_asked
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.java_vm import java_class
 from tests.support.local_tables import rows_of

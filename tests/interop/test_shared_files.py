@@ -11,13 +11,13 @@ from pathlib import Path
 import jpype
 import pytest
 
-from core.diff.hazards import HealthFinding, Severity
-from core.format.identifier import Identifier
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.doctor import examine
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
+from branch_console.diff.hazards import HealthFinding, Severity
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.browse.doctor import examine
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.local_row_engine import LocalFiles
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import jpype
 import pytest
 
-from core.format.receipt import Receipt
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.java_values import Value
 from tests.support.local_row_engine import LocalFiles

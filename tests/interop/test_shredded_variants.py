@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import VariantVal
 
-from core.procedures.warehouse import Warehouse
-from core.spark.readers import plan_table
-from core.table.table_state import ReadState
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.read.readers import plan_table
+from branch_console.table.table_state import ReadState
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.java_values import FieldType
 from tests.support.local_tables import rows_of

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from core.procedures.warehouse import Warehouse
-from core.spark.readers import plan_table
-from core.storage.file_io import FileIO
-from core.table.table_state import ReadState
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.read.readers import plan_table
+from branch_console.storage.file_io import FileIO
+from branch_console.table.table_state import ReadState
 from tests.support.examples import Examples
 from tests.support.golden import to_plain
 from tests.support.java_child import Read, read_with_java

@@ -6,13 +6,20 @@ from uuid import uuid4
 
 import pytest
 
-from core.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound, PaimonError, Refused
-from core.procedures.call import ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.row_engine import NoRowEngine
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.sql.parser import parse_statements
+from branch_console.errors import (
+    AlreadyExists,
+    ErrorKind,
+    InvalidInput,
+    NotFound,
+    PaimonError,
+    Refused,
+)
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
+from branch_console.sql.parser import parse_statements
 from tests.support.command_line import tree_of
 from tests.support.java_paimon import JavaPaimon
 

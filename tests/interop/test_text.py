@@ -9,12 +9,12 @@ import jpype
 import numpy as np
 import pytest
 
-from core.errors import PaimonError
-from core.format.data_types import data_type_to_json, parse_data_type
-from core.format.identifier import Identifier
-from core.format.options import Options, parse_duration, parse_memory_size
-from core.format.partition_path import partition_path
-from core.format.table_schema import TableSchema
+from branch_console.errors import PaimonError
+from branch_console.format.data_types import data_type_to_json, parse_data_type
+from branch_console.format.identifier import Identifier
+from branch_console.format.options import Options, parse_duration, parse_memory_size
+from branch_console.format.partition_path import partition_path
+from branch_console.format.table_schema import TableSchema
 from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_values import data_type, to_java_row

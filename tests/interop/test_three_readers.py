@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from core.format.identifier import Identifier
-from core.procedures.branches import create_branch
-from core.procedures.call import ProcedureCall
-from core.procedures.fast_forward import fast_forward, preview_fast_forward
-from core.procedures.row_engine import RowEngine
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.branch.create_branch import create_branch
+from branch_console.procedures.branch.fast_forward import fast_forward, preview_fast_forward
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import RowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
 from tests.support.comparison import differences
 from tests.support.golden import to_plain
 from tests.support.java_paimon import JavaPaimon, JavaTable

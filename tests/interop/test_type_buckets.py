@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from core.format.bucket import assign_buckets
-from core.procedures.warehouse import Warehouse
-from core.spark.data_reader import read_data_file
-from core.spark.readers import plan_table
-from core.table.table_state import ReadState
+from branch_console.format.values.bucket import assign_buckets
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.files.data_reader import read_data_file
+from branch_console.spark.read.readers import plan_table
+from branch_console.table.table_state import ReadState
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_values import to_java_row
 from tests.support.java_vm import java_class

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from core.procedures.warehouse import Warehouse
-from core.spark.readers import plan_table
-from core.table.table_state import ReadState
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.read.readers import plan_table
+from branch_console.table.table_state import ReadState
 from tests.support.java_paimon import JavaPaimon
 from tests.support.local_tables import LocalTable, rows_of
 from tests.support.requirements import need_java_paimon

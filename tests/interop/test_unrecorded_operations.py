@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from core.errors import Refused
-from core.merge.conflict import Take
+from branch_console.errors import Refused
+from branch_console.merge.conflict import Take
 from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import KEPT, SHARED, MergeBench, Row, Rows

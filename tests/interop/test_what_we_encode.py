@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.format.deletion_vector import (
+from branch_console.format.values.deletion_vector import (
     DeletionVectorRange,
     read_deletion_vectors,
     write_deletion_vectors,

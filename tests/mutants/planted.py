@@ -26,7 +26,7 @@ class Mutant:
 MUTANTS: Final = (
     Mutant(
         name="a flipped conflict cell",
-        file="core/merge/conflict_matrix.py",
+        file="core/branch_console/merge/conflict_matrix.py",
         old="TableOperation.DELETE:      (C,  OK, OK, OK,   OK, C,    A2, OK,   A5,   L)",
         new="TableOperation.DELETE:      (C,  OK, OK, OK,   OK, OK,   A2, OK,   A5,   L)",
         tests=(
@@ -37,7 +37,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a lost retry",
-        file="core/commit/retry_policy.py",
+        file="core/branch_console/commit/base/retry_policy.py",
         old="for retry in range(self.max_retries):",
         new="for retry in range(self.max_retries - 1):",
         tests=(
@@ -47,7 +47,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a publish that overwrites",
-        file="core/storage/local_publisher.py",
+        file="core/branch_console/storage/local_publisher.py",
         old="link: Callable[[str, str], None] = os.link,",
         new="link: Callable[[str, str], None] = os.replace,",
         tests=(
@@ -60,7 +60,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a wrong bucket hash",
-        file="core/format/bucket.py",
+        file="core/branch_console/format/values/bucket.py",
         old="hashed += np.uint32(0xE6546B64)",
         new="hashed += np.uint32(0xE6546B65)",
         tests=(
@@ -69,14 +69,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a dropped deletion vector",
-        file="core/procedures/merge_masks.py",
+        file="core/branch_console/procedures/merge/deletion_vectors.py",
         old="vectors = {**read_masks(target, masks_of(given_up)), **wanted}",
         new="vectors = dict(wanted)",
         tests=("tests/unit/procedures/test_merge_masks.py::test_a_bucket_has_one_file_of_vectors",),
     ),
     Mutant(
         name="a schema id taken from the wrong branch",
-        file="core/procedures/merge_messages.py",
+        file="core/branch_console/procedures/merge/file_messages.py",
         old='ids = [id_map.get(each, each) for each in files["schema_id"].to_pylist()]',
         new='ids = files["schema_id"].to_pylist()',
         tests=(
@@ -85,7 +85,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a missing fsync",
-        file="core/storage/durable.py",
+        file="core/branch_console/storage/durable.py",
         old="        os.fsync(descriptor)",
         new="        os.fstat(descriptor)",
         tests=(
@@ -97,7 +97,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a stale cache",
-        file="core/storage/metadata_cache.py",
+        file="core/branch_console/storage/metadata_cache.py",
         old='version = f"{status.size}|{status.modified_millis}|{status.etag}"',
         new='version = f"{status.size}"',
         tests=(
@@ -107,7 +107,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a role check removed",
-        file="core/procedures/verb.py",
+        file="core/branch_console/procedures/run/procedure.py",
         old="    check_role(call.role, planned.preview.role, verb.what)\n",
         new="",
         tests=(
@@ -117,9 +117,11 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="a cell that is not escaped",
-        file="app/models/wording.py",
+        file="app/branch_console_app/models/parts/wording.py",
         old=r'return _MARKDOWN.sub(r"\\\1", visible(text))',
         new="return visible(text)",
-        tests=("tests/unit/app/test_wording.py::test_foreign_text_is_shown_as_it_is_in_markdown",),
+        tests=(
+            "tests/unit/app/branch_console_app/test_wording.py::test_foreign_text_is_shown_as_it_is_in_markdown",
+        ),
     ),
 )

@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 from tests.mutants.planted import MUTANTS, Mutant
+from tests.support.source_roots import python_path
 
 _ROOT: Final = Path(__file__).parents[2]
 _COPIED: Final = ("core", "app", "assets", "tests", "pyproject.toml", "README.md", "LICENSE")
@@ -64,7 +65,7 @@ def _failed(project: Path, mutant: Mutant) -> set[str]:
     report.unlink(missing_ok=True)
     environment = {name: os.environ[name] for name in os.environ if "XDIST" not in name}
     # Child processes, too, must import from the copy, and never what was compiled before.
-    environment |= {"PYTHONPATH": str(project), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {"PYTHONPATH": python_path(project), "PYTHONDONTWRITEBYTECODE": "1"}
     options = ("-q", "-n", "0", "-p", "no:cacheprovider", "--depth", "full")
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *options, f"--report={report}", *mutant.tests],

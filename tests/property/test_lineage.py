@@ -7,14 +7,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.diff.branch_overview import compare_branches, distance_of
-from core.diff.branch_trace import BranchTrace, Lists
-from core.diff.fork_inference import best_forks, infer_forks
-from core.diff.lineage import MERGE_SOURCE_IDENTITY, Lineage, build_lineage
-from core.diff.merge_base import best_common_ancestors
-from core.format.receipt import identity_to
-from core.format.snapshot import Snapshot
-from core.format.tag import Tag
+from branch_console.diff.branch_overview import compare_branches, distance_of
+from branch_console.diff.branch_trace import BranchTrace, Lists
+from branch_console.diff.fork_inference import best_forks, infer_forks
+from branch_console.diff.lineage import MERGE_SOURCE_IDENTITY, Lineage, build_lineage
+from branch_console.diff.merge_base import best_common_ancestors
+from branch_console.format.receipt import identity_to
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.tag import Tag
 from tests.support.table_files import a_snapshot
 
 

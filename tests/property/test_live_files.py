@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import FormatError
-from core.format.manifest_entry import FileKind
-from core.table.manifest_scan import live_files
+from branch_console.errors import FormatError
+from branch_console.format.manifest_entry import FileKind
+from branch_console.table.manifest_scan import live_files
 
 _NAMES = st.sampled_from("abcdef")
 _COLUMNS = pa.schema(

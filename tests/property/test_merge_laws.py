@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 from hypothesis import example, given
 
-from core.errors import Refused
-from core.merge.merge_plan import MergeVerdict
+from branch_console.errors import Refused
+from branch_console.merge.merge_plan import MergeVerdict
 from tests.property.walk_steps import Walks, law, law_of_four, law_of_undo, steps_with
 from tests.support.branch_bench import tree
 from tests.support.keyed_walks import KeyedWalk

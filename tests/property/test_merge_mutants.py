@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import pytest
 
-from core.diff import logical_log, table_changes
-from core.diff.file_masks import FileMask, masks_since
-from core.errors import CommitConflict, Refused
-from core.merge import keyed_files, keyless_files, merge_plan
-from core.merge.conflict import Take
-from core.merge.keyless_files import _KeylessMerge, _Settled
-from core.merge.merge_plan import MergeVerdict
-from core.procedures import merge_sides
+from branch_console.diff.changes import logical_log, table_changes
+from branch_console.diff.file_masks import FileMask, masks_since
+from branch_console.errors import CommitConflict, Refused
+from branch_console.merge import keyed_files, keyless_files, merge_plan
+from branch_console.merge.conflict import Take
+from branch_console.merge.keyless_files import _KeylessMerge, _Settled
+from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.procedures.merge import sides
 from tests.support.keyed_walks import BUCKETS, KEYS, KeyedWalk, Write
 from tests.support.keyless_walks import KeylessWalk, MixedWalk, RewritingWalk
 from tests.support.merge_walk import BRANCHES, Steps, Walk
@@ -302,14 +302,14 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
         _PICKED,
     ),
     "what was picked is picked once more": (
-        merge_sides,
+        sides,
         "with_held_by_both",
         lambda base, *_: base,
         PickingWalk,
         _PICKED_TWICE,
     ),
     "what both took in of a third branch comes again": (
-        merge_sides,
+        sides,
         "with_taken_by_both",
         lambda base, *_, **__: base,
         ForgettingWalk,

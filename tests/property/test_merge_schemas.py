@@ -13,11 +13,19 @@ from typing import TypeAlias
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.diff.three_way import ThreeWay
-from core.format.data_types import BIGINT, INT, STRING, ArrayType, DataField, DataType, RowType
-from core.format.options import Options
-from core.format.table_schema import TableSchema
-from core.merge.schema_merge import SchemaMerge, merge_schemas
+from branch_console.diff.three_way import ThreeWay
+from branch_console.format.data_types import (
+    BIGINT,
+    INT,
+    STRING,
+    ArrayType,
+    DataField,
+    DataType,
+    RowType,
+)
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
+from branch_console.merge.schema_merge import SchemaMerge, merge_schemas
 
 Label: TypeAlias = tuple[str, int]
 Cells: TypeAlias = "dict[str, Label | Cells]"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.diff.three_way import ThreeWay
-from core.merge.policy import Policy, RowRule
-from core.merge.row_merge import RowMerge, merge_rows
-from core.merge.row_work import RowVerdict
+from branch_console.diff.three_way import ThreeWay
+from branch_console.merge.policy import Policy, RowRule
+from branch_console.merge.row_merge import RowMerge, merge_rows
+from branch_console.merge.row_work import RowVerdict
 from tests.unit.merge.merged_rows import TABLE, keyed, rows_of, tuples
 
 SCHEMA = keyed({"id": "INT NOT NULL", "a": "INT", "b": "STRING"})

@@ -15,15 +15,15 @@ from typing import Any, Final
 import pytest
 from pyroaring import BitMap64
 
-from core.diff.database_operation import DatabaseOperation
-from core.diff.file_masks import FileMask
-from core.diff.logical_log import SnapshotDelta, fold_log
-from core.diff.table_changes import changes_since
-from core.diff.table_operation import TableOperation
-from core.merge import conflict_matrix, engine_rules
-from core.merge.conflict_matrix import Rule
-from core.merge.file_moves import FileMoves, MergeRules, Naming
-from core.merge.keyless_files import merge_keyless_files
+from branch_console.diff.changes.logical_log import SnapshotDelta, fold_log
+from branch_console.diff.changes.table_changes import changes_since
+from branch_console.diff.database_operation import DatabaseOperation
+from branch_console.diff.file_masks import FileMask
+from branch_console.diff.table_operation import TableOperation
+from branch_console.merge import conflict_matrix, engine_rules
+from branch_console.merge.conflict_matrix import Rule
+from branch_console.merge.file_moves import FileMoves, MergeRules, Naming
+from branch_console.merge.keyless_files import merge_keyless_files
 from tests.support.commit_tables import UNPARTITIONED
 from tests.unit.diff.test_logical_log import delta
 from tests.unit.merge import test_conflict_matrix, test_row_merge

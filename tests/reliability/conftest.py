@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from core.storage.file_io import FileIO
+from branch_console.storage.file_io import FileIO
 from tests.reliability.worlds import World
 from tests.support.repeatable import Repeatable
 from tests.support.requirements import (

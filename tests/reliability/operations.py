@@ -13,14 +13,14 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.format.receipt import Receipt
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.operation import FRESH_MILLIS
-from core.procedures.registry import run_call
-from core.procedures.row_engine import RowEngine
-from core.procedures.stages import InlineStages
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.row_engine import RowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.run.open_operation import FRESH_MILLIS
+from branch_console.table.file_store_table import FileStoreTable
 from tests.reliability.worlds import (
     KINDS,
     RowBench,

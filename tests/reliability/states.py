@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from core.format.deletion_vector import DeletionVectorRange, read_deletion_vectors
-from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.index_manifest import deletion_vector_entries
-from core.format.snapshot import Snapshot
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.index_manifest import deletion_vector_entries
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.values.deletion_vector import DeletionVectorRange, read_deletion_vectors
+from branch_console.storage.file_io import FileIO
+from branch_console.table.file_store_table import FileStoreTable
 
 _LEDGER = "branch-lineage"
 # Rows of a merge get names of their own each time.

@@ -12,13 +12,13 @@ from typing import Final
 import numpy as np
 import pytest
 
-from core.errors import CommitConflict, ErrorKind, PaimonError
-from core.format.receipt import Receipt
-from core.procedures.call import ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.row_engine import Progress
-from core.procedures.stages import Facts, InlineStages, Stages
-from core.procedures.warehouse import Warehouse
+from branch_console.errors import CommitConflict, ErrorKind, PaimonError
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import Progress
+from branch_console.procedures.call.stages import Facts, InlineStages, Stages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
 from tests.support.branch_bench import tree
 from tests.support.large_keys import TABLE, call_of, make_branch, make_table, rows_of
 from tests.support.local_row_engine import LocalRows

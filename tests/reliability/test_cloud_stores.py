@@ -10,14 +10,14 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.errors import NotAllowed, StorageError
-from core.procedures.warehouse import Warehouse
-from core.storage.directory_mover import Moved
-from core.storage.file_io import FileIO
-from core.storage.metadata_cache import MetadataCache, MetadataReader
-from core.storage.publishers import publisher_for
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.errors import NotAllowed, StorageError
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.storage.directory_mover import Moved
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.metadata_cache import MetadataCache, MetadataReader
+from branch_console.storage.publishers import publisher_for
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.branch_bench import BranchBench
 from tests.support.far_bench import FarBench, answers, history
 from tests.support.our_answers import our_live_files, our_schemas, our_snapshots, our_tags

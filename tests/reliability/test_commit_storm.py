@@ -9,14 +9,14 @@ import pyarrow.compute as pc
 import pytest
 
 import tests.support.plain_store  # noqa: F401 - its scheme
-from core.commit.schema_commit import create_table, new_schema
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.identifier import Identifier
-from core.procedures.warehouse import Warehouse
-from core.storage.table_paths import TablePaths
-from core.table.file_store_table import FileStoreTable
-from core.table.history_check import find_lost_commits
+from branch_console.commit.schema.schema_commit import create_table, new_schema
+from branch_console.format.data_types import INT
+from branch_console.format.identifier import Identifier
+from branch_console.format.values.binary_row import encode_row
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.storage.table_paths import TablePaths
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.history_check import find_lost_commits
 from tests.support.commit_tables import COLUMNS
 from tests.support.examples import Examples
 from tests.support.requirements import need_java_paimon, need_pypaimon

@@ -22,10 +22,10 @@ from typing import TypeVar
 
 import pytest
 
-from core.commit.journal import Journal
-from core.diff.logical_log import original_name
-from core.format.receipt import Receipt
-from core.storage.table_paths import TablePaths
+from branch_console.commit.journal import Journal
+from branch_console.diff.changes.logical_log import original_name
+from branch_console.format.receipt import Receipt
+from branch_console.storage.table_paths import TablePaths
 from tests.reliability import states
 from tests.reliability.operations import (
     EVERYTHING,

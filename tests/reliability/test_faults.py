@@ -8,8 +8,8 @@ from typing import Final, TypeVar
 
 import pytest
 
-from core.errors import PaimonError, StorageError
-from core.procedures import preview_merge
+from branch_console.errors import PaimonError, StorageError
+from branch_console.procedures.merge import inputs
 from tests.reliability import states
 from tests.reliability.operations import (
     OPERATIONS,
@@ -69,7 +69,7 @@ def test_a_store_that_fails_and_lies_loses_nothing_and_breaks_nothing(
         # Whatever the seed, an operation draws the same names: what is equal is decoded once.
         repeatable.begin(operation.name)
         # Worlds are alike to the last identifier: what was decided on one is not for the next.
-        monkeypatch.setattr(preview_merge, "_REMEMBERED", {})
+        monkeypatch.setattr(inputs, "_REMEMBERED", {})
         _weather_one(origin, new, operation, chance, seed)
 
 

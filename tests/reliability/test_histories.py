@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.errors import PaimonError, Refused
-from core.procedures.call import ProcedureCall
-from core.procedures.preview import preview_call
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
+from branch_console.errors import PaimonError, Refused
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.preview import preview_call
 from tests.reliability import states
 from tests.reliability.worlds import TABLE, RowBench
 from tests.support.examples import Examples

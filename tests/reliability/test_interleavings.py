@@ -13,13 +13,13 @@ from typing import Final, TypeAlias
 
 import pytest
 
-from core.commit.commit_message import CommitMessage
-from core.commit.commit_queue import NoQueue
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.schema_commit import change_schema, set_options
-from core.errors import CommitConflict, Refused
-from core.format.snapshot import Snapshot
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.base.commit_queue import NoQueue
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.errors import CommitConflict, Refused
+from branch_console.format.snapshot import Snapshot
+from branch_console.table.file_store_table import FileStoreTable
 from tests.reliability import states
 from tests.reliability.worlds import TABLE, RowBench, World, copy_world
 from tests.support.branch_bench import NOW

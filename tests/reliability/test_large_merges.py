@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import pytest
 
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
 from tests.support.large_keys import TABLE, call_of, make_branch, make_table, rows_of
 from tests.support.local_row_engine import LocalRows
 

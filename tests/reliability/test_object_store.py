@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import StorageError
-from core.procedures.operation import FRESH_MILLIS
-from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published
-from core.storage.publishers import publisher_for
+from branch_console.errors import StorageError
+from branch_console.procedures.run.open_operation import FRESH_MILLIS
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_publisher import Published
+from branch_console.storage.publishers import publisher_for
 from tests.support.bad_line import bad_line
 from tests.support.branch_bench import NOW
 from tests.support.commit_tables import data_files, message

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.storage import durable, file_system
+from branch_console.storage import durable, file_system
 from tests.reliability import states
 from tests.reliability.operations import OPERATIONS, Operation, by_depth, recovered_twice
 from tests.reliability.worlds import TABLE, RowBench, copy_world

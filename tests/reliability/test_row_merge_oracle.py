@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from core.diff.three_way import ThreeWay
-from core.merge.conflict import ConflictKind
-from core.merge.policy import Policy
-from core.merge.row_merge import RowMerge, merge_rows
-from core.merge.row_work import RowVerdict
+from branch_console.diff.three_way import ThreeWay
+from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.policy import Policy
+from branch_console.merge.row_merge import RowMerge, merge_rows
+from branch_console.merge.row_work import RowVerdict
 from tests.support.examples import Examples
 from tests.support.requirements import need_doltlite
 from tests.unit.merge.merged_rows import TABLE, keyed, rows_of, tuples

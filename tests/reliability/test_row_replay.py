@@ -16,19 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from core.diff.three_way import ThreeWay, Unresolved, settle
-from core.format.binary_row import EMPTY_ROW
-from core.format.index_manifest import NO_INDEX_FILES
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.merge.policy import Policy
-from core.merge.row_work import BucketFiles, RowScope, RowWork
-from core.spark.bucket_sides import BucketReader, units_of
-from core.spark.conform import conform
-from core.spark.data_files import WriteTarget, write_bucket
-from core.spark.row_reconcile import MergeTask
-from core.spark.table_bytes import from_bytes
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
+from branch_console.diff.three_way import ThreeWay, Unresolved, settle
+from branch_console.format.index_manifest import NO_INDEX_FILES
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.format.values.binary_row import EMPTY_ROW
+from branch_console.merge.policy import Policy
+from branch_console.merge.row_work import BucketFiles, RowScope, RowWork
+from branch_console.spark.files.conform import conform
+from branch_console.spark.files.data_files import WriteTarget, write_bucket
+from branch_console.spark.merge.bucket_sides import BucketReader, units_of
+from branch_console.spark.merge.reconcile_rows import MergeTask
+from branch_console.spark.session.arrow_bytes import from_bytes
+from branch_console.storage.file_io import FileIO
+from branch_console.table.file_store_table import FileStoreTable
 from tests.spark.test_writers import make_table
 from tests.support.examples import Examples
 

@@ -25,9 +25,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from core.commit.commit_store import CommitStore
-from core.errors import Refused
-from core.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.errors import Refused
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
 from tests.reliability import states
 from tests.reliability.operations import Run, call, recovered_twice
 from tests.reliability.worlds import TABLE, RowBench, copy_world

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.errors import Refused
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.jobs.client import JobClient
-from core.jobs.heartbeat import is_locked
-from core.jobs.progress import JobState, JobView, WorkerView
-from core.jobs.settings import JobSettings
-from core.procedures.browse_receipts import read_receipt
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.permissions import Role
+from branch_console.errors import Refused
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.jobs.client import JobClient
+from branch_console.jobs.heartbeat import is_locked
+from branch_console.jobs.progress import JobState, JobView, WorkerView
+from branch_console.jobs.settings import JobSettings
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.kept_receipts import read_receipt
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.commit_tables import data_files, message
 

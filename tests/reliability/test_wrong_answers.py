@@ -7,11 +7,11 @@ from typing import TypeVar
 
 import pytest
 
-from core.commit.journal import Ending, Journal
-from core.errors import CommitConflict, PaimonError, Refused, StorageError
-from core.procedures.merge_spec import MergeKind
-from core.procedures.operation import find_receipt
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.journal import Ending, Journal
+from branch_console.errors import CommitConflict, PaimonError, Refused, StorageError
+from branch_console.procedures.merge.merge_kind import MergeKind
+from branch_console.procedures.run.open_operation import find_receipt
+from branch_console.table.file_store_table import FileStoreTable
 from tests.reliability import states
 from tests.reliability.operations import (
     COMMITS,

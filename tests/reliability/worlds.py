@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.commit.commit_message import CommitMessage
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.format.manifest_entry import MANIFEST_ENTRY, file_identity
-from core.spark.conform import conform
-from core.spark.data_files import WriteTarget, write_bucket
-from core.spark.deletion_marks import drop_marks, mark_rows
-from core.spark.merge_on_read import VALUE_KIND
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.manifest_entry import MANIFEST_ENTRY, file_identity
+from branch_console.spark.files.conform import conform
+from branch_console.spark.files.data_files import WriteTarget, write_bucket
+from branch_console.spark.files.deletion_vectors import drop_marks, mark_rows
+from branch_console.spark.kernels.merge_on_read import VALUE_KIND
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.branch_bench import BranchBench
 from tests.support.commit_tables import UNPARTITIONED, data_files, message
 

@@ -4,8 +4,8 @@ from typing import Final
 
 import pytest
 
-from core.procedures.warehouse import Warehouse
-from core.spark.session import SparkSettings, WarmSession, open_session
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.session.session import SparkSettings, WarmSession, open_session
 from tests.support.examples import Examples
 from tests.support.warehouses import VERSIONS
 from tests.support.warm_up import warm_up

@@ -7,17 +7,17 @@ from typing import Any, Final
 
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.commit.schema_commit import add_column, change_schema, drop_column
-from core.errors import ErrorKind, PaimonError
-from core.format.data_types import STRING
-from core.format.identifier import Identifier
-from core.jobs.kept_profiles import KeptQuality
-from core.procedures.compare_quality import quality_name
-from core.procedures.compare_states import compare_states
-from core.quality.comparison import QualityComparison, Scope, ScopeComparison, SideFigures
-from core.spark.session import WarmSession
-from core.sql.writes import WriteKind
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.schema.schema_commit import add_column, change_schema, drop_column
+from branch_console.errors import ErrorKind, PaimonError
+from branch_console.format.data_types import STRING
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.kept_profiles import KeptQuality
+from branch_console.procedures.compare.quality import quality_name
+from branch_console.procedures.compare.states import compare_states
+from branch_console.quality.comparison import QualityComparison, Scope, ScopeComparison, SideFigures
+from branch_console.spark.session.session import WarmSession
+from branch_console.sql.writes import WriteKind
 from tests.support.branch_bench import tree
 from tests.support.compare_bench import Bench, Row
 

@@ -10,26 +10,26 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.commit.schema_commit import add_column, change_schema
-from core.errors import ErrorKind, FormatError, InvalidInput, PaimonError, Refused
-from core.format.data_types import STRING
-from core.format.identifier import Identifier
-from core.jobs.kept_profiles import KeptProfiles, KeptQuality
-from core.procedures.compare_quality import quality_name
-from core.procedures.compare_states import compare_states
-from core.quality.comparison import (
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.schema.schema_commit import add_column, change_schema
+from branch_console.errors import ErrorKind, FormatError, InvalidInput, PaimonError, Refused
+from branch_console.format.data_types import STRING
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.kept_profiles import KeptProfiles, KeptQuality
+from branch_console.procedures.compare.quality import quality_name
+from branch_console.procedures.compare.states import compare_states
+from branch_console.quality.comparison import (
     ColumnComparison,
     QualityComparison,
     Scope,
     ScopeComparison,
     SideFigures,
 )
-from core.quality.drift import Rating
-from core.quality.drift_map import Base
-from core.quality.work import plan_quality
-from core.spark.profile_pass import KeptUnits, NothingKept, ProfilePass
-from core.spark.session import WarmSession
+from branch_console.quality.drift import Rating
+from branch_console.quality.drift_map import Base
+from branch_console.quality.work import plan_quality
+from branch_console.spark.compare.profile_pass import KeptUnits, NothingKept, ProfilePass
+from branch_console.spark.session.session import WarmSession
 from tests.support.compare_bench import SHAPES, Bench, Row
 
 TABLE: Final = Identifier.parse("db.t")

@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.commit.schema_commit import add_column, change_schema
-from core.diff.row_diff import (
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.schema.schema_commit import add_column, change_schema
+from branch_console.diff.rows.row_diff import (
     AFTER,
     BEFORE,
     CHANGED,
@@ -20,16 +20,16 @@ from core.diff.row_diff import (
     KIND,
     plan_row_diff,
 )
-from core.diff.row_diff_index import RowFilter
-from core.diff.row_kind import RowKind
-from core.errors import ErrorKind, FormatError, InvalidInput, PaimonError
-from core.format.data_types import STRING
-from core.format.identifier import Identifier
-from core.jobs.kept_diffs import KeptDiff
-from core.procedures.compare_states import compare_states
-from core.spark.readers import read_table
-from core.spark.session import WarmSession
-from core.table.table_state import ReadState
+from branch_console.diff.rows.row_diff_index import RowFilter
+from branch_console.diff.rows.row_kind import RowKind
+from branch_console.errors import ErrorKind, FormatError, InvalidInput, PaimonError
+from branch_console.format.data_types import STRING
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.kept_diffs import KeptDiff
+from branch_console.procedures.compare.states import compare_states
+from branch_console.spark.read.readers import read_table
+from branch_console.spark.session.session import WarmSession
+from branch_console.table.table_state import ReadState
 from tests.support.compare_bench import NAMES, NAN, SHAPES, Bench, Row
 
 _SHAPES: Final = tuple(SHAPES)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from core.diff.row_diff import plan_row_diff
-from core.format.identifier import Identifier
-from core.jobs.kept_counts import KeptCounts
-from core.procedures.compare_states import compare_states
-from core.procedures.warehouse import Warehouse
-from core.spark.row_count import LOCAL_BYTES, count_rows
-from core.spark.session import WarmSession
+from branch_console.diff.rows.row_diff import plan_row_diff
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.kept_counts import KeptCounts
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.compare.states import compare_states
+from branch_console.spark.compare.row_count import LOCAL_BYTES, count_rows
+from branch_console.spark.session.session import WarmSession
 from tests.support.warehouses import FixtureWarehouse
 
 

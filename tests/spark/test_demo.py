@@ -4,26 +4,26 @@ from pathlib import Path
 
 import pytest
 
-from app.demo import PROCEDURE, prepare_demo
-from core.diff.fast_forward import Verdict
-from core.errors import PaimonError
-from core.format.identifier import Identifier
-from core.merge.conflict import Take
-from core.merge.file_moves import MergeRules
-from core.merge.isolation import Isolation
-from core.merge.merge_plan import MergeVerdict
-from core.procedures.browse_branches import list_branches
-from core.procedures.browse_history import read_snapshot
-from core.procedures.browse_values import BranchItem
-from core.procedures.call import ProcedureCall
-from core.procedures.demo_marker import MARKER, is_complete
-from core.procedures.fast_forward import fast_forward, preview_fast_forward
-from core.procedures.preview_merge import preview_merge
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.spark.row_engine import SparkRowEngine
-from core.spark.session import WarmSession
+from branch_console.diff.fast_forward import Verdict
+from branch_console.errors import PaimonError
+from branch_console.format.identifier import Identifier
+from branch_console.merge.conflict import Take
+from branch_console.merge.file_moves import MergeRules
+from branch_console.merge.isolation import Isolation
+from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.procedures.branch.fast_forward import fast_forward, preview_fast_forward
+from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.browse.history import read_snapshot
+from branch_console.procedures.browse.page_values import BranchItem
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.demo_marker import MARKER, is_complete
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.merge.inputs import preview_merge
+from branch_console.spark.engine import SparkRowEngine
+from branch_console.spark.session.session import WarmSession
+from branch_console_app.demo import PROCEDURE, prepare_demo
 
 FLIGHTS = Identifier.parse("air.flights")
 

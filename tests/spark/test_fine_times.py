@@ -5,13 +5,13 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from core.format.arrow_types import arrow_schema
-from core.format.fine_times import cast_times
-from core.procedures.call import ProcedureCall
-from core.procedures.write_rows import insert_rows
-from core.spark.row_writer import SparkRowWriter
-from core.spark.session import WarmSession
-from core.storage.file_io import FileIO
+from branch_console.format.values.arrow_types import arrow_schema
+from branch_console.format.values.fine_times import cast_times
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.statement.write_rows import insert_rows
+from branch_console.spark.session.session import WarmSession
+from branch_console.spark.write.row_writer import SparkRowWriter
+from branch_console.storage.file_io import FileIO
 from tests.support.statements import Statements
 
 _COLUMNS = "k INT, t TIMESTAMP_NTZ(9), l ARRAY<TIMESTAMP_NTZ(9)>"

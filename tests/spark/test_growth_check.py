@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.commit_message import CommitMessage
-from core.errors import Refused
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.spark import read_plan
-from core.spark.growth_check import Growth
-from core.spark.read_plan import PlacedFile
-from core.spark.session import WarmSession
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.errors import Refused
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.spark.read import read_plan
+from branch_console.spark.read.read_plan import PlacedFile
+from branch_console.spark.session.session import WarmSession
+from branch_console.spark.write.growth_check import Growth
 from tests.support.commit_tables import data_files
 from tests.support.statements import Statements
 

@@ -7,26 +7,31 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.row_conflicts import find_row_conflicts
-from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
-from core.errors import ErrorKind, Refused
-from core.format.data_types import STRING, parse_data_type
-from core.format.identifier import Identifier
-from core.format.receipt import Receipt
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.spark.readers import read_table
-from core.spark.row_engine import SparkRowEngine
-from core.spark.session import WarmSession
-from core.sql.writes import WriteKind
-from core.storage.file_io import FileIO
-from core.storage.table_paths import TablePaths
-from core.table.file_store_table import FileStoreTable
-from core.table.table_state import ReadState
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.rows.row_conflicts import find_row_conflicts
+from branch_console.commit.schema.schema_commit import (
+    add_column,
+    change_schema,
+    create_table,
+    new_schema,
+)
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.errors import ErrorKind, Refused
+from branch_console.format.data_types import STRING, parse_data_type
+from branch_console.format.identifier import Identifier
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
+from branch_console.spark.engine import SparkRowEngine
+from branch_console.spark.read.readers import read_table
+from branch_console.spark.session.session import WarmSession
+from branch_console.sql.writes import WriteKind
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.table_paths import TablePaths
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.table_state import ReadState
 from tests.support.compare_bench import Bench
 
 COLUMNS = {"id": "INT NOT NULL", "a": "INT", "b": "STRING"}

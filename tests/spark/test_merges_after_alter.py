@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.spark.session import WarmSession
+from branch_console.spark.session.session import WarmSession
 from tests.support.altered_tables import ALTERINGS, COLUMNS, FIRST, KINDS, STATEMENTS, Altering
 from tests.support.java_child import Read, read_with_java
 from tests.support.sql_expressions import Expr

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from core.spark.session import WarmSession
+from branch_console.spark.session.session import WarmSession
 from tests.support.statements import Statements
 
 _FORMATS: Final = (

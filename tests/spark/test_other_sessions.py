@@ -17,9 +17,9 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from core.errors import StorageError
-from core.spark.java_home import find_java
-from core.spark.session import SparkSettings, WarmSession, open_session
+from branch_console.errors import StorageError
+from branch_console.spark.session.java_home import find_java
+from branch_console.spark.session.session import SparkSettings, WarmSession, open_session
 from tests.support.ports import free_port
 from tests.support.requirements import need_spark_connect
 from tests.support.session_child import (
@@ -29,10 +29,10 @@ from tests.support.session_child import (
     ON_A_SERVER,
     other_session,
 )
+from tests.support.source_roots import python_path
 from tests.support.write_bench import WriteBench
 from tests.support.write_contest import count_up, counted
 
-_PROJECT = Path(__file__).parents[2]
 _BOUND_SECONDS = 120
 
 
@@ -47,7 +47,7 @@ def spark_server(command: Sequence[str], has_begun: Callable[[], bool]) -> Itera
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": os.pathsep.join([str(_PROJECT), *sys.path]),
+            "PYTHONPATH": os.pathsep.join([python_path(), *sys.path]),
         },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

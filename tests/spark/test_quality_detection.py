@@ -7,16 +7,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.format.identifier import Identifier
-from core.procedures.branches import create_branch
-from core.procedures.call import ProcedureCall
-from core.procedures.compare_states import compare_states
-from core.procedures.row_engine import NoRowEngine
-from core.procedures.stages import InlineStages
-from core.quality.comparison import Scope
-from core.quality.work import plan_quality
-from core.spark.profile_pass import NothingKept, ProfilePass
-from core.spark.session import WarmSession
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.branch.create_branch import create_branch
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.compare.states import compare_states
+from branch_console.quality.comparison import Scope
+from branch_console.quality.work import plan_quality
+from branch_console.spark.compare.profile_pass import NothingKept, ProfilePass
+from branch_console.spark.session.session import WarmSession
 from tests.support.examples import Examples
 from tests.support.quality_draws import PLANTS, POPULATIONS, SHARES
 from tests.support.write_bench import WriteBench

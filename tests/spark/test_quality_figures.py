@@ -6,13 +6,13 @@ from typing import Final
 
 import pytest
 
-from core.format.identifier import Identifier
-from core.procedures.compare_states import compare_states
-from core.quality.comparison import QualityComparison, Scope, ScopeComparison
-from core.quality.profile import ColumnKind
-from core.quality.work import plan_quality
-from core.spark.profile_pass import NothingKept, ProfilePass
-from core.spark.session import WarmSession
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.compare.states import compare_states
+from branch_console.quality.comparison import QualityComparison, Scope, ScopeComparison
+from branch_console.quality.profile import ColumnKind
+from branch_console.quality.work import plan_quality
+from branch_console.spark.compare.profile_pass import NothingKept, ProfilePass
+from branch_console.spark.session.session import WarmSession
 from tests.support.examples import Examples
 from tests.support.quality_checks import Checked, check_drift, check_side
 from tests.support.quality_tables import SHAPES, DrawnTable

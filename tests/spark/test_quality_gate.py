@@ -11,33 +11,33 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.schema_commit import (
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.schema.schema_commit import (
     change_schema,
     create_table,
     drop_column,
     new_schema,
     rename_column,
 )
-from core.errors import ErrorKind, InvalidInput, NotAllowed, PaimonError, Refused
-from core.format.data_types import parse_data_type
-from core.format.identifier import Identifier
-from core.format.receipt import Receipt
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.quality_gate import STAGE
-from core.procedures.registry import run_call
-from core.procedures.rule_evaluation import JudgedState, evaluate, read_rules
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.quality.rule_file import rule_path
-from core.quality.rules import Outcome, outcome
-from core.spark.row_engine import SparkRowEngine
-from core.spark.session import WarmSession
-from core.sql.answer import Answer
-from core.storage.table_paths import TablePaths
-from core.table.file_store_table import FileStoreTable
-from core.table.table_state import ReadState
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.errors import ErrorKind, InvalidInput, NotAllowed, PaimonError, Refused
+from branch_console.format.data_types import parse_data_type
+from branch_console.format.identifier import Identifier
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.run.quality_gate import STAGE
+from branch_console.procedures.run.rule_evaluation import JudgedState, evaluate, read_rules
+from branch_console.quality.rule_file import rule_path
+from branch_console.quality.rules import Outcome, outcome
+from branch_console.spark.engine import SparkRowEngine
+from branch_console.spark.session.session import WarmSession
+from branch_console.sql.answer import Answer
+from branch_console.storage.table_paths import TablePaths
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.table_state import ReadState
 from tests.support.branch_bench import tree
 
 NAME = Identifier.parse("db.t")

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput
-from core.procedures.warehouse import Warehouse
-from core.spark.readers import read_table
-from core.spark.session import WarmSession
-from core.table.file_store_table import FileStoreTable
-from core.table.table_state import ReadState
+from branch_console.errors import InvalidInput
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.read.readers import read_table
+from branch_console.spark.session.session import WarmSession
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.table_state import ReadState
 from tests.support.plain_rows import bag, plain_rows
 from tests.support.warehouses import VERSIONS, WRITERS, expected_tables
 

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
-from core.errors import PaimonError
-from core.format.data_types import INT, STRING, AtomicType, TypeRoot
-from core.spark.data_source import FORMAT, register
-from core.spark.session import WarmSession
+from branch_console.errors import PaimonError
+from branch_console.format.data_types import INT, STRING, AtomicType, TypeRoot
+from branch_console.spark.connector.data_source import FORMAT, register
+from branch_console.spark.session.session import WarmSession
 from tests.support.local_tables import LocalTable
 from tests.support.table_files import a_schema
 from tests.support.warehouses import FixtureWarehouse

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.spark.session import WarmSession
+from branch_console.spark.session.session import WarmSession
 
 README = Path(__file__).parents[2] / "README.md"
 

@@ -10,27 +10,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from core.commit.branch_creation import BranchCreation, make_branch
-from core.commit.commit_message import CommitMessage
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
-from core.diff.three_way import ThreeWay, Unresolved, settle
-from core.errors import FormatError, InvalidInput
-from core.format.data_types import STRING, parse_data_type
-from core.format.identifier import Identifier
-from core.format.index_manifest import NO_INDEX_FILES
-from core.format.snapshot import Snapshot
-from core.merge.conflict import ConflictKind
-from core.merge.policy import Policy
-from core.merge.row_work import BucketFiles, Reconciled, RowScope, RowWork
-from core.spark.readers import read_table
-from core.spark.row_engine import SparkRowEngine
-from core.spark.session import WarmSession
-from core.storage.file_io import FileIO
-from core.storage.table_paths import TablePaths
-from core.table.file_store_table import FileStoreTable
-from core.table.table_state import ReadState
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.branch.branch_creation import BranchCreation, make_branch
+from branch_console.commit.schema.schema_commit import (
+    add_column,
+    change_schema,
+    create_table,
+    new_schema,
+)
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.diff.three_way import ThreeWay, Unresolved, settle
+from branch_console.errors import FormatError, InvalidInput
+from branch_console.format.data_types import STRING, parse_data_type
+from branch_console.format.identifier import Identifier
+from branch_console.format.index_manifest import NO_INDEX_FILES
+from branch_console.format.snapshot import Snapshot
+from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.policy import Policy
+from branch_console.merge.row_work import BucketFiles, Reconciled, RowScope, RowWork
+from branch_console.spark.engine import SparkRowEngine
+from branch_console.spark.read.readers import read_table
+from branch_console.spark.session.session import WarmSession
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.table_paths import TablePaths
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.table_state import ReadState
 from tests.support.java_child import Read, read_with_java
 from tests.support.warehouses import each_version
 

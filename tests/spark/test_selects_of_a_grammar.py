@@ -10,8 +10,8 @@ from typing import Any, Final, TypeAlias
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from core.format.identifier import Identifier
-from core.spark.session import WarmSession
+from branch_console.format.identifier import Identifier
+from branch_console.spark.session.session import WarmSession
 from tests.support.examples import Examples
 from tests.support.plain_spark import PlainSpark, answer_of
 from tests.support.select_grammar import SelectGrammar, Source

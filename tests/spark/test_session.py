@@ -9,13 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.errors import ErrorKind, PaimonError
-from core.spark.session import SparkSettings, WarmSession
+from branch_console.errors import ErrorKind, PaimonError
+from branch_console.spark.session.session import SparkSettings, WarmSession
+from tests.support.source_roots import python_path
 
 COUNT_WITHOUT_JAVA = """
 import sys
 from pathlib import Path
-from core.spark.session import SparkSettings, open_session
+from branch_console.spark.session.session import SparkSettings, open_session
 
 def plus_one(batches):
     import pyarrow as pa
@@ -50,10 +51,9 @@ def test_a_machine_without_java_counts_rows_with_the_packaged_one(tmp_path: Path
         for folder in ("/bin", "/usr/bin"):
             if (Path(folder) / tool).exists() and not (shell / tool).exists():
                 (shell / tool).symlink_to(Path(folder) / tool)
-    project = Path(__file__).parents[2]
     answer = subprocess.run(
         [sys.executable, "-W", "error", "-c", COUNT_WITHOUT_JAVA, str(tmp_path / "cache")],
-        env={"PATH": str(shell), "HOME": str(tmp_path), "PYTHONPATH": str(project)},
+        env={"PATH": str(shell), "HOME": str(tmp_path), "PYTHONPATH": python_path()},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -131,7 +131,7 @@ def test_workers_have_imported_what_tasks_need_before_they_begin(session: WarmSe
 
     frame = session.spark.range(1).mapInArrow(imported, "name string")
     names = session.run(lambda _: frame.toArrow(), description="see imports")["name"].to_pylist()
-    assert {"pandas", "pyarrow.parquet", "core.spark.row_engine"} <= set(names)
+    assert {"pandas", "pyarrow.parquet", "branch_console.spark.engine"} <= set(names)
 
 
 def test_settings_know_whether_tasks_run_here() -> None:

@@ -4,10 +4,11 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Final
 
 import pytest
+
+from tests.support.source_roots import python_path
 
 pytestmark = pytest.mark.depth("full")
 
@@ -31,11 +32,11 @@ QUERIES: Final = {
 CHILD: Final = """
 import json, sys
 from pathlib import Path
-import core.spark.session
-from core.errors import PaimonError
-from core.jobs.settings import JobSettings
-from core.jobs.warm_rows import WarmRows
-from core.storage.file_io import FileIO
+import branch_console.spark.session.session
+from branch_console.errors import PaimonError
+from branch_console.jobs.settings import JobSettings
+from branch_console.jobs.warm_rows import WarmRows
+from branch_console.storage.file_io import FileIO
 
 folder, queries = sys.argv[1], json.loads(sys.argv[2])
 store = FileIO.for_url(folder)
@@ -45,7 +46,7 @@ rows = WarmRows(JobSettings(**settings, spark_memory="1g", query_memory="16m"), 
 for name, (sql, seconds) in queries.items():
     session = rows._session
     # What never ends is given up soon; the others may take as long as a busy machine needs.
-    core.spark.session._STOP_SECONDS = 1.0 if name == "endless plan" else 60.0
+    branch_console.spark.session.session._STOP_SECONDS = 1.0 if name == "endless plan" else 60.0
     try:
         found = session.run(
             lambda spark: spark.sql(sql).toArrow().num_rows,
@@ -67,7 +68,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[object, st
     done = subprocess.run(
         [sys.executable, "-c", CHILD, str(folder), json.dumps(QUERIES)],
         env={
-            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONPATH": python_path(),
             "PATH": "/usr/bin:/bin",
             "JDK_JAVA_OPTIONS": os.environ["JDK_JAVA_OPTIONS"],
         },

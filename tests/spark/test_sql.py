@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from pyspark.errors import ParseException
 
-from core.errors import ErrorKind, InvalidInput, NotFound, PaimonError
-from core.jobs.results import KeptAnswers
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.query import answer_query
-from core.procedures.warehouse import Warehouse
-from core.spark.row_engine import SparkRowEngine
-from core.spark.session import WarmSession
-from core.spark.sql_engine import check_reads_only
-from core.sql.answer import Answer
+from branch_console.errors import ErrorKind, InvalidInput, NotFound, PaimonError
+from branch_console.jobs.results import KeptAnswers
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.statement.query import answer_query
+from branch_console.spark.engine import SparkRowEngine
+from branch_console.spark.read.sql_engine import check_reads_only
+from branch_console.spark.session.session import WarmSession
+from branch_console.sql.answer import Answer
 from tests.support.warehouses import FixtureWarehouse
 
 

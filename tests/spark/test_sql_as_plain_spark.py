@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.spark.session import WarmSession
+from branch_console.spark.session.session import WarmSession
 from tests.support.plain_spark import PlainSpark, answer_of
 from tests.support.statements import Statements
 

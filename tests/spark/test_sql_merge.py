@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from core.commit.row_commit import PreparedRows
-from core.errors import PaimonError
-from core.spark.row_engine import SparkRowEngine
-from core.spark.session import WarmSession
+from branch_console.commit.rows.row_commit import PreparedRows
+from branch_console.errors import PaimonError
+from branch_console.spark.engine import SparkRowEngine
+from branch_console.spark.session.session import WarmSession
 from tests.support.java_child import Read, read_with_java
 from tests.support.statements import Statements
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.errors import PaimonError, Refused
-from core.spark.session import WarmSession
+from branch_console.errors import PaimonError, Refused
+from branch_console.spark.session.session import WarmSession
 from tests.support.statements import Statements
 
 KEYED = {"id": "INT NOT NULL", "name": "VARCHAR(8)", "amount": "DECIMAL(8, 2)"}

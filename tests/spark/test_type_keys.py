@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput
-from core.spark.session import WarmSession
+from branch_console.errors import InvalidInput
+from branch_console.spark.session.session import WarmSession
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.merge_bench import MergeBench
 from tests.support.requirements import need_java_paimon

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.spark.session import WarmSession
+from branch_console.spark.session.session import WarmSession
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import MergeBench
 from tests.support.requirements import need_java_paimon

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from core.spark.readers import plan_table
-from core.spark.session import WarmSession
-from core.table.table_state import ReadState
+from branch_console.spark.read.readers import plan_table
+from branch_console.spark.session.session import WarmSession
+from branch_console.table.table_state import ReadState
 from tests.support.java_paimon import JavaPaimon, JavaTable, serialized_row
 from tests.support.java_vm import java_class
 from tests.support.local_tables import rows_of

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind, PaimonError
-from core.spark.session import WarmSession
+from branch_console.errors import ErrorKind, PaimonError
+from branch_console.spark.session.session import WarmSession
 from tests.support.statements import Statements
 
 

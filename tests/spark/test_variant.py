@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.spark.session import WarmSession
+from branch_console.spark.session.session import WarmSession
 from tests.support.statements import Statements
 
 

@@ -6,9 +6,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from core.spark.session import WarmSession
-from core.spark.verify_files import FILE_PROBLEMS, FILES_TO_VERIFY, verify_data_files
-from core.storage.file_io import FileIO
+from branch_console.spark.files.verify_files import (
+    FILE_PROBLEMS,
+    FILES_TO_VERIFY,
+    verify_data_files,
+)
+from branch_console.spark.session.session import WarmSession
+from branch_console.storage.file_io import FileIO
 
 ROWS = pa.table({"a": list(range(7)), "b": ["x"] * 7})
 

@@ -8,13 +8,13 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameWriter
 
-from core.commit.journal import Journal
-from core.procedures.branches import create_branch
-from core.procedures.call import ProcedureCall
-from core.procedures.row_engine import NoRowEngine
-from core.procedures.stages import InlineStages
-from core.spark.data_source import FORMAT, register
-from core.spark.session import WarmSession
+from branch_console.commit.journal import Journal
+from branch_console.procedures.branch.create_branch import create_branch
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.spark.connector.data_source import FORMAT, register
+from branch_console.spark.session.session import WarmSession
 from tests.support.java_child import Read, read_with_java
 from tests.support.write_bench import WriteBench
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import InvalidInput, PaimonError
-from core.spark.session import WarmSession
+from branch_console.errors import InvalidInput, PaimonError
+from branch_console.spark.session.session import WarmSession
 from tests.support.examples import Examples
 from tests.support.java_child import Read, read_with_java
 from tests.support.sql_expressions import SOURCE, SOURCE_COLUMNS, literal

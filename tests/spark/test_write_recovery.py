@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from core.commit.journal import Ending, Journal
-from core.commit.row_commit import PreparedRows
-from core.errors import CommitConflict, ErrorKind, PaimonError, StorageError
-from core.format.snapshot import CommitKind
-from core.procedures.browse_receipts import read_receipt
-from core.procedures.recover import recover_table
-from core.procedures.write_rows import Written, delete_rows, insert_rows
-from core.spark.row_writer import SparkRowWriter
-from core.spark.session import WarmSession
+from branch_console.commit.journal import Ending, Journal
+from branch_console.commit.rows.row_commit import PreparedRows
+from branch_console.errors import CommitConflict, ErrorKind, PaimonError, StorageError
+from branch_console.format.snapshot import CommitKind
+from branch_console.procedures.kept_receipts import read_receipt
+from branch_console.procedures.recover import recover_table
+from branch_console.procedures.statement.write_rows import Written, delete_rows, insert_rows
+from branch_console.spark.session.session import WarmSession
+from branch_console.spark.write.row_writer import SparkRowWriter
 from tests.support.write_bench import WriteBench
 from tests.support.write_child import OPERATION, LocalRowWriter
 from tests.support.write_contest import count_up, counted, make_counter
@@ -72,7 +72,7 @@ def test_recovery_ends_what_a_kill_cut_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if engine == "here":  # there are no tasks whose last files might come
-        monkeypatch.setattr("core.commit.row_write._TASKS_END_SECONDS", 0)
+        monkeypatch.setattr("branch_console.commit.rows.row_write._TASKS_END_SECONDS", 0)
     table = bench.create("t", _COLUMNS, partition_keys=("day",), **_KEYED)
     kill_a_write(bench, place, engine)
     assert (table.head() is not None) is (place == "snapshot")
@@ -111,7 +111,7 @@ def _killed_at_the_end(batches: Iterator[Any]) -> Iterator[Any]:
 def test_an_operation_that_was_cut_off_is_made_once(
     bench: WriteBench, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.commit.row_write._TASKS_END_SECONDS", 0)
+    monkeypatch.setattr("branch_console.commit.rows.row_write._TASKS_END_SECONDS", 0)
     bench.create("t", _COLUMNS, partition_keys=("day",), **_KEYED)
     kill_a_write(bench, place)
     table = bench.open("t")

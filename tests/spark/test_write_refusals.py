@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.commit.journal import Journal
-from core.errors import ErrorKind, InvalidInput, PaimonError
-from core.spark.readers import read_table
-from core.spark.session import WarmSession
-from core.storage.file_io import FileIO
-from core.table.table_state import ReadState
+from branch_console.commit.journal import Journal
+from branch_console.errors import ErrorKind, InvalidInput, PaimonError
+from branch_console.spark.read.readers import read_table
+from branch_console.spark.session.session import WarmSession
+from branch_console.storage.file_io import FileIO
+from branch_console.table.table_state import ReadState
 from tests.support.write_bench import WriteBench
 
 _COLUMNS = {

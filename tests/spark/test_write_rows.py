@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from core.commit.schema_commit import add_column, change_schema, retype_column
-from core.errors import PaimonError
-from core.format.data_types import BIGINT, parse_data_type
-from core.spark.session import WarmSession
+from branch_console.commit.schema.schema_commit import add_column, change_schema, retype_column
+from branch_console.errors import PaimonError
+from branch_console.format.data_types import BIGINT, parse_data_type
+from branch_console.spark.session.session import WarmSession
 from tests.support.java_child import read_with_java
 from tests.support.warehouses import each_version
 from tests.support.write_bench import WriteBench

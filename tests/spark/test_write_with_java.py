@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.spark.session import WarmSession
+from branch_console.spark.session.session import WarmSession
 from tests.support.java_paimon import JavaPaimon
 from tests.support.requirements import need_java_paimon
 from tests.support.write_bench import Row, WriteBench

@@ -7,18 +7,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.commit.commit_message import CommitMessage
-from core.errors import ErrorKind, InvalidInput
-from core.format.binary_row import decode_row
-from core.format.data_types import DataField, parse_data_type
-from core.format.identifier import Identifier
-from core.format.options import Options
-from core.format.table_schema import TableSchema
-from core.spark.row_engine import SparkRowEngine
-from core.spark.session import WarmSession
-from core.spark.writers import write_rows
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.format.identifier import Identifier
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.binary_row import decode_row
+from branch_console.spark.engine import SparkRowEngine
+from branch_console.spark.session.session import WarmSession
+from branch_console.spark.write.writers import write_rows
+from branch_console.storage.file_io import FileIO
+from branch_console.table.file_store_table import FileStoreTable
 
 
 def make_table(

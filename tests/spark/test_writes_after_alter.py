@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from core.commit.row_commit import PreparedRows
-from core.errors import InvalidInput
-from core.spark import target_rows
-from core.spark.session import WarmSession
-from core.spark.writers import prepare_rows
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.rows.row_commit import PreparedRows
+from branch_console.errors import InvalidInput
+from branch_console.spark.session.session import WarmSession
+from branch_console.spark.write import target_rows
+from branch_console.spark.write.writers import prepare_rows
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.altered_tables import ALTERINGS, COLUMNS, FIRST, KINDS, SECOND, STATEMENTS, Kind
 from tests.support.java_child import Read, read_with_java
 from tests.support.java_paimon import JavaPaimon

@@ -6,15 +6,15 @@ from uuid import uuid4
 import pytest
 from pyspark.errors import PySparkException
 
-from core.errors import NotAllowed
-from core.format.kept_elsewhere import WITHOUT_CALLBACKS_PROPERTY
-from core.procedures.call import ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.spark.data_source import FORMAT, register
-from core.spark.row_engine import SparkRowEngine
-from core.spark.session import WarmSession
-from core.sql.parser import parse_statements
+from branch_console.errors import NotAllowed
+from branch_console.format.kept_elsewhere import WITHOUT_CALLBACKS_PROPERTY
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
+from branch_console.spark.connector.data_source import FORMAT, register
+from branch_console.spark.engine import SparkRowEngine
+from branch_console.spark.session.session import WarmSession
+from branch_console.sql.parser import parse_statements
 from tests.support.statements import Statements
 
 _ICEBERG = {"metadata.iceberg.storage": "table-location"}

@@ -12,18 +12,23 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.schema_commit import add_column, change_schema, create_table, new_schema
-from core.format.arrow_types import arrow_schema
-from core.format.data_types import DataField, DataType, parse_data_type
-from core.format.identifier import Identifier
-from core.procedures.warehouse import Warehouse
-from core.spark.session import WarmSession
-from core.spark.writers import write_rows
-from core.storage.file_io import FileIO
-from core.storage.table_paths import TablePaths
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.schema.schema_commit import (
+    add_column,
+    change_schema,
+    create_table,
+    new_schema,
+)
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.data_types import DataField, DataType, parse_data_type
+from branch_console.format.identifier import Identifier
+from branch_console.format.values.arrow_types import arrow_schema
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.session.session import WarmSession
+from branch_console.spark.write.writers import write_rows
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.table_paths import TablePaths
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.java_child import Read, read_with_java
 from tests.support.warehouses import each_version
 

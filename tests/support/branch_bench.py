@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.catalog.filesystem_catalog import FilesystemCatalog
-from core.commit.commit_store import CommitStore
-from core.commit.fences import put_fence
-from core.commit.schema_commit import add_column, change_schema
-from core.commit.tag_commit import create_tag
-from core.format.data_types import INT
-from core.format.other_catalog import CatalogKind
-from core.format.receipt import Receipt
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.row_engine import FILE_PROBLEMS, Progress
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.storage.file_io import FileIO
-from core.storage.store_probe import StoreVerdict
+from branch_console.catalog.filesystem_catalog import FilesystemCatalog
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.base.fences import put_fence
+from branch_console.commit.schema.schema_commit import add_column, change_schema
+from branch_console.commit.schema.tag_commit import create_tag
+from branch_console.format.data_types import INT
+from branch_console.format.other_catalog import CatalogKind
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.row_engine import FILE_PROBLEMS, Progress
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.store_probe import StoreVerdict
 from tests.support.commit_tables import CommitBench
 
 NOW = 1_700_000_000_000

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.cli.commands import run
-from app.services import services_for
+from branch_console_app.cli.commands import run
+from branch_console_app.services import services_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

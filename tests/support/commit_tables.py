@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.commit.commit_message import CommitMessage
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.schema_commit import create_table, new_schema
-from core.format.binary_row import encode_row
-from core.format.data_types import BIGINT, INT, STRING, DataType
-from core.format.identifier import Identifier
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.format.snapshot import Snapshot
-from core.storage.file_io import FileIO
-from core.storage.table_paths import TablePaths
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.schema.schema_commit import create_table, new_schema
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.data_types import BIGINT, INT, STRING, DataType
+from branch_console.format.identifier import Identifier
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.values.binary_row import encode_row
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.table_paths import TablePaths
+from branch_console.table.file_store_table import FileStoreTable
 
 COLUMNS: tuple[tuple[str, DataType], ...] = (("id", BIGINT), ("name", STRING), ("pt", INT))
 UNPARTITIONED = encode_row([], [])

@@ -8,26 +8,26 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.schema_commit import create_table, new_schema
-from core.format.data_types import INT, ArrayType, DataType, parse_data_type
-from core.format.identifier import Identifier
-from core.jobs.kept_diffs import KeptDiff, KeptDiffs
-from core.jobs.settings import JobSettings
-from core.jobs.warm_rows import WarmRows
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.compare_rows_job import row_diff_name
-from core.procedures.compare_states import compare_states
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.spark.readers import read_table
-from core.spark.session import WarmSession
-from core.storage.file_io import FileIO
-from core.storage.table_paths import TablePaths
-from core.table.file_store_table import FileStoreTable
-from core.table.table_state import ReadState
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.schema.schema_commit import create_table, new_schema
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.data_types import INT, ArrayType, DataType, parse_data_type
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.kept_diffs import KeptDiff, KeptDiffs
+from branch_console.jobs.settings import JobSettings
+from branch_console.jobs.warm_rows import WarmRows
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.compare.rows import row_diff_name
+from branch_console.procedures.compare.states import compare_states
+from branch_console.procedures.dispatch import run_call
+from branch_console.spark.read.readers import read_table
+from branch_console.spark.session.session import WarmSession
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.table_paths import TablePaths
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.table_state import ReadState
 
 Row: TypeAlias = tuple[Any, ...]
 

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from app.services import Services
-from core.diff.row_diff import RowDiffWork, plan_row_diff
-from core.format.identifier import Identifier
-from core.jobs.kept_diffs import KeptDiffs
-from core.procedures.compare_rows_job import row_diff_name
-from core.procedures.compare_states import compare_states
-from core.spark.compare_units import plan_units
-from core.spark.row_compare import task_of
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
+from branch_console.diff.rows.row_diff import RowDiffWork, plan_row_diff
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.kept_diffs import KeptDiffs
+from branch_console.procedures.compare.rows import row_diff_name
+from branch_console.procedures.compare.states import compare_states
+from branch_console.spark.compare.compare_units import plan_units
+from branch_console.spark.compare.row_compare import task_of
+from branch_console.storage.file_io import FileIO
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console_app.services import Services
 
 
 def compared_rows(store: FileIO, table: FileStoreTable, work: RowDiffWork) -> Iterator[pa.Table]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from core.table.file_store_table import FileStoreTable
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.build_warehouses import SYSTEM_TABLES, describe_table
 from tests.support.golden import to_plain
 from tests.support.java_paimon import JavaTable

@@ -6,21 +6,21 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.commit_message import CommitMessage
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.schema_commit import create_table, new_schema
-from core.format.binary_row import encode_row
-from core.format.data_types import parse_data_type
-from core.format.receipt import Receipt
-from core.format.snapshot import Snapshot
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.spark.conform import conform
-from core.spark.data_files import WriteTarget, write_bucket
-from core.spark.merge_on_read import VALUE_KIND
-from core.storage.table_paths import TablePaths
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.schema.schema_commit import create_table, new_schema
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.data_types import parse_data_type
+from branch_console.format.receipt import Receipt
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.values.binary_row import encode_row
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
+from branch_console.spark.files.conform import conform
+from branch_console.spark.files.data_files import WriteTarget, write_bucket
+from branch_console.spark.kernels.merge_on_read import VALUE_KIND
+from branch_console.storage.table_paths import TablePaths
 from tests.support.local_row_engine import LocalRows
 
 NAME = "air.delays"

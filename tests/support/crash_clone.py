@@ -20,7 +20,7 @@ from threading import RLock
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from core.storage import file_system
+from branch_console.storage import file_system
 
 Image: TypeAlias = dict[str, bytes | None]
 """What each file of a folder holds, by relative path; None for a folder, which comes first."""

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core.procedures.demo_marker import is_complete
+from branch_console.procedures.demo_marker import is_complete
 
 _ROOT = Path(__file__).parents[2]
 _BOUND_SECONDS = 900
@@ -22,7 +22,14 @@ def built_demo(folder: Path) -> Path:
                 "BRANCH_CONSOLE_STATE_DIR": str(folder / "demo-state"),
                 "BRANCH_CONSOLE_CACHE_DIR": str(folder / "demo-cache"),
             }
-            command = ["-m", "app", "demo", "--build-only", "--warehouse", str(warehouse)]
+            command = [
+                "-m",
+                "branch_console_app",
+                "demo",
+                "--build-only",
+                "--warehouse",
+                str(warehouse),
+            ]
             run = subprocess.run(
                 [sys.executable, *command],
                 cwd=_ROOT,

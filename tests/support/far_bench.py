@@ -1,10 +1,10 @@
 """The table of a BranchBench in an object store, and what a user is told of it there."""
 
-from core.commit.commit_store import CommitStore
-from core.commit.schema_commit import create_table, new_schema
-from core.format.identifier import Identifier
-from core.storage.file_io import FileIO
-from core.storage.table_paths import TablePaths
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.schema.schema_commit import create_table, new_schema
+from branch_console.format.identifier import Identifier
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.table_paths import TablePaths
 from tests.support.branch_bench import BranchBench
 from tests.support.commit_tables import COLUMNS
 

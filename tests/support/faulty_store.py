@@ -11,12 +11,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
-from core.commit.commit_store import CommitStore
-from core.errors import NotFound, StorageError
-from core.storage.directory_mover import DirectoryMover, Moved
-from core.storage.file_io import FileIO, FileReader, FileStatus
-from core.storage.file_publisher import FilePublisher, Published
-from core.storage.file_remover import FileRemover
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.errors import NotFound, StorageError
+from branch_console.storage.directory_mover import DirectoryMover, Moved
+from branch_console.storage.file_io import FileIO, FileReader, FileStatus
+from branch_console.storage.file_publisher import FilePublisher, Published
+from branch_console.storage.file_remover import FileRemover
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from core.errors import NotFound
-from core.spark.java_home import find_java
+from branch_console.errors import NotFound
+from branch_console.spark.session.java_home import find_java
 
 PEERS: Final = Path(__file__).resolve().parents[2] / ".peers"
 

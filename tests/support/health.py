@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from core.diff.hazards import HealthFinding, Severity
-from core.procedures.browse_branches import list_branches
-from core.procedures.browse_values import Health
-from core.storage.table_paths import FENCE_ID
+from branch_console.diff.hazards import HealthFinding, Severity
+from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.browse.page_values import Health
+from branch_console.storage.table_paths import FENCE_ID
 from tests.support.branch_bench import BranchBench
 
 

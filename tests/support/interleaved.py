@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from core.commit.commit_store import CommitStore
-from core.storage.file_publisher import FilePublisher, Published
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.storage.file_publisher import FilePublisher, Published
 
 
 class Interleaving:

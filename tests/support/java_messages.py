@@ -5,9 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.commit.commit_message import CommitMessage
-from core.format.index_manifest import INDEX_MANIFEST_ENTRY
-from core.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
 from tests.support.java_paimon import serialized_row
 
 

@@ -4,15 +4,15 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from app.services import Services, new_operation_id
-from core.errors import PaimonError
-from core.jobs.progress import JobState, JobView
-from core.procedures.browse_receipts import is_recorded
-from core.procedures.call import Argument
-from core.procedures.registry import run_call
-from core.procedures.row_engine import RowEngine
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
+from branch_console.errors import PaimonError
+from branch_console.jobs.progress import JobState, JobView
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.row_engine import RowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.kept_receipts import is_recorded
+from branch_console_app.services import Services, new_operation_id
 
 
 def run_jobs_at_once(

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from core.quality.gate import judge
-from core.quality.rules import Rule, RuleKind, RuleResult, RuleSet, Severity
+from branch_console.quality.gate import judge
+from branch_console.quality.rules import Rule, RuleKind, RuleResult, RuleSet, Severity
 
 _BEFORE: Final = {"worse": 4, "better": 3, "newly": 0, "newly warns": 0}
 _AFTER: Final = {"worse": 9, "fine": 0, "better": 2, "newly warns": 7, "newly": 1}

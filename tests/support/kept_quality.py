@@ -1,16 +1,16 @@
 """The quality of two states compared in this process, and kept as a worker keeps it."""
 
-from app.services import Services
-from core.format.identifier import Identifier
-from core.jobs.kept_profiles import KeptQuality
-from core.procedures.compare_quality import quality_name, with_base, with_result
-from core.procedures.compare_states import compare_states
-from core.procedures.row_engine import NoRowEngine
-from core.procedures.would_be_result import would_be_result
-from core.quality.comparison import QualityComparison
-from core.quality.work import plan_quality
-from core.spark.profile_pass import SHARED_BYTES, NothingKept, ProfilePass
-from core.spark.session import WarmSession
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.kept_profiles import KeptQuality
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.compare.quality import quality_name, with_base, with_result
+from branch_console.procedures.compare.states import compare_states
+from branch_console.procedures.merge.trial_merge import would_be_result
+from branch_console.quality.comparison import QualityComparison
+from branch_console.quality.work import plan_quality
+from branch_console.spark.compare.profile_pass import SHARED_BYTES, NothingKept, ProfilePass
+from branch_console.spark.session.session import WarmSession
+from branch_console_app.services import Services
 
 
 def keep_quality(

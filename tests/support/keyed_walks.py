@@ -10,8 +10,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.commit_message import CommitMessage
-from core.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
 from tests.support.commit_tables import data_files, message
 from tests.support.merge_walk import BRANCHES, Walk, WalkBench
 

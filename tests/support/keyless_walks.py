@@ -12,21 +12,21 @@ from typing import ClassVar, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.commit_message import CommitMessage
-from core.diff.file_masks import HiddenRows, MaskKey
-from core.diff.logical_log import Place, keys_of, original_name
-from core.diff.masks import masks_of
-from core.diff.three_way import each_side
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.merge.conflict import Take
-from core.merge.file_moves import FileMoves
-from core.merge.joined_deletes import HeldFiles, JoinedDeletes, kept_by_both
-from core.merge.row_work import JoinedRows, RowScope
-from core.procedures.merge_logs import read_masks
-from core.procedures.merge_masks import write_masks
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.diff.changes.logical_log import Place, keys_of, original_name
+from branch_console.diff.file_masks import HiddenRows, MaskKey
+from branch_console.diff.masks import masks_of
+from branch_console.diff.three_way import each_side
+from branch_console.format.data_types import INT
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.format.values.binary_row import encode_row
+from branch_console.merge.conflict import Take
+from branch_console.merge.file_moves import FileMoves
+from branch_console.merge.joined_deletes import HeldFiles, JoinedDeletes, kept_by_both
+from branch_console.merge.row_work import JoinedRows, RowScope
+from branch_console.procedures.merge.deletion_vectors import write_masks
+from branch_console.procedures.merge.side_log import read_masks
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.branch_bench import TrustingRows
 from tests.support.commit_tables import UNPARTITIONED, data_files, message
 from tests.support.merge_walk import BRANCHES, Walk, WalkBench

@@ -10,18 +10,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.commit_message import CommitMessage
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.format.data_types import BIGINT, STRING, AtomicType, TypeRoot
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.row_engine import NoRowEngine
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.spark.conform import conform
-from core.spark.data_files import WriteTarget, split, write_bucket
-from core.storage.file_io import FileIO
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.data_types import BIGINT, STRING, AtomicType, TypeRoot
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
+from branch_console.spark.files.conform import conform
+from branch_console.spark.files.data_files import WriteTarget, split, write_bucket
+from branch_console.storage.file_io import FileIO
 from tests.support.local_tables import LocalTable
 from tests.support.table_files import a_schema
 

@@ -3,14 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
-from core.commit.commit_store import CommitStore
-from core.format.receipt import Receipt
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.preview import Preview, preview_call
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.procedures.undo import UndoChance, find_undo_chance
-from core.storage.directory_mover import UnsupportedDirectoryMover
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.preview import Preview, preview_call
+from branch_console.procedures.undo.undo import UndoChance, find_undo_chance
+from branch_console.storage.directory_mover import UnsupportedDirectoryMover
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows, store_of, tree
 
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.commit.commit_message import CommitMessage
-from core.merge.joined_deletes import JoinedDeletes
-from core.merge.policy import Policy
-from core.merge.row_work import JoinedRows, Reconciled, RowScope, RowWork
-from core.procedures.row_engine import FILE_PROBLEMS, NoRowEngine, Progress
-from core.spark import join_deletes
-from core.spark.bucket_sides import BucketReader, units_of
-from core.spark.data_files import WriteTarget
-from core.spark.row_reconcile import MergeTask, reconciled
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.merge.joined_deletes import JoinedDeletes
+from branch_console.merge.policy import Policy
+from branch_console.merge.row_work import JoinedRows, Reconciled, RowScope, RowWork
+from branch_console.procedures.call.row_engine import FILE_PROBLEMS, NoRowEngine, Progress
+from branch_console.spark.files.data_files import WriteTarget
+from branch_console.spark.merge import join_deletes
+from branch_console.spark.merge.bucket_sides import BucketReader, units_of
+from branch_console.spark.merge.reconcile_rows import MergeTask, reconciled
+from branch_console.storage.file_io import FileIO
+from branch_console.table.file_store_table import FileStoreTable
 
 
 class LocalFiles(NoRowEngine):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.format.snapshot import Snapshot
-from core.format.table_schema import TableSchema
-from core.spark.conform import conform
-from core.spark.data_files import WriteTarget, split, write_bucket
-from core.spark.readers import TableRead
-from core.storage.file_io import FileIO
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.spark.files.conform import conform
+from branch_console.spark.files.data_files import WriteTarget, split, write_bucket
+from branch_console.spark.read.readers import TableRead
+from branch_console.storage.file_io import FileIO
 from tests.support.table_files import TableFiles
 
 CREATED = dt.datetime(2026, 1, 2, 3, 4, 5)

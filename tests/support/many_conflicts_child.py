@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from core.errors import ErrorKind, Refused
-from core.format.identifier import Identifier
-from core.merge.policy import Policy
-from core.merge.settle_again import settle_again
-from core.procedures.browse_conflicts import read_row_conflicts
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
+from branch_console.errors import ErrorKind, Refused
+from branch_console.format.identifier import Identifier
+from branch_console.merge.policy import Policy
+from branch_console.merge.settle_again import settle_again
+from branch_console.procedures.browse.conflicts import read_row_conflicts
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
 from tests.support.large_keys import TABLE, call_of, make_branch, make_table, rows_of
 from tests.support.local_row_engine import LocalRows
 

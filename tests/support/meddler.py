@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from core.commit.commit_queue import NoQueue
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.storage.file_publisher import FilePublisher, Published, in_order
+from branch_console.commit.base.commit_queue import NoQueue
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.storage.file_publisher import FilePublisher, Published, in_order
 from tests.support.commit_tables import CommitBench
 
 

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlparse
 
-from core.format.identifier import Identifier
-from core.format.receipt import Receipt
-from core.merge.file_moves import MergeRules
-from core.merge.isolation import InsertScope, Isolation
-from core.merge.merge_plan import MergePlan
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.preview_merge import preview_merge
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.storage.table_paths import FENCE_ID
+from branch_console.format.identifier import Identifier
+from branch_console.format.receipt import Receipt
+from branch_console.merge.file_moves import MergeRules
+from branch_console.merge.isolation import InsertScope, Isolation
+from branch_console.merge.merge_plan import MergePlan
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.merge.inputs import preview_merge
+from branch_console.storage.table_paths import FENCE_ID
 from tests.support.java_child import Read, read_with_java
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.java_rewrites import positions_of, rewrite

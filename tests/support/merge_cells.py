@@ -10,8 +10,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from core.merge.conflict import ConflictKind, Take
-from core.merge.isolation import InsertScope, Isolation
+from branch_console.merge.conflict import ConflictKind, Take
+from branch_console.merge.isolation import InsertScope, Isolation
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Row, Rows, View, three_way
 
 Act: TypeAlias = Callable[[MergeBench, str], None]

@@ -13,17 +13,17 @@ from typing import Final, Self, TypeAlias
 import pyarrow as pa
 import pytest
 
-from core.commit.commit_message import CommitMessage
-from core.commit.commit_store import CommitStore
-from core.errors import Refused
-from core.format.identifier import Identifier
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.merge.file_moves import MergeRules
-from core.merge.isolation import Isolation
-from core.merge.merge_plan import MergePlan, MergeVerdict
-from core.procedures.preview_merge import preview_merge
-from core.procedures.warehouse import Warehouse
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.errors import Refused
+from branch_console.format.identifier import Identifier
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.merge.file_moves import MergeRules
+from branch_console.merge.isolation import Isolation
+from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.merge.inputs import preview_merge
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.branch_bench import BranchBench, TrustingRows, tree
 
 BRANCHES: Final = ("main", "dev", "exp")

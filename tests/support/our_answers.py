@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.catalog.filesystem_catalog import FilesystemCatalog
-from core.format.binary_row import decode_row
-from core.format.data_types import RowType
-from core.format.snapshot import Snapshot
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
+from branch_console.catalog.filesystem_catalog import FilesystemCatalog
+from branch_console.format.data_types import RowType
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.values.binary_row import decode_row
+from branch_console.storage.file_io import FileIO
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.golden import to_plain
 
 _COPIED = (

@@ -7,16 +7,16 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
-from core.commit.file_store_commit import FileStoreCommit
-from core.format.arrow_types import arrow_schema
-from core.format.data_types import ArrayType, DataType, MapType, RowType
-from core.procedures.call import ProcedureCall
-from core.procedures.warehouse import Warehouse
-from core.procedures.write_rows import compact_table, insert_rows
-from core.spark.file_rewrite import FILE, POSITION, plan_files, take_out
-from core.spark.row_writer import SparkRowWriter
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.data_types import ArrayType, DataType, MapType, RowType
+from branch_console.format.values.arrow_types import arrow_schema
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.statement.write_rows import compact_table, insert_rows
+from branch_console.spark.write.file_rewrite import FILE, POSITION, plan_files, take_out
+from branch_console.spark.write.row_writer import SparkRowWriter
+from branch_console.storage.file_io import FileIO
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.spark_in_process import FrameInProcess, SessionInProcess
 
 _DELETE = 3

@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from core.table.file_store_table import FileStoreTable
-from core.table.system_tables import read_system_table
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.system_tables import read_system_table
 from tests.support.build_warehouses import BINARY
 from tests.support.golden import to_plain
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from core.diff.lineage import ROW_OPERATION
-from core.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.diff.lineage import ROW_OPERATION
+from branch_console.merge.merge_plan import MergePlan, MergeVerdict
 from tests.support.keyless_walks import MixedWalk
 from tests.support.merge_walk import BRANCHES
 

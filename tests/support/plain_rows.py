@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.format.data_types import (
+from branch_console.format.data_types import (
     ArrayType,
     AtomicType,
     DataType,

@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from core.errors import InvalidInput
+from branch_console.errors import InvalidInput
 
 
 class PlainSpark:

@@ -11,7 +11,7 @@ from typing import Any
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from core.storage.file_io import FileIO, temporary_beside
+from branch_console.storage.file_io import FileIO, temporary_beside
 
 
 class PlainFilesystem(LocalFileSystem):  # type: ignore[misc]

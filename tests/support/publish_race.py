@@ -4,11 +4,11 @@ import threading
 from multiprocessing.pool import ThreadPool
 
 import tests.support.plain_store  # noqa: F401 - its scheme
-from core.storage.database_claims import DatabaseClaims
-from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published
-from core.storage.publish_claims import ClaimingPublisher
-from core.storage.publishers import publisher_for
+from branch_console.storage.database_claims import DatabaseClaims
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_publisher import Published
+from branch_console.storage.publish_claims import ClaimingPublisher
+from branch_console.storage.publishers import publisher_for
 
 
 def check_one_wins_each_name(store: FileIO) -> None:

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.quality.comparison import QUANTILES, ColumnComparison, SideFigures
-from core.quality.drift import Measure
-from core.quality.profile import ColumnKind
+from branch_console.quality.comparison import QUANTILES, ColumnComparison, SideFigures
+from branch_console.quality.drift import Measure
+from branch_console.quality.profile import ColumnKind
 from tests.support import quality_oracle as oracle
 
 EPOCH: Final = dt.datetime(1970, 1, 1)

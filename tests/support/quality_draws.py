@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from core.diff.row_diff import ComparedColumn
-from core.format.data_types import DataField, parse_data_type
-from core.quality.comparison import ColumnComparison, Scope, compare_profiles
-from core.quality.profile import EXACT, Detail, Profile
-from core.quality.profile_rows import profile_rows
+from branch_console.diff.rows.row_diff import ComparedColumn
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.quality.comparison import ColumnComparison, Scope, compare_profiles
+from branch_console.quality.profile import EXACT, Detail, Profile
+from branch_console.quality.profile_rows import profile_rows
 
 Rng = np.random.Generator
 Values = npt.NDArray[Any]

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Final
 from uuid import uuid4
 
-from core.commit.schema_commit import (
+from branch_console.commit.schema.schema_commit import (
     add_column,
     change_schema,
     create_table,
@@ -16,14 +16,21 @@ from core.commit.schema_commit import (
     rename_column,
     retype_column,
 )
-from core.format.data_types import INT, STRING, DataField, DataType, RowType, parse_data_type
-from core.procedures.branches import create_branch
-from core.procedures.call import ProcedureCall
-from core.procedures.row_engine import NoRowEngine
-from core.procedures.stages import InlineStages
-from core.spark.session import WarmSession
-from core.storage.table_paths import TablePaths
-from core.table.file_store_table import FileStoreTable
+from branch_console.format.data_types import (
+    INT,
+    STRING,
+    DataField,
+    DataType,
+    RowType,
+    parse_data_type,
+)
+from branch_console.procedures.branch.create_branch import create_branch
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.spark.session.session import WarmSession
+from branch_console.storage.table_paths import TablePaths
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.quality_values import TYPES, Draw, type_of
 from tests.support.write_bench import WriteBench
 

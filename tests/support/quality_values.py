@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from core.format.data_types import (
+from branch_console.format.data_types import (
     INT,
     STRING,
     ArrayType,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.format.data_types import (
+from branch_console.format.data_types import (
     ArrayType,
     AtomicType,
     DataField,
@@ -67,7 +67,7 @@ def row_type_of(written: Sequence[Any]) -> RowType:
 
 
 def random_value(rng: Random, data_type: DataType, *, null_share: float = 0.1) -> Any:
-    """A value in the form that `core.format.binary_row` takes, sometimes None where allowed."""
+    """A value in the form that `format.values.binary_row` takes, sometimes None where allowed."""
     if data_type.nullable and rng.random() < null_share:
         return None
     match data_type:

@@ -7,22 +7,22 @@ from pathlib import Path
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from core.format.deletion_vector import (
-    DeletionVectorRange,
-    read_deletion_vectors,
-    write_deletion_vectors,
-)
-from core.format.index_manifest import (
+from branch_console.format.index_manifest import (
     INDEX_MANIFEST_ENTRY,
     IndexType,
     decode_index_manifest,
     encode_index_manifest,
 )
-from core.format.manifest_entry import decode_manifest, encode_manifest
-from core.format.manifest_list import decode_manifest_list, encode_manifest_list
-from core.format.snapshot import Snapshot
-from core.format.table_schema import TableSchema
-from core.format.tag import Tag
+from branch_console.format.manifest_entry import decode_manifest, encode_manifest
+from branch_console.format.manifest_list import decode_manifest_list, encode_manifest_list
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.tag import Tag
+from branch_console.format.values.deletion_vector import (
+    DeletionVectorRange,
+    read_deletion_vectors,
+    write_deletion_vectors,
+)
 
 
 def reencode_warehouse(warehouse: Path, codec: str = "zstandard") -> int:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from core.errors import PaimonError
+from branch_console.errors import PaimonError
 from tests.support.golden import Golden
 
 Refusal: TypeAlias = tuple[str, Callable[[], object]]

@@ -6,8 +6,8 @@ import uuid
 
 import pytest
 
-from core.procedures import merge_masks
-from core.spark import data_files
+from branch_console.procedures.merge import deletion_vectors
+from branch_console.spark.files import data_files
 
 _NOW_NANOS = time.time_ns()
 
@@ -17,7 +17,7 @@ class Repeatable:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._random = random.Random()
-        for module in (uuid, data_files, merge_masks):
+        for module in (uuid, data_files, deletion_vectors):
             monkeypatch.setattr(module, "uuid4", self._draw)
         monkeypatch.setattr(time, "time_ns", lambda: _NOW_NANOS)
 

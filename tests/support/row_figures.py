@@ -7,12 +7,12 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any, Final
 
-from core.diff.row_diff import plan_row_diff
-from core.format.identifier import Identifier
-from core.procedures.compare_states import compare_states
-from core.procedures.warehouse import Warehouse
-from core.spark.readers import plan_table
-from core.table.table_state import ReadState
+from branch_console.diff.rows.row_diff import plan_row_diff
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.compare.states import compare_states
+from branch_console.spark.read.readers import plan_table
+from branch_console.table.table_state import ReadState
 from tests.support.compared_rows import compared_rows
 from tests.support.local_tables import rows_of
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import combinations
 
-from core.commit.commit_store import CommitStore
-from core.storage.directory_mover import DirectoryMover
-from core.storage.file_io import FileReader, FileStatus
-from core.storage.file_publisher import FilePublisher, Published
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.storage.directory_mover import DirectoryMover
+from branch_console.storage.file_io import FileReader, FileStatus
+from branch_console.storage.file_publisher import FilePublisher, Published
 
 _BOUND_SECONDS = 60.0
 

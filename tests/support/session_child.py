@@ -20,14 +20,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from core.commit.journal import Journal
-from core.errors import PaimonError
-from core.spark.data_source import FORMAT, register
-from core.spark.readers import read_table
-from core.spark.session import SparkSettings, WarmSession, open_session
-from core.spark.verify_files import FILES_TO_VERIFY, verify_data_files
-from core.table.file_store_table import FileStoreTable
-from core.table.table_state import ReadState
+from branch_console.commit.journal import Journal
+from branch_console.errors import PaimonError
+from branch_console.spark.connector.data_source import FORMAT, register
+from branch_console.spark.files.verify_files import FILES_TO_VERIFY, verify_data_files
+from branch_console.spark.read.readers import read_table
+from branch_console.spark.session.session import SparkSettings, WarmSession, open_session
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.table_state import ReadState
+from tests.support.source_roots import python_path
 from tests.support.statements import Statements
 from tests.support.write_bench import WriteBench
 from tests.support.write_child import when_files_come
@@ -83,7 +84,7 @@ ON_A_CLUSTER: Final[dict[str, Any]] = {
 
 def other_session(address: str, folder: Path) -> dict[str, Any]:
     """Run the process, and return what it found."""
-    paths = os.pathsep.join([str(_PROJECT), *sys.path])
+    paths = os.pathsep.join([python_path(), *sys.path])
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.session_child", address, str(folder)],
         env={**os.environ, "PYTHONPATH": paths, "SPARK_LOCAL_IP": "127.0.0.1"},

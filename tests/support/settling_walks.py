@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, TypeAlias
 
-from core.errors import Refused
-from core.merge.file_moves import MergeRules
-from core.merge.merge_plan import MergePlan, MergeVerdict
-from core.merge.policy import Policy
-from core.procedures.preview_merge import preview_merge
-from core.spark.readers import plan_table
-from core.table.table_state import ReadState
+from branch_console.errors import Refused
+from branch_console.merge.file_moves import MergeRules
+from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.policy import Policy
+from branch_console.procedures.merge.inputs import preview_merge
+from branch_console.spark.read.readers import plan_table
+from branch_console.table.table_state import ReadState
 from tests.support.branch_bench import tree
 from tests.support.lifecycle import run
 from tests.support.local_row_engine import LocalRows

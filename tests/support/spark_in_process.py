@@ -10,7 +10,7 @@ from typing import Any, cast
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from core.spark.session import SparkSettings, WarmSession
+from branch_console.spark.session.session import SparkSettings, WarmSession
 
 Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 

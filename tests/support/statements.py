@@ -9,18 +9,18 @@ from uuid import uuid4
 
 import pytest
 
-from core.commit.schema_commit import create_table, new_schema
-from core.errors import InvalidInput, NotFound
-from core.format.data_types import parse_data_type
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.query import answer_query
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.procedures.warehouse import Warehouse
-from core.spark.row_engine import SparkRowEngine
-from core.spark.session import WarmSession
-from core.sql.parser import parse_statements
-from core.storage.table_paths import TablePaths
+from branch_console.commit.schema.schema_commit import create_table, new_schema
+from branch_console.errors import InvalidInput, NotFound
+from branch_console.format.data_types import parse_data_type
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.statement.query import answer_query
+from branch_console.spark.engine import SparkRowEngine
+from branch_console.spark.session.session import WarmSession
+from branch_console.sql.parser import parse_statements
+from branch_console.storage.table_paths import TablePaths
 from tests.support.command_line import tree_of
 
 

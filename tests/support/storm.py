@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from core.table.file_store_table import FileStoreTable
+from branch_console.table.file_store_table import FileStoreTable
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 

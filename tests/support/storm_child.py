@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import tests.support.plain_store  # noqa: F401 - its scheme
-from core.commit.commit_queue import CommitQueue, NoQueue
-from core.commit.file_store_commit import FileStoreCommit
-from core.errors import PaimonError
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.identifier import Identifier
-from core.procedures.warehouse import Warehouse
-from core.storage.file_publisher import FilePublisher, Published
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_queue import CommitQueue, NoQueue
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.errors import PaimonError
+from branch_console.format.data_types import INT
+from branch_console.format.identifier import Identifier
+from branch_console.format.values.binary_row import encode_row
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.storage.file_publisher import FilePublisher, Published
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.commit_tables import data_files, message
 from tests.support.storm import Task
 

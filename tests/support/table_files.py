@@ -5,18 +5,18 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from core.format.data_types import INT, STRING, DataField, DataType
-from core.format.identifier import MAIN_BRANCH, Identifier
-from core.format.manifest_entry import encode_manifest
-from core.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
-from core.format.options import Options
-from core.format.snapshot import CommitKind, Snapshot
-from core.format.table_schema import TableSchema
-from core.format.tag import Tag
-from core.storage.file_io import FileIO
-from core.storage.metadata_cache import MetadataReader
-from core.storage.table_paths import TablePaths
-from core.table.file_store_table import FileStoreTable
+from branch_console.format.data_types import INT, STRING, DataField, DataType
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.manifest_entry import encode_manifest
+from branch_console.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
+from branch_console.format.options import Options
+from branch_console.format.snapshot import CommitKind, Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.tag import Tag
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.metadata_cache import MetadataReader
+from branch_console.storage.table_paths import TablePaths
+from branch_console.table.file_store_table import FileStoreTable
 
 EMPTY_ROW = b"\0" * 12
 NO_STATS = {"min_values": EMPTY_ROW, "max_values": EMPTY_ROW, "null_counts": []}

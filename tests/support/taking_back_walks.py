@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from core.commit.commit_message import CommitMessage
-from core.errors import NotFound, Refused
-from core.merge.merge_plan import MergePlan
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.errors import NotFound, Refused
+from branch_console.merge.merge_plan import MergePlan
 from tests.support.branch_bench import tree
 from tests.support.keyless_walks import Death, MixedWalk
 from tests.support.lifecycle import run

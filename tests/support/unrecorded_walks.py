@@ -8,13 +8,13 @@ from typing import ClassVar, Final, TypeAlias
 
 import pyarrow as pa
 
-from core.commit.commit_message import CommitMessage
-from core.diff.file_masks import HiddenRows, MaskKey
-from core.diff.logical_log import Place, keys_of
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.merge.conflict import Conflict, Take
-from core.merge.merge_plan import MergePlan
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.diff.changes.logical_log import Place, keys_of
+from branch_console.diff.file_masks import HiddenRows, MaskKey
+from branch_console.format.data_types import INT
+from branch_console.format.values.binary_row import encode_row
+from branch_console.merge.conflict import Conflict, Take
+from branch_console.merge.merge_plan import MergePlan
 from tests.support.commit_tables import UNPARTITIONED, data_files, message
 from tests.support.keyless_walks import KeylessWalk
 from tests.support.merge_walk import BRANCHES

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from core.spark.session import WarmSession
+from branch_console.spark.session.session import WarmSession
 
 
 def warm_up(session: WarmSession) -> None:

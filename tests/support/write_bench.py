@@ -7,12 +7,12 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from core.commit.schema_commit import create_table, new_schema
-from core.format.arrow_types import arrow_schema
-from core.format.data_types import DataField, DataType, parse_data_type
-from core.procedures.call import ProcedureCall
-from core.procedures.warehouse import Warehouse
-from core.procedures.write_rows import (
+from branch_console.commit.schema.schema_commit import create_table, new_schema
+from branch_console.format.data_types import DataField, DataType, parse_data_type
+from branch_console.format.values.arrow_types import arrow_schema
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.statement.write_rows import (
     Written,
     compact_table,
     delete_rows,
@@ -20,10 +20,10 @@ from core.procedures.write_rows import (
     overwrite_rows,
     update_rows,
 )
-from core.spark.row_writer import SparkRowWriter
-from core.spark.session import WarmSession
-from core.storage.table_paths import TablePaths
-from core.table.file_store_table import FileStoreTable
+from branch_console.spark.session.session import WarmSession
+from branch_console.spark.write.row_writer import SparkRowWriter
+from branch_console.storage.table_paths import TablePaths
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.java_child import Read
 
 Row = tuple[Any, ...]

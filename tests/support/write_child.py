@@ -16,19 +16,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.commit import row_write
-from core.commit.commit_message import row_count
-from core.commit.row_commit import PreparedRows
-from core.commit.row_write import RowWrite
-from core.procedures.call import ProcedureCall
-from core.procedures.warehouse import Warehouse
-from core.procedures.write_rows import insert_rows
-from core.spark.data_sink import write_batches
-from core.spark.row_writer import SparkRowWriter
-from core.spark.session import SparkSettings, open_session
-from core.spark.writers import next_sequences, write_target
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_message import row_count
+from branch_console.commit.rows import row_write
+from branch_console.commit.rows.row_commit import PreparedRows
+from branch_console.commit.rows.row_write import RowWrite
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.statement.write_rows import insert_rows
+from branch_console.spark.connector.data_sink import write_batches
+from branch_console.spark.session.session import SparkSettings, open_session
+from branch_console.spark.write.row_writer import SparkRowWriter
+from branch_console.spark.write.writers import next_sequences, write_target
+from branch_console.storage.file_io import FileIO
+from branch_console.table.file_store_table import FileStoreTable
 
 OPERATION = "killed-write"
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from core.errors import CommitConflict, ErrorKind
-from core.spark.readers import read_table
-from core.table.table_state import ReadState
+from branch_console.errors import CommitConflict, ErrorKind
+from branch_console.spark.read.readers import read_table
+from branch_console.table.table_state import ReadState
 from tests.support.write_bench import WriteBench
 
 _NAME: Final = "counted"

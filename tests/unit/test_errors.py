@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from core.errors import FormatError
+from branch_console.errors import FormatError
 
 
 @pytest.mark.parametrize(

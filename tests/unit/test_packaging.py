@@ -1,5 +1,7 @@
-"""What is installed is what was written: the right `core`, and a wheel that holds all of it."""
+"""What is installed is what was written: the right packages, and a wheel that holds all of it."""
 
+import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -8,58 +10,121 @@ from pathlib import Path
 
 import pytest
 
-import app
-import core
+import branch_console
+import branch_console_app
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names of the files in a wheel that is built from this checkout."""
+def built_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel that is built from this checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     build = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
     subprocess.run([sys.executable, "-c", build, str(folder)], cwd=ROOT, check=True, timeout=120)
     (built,) = folder.glob("*.whl")
-    with zipfile.ZipFile(built) as archive:
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel(built_wheel: Path) -> set[str]:
+    """The names of the files in it."""
+    with zipfile.ZipFile(built_wheel) as archive:
         return set(archive.namelist())
 
 
-def test_core_and_app_are_ours() -> None:
-    # A dependency with a package of this name would win without `pythonpath`.
-    assert Path(core.__file__).parent == ROOT / "core"
-    assert Path(app.__file__).parent == ROOT / "app"
+def test_both_packages_are_of_this_checkout() -> None:
+    # An installed copy would win without `pythonpath`.
+    assert Path(branch_console.__file__).parent == ROOT / "core" / "branch_console"
+    assert Path(branch_console_app.__file__).parent == ROOT / "app" / "branch_console_app"
 
 
 def test_the_program_is_installed() -> None:
     (found,) = entry_points(group="console_scripts", name="branch-console")
-    assert found.value == "app.__main__:main"
+    assert found.value == "branch_console_app.__main__:main"
     assert version("paimon-branch-console")
 
 
 def test_the_wheel_holds_the_console_and_the_core(wheel: set[str]) -> None:
     wanted = {
-        str(path.relative_to(ROOT))
-        for package in ("app", "core")
-        for path in (ROOT / package).rglob("*.py")
+        str(path.relative_to(root))
+        for root in (ROOT / "app", ROOT / "core")
+        for path in root.rglob("*.py")
     }
     assert wanted <= wheel
-    assert {"app/main.py", "app/__main__.py", "core/py.typed"} <= wheel
+    assert {
+        "branch_console_app/main.py",
+        "branch_console_app/__main__.py",
+        "branch_console/py.typed",
+    } <= wheel
 
 
 def test_the_wheel_holds_the_assets_and_the_look_of_the_console(wheel: set[str]) -> None:
-    assert any(name.startswith("app/_assets/") for name in wheel)
-    assert "app/.streamlit/config.toml" in wheel
+    assert any(name.startswith("branch_console_app/_assets/") for name in wheel)
+    assert "branch_console_app/.streamlit/config.toml" in wheel
 
 
 def test_the_wheel_holds_nothing_else(wheel: set[str]) -> None:
     tops = {name.partition("/")[0] for name in wheel}
-    assert {name for name in tops if not name.endswith(".dist-info")} == {"app", "core"}
+    assert {name for name in tops if not name.endswith(".dist-info")} == {
+        "branch_console",
+        "branch_console_app",
+    }
 
 
 def test_no_module_of_the_console_hides_another_package() -> None:
     # Streamlit puts the folder of its script first on the path.
-    own = {path.stem for path in (ROOT / "app").iterdir()} - {"__init__", "__main__"}
-    others = {"core", "app", "streamlit", "plotly", "pandas", "pyarrow", "rich", "typer"}
+    own = {path.stem for path in (ROOT / "app" / "branch_console_app").iterdir()} - {
+        "__init__",
+        "__main__",
+    }
+    others = {
+        "branch_console",
+        "branch_console_app",
+        "streamlit",
+        "plotly",
+        "pandas",
+        "pyarrow",
+        "rich",
+        "typer",
+    }
     assert own & ({*sys.stdlib_module_names} | others) == set()
-    assert not (ROOT / "app" / "pages").exists()
+    assert not (ROOT / "app" / "branch_console_app" / "pages").exists()
+
+
+def test_the_wheel_runs_beside_a_project_with_folders_of_the_same_names(
+    built_wheel: Path, tmp_path: Path
+) -> None:
+    # A notebook and `python -m` look into the folder where they stand before anything installed.
+    installed, project = tmp_path / "installed", tmp_path / "project"
+    with zipfile.ZipFile(built_wheel) as archive:
+        archive.extractall(installed)
+    for name in ("app", "core"):
+        (project / name).mkdir(parents=True)
+        (project / name / "__init__.py").write_text("raise SystemExit('a stranger')")
+    (project / "warehouse").mkdir()
+    code = (
+        "import branch_console.jobs.worker, branch_console.spark.connector.data_source;"
+        "import branch_console, branch_console_app;"
+        "from branch_console_app.theme import asset;"
+        "from branch_console_app.__main__ import main;"
+        "print(branch_console.__file__, branch_console_app.__file__, asset('logo.svg'));"
+        "main()"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code, "tables", "--json", "--warehouse", "warehouse"],
+        cwd=project,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([".", str(installed)]),
+            "BRANCH_CONSOLE_STATE_DIR": str(tmp_path / "state"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert answer.returncode == 0, answer.stderr
+    places, _, tables = answer.stdout.partition("\n")
+    assert [Path(place).is_relative_to(installed) for place in places.split()] == [True] * 3
+    assert json.loads(tables)["tables"] == []

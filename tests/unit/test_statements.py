@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from core.procedures.lifecycle import VERBS
+from branch_console.procedures.registry import VERBS
 
 # One worker asks pytest for all of them.
 pytestmark = pytest.mark.xdist_group("statements")
@@ -152,5 +152,5 @@ def test_a_row_that_says_other_than_the_tests_is_found(
 
 def test_nothing_here_expires_snapshots_yet() -> None:
     # With the first of them R11 is due: expiry that races branches and merges.
-    assert importlib.util.find_spec("core.maintenance") is None
+    assert importlib.util.find_spec("branch_console.maintenance") is None
     assert [verb for verb in VERBS if "expire" in verb or "orphan" in verb] == []

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_WORKFLOWS = "core.jobs.workflows"
+_WORKFLOWS = "branch_console.jobs.workflows"
 _ASKED = Path("stop-at")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from core.format.data_types import (
+from branch_console.format.data_types import (
     MAX_LENGTH,
     ArrayType,
     AtomicType,
@@ -21,12 +21,12 @@ from core.format.data_types import (
     VectorType,
     with_nullable,
 )
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.options import Options
-from core.format.receipt import Counts, HeadMove, Receipt
-from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
-from core.format.table_schema import TableSchema
-from core.format.tag import Tag
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.options import Options
+from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.tag import Tag
 
 _EXACT = Context(prec=100)
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -91,7 +91,7 @@ declared_types = st.builds(with_nullable, data_types, st.booleans())
 
 
 def values(data_type: DataType) -> st.SearchStrategy[Any]:
-    """Values of a type in the form of `core.format.binary_row`, None where it is nullable."""
+    """Values of a type in the form of `format.values.binary_row`, None where it is nullable."""
     plain = _values(data_type)
     return st.one_of(st.none(), plain) if data_type.nullable else plain
 

@@ -5,12 +5,12 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import FormatError
-from core.format.arrow_types import to_arrow
-from core.format.binary_row import decode_row, encode_row
-from core.format.binary_rows import decode_rows, encode_rows
-from core.format.bucket import hash_row, hash_rows
-from core.format.data_types import DataField, DataType, RowType
+from branch_console.errors import FormatError
+from branch_console.format.data_types import DataField, DataType, RowType
+from branch_console.format.values.arrow_types import to_arrow
+from branch_console.format.values.binary_row import decode_row, encode_row
+from branch_console.format.values.binary_rows import decode_rows, encode_rows
+from branch_console.format.values.bucket import hash_row, hash_rows
 from tests.property.format.strategies import broken, data_types, for_arrow, rows, values
 
 

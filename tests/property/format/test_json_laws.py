@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import FormatError, InvalidInput
-from core.format.arrow_types import to_arrow
-from core.format.data_types import DataType, data_type_to_json, parse_data_type
-from core.format.identifier import Identifier
-from core.format.lineage_event import LineageEvent
-from core.format.receipt import Receipt
-from core.format.snapshot import Snapshot
-from core.format.table_schema import TableSchema
-from core.format.tag import Tag
+from branch_console.errors import FormatError, InvalidInput
+from branch_console.format.data_types import DataType, data_type_to_json, parse_data_type
+from branch_console.format.identifier import Identifier
+from branch_console.format.lineage_event import LineageEvent
+from branch_console.format.receipt import Receipt
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.tag import Tag
+from branch_console.format.values.arrow_types import to_arrow
 from tests.property.format.strategies import (
     broken,
     declared_types,

@@ -7,18 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import FormatError
-from core.format.deletion_vector import read_deletion_vectors, write_deletion_vectors
-from core.format.index_manifest import (
+from branch_console.errors import FormatError
+from branch_console.format.index_manifest import (
     INDEX_MANIFEST_ENTRY,
     decode_index_manifest,
     encode_index_manifest,
 )
-from core.format.manifest_entry import MANIFEST_ENTRY, decode_manifest, encode_manifest
-from core.format.manifest_list import (
+from branch_console.format.manifest_entry import MANIFEST_ENTRY, decode_manifest, encode_manifest
+from branch_console.format.manifest_list import (
     MANIFEST_FILE_META,
     decode_manifest_list,
     encode_manifest_list,
+)
+from branch_console.format.values.deletion_vector import (
+    read_deletion_vectors,
+    write_deletion_vectors,
 )
 from tests.property.format.strategies import broken, entry_rows, index_rows, manifest_rows
 

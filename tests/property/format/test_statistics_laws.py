@@ -4,11 +4,11 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.format.arrow_types import to_arrow
-from core.format.binary_row import decode_row
-from core.format.data_types import DataField, RowType
-from core.format.partition_path import escape_path_name, unescape_path_name
-from core.format.simple_stats import (
+from branch_console.format.data_types import DataField, RowType
+from branch_console.format.partition_path import escape_path_name, unescape_path_name
+from branch_console.format.values.arrow_types import to_arrow
+from branch_console.format.values.binary_row import decode_row
+from branch_console.format.values.simple_stats import (
     FULL,
     StatsKind,
     StatsMode,

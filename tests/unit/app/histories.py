@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from core.diff.row_figure import RowFigure
-from core.format.snapshot import CommitKind, Snapshot
+from branch_console.diff.rows.row_figure import RowFigure
+from branch_console.format.snapshot import CommitKind, Snapshot
 
 MINUTE = 60_000
 

@@ -5,8 +5,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app.models.actions import Start, kept_for, millis_of, name_problem, start_arguments
-from core.procedures.call import Argument
+from branch_console.procedures.call.call import Argument
+from branch_console_app.models.parts.actions import (
+    Start,
+    kept_for,
+    millis_of,
+    name_problem,
+    start_arguments,
+)
 
 
 @pytest.mark.parametrize(

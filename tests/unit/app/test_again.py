@@ -2,9 +2,14 @@
 
 import pytest
 
-from app.models.again import Again, arguments_again, nothing_to_run_on, way_again
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.lifecycle import VERBS
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.registry import VERBS
+from branch_console_app.models.jobs.run_again import (
+    Again,
+    arguments_again,
+    nothing_to_run_on,
+    way_again,
+)
 
 
 def called(name: str, **arguments: Argument) -> ProcedureCall:

@@ -2,16 +2,23 @@
 
 import pytest
 
-from app.models.branch_graph import Axis, BranchGraph, EdgeKind, Node, NodeKind, draw_branches
-from app.models.branch_tracks import (
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.snapshot import CommitKind, Snapshot
+from branch_console_app.models.branches.branch_graph import (
+    Axis,
+    BranchGraph,
+    EdgeKind,
+    Node,
+    NodeKind,
+    draw_branches,
+)
+from branch_console_app.models.branches.branch_tracks import (
     MOST_LANES,
     LaneState,
     Track,
     versus_words,
     with_service_branches,
 )
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.snapshot import CommitKind, Snapshot
 from tests.unit.app.histories import MINUTE, history, snapshot
 
 MAIN = history("m", 1, 6)

@@ -5,13 +5,17 @@ import re
 
 import pytest
 
-from app.charts.branch_graph import LANE_HEIGHT, branch_graph_figure, legend_words
-from app.charts.palette import Role, faint
-from app.charts.snapshot_timeline import snapshot_timeline_figure
-from app.models.branch_graph import Axis, BranchGraph, draw_branches
-from app.models.branch_tracks import Track
-from app.models.snapshot_timeline import Timeline, TimelineAxis, draw_timeline
-from core.format.snapshot import CommitKind, Snapshot
+from branch_console.format.snapshot import CommitKind, Snapshot
+from branch_console_app.charts.branch_graph import LANE_HEIGHT, branch_graph_figure, legend_words
+from branch_console_app.charts.palette import Role, faint
+from branch_console_app.charts.snapshot_timeline import snapshot_timeline_figure
+from branch_console_app.models.branches.branch_graph import Axis, BranchGraph, draw_branches
+from branch_console_app.models.branches.branch_tracks import Track
+from branch_console_app.models.branches.snapshot_timeline import (
+    Timeline,
+    TimelineAxis,
+    draw_timeline,
+)
 from tests.unit.app.histories import Entry, history, snapshot
 
 MAIN = history("m", 1, 6)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from app.models.command_line import command_words
-from core.procedures.call import Argument
+from branch_console.procedures.call.call import Argument
+from branch_console_app.models.parts.command_line import command_words
 
 
 @pytest.mark.parametrize(

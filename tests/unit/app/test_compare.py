@@ -6,13 +6,24 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from app.charts.compare_map import compare_map_figure
-from app.models.compare import PartitionLine, bounds_text, label_of, net_words, row_words
-from app.models.compare_map import MOST_CELLS, CellKind, is_within, partition_map
-from app.models.compare_rows import cell_text, row_lines
-from core.diff.row_bounds import NONE, Bounds, RowDifference
-from core.diff.row_diff_index import RowDiffIndex, RowFilter, RowGroup
-from core.diff.row_kind import RowKind
+from branch_console.diff.rows.row_bounds import NONE, Bounds, RowDifference
+from branch_console.diff.rows.row_diff_index import RowDiffIndex, RowFilter, RowGroup
+from branch_console.diff.rows.row_kind import RowKind
+from branch_console_app.charts.compare_map import compare_map_figure
+from branch_console_app.models.compare.partition_map import (
+    MOST_CELLS,
+    CellKind,
+    is_within,
+    partition_map,
+)
+from branch_console_app.models.compare.rows import cell_text, row_lines
+from branch_console_app.models.compare.states import (
+    PartitionLine,
+    bounds_text,
+    label_of,
+    net_words,
+    row_words,
+)
 
 
 def line(*values: str, before: int = 0, after: int = 10) -> PartitionLine:

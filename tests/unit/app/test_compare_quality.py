@@ -5,8 +5,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from app.charts.compare_quality import bins_figure, drift_figure
-from app.models.compare_quality import (
+from branch_console.diff.rows.row_diff import ComparedColumn
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.format.values.arrow_types import arrow_schema
+from branch_console.quality.comparison import (
+    ColumnComparison,
+    Scope,
+    ScopeComparison,
+    compare_profiles,
+)
+from branch_console.quality.profile import EXACT, Detail
+from branch_console.quality.profile_rows import profile_rows
+from branch_console_app.charts.compare_quality import bins_figure, drift_figure
+from branch_console_app.models.compare.quality import (
     bin_shares,
     drift_bars,
     explaining_words,
@@ -15,13 +26,7 @@ from app.models.compare_quality import (
     scope_words,
     summary,
 )
-from app.models.quality_figures import figure_lines
-from core.diff.row_diff import ComparedColumn
-from core.format.arrow_types import arrow_schema
-from core.format.data_types import DataField, parse_data_type
-from core.quality.comparison import ColumnComparison, Scope, ScopeComparison, compare_profiles
-from core.quality.profile import EXACT, Detail
-from core.quality.profile_rows import profile_rows
+from branch_console_app.models.compare.quality_figures import figure_lines
 
 
 def compared(

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from app.demo import demo_folder, prepare_demo
-from app.settings import Settings
-from core.errors import AlreadyExists, InvalidInput
-from core.procedures.demo_marker import MARKER
+from branch_console.errors import AlreadyExists, InvalidInput
+from branch_console.procedures.demo_marker import MARKER
+from branch_console_app.demo import demo_folder, prepare_demo
+from branch_console_app.settings import Settings
 
 
 def settings_of(folder: Path, warehouse: str | None = None) -> Settings:

@@ -2,14 +2,19 @@
 
 from datetime import datetime
 
-from app.models.fast_forward import FastForwardPreview, Moved, commit_rows, tag_words
-from core.diff.fast_forward import BranchHistory, WayOut, plan_fast_forward
-from core.diff.row_figure import RowFigure
-from core.errors import ErrorKind
-from core.format.options import Options
-from core.format.snapshot import Snapshot
-from core.format.table_schema import TableSchema
-from core.format.tag import Tag
+from branch_console.diff.fast_forward import BranchHistory, WayOut, plan_fast_forward
+from branch_console.diff.rows.row_figure import RowFigure
+from branch_console.errors import ErrorKind
+from branch_console.format.options import Options
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.tag import Tag
+from branch_console_app.models.merge.fast_forward import (
+    FastForwardPreview,
+    Moved,
+    commit_rows,
+    tag_words,
+)
 from tests.unit.app.histories import history, snapshot
 
 MAIN = history("m", 1, 3)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.models.history import history_lines
-from core.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console_app.models.jobs.ledger_list import history_lines
 
 
 def event(number: int, kind: LineageKind, **more: str) -> LineageEvent:

@@ -1,8 +1,8 @@
 import pytest
 
-from app.models import job_titles
-from app.models.job_titles import job_title, job_words
-from core.procedures.registry import PROCEDURES
+from branch_console.procedures.dispatch import PROCEDURES
+from branch_console_app.models.jobs import job_titles
+from branch_console_app.models.jobs.job_titles import job_title, job_words
 
 
 def test_every_procedure_has_words_of_its_own() -> None:

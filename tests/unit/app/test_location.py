@@ -4,7 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from app.models.location import Location, SnapshotPoint, warehouse_key, warehouse_name
+from branch_console_app.models.parts.location import (
+    Location,
+    SnapshotPoint,
+    warehouse_key,
+    warehouse_name,
+)
 from tests.unit.app.histories import snapshot
 
 

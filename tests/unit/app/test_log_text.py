@@ -1,6 +1,6 @@
 """The end of a log, by words."""
 
-from app.models.log_text import tail_of
+from branch_console_app.models.parts.log_text import tail_of
 
 TEXT = "INFO one\nWARNING two\nINFO three two\n"
 

@@ -4,8 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from app.models.exactness import BOUNDS, EXACT, NOT_ROWS, UNREAD
-from app.models.merge_preview import (
+from branch_console.diff.schema_diff import ChangeKind
+from branch_console.errors import ErrorKind
+from branch_console.format.data_types import INT
+from branch_console.format.identifier import Identifier
+from branch_console.format.values.binary_row import encode_row
+from branch_console.merge.conflict import Take
+from branch_console.merge.file_moves import MergeRules, Strategy
+from branch_console.merge.isolation import Isolation
+from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.procedures.call.consequence import Preview
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.merge.inputs import preview_merge
+from branch_console_app.models.merge.merge_preview import (
     MergeDecision,
     MergePreview,
     SeenPlan,
@@ -13,19 +24,8 @@ from app.models.merge_preview import (
     otherwise_words,
     strategies_words,
 )
-from app.models.wording import NOT_READ
-from core.diff.schema_diff import ChangeKind
-from core.errors import ErrorKind
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.identifier import Identifier
-from core.merge.conflict import Take
-from core.merge.file_moves import MergeRules, Strategy
-from core.merge.isolation import Isolation
-from core.merge.merge_plan import MergePlan, MergeVerdict
-from core.procedures.consequence import Preview
-from core.procedures.permissions import Role
-from core.procedures.preview_merge import preview_merge
+from branch_console_app.models.parts.exactness import BOUNDS, EXACT, NOT_ROWS, UNREAD
+from branch_console_app.models.parts.wording import NOT_READ
 from tests.support.branch_bench import BranchBench
 from tests.support.commit_tables import data_files, message
 

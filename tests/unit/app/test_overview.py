@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass
 
-from app.models.overview import Order, TableLine, Totals, choose_tables
-from core.diff.row_figure import NOTHING_COUNTED, RowFigure
-from core.format.identifier import Identifier
-from core.format.snapshot import Snapshot
+from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure
+from branch_console.format.identifier import Identifier
+from branch_console.format.snapshot import Snapshot
+from branch_console_app.models.branches.table_overview import (
+    Order,
+    TableLine,
+    Totals,
+    choose_tables,
+)
 from tests.unit.app.histories import snapshot
 
 

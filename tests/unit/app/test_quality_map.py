@@ -1,9 +1,9 @@
 """The map of drift by partition and column: what is drawn, and what is left out and named."""
 
-from app.charts.quality_map import quality_map_figure
-from app.models.quality_map import quality_map
-from core.quality.drift import Measure, Rating
-from core.quality.drift_map import Base, DriftCell, DriftMap, PartitionDrift
+from branch_console.quality.drift import Measure, Rating
+from branch_console.quality.drift_map import Base, DriftCell, DriftMap, PartitionDrift
+from branch_console_app.charts.quality_map import quality_map_figure
+from branch_console_app.models.compare.quality_map import quality_map
 
 
 def cell(column: str, severity: float) -> DriftCell:

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from html.parser import HTMLParser
 
-from app.models.quality_report import quality_report
-from core.quality.comparison import QualityComparison, Scope
-from core.quality.drift import Measure, Rating
-from core.quality.drift_map import Base, DriftCell, DriftMap, PartitionDrift
+from branch_console.quality.comparison import QualityComparison, Scope
+from branch_console.quality.drift import Measure, Rating
+from branch_console.quality.drift_map import Base, DriftCell, DriftMap, PartitionDrift
+from branch_console_app.models.compare.quality_report import quality_report
 from tests.unit.app.test_compare_quality import compared
 
 EVIL = "<script>alert(1)</script><img src=x onerror='a()'>&amp;\u202e"

@@ -4,8 +4,8 @@ import json
 from dataclasses import replace
 from datetime import UTC
 
-from app.models.receipt_text import count_pairs, move_words, receipt_markdown
-from core.format.receipt import Counts, HeadMove, Receipt
+from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console_app.models.jobs.receipt_text import count_pairs, move_words, receipt_markdown
 from tests.unit.app.histories import snapshot
 
 BEFORE, AFTER = snapshot("a", 3), snapshot("b", 5)

@@ -5,7 +5,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from app.models.resolver import (
+from branch_console.errors import InvalidInput
+from branch_console.format.identifier import Identifier
+from branch_console.format.table_schema import TableSchema
+from branch_console.merge.policy import Policy, Settling
+from branch_console.merge.policy_draft import with_column_rule, with_predicate, with_table_rule
+from branch_console.merge.settle_again import settle_again
+from branch_console.procedures.browse.conflicts import read_row_conflicts
+from branch_console.procedures.merge.inputs import preview_merge
+from branch_console_app.models.merge.resolver import (
     RESULT,
     TAKE,
     WHOLE_ROW,
@@ -20,15 +28,12 @@ from app.models.resolver import (
     of_group,
     partition_texts,
 )
-from app.models.resolver_rules import RuleScope, effect_of, rule_lines, rule_of_group
-from core.errors import InvalidInput
-from core.format.identifier import Identifier
-from core.format.table_schema import TableSchema
-from core.merge.policy import Policy, Settling
-from core.merge.policy_draft import with_column_rule, with_predicate, with_table_rule
-from core.merge.settle_again import settle_again
-from core.procedures.browse_conflicts import read_row_conflicts
-from core.procedures.preview_merge import preview_merge
+from branch_console_app.models.merge.resolver_rules import (
+    RuleScope,
+    effect_of,
+    rule_lines,
+    rule_of_group,
+)
 from tests.support.contested_table import NAME, ContestedTable
 
 

@@ -1,10 +1,10 @@
 """Two schemas side by side: a line a field id."""
 
-from app.models.schema_changes import Mark, SchemaChanges
-from core.diff.schema_diff import SchemaVerdict, diff_schemas
-from core.format.data_types import DataField, RowType, parse_data_type
-from core.format.options import Options
-from core.format.table_schema import TableSchema
+from branch_console.diff.schema_diff import SchemaVerdict, diff_schemas
+from branch_console.format.data_types import DataField, RowType, parse_data_type
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
+from branch_console_app.models.branches.schema_changes import Mark, SchemaChanges
 
 
 def schema(*fields: tuple[int, str, str], number: int = 0, **options: str) -> TableSchema:

@@ -1,7 +1,7 @@
 """The timeline: bars, gaps, groups, and the sentence that says it."""
 
-from app.models.snapshot_timeline import draw_timeline
-from core.format.snapshot import CommitKind, Snapshot
+from branch_console.format.snapshot import CommitKind, Snapshot
+from branch_console_app.models.branches.snapshot_timeline import draw_timeline
 from tests.unit.app.histories import Entry, history, snapshot
 
 

@@ -1,6 +1,6 @@
 """Names of tags in charts."""
 
-from app.models.tag_labels import spaced_labels, tag_label
+from branch_console_app.models.branches.tag_labels import spaced_labels, tag_label
 
 
 def test_people_see_the_tags_that_people_made() -> None:

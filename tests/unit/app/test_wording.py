@@ -4,7 +4,7 @@ from datetime import timedelta, timezone
 
 import pytest
 
-from app.models import wording
+from branch_console_app.models.parts import wording
 
 MINUS = "\N{MINUS SIGN}"
 

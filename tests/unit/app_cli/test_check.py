@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from app.services import Services
-from core.quality.gate import findings_table
-from core.quality.rule_file import rule_path
-from core.sql.answer import Answer
+from branch_console.quality.gate import findings_table
+from branch_console.quality.rule_file import rule_path
+from branch_console.sql.answer import Answer
+from branch_console_app.services import Services
 from tests.console.pretend import job
 from tests.support.branch_bench import BranchBench
 from tests.support.command_line import CommandLine
@@ -88,7 +88,7 @@ def test_what_newly_fails_comes_first_with_both_outcomes_and_counts(
     keep(bench, RULES)
     kept = Answer(rows=findings_table(ORDERED), has_more=False, plan="")
     # What the worker found; that it counts right is looked at with Spark.
-    monkeypatch.setattr("app.cli.check.finish_job", lambda *_: job("judged"))
+    monkeypatch.setattr("branch_console_app.cli.check.finish_job", lambda *_: job("judged"))
     monkeypatch.setattr(Services, "answer", lambda *_: kept)
     told = console("check", "db.t", "--since", "dev")
     assert told.code == 1

@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
 
-from app.services import Services
-from app.settings import Settings
-from core.format.identifier import Identifier
+from branch_console.format.identifier import Identifier
+from branch_console_app.services import Services
+from branch_console_app.settings import Settings
 from tests.support.command_line import CommandLine
 from tests.support.compared_rows import keep_rows
 from tests.support.kept_quality import keep_quality

@@ -5,10 +5,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core.commit.row_conflicts import publish_row_conflicts
-from core.format.identifier import Identifier
-from core.merge.row_work import row_conflict_schema
-from core.procedures.preview_merge import preview_merge
+from branch_console.commit.rows.row_conflicts import publish_row_conflicts
+from branch_console.format.identifier import Identifier
+from branch_console.merge.row_work import row_conflict_schema
+from branch_console.procedures.merge.inputs import preview_merge
 from tests.support.branch_bench import BranchBench
 from tests.support.command_line import CommandLine
 from tests.support.commit_tables import data_files, message

@@ -2,19 +2,27 @@ import re
 
 import pytest
 
-from app.cli.lane_text import draw_lanes
-from core.diff.row_figure import RowFigure
-from core.errors import FormatError
-from core.format.identifier import Identifier
-from core.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
-from core.procedures.browse_values import BranchGraph, BranchItem, GraphLane, GraphNode, Health
+from branch_console.diff.rows.row_figure import RowFigure
+from branch_console.errors import FormatError
+from branch_console.format.identifier import Identifier
+from branch_console.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
+from branch_console.procedures.browse.page_values import (
+    BranchGraph,
+    BranchItem,
+    GraphLane,
+    GraphNode,
+    Health,
+)
+from branch_console_app.cli.lane_text import draw_lanes
 
 TABLE = Identifier(database="db", table="t")
 
 
 @pytest.fixture(autouse=True)
 def utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.cli.lane_text.local_time", lambda millis: f"{millis} ms")
+    monkeypatch.setattr(
+        "branch_console_app.cli.lane_text.local_time", lambda millis: f"{millis} ms"
+    )
 
 
 def snapshot(branch: str, number: int, kind: CommitKind = CommitKind.APPEND) -> Snapshot:

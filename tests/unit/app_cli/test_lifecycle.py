@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.commands import FAILED, REFUSED, WRONG_USAGE
-from core.commit.journal import Intent, Journal
-from core.commit.write_receipt import RESULT, encode_result
-from core.format.lineage_event import LineageEvent
-from core.table.lineage_ledger import LineageLedger
-from core.table.versioned_files import FileState
+from branch_console.commit.journal import Intent, Journal
+from branch_console.commit.rows.write_receipt import RESULT, encode_result
+from branch_console.format.lineage_event import LineageEvent
+from branch_console.table.lineage_ledger import LineageLedger
+from branch_console.table.versioned_files import FileState
+from branch_console_app.cli.commands import FAILED, REFUSED, WRONG_USAGE
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.command_line import CommandLine
 from tests.support.lifecycle import metadata

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
-from app.cli.commands import DONE, WRONG_USAGE, program
+from branch_console_app.cli.commands import DONE, WRONG_USAGE, program
 from tests.support.warehouses import FixtureWarehouse
 from tests.unit.test_architecture import HOMES
 
@@ -15,7 +15,7 @@ from tests.unit.test_architecture import HOMES
 OF_EVERY_COMMAND = frozenset({"typer", "rich"})
 CHILD = """
 import contextlib, io, json, sys
-from app.cli.commands import run
+from branch_console_app.cli.commands import run
 commands, packages = json.loads(sys.argv[1])
 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
     codes = [run(command) for command in commands]
@@ -74,7 +74,12 @@ def test_what_shows_metadata_loads_nothing_that_merges_judges_or_runs_jobs(
     commands = [[each, *table] for each in ("show", "snapshots", "schemas", "tags")]
     heavy = ["dbos", "pyarrow", "pyspark", "sqlalchemy", "sqlglot", "yaml"]
     # Arrow loads pandas for the first Python value that it takes: no module makes one at import.
-    heavy += ["datafusion", "pandas", "core.merge.merge_plan", "core.procedures.lifecycle"]
+    heavy += [
+        "datafusion",
+        "pandas",
+        "branch_console.merge.merge_plan",
+        "branch_console.procedures.registry",
+    ]
     codes, found = loaded(commands, heavy)
     assert codes == [DONE] * len(commands)
     assert found == ["pyarrow"]
@@ -84,5 +89,12 @@ def test_a_list_of_branches_loads_nothing_that_merges_judges_or_runs_jobs(
     warehouse_142: FixtureWarehouse,
 ) -> None:
     command = ["branches", "fixtures.append", "--warehouse", str(warehouse_142.path)]
-    heavy = ["dbos", "pyspark", "sqlalchemy", "sqlglot", "yaml", "core.procedures.lifecycle"]
+    heavy = [
+        "dbos",
+        "pyspark",
+        "sqlalchemy",
+        "sqlglot",
+        "yaml",
+        "branch_console.procedures.registry",
+    ]
     assert loaded([command], heavy) == ([DONE], [])

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from core.format.identifier import Identifier
-from core.merge.file_moves import MergeRules
-from core.procedures.preview_merge import preview_merge
+from branch_console.format.identifier import Identifier
+from branch_console.merge.file_moves import MergeRules
+from branch_console.procedures.merge.inputs import preview_merge
 from tests.support.branch_bench import BranchBench
 from tests.support.command_line import CommandLine
 from tests.support.commit_tables import message

@@ -6,8 +6,11 @@ from types import MappingProxyType
 import pyarrow as pa
 import pytest
 
-from app.cli import output
-from app.cli.output import (
+from branch_console.errors import ErrorKind, NotFound, Refused
+from branch_console.format.data_types import INT, ArrayType, DataField
+from branch_console.format.identifier import Identifier
+from branch_console_app.cli import output
+from branch_console_app.cli.output import (
     count,
     first_rows,
     json_chunks,
@@ -22,9 +25,6 @@ from app.cli.output import (
     to_plain,
     visible,
 )
-from core.errors import ErrorKind, NotFound, Refused
-from core.format.data_types import INT, ArrayType, DataField
-from core.format.identifier import Identifier
 
 Captured = pytest.CaptureFixture[str]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from app.cli.commands import DONE, REFUSED, program
-from app.services import Services
-from core.jobs.warm_rows import WarmRows
-from core.procedures.warehouse import Warehouse
-from core.spark.session import WarmSession
-from core.sql.statement import CALLED
+from branch_console.jobs.warm_rows import WarmRows
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.session.session import WarmSession
+from branch_console.sql.statement import CALLED
+from branch_console_app.cli.commands import DONE, REFUSED, program
+from branch_console_app.services import Services
 from tests.support.command_line import Answer, CommandLine
 from tests.support.contested_table import NAME, ContestedTable
 from tests.support.jobs_at_once import run_jobs_at_once

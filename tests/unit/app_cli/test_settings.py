@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import Settings, absolute_warehouse
-from core.errors import ErrorKind, InvalidInput
-from core.format.other_catalog import CatalogKind
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.other_catalog import CatalogKind
+from branch_console_app.settings import Settings, absolute_warehouse
 
 
 def settings(overrides: dict[str, str | None] | None = None, **environment: str) -> Settings:

@@ -5,13 +5,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from app.cli.arguments import open_services
-from core.commit.schema_commit import change_schema, set_options
-from core.errors import StorageError
-from core.jobs import client
-from core.jobs.results import KeptAnswers
-from core.jobs.settings import JobSettings
-from core.sql.answer import Answer
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.errors import StorageError
+from branch_console.jobs import client
+from branch_console.jobs.results import KeptAnswers
+from branch_console.jobs.settings import JobSettings
+from branch_console.sql.answer import Answer
+from branch_console_app.cli.arguments import open_services
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.command_line import CommandLine
 

@@ -8,15 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from app.cli import jobs
-from app.cli.exit_codes import FAILED, STOPPED
-from app.services import Services
-from core.errors import ErrorKind
-from core.jobs import warm_rows
-from core.jobs.progress import JobState, JobView, WorkerView
-from core.jobs.results import KeptAnswers
-from core.procedures.call import Argument
-from core.sql.answer import Answer, StateRead
+from branch_console.errors import ErrorKind
+from branch_console.jobs import warm_rows
+from branch_console.jobs.progress import JobState, JobView, WorkerView
+from branch_console.jobs.results import KeptAnswers
+from branch_console.procedures.call.call import Argument
+from branch_console.sql.answer import Answer, StateRead
+from branch_console_app.cli import jobs
+from branch_console_app.cli.exit_codes import FAILED, STOPPED
+from branch_console_app.services import Services
 from tests.console.pretend import job
 from tests.support.branch_bench import BranchBench
 from tests.support.command_line import CommandLine

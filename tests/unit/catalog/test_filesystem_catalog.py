@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.catalog.filesystem_catalog import FilesystemCatalog
-from core.errors import (
+from branch_console.catalog.filesystem_catalog import FilesystemCatalog
+from branch_console.errors import (
     ErrorKind,
     FormatError,
     InvalidInput,
@@ -13,8 +13,8 @@ from core.errors import (
     NotFound,
     StorageError,
 )
-from core.format.identifier import Identifier
-from core.storage.file_io import FileIO, FileStatus
+from branch_console.format.identifier import Identifier
+from branch_console.storage.file_io import FileIO, FileStatus
 from tests.support.table_files import TableFiles, a_schema, a_snapshot
 
 

@@ -1,1 +1,1 @@
-"""Tests of core.commit."""
+"""Tests of branch_console.commit."""

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.commit_queue import DirectoryQueue, queue_of
-from core.commit.file_store_commit import FileStoreCommit
-from core.format.snapshot import Snapshot
-from core.storage.file_io import FileIO
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_queue import DirectoryQueue, queue_of
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.snapshot import Snapshot
+from branch_console.storage.file_io import FileIO
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.commit_tables import CommitBench, data_files, message
 
 

@@ -7,17 +7,17 @@ from random import Random
 
 import pytest
 
-from core.commit.commit_queue import NoQueue
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.live_view import LiveView
-from core.commit.own_commit import snapshots_behind
-from core.errors import CommitConflict, InvalidInput, NotFound, StorageError
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.snapshot import Snapshot
-from core.storage.file_io import FileReader
-from core.storage.file_publisher import FilePublisher, Published, in_order
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_queue import NoQueue
+from branch_console.commit.snapshot.commit_identity import snapshots_behind
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.commit.snapshot.live_file_tracker import LiveView
+from branch_console.errors import CommitConflict, InvalidInput, NotFound, StorageError
+from branch_console.format.data_types import INT
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.values.binary_row import encode_row
+from branch_console.storage.file_io import FileReader
+from branch_console.storage.file_publisher import FilePublisher, Published, in_order
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.commit_tables import CommitBench, data_files, message
 from tests.support.faulty_store import Fault, FaultyStore, What
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.data_copy import copy_data_files
-from core.errors import StorageError
+from branch_console.commit.branch.data_copy import copy_data_files
+from branch_console.errors import StorageError
 from tests.support.branch_bench import store_of
 from tests.support.faulty_store import Fault, FaultyStore, What
 

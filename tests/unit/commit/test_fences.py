@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.commit.fences import FENCE, fence_state, put_fence, remove_fence
-from core.format.options import Options
-from core.storage.file_io import FileIO
-from core.storage.table_paths import FENCE_ID
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.base.fences import FENCE, fence_state, put_fence, remove_fence
+from branch_console.format.options import Options
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.table_paths import FENCE_ID
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.table_files import TableFiles, a_schema, a_snapshot
 
 

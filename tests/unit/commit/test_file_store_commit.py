@@ -2,14 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.retry_policy import RetryPolicy
-from core.commit.schema_commit import change_schema, set_options
-from core.errors import CommitConflict, NotAllowed, NotFound
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.snapshot import CommitKind, Snapshot
-from core.storage.file_publisher import Published
+from branch_console.commit.base.retry_policy import RetryPolicy
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.errors import CommitConflict, NotAllowed, NotFound
+from branch_console.format.data_types import INT
+from branch_console.format.snapshot import CommitKind, Snapshot
+from branch_console.format.values.binary_row import encode_row
+from branch_console.storage.file_publisher import Published
 from tests.support.commit_tables import CommitBench, data_files, message
 from tests.support.meddler import meddled
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.commit_queue import NoQueue
-from core.commit.file_store_commit import FileStoreCommit
-from core.errors import StorageError
-from core.format.snapshot import Snapshot
-from core.storage.file_publisher import FilePublisher, Published, in_order
-from core.table.history_check import find_lost_commits
+from branch_console.commit.base.commit_queue import NoQueue
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.errors import StorageError
+from branch_console.format.snapshot import Snapshot
+from branch_console.storage.file_publisher import FilePublisher, Published, in_order
+from branch_console.table.history_check import find_lost_commits
 from tests.support.commit_tables import CommitBench, data_files, message
 
 LATER = 2**62

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.branch_move import BranchMove, move_branch
-from core.commit.journal import Journal
-from core.errors import CommitConflict, ErrorKind
-from core.format.snapshot import Snapshot
-from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published
+from branch_console.commit.branch.branch_move import BranchMove, move_branch
+from branch_console.commit.journal import Journal
+from branch_console.errors import CommitConflict, ErrorKind
+from branch_console.format.snapshot import Snapshot
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_publisher import Published
 from tests.support.branch_bench import BranchBench
 from tests.support.commit_tables import data_files, message
 from tests.support.far_bench import FarBench

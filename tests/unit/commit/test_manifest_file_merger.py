@@ -8,20 +8,20 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from core.commit.commit_queue import NoQueue
-from core.commit.commit_store import CommitStore
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.manifest_file_merger import MergePolicy, is_full_due, minor_runs
-from core.commit.schema_commit import create_table, new_schema
-from core.errors import FormatError
-from core.format.binary_row import encode_row
-from core.format.data_types import INT, parse_data_type
-from core.format.manifest_list import MANIFEST_FILE_META
-from core.format.snapshot import Snapshot
-from core.storage.file_io import FileIO
-from core.storage.file_publisher import in_order
-from core.storage.table_paths import TablePaths
-from core.table.manifest_scan import live_files
+from branch_console.commit.base.commit_queue import NoQueue
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.schema.schema_commit import create_table, new_schema
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.commit.snapshot.manifest_file_merger import MergePolicy, is_full_due, minor_runs
+from branch_console.errors import FormatError
+from branch_console.format.data_types import INT, parse_data_type
+from branch_console.format.manifest_list import MANIFEST_FILE_META
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.values.binary_row import encode_row
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_publisher import in_order
+from branch_console.storage.table_paths import TablePaths
+from branch_console.table.manifest_scan import live_files
 from tests.support.commit_tables import UNPARTITIONED, CommitBench, data_files, message
 
 POLICY = MergePolicy(target_size=100, full_size=300, min_count=3)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.commit.metadata_copy import publish_files
-from core.errors import CommitConflict
-from core.storage.file_io import FileIO
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.base.metadata_copy import publish_files
+from branch_console.errors import CommitConflict
+from branch_console.storage.file_io import FileIO
 
 
 @pytest.fixture(params=["local", "memory"])

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.commit_queue import NoQueue
-from core.commit.conflict_detection import Rule
-from core.commit.file_store_commit import FileStoreCommit
-from core.commit.read_check import ReadAt
-from core.commit.row_commit import RowCommit
-from core.errors import CommitConflict
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.snapshot import CommitKind
+from branch_console.commit.base.commit_queue import NoQueue
+from branch_console.commit.rows.row_commit import RowCommit
+from branch_console.commit.snapshot.conflict_detection import Rule
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.commit.snapshot.read_check import ReadAt
+from branch_console.errors import CommitConflict
+from branch_console.format.data_types import INT
+from branch_console.format.snapshot import CommitKind
+from branch_console.format.values.binary_row import encode_row
 from tests.support.commit_tables import CommitBench, data_files, message
 
 _KEYED = {"primary_keys": ["id"], "options": {"bucket": "2"}}

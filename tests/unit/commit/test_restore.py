@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core.commit.schema_commit import add_column, change_schema
-from core.errors import CommitConflict
-from core.format.data_types import INT
-from core.format.index_manifest import INDEX_MANIFEST_ENTRY
-from core.format.snapshot import CommitKind, Snapshot
+from branch_console.commit.schema.schema_commit import add_column, change_schema
+from branch_console.errors import CommitConflict
+from branch_console.format.data_types import INT
+from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY
+from branch_console.format.snapshot import CommitKind, Snapshot
 from tests.support.commit_tables import UNPARTITIONED, CommitBench, data_files, message
 
 

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from core.commit.row_tracking import grouped_by_partition, track_rows
-from core.errors import InvalidInput
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.commit.snapshot.row_tracking import grouped_by_partition, track_rows
+from branch_console.errors import InvalidInput
+from branch_console.format.data_types import INT
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.format.values.binary_row import encode_row
 from tests.support.commit_tables import CommitBench, data_files, message
 
 TRACKED = {"row-tracking.enabled": "true"}

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.schema_commit import (
+from branch_console.commit.schema.schema_commit import (
     SchemaChange,
     add_column,
     change_schema,
@@ -15,10 +15,17 @@ from core.commit.schema_commit import (
     retype_column,
     set_options,
 )
-from core.errors import AlreadyExists, InvalidInput, NotFound
-from core.format.data_types import BIGINT, INT, STRING, AtomicType, TypeRoot, with_nullable
-from core.format.table_schema import TableSchema
-from core.storage.table_paths import TablePaths
+from branch_console.errors import AlreadyExists, InvalidInput, NotFound
+from branch_console.format.data_types import (
+    BIGINT,
+    INT,
+    STRING,
+    AtomicType,
+    TypeRoot,
+    with_nullable,
+)
+from branch_console.format.table_schema import TableSchema
+from branch_console.storage.table_paths import TablePaths
 from tests.support.commit_tables import CommitBench
 
 FLOAT = AtomicType(root=TypeRoot.FLOAT)

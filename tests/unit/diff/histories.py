@@ -1,9 +1,9 @@
 """Branch traces from a few words: `trace("dev", "m1 m2 d3")`; one word is one snapshot."""
 
-from core.diff.branch_trace import BranchTrace
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.snapshot import Snapshot
-from core.format.tag import Tag
+from branch_console.diff.branch_trace import BranchTrace
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.tag import Tag
 from tests.support.table_files import a_snapshot
 
 

@@ -4,12 +4,12 @@ import json
 
 import pyarrow as pa
 
-from core.diff.branch_overview import compare_branches, distance_of, with_files
-from core.diff.branch_trace import BranchTrace
-from core.diff.lineage import MERGE_SOURCE_IDENTITY, Lineage, build_lineage
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.receipt import identity_to
-from core.format.snapshot import CommitKind
+from branch_console.diff.branch_overview import compare_branches, distance_of, with_files
+from branch_console.diff.branch_trace import BranchTrace
+from branch_console.diff.lineage import MERGE_SOURCE_IDENTITY, Lineage, build_lineage
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.receipt import identity_to
+from branch_console.format.snapshot import CommitKind
 from tests.unit.diff.histories import snapshot, trace
 
 MAIN = trace("main", "m1 m2 m3 m4")

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.diff.disjoint_rows import cannot_be_equal
+from branch_console.diff.rows.disjoint_rows import cannot_be_equal
 
 File = tuple[Any, Any, int | None]
 KIND = pa.struct(

@@ -4,9 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from core.diff.file_safety import Answer, FileSafety, Holder, PinPlace, decide, hiding_tags
-from core.format.snapshot import Snapshot
-from core.format.tag import Tag
+from branch_console.diff.file_safety import (
+    Answer,
+    FileSafety,
+    Holder,
+    PinPlace,
+    decide,
+    hiding_tags,
+)
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.tag import Tag
 from tests.support.table_files import a_snapshot
 
 

@@ -1,8 +1,8 @@
 """Where a branch left another one: what was recorded, and what tells where nothing was."""
 
-from core.diff.fork_inference import Confidence, best_forks, infer_forks
-from core.diff.lineage import build_lineage
-from core.format.lineage_event import LineageKind
+from branch_console.diff.fork_inference import Confidence, best_forks, infer_forks
+from branch_console.diff.lineage import build_lineage
+from branch_console.format.lineage_event import LineageKind
 from tests.unit.diff.histories import an_event, snapshot, trace
 
 MAIN = trace("main", "m1 m2 m3 m4", tags="m2")

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.diff.branch_trace import BranchTrace
-from core.diff.fork_inference import best_forks
-from core.diff.hazards import (
+from branch_console.diff.branch_trace import BranchTrace
+from branch_console.diff.fork_inference import best_forks
+from branch_console.diff.hazards import (
     BranchFacts,
     Fork,
     Hazards,
@@ -15,10 +15,10 @@ from core.diff.hazards import (
     Severity,
     TableFacts,
 )
-from core.diff.lineage import build_lineage
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.snapshot import CommitKind, Snapshot
-from core.format.tag import Tag
+from branch_console.diff.lineage import build_lineage
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.snapshot import CommitKind, Snapshot
+from branch_console.format.tag import Tag
 
 
 def snapshot(number: int, line: str, kind: CommitKind = CommitKind.APPEND) -> Snapshot:

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from core.diff.lineage import MERGE_SOURCE_IDENTITY, Lineage, build_lineage, merge_source
-from core.diff.merge_base import best_common_ancestors
-from core.format.lineage_event import LineageKind
-from core.format.receipt import identity_to
-from core.format.snapshot import SnapshotIdentity
+from branch_console.diff.lineage import MERGE_SOURCE_IDENTITY, Lineage, build_lineage, merge_source
+from branch_console.diff.merge_base import best_common_ancestors
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import identity_to
+from branch_console.format.snapshot import SnapshotIdentity
 from tests.unit.diff.histories import an_event, snapshot, trace
 
 

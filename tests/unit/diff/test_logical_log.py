@@ -3,11 +3,11 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from core.diff.logical_log import LogicalLog, SnapshotDelta, copy_name, fold_log
-from core.diff.table_changes import changes_since
-from core.diff.table_operation import TableOperation
-from core.format.manifest_entry import file_identity
-from core.format.snapshot import CommitKind, Snapshot
+from branch_console.diff.changes.logical_log import LogicalLog, SnapshotDelta, copy_name, fold_log
+from branch_console.diff.changes.table_changes import changes_since
+from branch_console.diff.table_operation import TableOperation
+from branch_console.format.manifest_entry import file_identity
+from branch_console.format.snapshot import CommitKind, Snapshot
 from tests.support.commit_tables import UNPARTITIONED, data_files
 
 COMPACT = CommitKind.COMPACT

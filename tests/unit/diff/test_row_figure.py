@@ -5,9 +5,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from core.commit.schema_commit import new_schema
-from core.diff.file_figures import files_figure, state_figure
-from core.diff.row_figure import (
+from branch_console.commit.schema.schema_commit import new_schema
+from branch_console.diff.file_figures import files_figure, state_figure
+from branch_console.diff.rows.row_figure import (
     FigureColumn,
     RowCounts,
     RowFigure,
@@ -15,16 +15,16 @@ from core.diff.row_figure import (
     commit_figures,
     with_sign,
 )
-from core.format.data_types import INT
-from core.format.deletion_vector import DeletionVectorRange
-from core.format.index_manifest import (
+from branch_console.format.data_types import INT
+from branch_console.format.index_manifest import (
     INDEX_MANIFEST_ENTRY,
     NO_INDEX_FILES,
     deletion_vector_entry,
 )
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.format.options import Options
-from core.format.table_schema import TableSchema
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.deletion_vector import DeletionVectorRange
 from tests.support.table_files import EMPTY_ROW
 from tests.unit.diff.histories import snapshot
 from tests.unit.table.manifest_entries import added

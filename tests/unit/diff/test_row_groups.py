@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.diff.row_groups import group_rows
+from branch_console.diff.rows.row_groups import group_rows
 
 _ROWS = st.lists(st.tuples(st.binary(max_size=2), st.integers(-2, 3), st.booleans()))
 

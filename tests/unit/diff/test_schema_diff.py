@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.diff.schema_diff import (
+from branch_console.diff.schema_diff import (
     ChangeKind,
     SchemaChange,
     SchemaDiff,
@@ -12,13 +12,9 @@ from core.diff.schema_diff import (
     diff_schemas,
     is_widening,
 )
-from core.format.data_types import (
-    AtomicType,
-    DataField,
-    parse_data_type,
-)
-from core.format.options import Options
-from core.format.table_schema import TableSchema
+from branch_console.format.data_types import AtomicType, DataField, parse_data_type
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
 
 COMPATIBLE, NEEDS_DEFAULT, BREAKING = SchemaVerdict
 

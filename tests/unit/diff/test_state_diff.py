@@ -5,14 +5,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.commit.schema_commit import new_schema
-from core.diff.row_bounds import Bounds, RowDifference, RowReason
-from core.diff.state_diff import differing_files, places_of, row_difference, with_masks
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.format.options import Options
-from core.format.table_schema import TableSchema
+from branch_console.commit.schema.schema_commit import new_schema
+from branch_console.diff.rows.row_bounds import Bounds, RowDifference, RowReason
+from branch_console.diff.state_diff import differing_files, places_of, row_difference, with_masks
+from branch_console.format.data_types import INT
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.binary_row import encode_row
 from tests.unit.table.manifest_entries import ADD, DELETE, added, entries
 
 NOTHING = MANIFEST_ENTRY.empty_table()

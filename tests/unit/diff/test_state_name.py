@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.diff.state_name import StateName, parse_state_name
-from core.errors import InvalidInput
+from branch_console.diff.state_name import StateName, parse_state_name
+from branch_console.errors import InvalidInput
 
 BRANCHES = ("main", "dev", "odd@7")
 

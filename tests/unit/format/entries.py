@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.format.binary_row import EMPTY_ROW
-from core.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
+from branch_console.format.manifest_entry import MANIFEST_ENTRY, FileKind, file_identity
+from branch_console.format.values.binary_row import EMPTY_ROW
 
 NO_STATS = {"min_values": EMPTY_ROW, "max_values": EMPTY_ROW, "null_counts": []}
 _DEFAULTS: dict[str, Any] = {

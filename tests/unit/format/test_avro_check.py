@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from core.errors import FormatError
-from core.format.avro_check import check_avro_schema
-from core.format.avro_encoding import _compress, _metadata, _varint, read_blocks
-from core.format.bounds import MOST_BLOCK_BYTES
-from core.format.manifest_entry import MANIFEST_ENTRY, decode_manifest, encode_manifest
+from branch_console.errors import FormatError
+from branch_console.format.avro_check import check_avro_schema
+from branch_console.format.avro_encoding import _compress, _metadata, _varint, read_blocks
+from branch_console.format.bounds import MOST_BLOCK_BYTES
+from branch_console.format.manifest_entry import MANIFEST_ENTRY, decode_manifest, encode_manifest
 
 _SYNC = b"S" * 16
 _INT = {"type": "record", "name": "r", "fields": [{"name": "x", "type": "int"}]}
@@ -71,7 +71,7 @@ def test_a_block_that_unpacks_without_end_is_refused(
     codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert MOST_BLOCK_BYTES >= 1 << 28
-    monkeypatch.setattr("core.format.avro_encoding.MOST_BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr("branch_console.format.avro_encoding.MOST_BLOCK_BYTES", 1 << 20)
     file = an_avro_file(_INT, b"\0" * (1 << 21), count=5, codec=codec)
     assert len(file) < 1 << 13
     with pytest.raises(FormatError, match="unpacks to more than"):

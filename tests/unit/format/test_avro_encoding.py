@@ -6,8 +6,8 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from core.errors import ErrorKind, FormatError, InvalidInput
-from core.format.avro_encoding import (
+from branch_console.errors import ErrorKind, FormatError, InvalidInput
+from branch_console.format.avro_encoding import (
     CODECS,
     VERSION_FIELD,
     avro_schema,
@@ -16,7 +16,7 @@ from core.format.avro_encoding import (
     required,
     write_avro,
 )
-from core.format.avro_frames import join_files, read_frame
+from branch_console.format.avro_frames import join_files, read_frame
 
 _LAYOUT = pa.schema(
     [

@@ -6,9 +6,9 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from core.errors import FormatError
-from core.format.avro_encoding import write_avro
-from core.format.avro_frames import join_files, read_frame
+from branch_console.errors import FormatError
+from branch_console.format.avro_encoding import write_avro
+from branch_console.format.avro_frames import join_files, read_frame
 
 TABLE = pa.table({"x": pa.array(range(2500), pa.int64())})
 FILE = write_avro(TABLE, "zstandard")

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.errors import FormatError, InvalidInput
-from core.format.arrow_types import to_arrow
-from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
-from core.format.binary_rows import decode_rows, encode_rows
-from core.format.bucket import hash_row, hash_rows
-from core.format.data_types import DataField, DataType, RowType, parse_data_type
-from core.format.fine_times import fine_times
+from branch_console.errors import FormatError, InvalidInput
+from branch_console.format.data_types import DataField, DataType, RowType, parse_data_type
+from branch_console.format.values.arrow_types import to_arrow
+from branch_console.format.values.binary_row import EMPTY_ROW, decode_row, encode_row
+from branch_console.format.values.binary_rows import decode_rows, encode_rows
+from branch_console.format.values.bucket import hash_row, hash_rows
+from branch_console.format.values.fine_times import fine_times
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _MOMENT = dt.datetime(2023, 11, 14, 22, 13, 20, 123456)

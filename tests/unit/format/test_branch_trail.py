@@ -1,6 +1,6 @@
-from core.format.branch_trail import Trail, trail_of
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.receipt import Counts, Receipt
+from branch_console.format.branch_trail import Trail, trail_of
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.receipt import Counts, Receipt
 
 
 def event(

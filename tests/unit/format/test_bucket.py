@@ -5,12 +5,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.errors import InvalidInput
-from core.format.arrow_types import to_arrow
-from core.format.bucket import assign_buckets, hash_rows
-from core.format.data_types import DataField, parse_data_type
-from core.format.options import Options
-from core.format.table_schema import TableSchema
+from branch_console.errors import InvalidInput
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.arrow_types import to_arrow
+from branch_console.format.values.bucket import assign_buckets, hash_rows
 
 # The golden rows of the format: their buckets of four and of five.
 DEFAULT_BUCKETS: list[tuple[tuple[str, ...], tuple[Any, ...], int, int]] = [

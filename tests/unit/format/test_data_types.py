@@ -3,16 +3,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.errors import FormatError, InvalidInput
-from core.format.arrow_types import arrow_schema, from_arrow, no_rows, to_arrow
-from core.format.data_types import (
+from branch_console.errors import FormatError, InvalidInput
+from branch_console.format.data_types import (
     DataField,
     TypeRoot,
     data_type_to_json,
     parse_data_type,
     with_nullable,
 )
-from core.format.fine_times import FINE_LOCAL_TIME, FINE_TIME
+from branch_console.format.values.arrow_types import arrow_schema, from_arrow, no_rows, to_arrow
+from branch_console.format.values.fine_times import FINE_LOCAL_TIME, FINE_TIME
 
 # Paimon's text, and the Arrow type that carries the values.
 ATOMIC: list[tuple[str, pa.DataType]] = [

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from pyroaring import BitMap, BitMap64
 
-from core.errors import ErrorKind, FormatError, InvalidInput
-from core.format.deletion_vector import (
+from branch_console.errors import ErrorKind, FormatError, InvalidInput
+from branch_console.format.values.deletion_vector import (
     DeletionVectorRange,
     read_deletion_vectors,
     write_deletion_vectors,

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.format.fine_times import (
+from branch_console.format.values.fine_times import (
     FINE_LOCAL_TIME,
     FINE_TIME,
     cast_times,

@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from core.errors import ErrorKind, InvalidInput
-from core.format.identifier import (
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.identifier import (
     Identifier,
     branch_name_problem,
     check_branch_name,

@@ -1,14 +1,14 @@
 import pyarrow as pa
 import pytest
 
-from core.errors import FormatError
-from core.format.binary_row import EMPTY_ROW
-from core.format.index_manifest import (
+from branch_console.errors import FormatError
+from branch_console.format.index_manifest import (
     INDEX_MANIFEST_ENTRY,
     IndexType,
     decode_index_manifest,
     encode_index_manifest,
 )
+from branch_console.format.values.binary_row import EMPTY_ROW
 
 _HASH = {
     "kind": 0,

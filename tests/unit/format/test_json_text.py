@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from core.errors import FormatError
-from core.format.json_text import JsonObject, to_pretty_json, without_nulls
+from branch_console.errors import FormatError
+from branch_console.format.json_text import JsonObject, to_pretty_json, without_nulls
 
 
 def test_json_is_laid_out_as_paimons_writer_does() -> None:

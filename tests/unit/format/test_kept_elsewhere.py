@@ -1,7 +1,7 @@
 import pytest
 
-from core.format.kept_elsewhere import Act, kept_elsewhere
-from core.format.options import Options
+from branch_console.format.kept_elsewhere import Act, kept_elsewhere
+from branch_console.format.options import Options
 
 
 def _found(options: dict[str, str], branch: str, act: Act) -> list[str]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from core.format.key_order import key_range, key_rank, sortable
+from branch_console.format.values.key_order import key_range, key_rank, sortable
 
 _OTHER_NAN: Final = struct.unpack("<d", struct.pack("<Q", 0xFFF8000000000001))[0]
 _RISING: Final = (-math.inf, -1.5, -5e-324, -0.0, 0.0, 5e-324, 1.5, math.inf, math.nan)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.errors import InvalidInput
-from core.format.layout_options import (
+from branch_console.errors import InvalidInput
+from branch_console.format.layout_options import (
     Effect,
     check_rows_read,
     check_rows_written,

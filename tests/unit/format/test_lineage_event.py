@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from core.errors import FormatError
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.receipt import Counts, HeadMove, Receipt
-from core.format.snapshot import SnapshotIdentity
+from branch_console.errors import FormatError
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console.format.snapshot import SnapshotIdentity
 
 _ONE = SnapshotIdentity(uuid="u1", manifest_lists=("a-0", "a-1"))
 _TWO = SnapshotIdentity(uuid=None, manifest_lists=("b-0", "b-1"))

@@ -5,23 +5,23 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.errors import FormatError, InvalidInput
-from core.format.avro_encoding import (
+from branch_console.errors import FormatError, InvalidInput
+from branch_console.format.avro_encoding import (
     VERSION_FIELD,
     paimon_fields,
     read_avro,
     required,
     write_avro,
 )
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.manifest_entry import (
+from branch_console.format.data_types import INT
+from branch_console.format.manifest_entry import (
     MANIFEST_ENTRY,
     FileKind,
     decode_manifest,
     encode_manifest,
     file_identity,
 )
+from branch_console.format.values.binary_row import encode_row
 from tests.unit.format.entries import entries
 
 _TOP_FIELDS = {"_KIND", "_PARTITION", "_BUCKET", "_TOTAL_BUCKETS"}

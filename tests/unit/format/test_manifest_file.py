@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
 
-from core.errors import ErrorKind, FormatError
-from core.format.avro_encoding import VERSION_FIELD, required
-from core.format.manifest_file import read_records
+from branch_console.errors import ErrorKind, FormatError
+from branch_console.format.avro_encoding import VERSION_FIELD, required
+from branch_console.format.manifest_file import read_records
 
 _STATS = pa.struct([required("_LOW", pa.binary()), pa.field("_NULLS", pa.list_(pa.int64()))])
 _LAYOUT = pa.schema(

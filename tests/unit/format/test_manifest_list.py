@@ -1,15 +1,15 @@
 import pyarrow as pa
 import pytest
 
-from core.errors import FormatError
-from core.format.binary_row import encode_row
-from core.format.data_types import INT
-from core.format.manifest_entry import encode_manifest
-from core.format.manifest_list import (
+from branch_console.errors import FormatError
+from branch_console.format.data_types import INT
+from branch_console.format.manifest_entry import encode_manifest
+from branch_console.format.manifest_list import (
     MANIFEST_FILE_META,
     decode_manifest_list,
     encode_manifest_list,
 )
+from branch_console.format.values.binary_row import encode_row
 from tests.unit.format.entries import NO_STATS, entries
 
 _ROWS = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.format.scan_options import ScanOptions, moment_millis, moment_text
+from branch_console.format.scan_options import ScanOptions, moment_millis, moment_text
 
 NEW_YEAR = 1_577_836_800_000
 

@@ -1,6 +1,6 @@
 """Which names are offered to somebody who wrote one that is not there."""
 
-from core.format.near_names import did_you_mean, nearest_names
+from branch_console.format.near_names import did_you_mean, nearest_names
 
 
 def test_near_names_come_best_first() -> None:

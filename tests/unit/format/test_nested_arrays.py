@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.format.nested_arrays import with_required_parts
+from branch_console.format.values.nested_arrays import with_required_parts
 
 _INNER = pa.struct(
     [

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from core.errors import ErrorKind, InvalidInput
-from core.format.options import (
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.options import (
     BUCKET,
     BUCKET_KEY,
     COMMIT_TIMEOUT,

@@ -1,7 +1,7 @@
 import pytest
 
-from core.format.options import Options
-from core.format.other_catalog import CatalogKind, find_catalog_sign
+from branch_console.format.options import Options
+from branch_console.format.other_catalog import CatalogKind, find_catalog_sign
 
 _HIVE = CatalogKind.HIVE
 

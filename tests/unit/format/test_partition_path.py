@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.errors import InvalidInput
-from core.format.data_types import DataField, parse_data_type
-from core.format.options import Options
-from core.format.partition_path import (
+from branch_console.errors import InvalidInput
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.format.options import Options
+from branch_console.format.partition_path import (
     escape_path_name,
     partition_path,
     partition_strings,
     unescape_path_name,
 )
-from core.format.table_schema import TableSchema
+from branch_console.format.table_schema import TableSchema
 
 _MOMENT = dt.datetime(2024, 2, 29, 12, 34, 56, 789000)
 

@@ -1,7 +1,7 @@
 """Branches that are renamed, dropped and made again, told under the names of today."""
 
-from core.format.lineage_event import LineageEvent, LineageKind, under_present_names
-from core.format.receipt import Receipt
+from branch_console.format.lineage_event import LineageEvent, LineageKind, under_present_names
+from branch_console.format.receipt import Receipt
 
 
 def event(

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import VariantVal
 
-from core.errors import ErrorKind, InvalidInput
-from core.format.arrow_types import to_arrow
-from core.format.data_types import AtomicType, TypeRoot
-from core.format.shredded_variant import plain_variants
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.data_types import AtomicType, TypeRoot
+from branch_console.format.values.arrow_types import to_arrow
+from branch_console.format.values.shredded_variant import plain_variants
 
 _VARIANT = to_arrow(AtomicType(root=TypeRoot.VARIANT))
 _NO_NAMES = b"\x01\x00\x00"

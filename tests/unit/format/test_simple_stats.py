@@ -5,13 +5,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.errors import FormatError, InvalidInput
-from core.format.arrow_types import to_arrow
-from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
-from core.format.data_types import INT, STRING, DataField, RowType, parse_data_type
-from core.format.fine_times import cast_times, has_part, is_fine
-from core.format.options import Options
-from core.format.simple_stats import (
+from branch_console.errors import FormatError, InvalidInput
+from branch_console.format.data_types import INT, STRING, DataField, RowType, parse_data_type
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.arrow_types import to_arrow
+from branch_console.format.values.binary_row import EMPTY_ROW, decode_row, encode_row
+from branch_console.format.values.fine_times import cast_times, has_part, is_fine
+from branch_console.format.values.simple_stats import (
     EMPTY_STATS,
     FULL,
     SYSTEM_FIELD_MODE,
@@ -26,7 +27,6 @@ from core.format.simple_stats import (
     truncate_min,
     value_stats,
 )
-from core.format.table_schema import TableSchema
 from tests.unit.format.entries import entries
 
 _NONE = StatsMode(kind=StatsKind.NONE)

@@ -3,8 +3,13 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import FormatError
-from core.format.snapshot import BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot, SnapshotIdentity
+from branch_console.errors import FormatError
+from branch_console.format.snapshot import (
+    BATCH_COMMIT_IDENTIFIER,
+    CommitKind,
+    Snapshot,
+    SnapshotIdentity,
+)
 
 _TEXT = """{
   "version" : 3,

@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import ErrorKind, FormatError, NotFound
-from core.format.options import Options
-from core.format.table_schema import BucketMode, TableSchema
+from branch_console.errors import ErrorKind, FormatError, NotFound
+from branch_console.format.options import Options
+from branch_console.format.table_schema import BucketMode, TableSchema
 
 _TEXT = """{
   "version" : 3,

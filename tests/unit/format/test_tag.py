@@ -3,8 +3,8 @@ import json
 
 import pytest
 
-from core.errors import FormatError
-from core.format.tag import Tag
+from branch_console.errors import FormatError
+from branch_console.format.tag import Tag
 
 _SNAPSHOT = {
     "version": 3,

@@ -1,1 +1,1 @@
-"""Tests of core.jobs."""
+"""Tests of branch_console.jobs."""

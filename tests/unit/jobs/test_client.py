@@ -14,17 +14,30 @@ import pyarrow as pa
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from core.errors import ErrorKind, FormatError, NotAllowed, NotFound, Refused, StorageError
-from core.jobs.client import JobClient
-from core.jobs.heartbeat import FRESH_MILLIS, Heartbeat, is_locked, worker_lock, write_heartbeat
-from core.jobs.job_store import answering
-from core.jobs.progress import JobState
-from core.jobs.results import KeptAnswers
-from core.jobs.settings import JobSettings
-from core.jobs.store_identity import store_identity
-from core.procedures.call import ProcedureCall
-from core.procedures.permissions import Role
-from core.sql.answer import Answer
+from branch_console.errors import (
+    ErrorKind,
+    FormatError,
+    NotAllowed,
+    NotFound,
+    Refused,
+    StorageError,
+)
+from branch_console.jobs.client import JobClient
+from branch_console.jobs.heartbeat import (
+    FRESH_MILLIS,
+    Heartbeat,
+    is_locked,
+    worker_lock,
+    write_heartbeat,
+)
+from branch_console.jobs.job_store import answering
+from branch_console.jobs.progress import JobState
+from branch_console.jobs.results import KeptAnswers
+from branch_console.jobs.settings import JobSettings
+from branch_console.jobs.store_identity import store_identity
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.permissions import Role
+from branch_console.sql.answer import Answer
 
 NOW = 1_700_000_000_000
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.cli.exit_codes import FAILED, REFUSED, WRONG_USAGE, exit_code
-from core.errors import ErrorKind
-from core.jobs.progress import JobState
+from branch_console.errors import ErrorKind
+from branch_console.jobs.progress import JobState
+from branch_console_app.cli.exit_codes import FAILED, REFUSED, WRONG_USAGE, exit_code
 from tests.console.pretend import job
 
 

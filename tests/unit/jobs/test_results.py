@@ -8,11 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core.errors import ErrorKind, StorageError
-from core.jobs.kept_files import unfinished
-from core.jobs.progress import JobState, JobView
-from core.jobs.results import KeptAnswers, no_answer
-from core.sql.answer import Answer
+from branch_console.errors import ErrorKind, StorageError
+from branch_console.jobs.kept_files import unfinished
+from branch_console.jobs.progress import JobState, JobView
+from branch_console.jobs.results import KeptAnswers, no_answer
+from branch_console.sql.answer import Answer
 
 
 def job(state: JobState, name: str = "query", message: str = "") -> JobView:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-import core.jobs.warm_rows
-from core.errors import ErrorKind, PaimonError
-from core.jobs.settings import JobSettings
-from core.jobs.warm_rows import WarmRows
-from core.storage.file_io import FileIO
+import branch_console.jobs.warm_rows
+from branch_console.errors import ErrorKind, PaimonError
+from branch_console.jobs.settings import JobSettings
+from branch_console.jobs.warm_rows import WarmRows
+from branch_console.storage.file_io import FileIO
 
 
 class PretendSession:
@@ -40,7 +40,7 @@ def test_what_waits_for_spark_to_start_is_cancelled_and_the_next_run_is_not(
         rows.cancel()
         return session
 
-    monkeypatch.setattr(core.jobs.warm_rows, "open_session", start)
+    monkeypatch.setattr(branch_console.jobs.warm_rows, "open_session", start)
     with pytest.raises(PaimonError) as stopped:
         rows._session.run()  # type: ignore[call-arg]
     assert stopped.value.kind is ErrorKind.CANCELLED
@@ -50,7 +50,9 @@ def test_what_waits_for_spark_to_start_is_cancelled_and_the_next_run_is_not(
 
 
 def test_who_ends_starts_no_spark_any_more(rows: WarmRows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core.jobs.warm_rows, "open_session", lambda _: pytest.fail("started"))
+    monkeypatch.setattr(
+        branch_console.jobs.warm_rows, "open_session", lambda _: pytest.fail("started")
+    )
     rows.end()
     with pytest.raises(PaimonError) as stopped:
         rows._session.run()  # type: ignore[call-arg]

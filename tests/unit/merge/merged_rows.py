@@ -5,13 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.diff.three_way import ThreeWay
-from core.format.arrow_types import arrow_schema
-from core.format.data_types import DataField, parse_data_type
-from core.format.options import Options
-from core.format.table_schema import TableSchema
-from core.merge.policy import Policy
-from core.merge.row_merge import RowMerge, merge_rows
+from branch_console.diff.three_way import ThreeWay
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.arrow_types import arrow_schema
+from branch_console.merge.policy import Policy
+from branch_console.merge.row_merge import RowMerge, merge_rows
 
 TABLE = "db.t"
 

@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from core.diff.table_operation import TableOperation
-from core.merge.conflict_matrix import Rule, cells
+from branch_console.diff.table_operation import TableOperation
+from branch_console.merge.conflict_matrix import Rule, cells
 from tests.support.merge_cells import CELLS, OURS, THEIRS, Pair
 
 # What is done to a whole table, or to its partitions, is merged with the catalog.

@@ -6,10 +6,10 @@ across the diagonal.
 
 import pytest
 
-from core.diff.database_operation import DatabaseOperation
-from core.diff.table_operation import TableOperation
-from core.merge.conflict import Take
-from core.merge.conflict_matrix import Cell, Rule, cells, database_cells
+from branch_console.diff.database_operation import DatabaseOperation
+from branch_console.diff.table_operation import TableOperation
+from branch_console.merge.conflict import Take
+from branch_console.merge.conflict_matrix import Cell, Rule, cells, database_cells
 
 # Rows are what the source did, columns what the target did.
 DATABASES = """

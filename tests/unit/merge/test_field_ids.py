@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from core.diff.three_way import ThreeWay
-from core.format.data_types import INT, DataField, RowType
-from core.format.options import Options
-from core.format.table_schema import TableSchema
-from core.merge.conflict import ConflictKind
-from core.merge.field_ids import FieldIds, map_field_ids
-from core.merge.schema_merge import SchemaMerge, merge_schemas
+from branch_console.diff.three_way import ThreeWay
+from branch_console.format.data_types import INT, DataField, RowType
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
+from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.field_ids import FieldIds, map_field_ids
+from branch_console.merge.schema_merge import SchemaMerge, merge_schemas
 
 
 def columns(text: str) -> tuple[DataField, ...]:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.diff.three_way import ThreeWay, each_side
-from core.merge.joined_deletes import Update, kept_by_both, kept_by_columns, kept_by_ids
+from branch_console.diff.three_way import ThreeWay, each_side
+from branch_console.merge.joined_deletes import Update, kept_by_both, kept_by_columns, kept_by_ids
 
 BYTES = pa.large_binary()
 Rows = list[bytes]

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
-from core.diff.file_masks import FileMask
-from core.diff.logical_log import SnapshotDelta, fold_log
-from core.diff.table_changes import TableChanges, changes_since
-from core.diff.table_operation import TableOperation
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.format.snapshot import CommitKind
-from core.merge.file_moves import MergeRules, Naming
-from core.merge.keyless_files import merge_keyless_files
+from branch_console.diff.changes.logical_log import SnapshotDelta, fold_log
+from branch_console.diff.changes.table_changes import TableChanges, changes_since
+from branch_console.diff.file_masks import FileMask
+from branch_console.diff.table_operation import TableOperation
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.format.snapshot import CommitKind
+from branch_console.merge.file_moves import MergeRules, Naming
+from branch_console.merge.keyless_files import merge_keyless_files
 from tests.support.commit_tables import UNPARTITIONED
 from tests.unit.diff.test_logical_log import delta
 

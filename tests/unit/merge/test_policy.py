@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-import core.merge.policy
-from core.errors import InvalidInput
-from core.merge.conflict import ConflictKind
-from core.merge.policy import Policy, RowRule, Settle, Settling
+import branch_console.merge.policy
+from branch_console.errors import InvalidInput
+from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.policy import Policy, RowRule, Settle, Settling
 
 TEXT = """\
 version: 1
@@ -114,6 +114,6 @@ def test_what_is_wrong_is_named_with_its_line(text: str) -> None:
 
 
 def test_the_example_in_the_docstring_can_be_read() -> None:
-    text = Path(core.merge.policy.__file__).read_text()
+    text = Path(branch_console.merge.policy.__file__).read_text()
     start, end = text.index("    version: 1"), text.index("The name `*`")
     assert Policy.from_yaml(text[start:end]).tables[0].choices.num_rows == 1

@@ -3,10 +3,10 @@
 import pyarrow as pa
 import pytest
 
-from core.errors import ErrorKind, Refused
-from core.merge.conflict import Take
-from core.merge.policy import Policy, PredicateRule, Settling, choose
-from core.merge.policy_draft import (
+from branch_console.errors import ErrorKind, Refused
+from branch_console.merge.conflict import Take
+from branch_console.merge.policy import Policy, PredicateRule, Settling, choose
+from branch_console.merge.policy_draft import (
     laid_over,
     policy_to_compare_by,
     rebase,

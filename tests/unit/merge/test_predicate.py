@@ -4,8 +4,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from core.errors import InvalidInput
-from core.merge.predicate import Join, Name, holds, names_in, parse_condition
+from branch_console.errors import InvalidInput
+from branch_console.expr.predicate import Join, Name, holds, names_in, parse_condition
 
 COLUMNS = {
     Name(side=None, column="id"): pa.array([1, 2, 3], pa.int32()),

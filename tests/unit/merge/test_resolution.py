@@ -4,10 +4,10 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from core.errors import InvalidInput
-from core.merge.conflict import Take
-from core.merge.policy import Policy, choose
-from core.merge.row_merge import RowMerge
+from branch_console.errors import InvalidInput
+from branch_console.merge.conflict import Take
+from branch_console.merge.policy import Policy, choose
+from branch_console.merge.row_merge import RowMerge
 from tests.unit.merge.merged_rows import cells, keyed, merge, tuples
 
 SCHEMA = keyed(

@@ -5,12 +5,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.diff.three_way import ThreeWay
-from core.errors import InvalidInput
-from core.merge.conflict import ConflictKind
-from core.merge.policy import Policy, RowRule
-from core.merge.row_merge import merge_rows
-from core.merge.row_work import RowVerdict, row_conflict_schema
+from branch_console.diff.three_way import ThreeWay
+from branch_console.errors import InvalidInput
+from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.policy import Policy, RowRule
+from branch_console.merge.row_merge import merge_rows
+from branch_console.merge.row_work import RowVerdict, row_conflict_schema
 from tests.unit.merge.merged_rows import TABLE, cells, keyed, merge, rows_of, tuples
 
 SCHEMA = keyed({"id": "INT NOT NULL", "a": "INT", "b": "STRING"})

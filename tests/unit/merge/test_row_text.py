@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.errors import InvalidInput
-from core.merge.row_text import cell_texts, conflict_ids, key_ids, parse_cells, row_texts
+from branch_console.errors import InvalidInput
+from branch_console.merge.row_text import cell_texts, conflict_ids, key_ids, parse_cells, row_texts
 
 VALUES: list[tuple[pa.DataType, Any, str]] = [
     (pa.int64(), -5, "-5"),

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from core.diff.three_way import ThreeWay
-from core.errors import NotFound
-from core.format.data_types import ArrayType, DataField, RowType, parse_data_type
-from core.format.options import Options
-from core.format.table_schema import CURRENT_VERSION, TableSchema
-from core.merge.conflict import Conflict, ConflictKind, Take
-from core.merge.schema_merge import SchemaMerge, merge_schemas
+from branch_console.diff.three_way import ThreeWay
+from branch_console.errors import NotFound
+from branch_console.format.data_types import ArrayType, DataField, RowType, parse_data_type
+from branch_console.format.options import Options
+from branch_console.format.table_schema import CURRENT_VERSION, TableSchema
+from branch_console.merge.conflict import Conflict, ConflictKind, Take
+from branch_console.merge.schema_merge import SchemaMerge, merge_schemas
 
 NOW = 1_700_000_000_000
 OURS_TIME, THEIRS_TIME = 10, 20

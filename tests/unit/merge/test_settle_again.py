@@ -3,10 +3,10 @@
 import pyarrow.compute as pc
 import pytest
 
-from core.errors import InvalidInput
-from core.merge.conflict import Take
-from core.merge.policy import Policy, choose
-from core.merge.settle_again import as_whole_rows, conflicts_where, settle_again
+from branch_console.errors import InvalidInput
+from branch_console.merge.conflict import Take
+from branch_console.merge.policy import Policy, choose
+from branch_console.merge.settle_again import as_whole_rows, conflicts_where, settle_again
 from tests.unit.merge.merged_rows import TABLE, keyed, merge
 
 SCHEMA = keyed({"id": "INT NOT NULL", "a": "INT", "s": "STRING", "at": "TIMESTAMP(3)"})

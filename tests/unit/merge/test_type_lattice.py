@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from core.format.data_types import parse_data_type
-from core.merge.type_lattice import TypeOrder, can_widen, compare_types, join_types
+from branch_console.format.data_types import parse_data_type
+from branch_console.merge.type_lattice import TypeOrder, can_widen, compare_types, join_types
 
 
 def row(*fields: tuple[int, str, object]) -> dict[str, object]:

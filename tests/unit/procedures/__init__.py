@@ -1,1 +1,1 @@
-"""Tests of core.procedures."""
+"""Tests of branch_console.procedures."""

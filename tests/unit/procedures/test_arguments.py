@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from core.errors import InvalidInput
-from core.procedures.arguments import ARGUMENTS
-from core.procedures.call import ProcedureCall
-from core.procedures.registry import PROCEDURES
-from core.sql.parser import parse_statements
-from core.sql.statement import CALLED, CONFIRM, VERSION
+from branch_console.errors import InvalidInput
+from branch_console.operations.arguments import ARGUMENTS
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.dispatch import PROCEDURES
+from branch_console.sql.parser import parse_statements
+from branch_console.sql.statement import CALLED, CONFIRM, VERSION
 
 
 def test_every_procedure_declares_its_arguments() -> None:

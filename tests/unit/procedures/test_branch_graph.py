@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.lane_text import draw_lanes
-from app.models.branch_graph import EdgeKind, draw_branches
-from app.models.branch_tracks import tracks_of, with_service_branches
-from core.diff.branch_trace import Lists
-from core.procedures.browse_branches import list_branches
-from core.procedures.browse_graph import read_graph
+from branch_console.diff.branch_trace import Lists
+from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.browse.graph import read_graph
+from branch_console_app.cli.lane_text import draw_lanes
+from branch_console_app.models.branches.branch_graph import EdgeKind, draw_branches
+from branch_console_app.models.branches.branch_tracks import tracks_of, with_service_branches
 from tests.support.branch_bench import BranchBench
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core.diff.fast_forward import Verdict
-from core.errors import CommitConflict, ErrorKind, Refused
-from core.merge.merge_plan import MergeVerdict
-from core.procedures.fast_forward import preview_fast_forward
-from core.procedures.preview_merge import preview_merge
-from core.procedures.row_engine import FILE_PROBLEMS, Progress
+from branch_console.diff.fast_forward import Verdict
+from branch_console.errors import CommitConflict, ErrorKind, Refused
+from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.procedures.branch.fast_forward import preview_fast_forward
+from branch_console.procedures.call.row_engine import FILE_PROBLEMS, Progress
+from branch_console.procedures.merge.inputs import preview_merge
 from tests.support.branch_bench import BranchBench, TrustingRows, tree
 from tests.support.lifecycle import run
 

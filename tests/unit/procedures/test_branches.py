@@ -3,13 +3,20 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import AlreadyExists, InvalidInput, NotAllowed, NotFound, Refused, StorageError
-from core.format.lineage_event import LineageKind
-from core.format.tag import Tag
-from core.procedures.browse_branches import list_branches
-from core.procedures.browse_graph import read_graph
-from core.procedures.browse_tables import list_tables, read_table
-from core.table.schema_manager import SchemaManager
+from branch_console.errors import (
+    AlreadyExists,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    Refused,
+    StorageError,
+)
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.tag import Tag
+from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.browse.graph import read_graph
+from branch_console.procedures.browse.tables import list_tables, read_table
+from branch_console.table.schema_manager import SchemaManager
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.lifecycle import preview, run
 

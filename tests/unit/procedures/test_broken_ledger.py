@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind, Refused
-from core.procedures.browse_branches import list_branches, read_branches
-from core.procedures.browse_tables import read_table
-from core.procedures.call import Argument
+from branch_console.errors import ErrorKind, Refused
+from branch_console.procedures.browse.branches import list_branches, read_branches
+from branch_console.procedures.browse.tables import read_table
+from branch_console.procedures.call.call import Argument
 from tests.support.branch_bench import BranchBench
 from tests.support.lifecycle import metadata, preview, run
 

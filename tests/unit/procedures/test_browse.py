@@ -3,16 +3,16 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.schema_commit import SchemaChange, change_schema, set_options
-from core.errors import ErrorKind
-from core.procedures.browse_branches import list_branches
-from core.procedures.browse_graph import read_graph
-from core.procedures.browse_history import compare_schemas, list_schemas
-from core.procedures.browse_tables import list_tables
-from core.procedures.browse_values import Health
-from core.procedures.call import ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
+from branch_console.commit.schema.schema_commit import SchemaChange, change_schema, set_options
+from branch_console.errors import ErrorKind
+from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.browse.graph import read_graph
+from branch_console.procedures.browse.history import compare_schemas, list_schemas
+from branch_console.procedures.browse.page_values import Health
+from branch_console.procedures.browse.tables import list_tables
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows
 
 

@@ -7,18 +7,25 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core.commit.commit_message import CommitMessage
-from core.commit.commit_queue import NoQueue
-from core.commit.file_store_commit import FileStoreCommit
-from core.errors import CommitConflict, ErrorKind, InvalidInput, PaimonError, Refused, StorageError
-from core.format.receipt import Receipt
-from core.format.snapshot import CommitKind, Snapshot
-from core.procedures.call import ProcedureCall
-from core.procedures.planned_heads import PlannedHeads
-from core.procedures.preview_merge import planned_merge
-from core.procedures.recover import recover_table
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.base.commit_queue import NoQueue
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.errors import (
+    CommitConflict,
+    ErrorKind,
+    InvalidInput,
+    PaimonError,
+    Refused,
+    StorageError,
+)
+from branch_console.format.receipt import Receipt
+from branch_console.format.snapshot import CommitKind, Snapshot
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.merge.inputs import planned_merge
+from branch_console.procedures.recover import recover_table
+from branch_console.procedures.run.planned_heads import PlannedHeads
 from tests.support.branch_bench import BranchBench, TrustingRows
 from tests.support.commit_tables import data_files, message
 from tests.support.interleaved import interleaved

@@ -7,19 +7,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.diff.row_diff import plan_row_diff
-from core.errors import InvalidInput
-from core.format.identifier import Identifier
-from core.jobs.kept_counts import KeptCounts
-from core.procedures.compare_states import compare_states
-from core.procedures.count_rows import count_name, figure_of_state, weigh_count
-from core.procedures.count_rows import count_rows_of as count_states
-from core.procedures.row_engine import NoRowEngine, Progress, QuerySource
-from core.procedures.rule_evaluation import JudgedState, count_rows_of
-from core.procedures.warehouse import Warehouse
-from core.spark.row_count import count_rows
-from core.spark.session import WarmSession
-from core.table.table_state import ReadState
+from branch_console.diff.rows.row_diff import plan_row_diff
+from branch_console.errors import InvalidInput
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.kept_counts import KeptCounts
+from branch_console.procedures.call.row_engine import NoRowEngine, Progress, QuerySource
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.compare.count_rows import count_name, figure_of_state, weigh_count
+from branch_console.procedures.compare.count_rows import count_rows_of as count_states
+from branch_console.procedures.compare.states import compare_states
+from branch_console.procedures.run.rule_evaluation import JudgedState, count_rows_of
+from branch_console.spark.compare.row_count import count_rows
+from branch_console.spark.session.session import WarmSession
+from branch_console.table.table_state import ReadState
 from tests.support.warehouses import FixtureWarehouse
 
 # Where files tell the rows of a table with a key: compacted, first-row, vectors, one write.

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.branch_creation import BranchCreation
-from core.commit.journal import Ending, Journal
-from core.errors import CommitConflict, PaimonError
-from core.format.lineage_event import LineageKind
+from branch_console.commit.branch.branch_creation import BranchCreation
+from branch_console.commit.journal import Ending, Journal
+from branch_console.errors import CommitConflict, PaimonError
+from branch_console.format.lineage_event import LineageKind
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.faulty_store import At, FaultyStore, Killed
 from tests.support.lifecycle import metadata, run

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.journal import Journal
-from core.errors import StorageError
+from branch_console.commit.journal import Journal
+from branch_console.errors import StorageError
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.lifecycle import metadata, run
 

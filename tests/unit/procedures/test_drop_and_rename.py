@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.commit.journal import Intent, Journal
-from core.commit.schema_commit import change_schema, set_options
-from core.errors import AlreadyExists, CommitConflict, InvalidInput, NotFound, Refused
-from core.format.lineage_event import LineageKind
-from core.procedures.browse_branches import list_branches
-from core.procedures.browse_values import BranchItem
-from core.procedures.preview import Weight
-from core.procedures.protection import protection_of
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.journal import Intent, Journal
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.errors import AlreadyExists, CommitConflict, InvalidInput, NotFound, Refused
+from branch_console.format.lineage_event import LineageKind
+from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.browse.page_values import BranchItem
+from branch_console.procedures.history.protection import protection_of
+from branch_console.procedures.preview import Weight
 from tests.support.branch_bench import NOW, BranchBench, store_of, tree
 from tests.support.commit_tables import data_files, message
 from tests.support.faulty_store import FaultyStore

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import NotFound
-from core.format.snapshot import Snapshot
+from branch_console.errors import NotFound
+from branch_console.format.snapshot import Snapshot
 from tests.support.branch_bench import BranchBench
 from tests.support.lifecycle import metadata, preview, run
 

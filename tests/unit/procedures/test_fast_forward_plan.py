@@ -5,14 +5,14 @@ from operator import attrgetter
 
 import pytest
 
-from core.diff.fast_forward import FastForwardPlan, Verdict, WayOut, plan_fast_forward
-from core.diff.history_move import BranchHistory
-from core.errors import ErrorKind
-from core.format.data_types import INT, DataField
-from core.format.options import Options
-from core.format.snapshot import CommitKind, Snapshot
-from core.format.table_schema import TableSchema
-from core.format.tag import Tag
+from branch_console.diff.fast_forward import FastForwardPlan, Verdict, WayOut, plan_fast_forward
+from branch_console.diff.history_move import BranchHistory
+from branch_console.errors import ErrorKind
+from branch_console.format.data_types import INT, DataField
+from branch_console.format.options import Options
+from branch_console.format.snapshot import CommitKind, Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.tag import Tag
 
 
 def snapshot(text: str, *, uuids: bool = True) -> Snapshot:

@@ -7,13 +7,13 @@ from typing import TypeAlias
 import pyarrow as pa
 import pytest
 
-from core.commit.fences import fence_state, remove_fence
-from core.commit.schema_commit import change_schema, set_options
-from core.diff.logical_log import copy_name
-from core.errors import ErrorKind, NotAllowed, Refused
-from core.format.receipt import Receipt
-from core.procedures.call import Argument
-from core.procedures.recover import recover_table
+from branch_console.commit.base.fences import fence_state, remove_fence
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.diff.changes.logical_log import copy_name
+from branch_console.errors import ErrorKind, NotAllowed, Refused
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.recover import recover_table
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.commit_tables import message
 from tests.support.faulty_store import At, FaultyStore, Killed

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind, InvalidInput, Refused
-from core.procedures.browse_branches import list_branches
-from core.procedures.browse_graph import read_graph
-from core.procedures.browse_health import list_lost_commits
-from core.procedures.browse_tables import list_tables
-from core.procedures.browse_values import Health
-from core.procedures.call import Argument
+from branch_console.errors import ErrorKind, InvalidInput, Refused
+from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.browse.graph import read_graph
+from branch_console.procedures.browse.health import list_lost_commits
+from branch_console.procedures.browse.page_values import Health
+from branch_console.procedures.browse.tables import list_tables
+from branch_console.procedures.call.call import Argument
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.lifecycle import run
 

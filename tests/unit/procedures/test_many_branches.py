@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from core.commit.schema_commit import change_schema, set_options
-from core.errors import Refused
-from core.procedures.call import ProcedureCall
-from core.procedures.dependents import commits_only_on, options_naming
-from core.procedures.preview import preview_call
-from core.storage.file_io import LocalFileIO
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.errors import Refused
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.history.dependents import commits_only_on, options_naming
+from branch_console.procedures.preview import preview_call
+from branch_console.storage.file_io import LocalFileIO
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.lifecycle import preview, run
 

@@ -8,22 +8,29 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.commit.commit_message import CommitMessage
-from core.commit.schema_commit import change_schema, set_options
-from core.diff.logical_log import copy_name
-from core.diff.three_way import ThreeWay, each_side
-from core.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, PaimonError, Refused
-from core.format.data_types import DataField, parse_data_type
-from core.format.identifier import Identifier
-from core.format.snapshot import CommitKind, Snapshot
-from core.merge.conflict import ConflictKind, Take
-from core.merge.file_moves import Knowledge, MergeRules, Strategy
-from core.merge.isolation import Isolation
-from core.merge.merge_plan import MergePlan, MergeVerdict
-from core.merge.row_work import JoinedRows
-from core.procedures.consequence import NOTHING_TO_UNDO
-from core.procedures.preview_merge import preview_merge
-from core.procedures.undo import UndoChance
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.diff.changes.logical_log import copy_name
+from branch_console.diff.three_way import ThreeWay, each_side
+from branch_console.errors import (
+    CommitConflict,
+    ErrorKind,
+    InvalidInput,
+    NotFound,
+    PaimonError,
+    Refused,
+)
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.format.identifier import Identifier
+from branch_console.format.snapshot import CommitKind, Snapshot
+from branch_console.merge.conflict import ConflictKind, Take
+from branch_console.merge.file_moves import Knowledge, MergeRules, Strategy
+from branch_console.merge.isolation import Isolation
+from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.row_work import JoinedRows
+from branch_console.procedures.call.consequence import NOTHING_TO_UNDO
+from branch_console.procedures.merge.inputs import preview_merge
+from branch_console.procedures.undo.undo import UndoChance
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows, tree
 from tests.support.commit_tables import data_files, message
 from tests.support.lifecycle import metadata, preview, run, undo_chance

@@ -6,16 +6,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core.diff.file_masks import HiddenRows
-from core.diff.masks import masks_of
-from core.errors import ErrorKind, Refused
-from core.format.json_text import JsonObject
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.merge.conflict import Take
-from core.merge.file_moves import FileMoves
-from core.procedures.merge_logs import read_masks
-from core.procedures.merge_masks import write_masks
-from core.procedures.merge_rows import messages_from, messages_to_json
+from branch_console.diff.file_masks import HiddenRows
+from branch_console.diff.masks import masks_of
+from branch_console.errors import ErrorKind, Refused
+from branch_console.format.json_text import JsonObject
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.merge.conflict import Take
+from branch_console.merge.file_moves import FileMoves
+from branch_console.procedures.merge.deletion_vectors import write_masks
+from branch_console.procedures.merge.side_log import read_masks
+from branch_console.procedures.run.written_messages import messages_from, messages_to_json
 from tests.support.branch_bench import BranchBench
 from tests.support.commit_tables import UNPARTITIONED, data_files, message
 from tests.support.lifecycle import run

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from core.format.identifier import Identifier
-from core.procedures.preview_merge import preview_merge
-from core.storage.file_io import FileIO
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.merge.inputs import preview_merge
+from branch_console.storage.file_io import FileIO
 from tests.support.branch_bench import BranchBench, opened
 
 _TABLE = Identifier(database="db", table="t")

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from core.commit.schema_commit import change_schema, set_options
-from core.errors import ErrorKind, NotAllowed, Refused
-from core.format.other_catalog import CatalogKind
-from core.format.receipt import Receipt
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.preview import preview_call
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
-from core.sql.parser import parse_statements
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.errors import ErrorKind, NotAllowed, Refused
+from branch_console.format.other_catalog import CatalogKind
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.preview import preview_call
+from branch_console.sql.parser import parse_statements
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows
 from tests.support.lifecycle import metadata
 

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from core.diff.hazards import Severity
-from core.errors import NotFound, Refused
-from core.format.lineage_event import LineageKind
-from core.procedures.browse_branches import list_branches
+from branch_console.diff.hazards import Severity
+from branch_console.errors import NotFound, Refused
+from branch_console.format.lineage_event import LineageKind
+from branch_console.procedures.browse.branches import list_branches
 from tests.support.branch_bench import BranchBench
 from tests.support.health import unfence
 from tests.support.lifecycle import metadata, preview, run

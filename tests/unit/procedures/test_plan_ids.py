@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core.errors import ErrorKind, Refused
-from core.procedures.call import Argument
-from core.procedures.row_engine import Progress
+from branch_console.errors import ErrorKind, Refused
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.row_engine import Progress
 from tests.support.branch_bench import BranchBench, TrustingRows
 from tests.support.lifecycle import metadata, preview, run
 

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import InvalidInput, NotAllowed, Refused
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.preview import Preview, Weight, preview_call
+from branch_console.errors import InvalidInput, NotAllowed, Refused
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.preview import Preview, Weight, preview_call
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.lifecycle import run
 

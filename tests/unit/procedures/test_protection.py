@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import NotAllowed
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.procedures.protection import protection_of
+from branch_console.errors import NotAllowed
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.procedures.history.protection import protection_of
 from tests.support.branch_bench import BranchBench
 from tests.support.lifecycle import preview
 

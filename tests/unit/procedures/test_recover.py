@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.journal import Intent, Journal
-from core.errors import ErrorKind, FormatError, Refused
-from core.procedures.browse_branches import list_branches
-from core.procedures.browse_tables import list_tables, read_table
-from core.procedures.browse_values import Health
-from core.procedures.operation import FRESH_MILLIS
-from core.procedures.preview import Weight
-from core.procedures.recover import recover_table
+from branch_console.commit.journal import Intent, Journal
+from branch_console.errors import ErrorKind, FormatError, Refused
+from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.browse.page_values import Health
+from branch_console.procedures.browse.tables import list_tables, read_table
+from branch_console.procedures.preview import Weight
+from branch_console.procedures.recover import recover_table
+from branch_console.procedures.run.open_operation import FRESH_MILLIS
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.faulty_store import At, FaultyStore, Killed
 from tests.support.lifecycle import preview, run

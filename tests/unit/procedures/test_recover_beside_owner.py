@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.journal import Journal
-from core.errors import PaimonError
-from core.format.receipt import Receipt
-from core.procedures.call import Argument
+from branch_console.commit.journal import Journal
+from branch_console.errors import PaimonError
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import Argument
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.lifecycle import run, without_hints, without_renames

@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.schema_commit import change_schema, set_options
-from core.diff.hazards import HealthFinding, Severity
-from core.errors import ErrorKind, InvalidInput, NotFound, Refused
-from core.format.lineage_event import LineageKind
-from core.procedures.browse_branches import list_branches
-from core.procedures.browse_values import BranchItem
-from core.table.missing_schemas import check_schemas
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.diff.hazards import HealthFinding, Severity
+from branch_console.errors import ErrorKind, InvalidInput, NotFound, Refused
+from branch_console.format.lineage_event import LineageKind
+from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.browse.page_values import BranchItem
+from branch_console.table.missing_schemas import check_schemas
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.lifecycle import metadata, preview, run
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind, NotAllowed, Refused
-from core.format.identifier import Identifier
-from core.merge.conflict import Take
-from core.merge.policy import Policy, Settling, choose
-from core.merge.policy_draft import with_column_rule
-from core.merge.settle_again import settle_again
-from core.procedures.browse_conflicts import read_row_conflicts
-from core.procedures.call import ProcedureCall
-from core.procedures.resolve_conflicts import find_resolution, save_draft
+from branch_console.errors import ErrorKind, NotAllowed, Refused
+from branch_console.format.identifier import Identifier
+from branch_console.merge.conflict import Take
+from branch_console.merge.policy import Policy, Settling, choose
+from branch_console.merge.policy_draft import with_column_rule
+from branch_console.merge.settle_again import settle_again
+from branch_console.procedures.browse.conflicts import read_row_conflicts
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.merge.conflicts import find_resolution, save_draft
 from tests.support.contested_table import NAME, ContestedTable
 
 CALL = ProcedureCall(

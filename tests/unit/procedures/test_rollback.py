@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput, NotAllowed, NotFound, Refused
-from core.format.lineage_event import LineageKind
-from core.storage.file_io import FileReader, FileStatus
+from branch_console.errors import InvalidInput, NotAllowed, NotFound, Refused
+from branch_console.format.lineage_event import LineageKind
+from branch_console.storage.file_io import FileReader, FileStatus
 from tests.support.branch_bench import BranchBench
 from tests.support.lifecycle import metadata, preview, run
 

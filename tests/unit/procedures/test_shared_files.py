@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.schema_commit import change_schema, set_options
-from core.diff.hazards import Severity
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.diff.hazards import Severity
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.commit_tables import data_files, message
 from tests.support.health import findings, forget_base_tag_copy, rules, unfence

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pytest
 
-from core.errors import PaimonError
+from branch_console.errors import PaimonError
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.faulty_store import FaultyStore, What
 from tests.support.lifecycle import metadata, run

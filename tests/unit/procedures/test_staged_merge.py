@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.staged_results import staged_results
-from core.diff.lineage import merge_source
-from core.errors import ErrorKind, PaimonError, Refused
-from core.format.identifier import Identifier
-from core.format.receipt import Receipt
-from core.merge.policy import Policy, Settling
-from core.merge.policy_draft import with_column_rule, with_table_rule
-from core.procedures.call import Argument, ProcedureCall
-from core.procedures.decisions import decisions_on_merge
-from core.procedures.kept_results import KEPT_MILLIS, forget_old_results
-from core.procedures.recover import recover_table
-from core.procedures.registry import run_call
-from core.procedures.run_verb import MOST_PLANS
-from core.procedures.stages import InlineStages
-from core.table.file_store_table import FileStoreTable
+from branch_console.commit.rows.staged_results import staged_results
+from branch_console.diff.lineage import merge_source
+from branch_console.errors import ErrorKind, PaimonError, Refused
+from branch_console.format.identifier import Identifier
+from branch_console.format.receipt import Receipt
+from branch_console.merge.policy import Policy, Settling
+from branch_console.merge.policy_draft import with_column_rule, with_table_rule
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.merge.merge_choices import decisions_on_merge
+from branch_console.procedures.recover import recover_table
+from branch_console.procedures.run.dry_run_results import KEPT_MILLIS, forget_old_results
+from branch_console.procedures.run.runner import MOST_PLANS
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.contested_table import NAME, ContestedTable
 from tests.support.local_row_engine import LocalRows
 

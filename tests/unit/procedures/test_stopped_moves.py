@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.journal import End, Ending, Journal
-from core.commit.stopped_copy import schemas_to_take_back
-from core.errors import CommitConflict
-from core.format.receipt import Receipt
+from branch_console.commit.branch.interrupted_copy import schemas_to_take_back
+from branch_console.commit.journal import End, Ending, Journal
+from branch_console.errors import CommitConflict
+from branch_console.format.receipt import Receipt
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.faulty_store import At, FaultyStore, Killed
 from tests.support.lifecycle import metadata, run

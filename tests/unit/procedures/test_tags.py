@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import AlreadyExists, InvalidInput, NotFound, Refused
-from core.format.lineage_event import LineageKind
-from core.format.receipt import Counts
-from core.procedures.consequence import Weight
-from core.procedures.tags import retention_seconds
+from branch_console.errors import AlreadyExists, InvalidInput, NotFound, Refused
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Counts
+from branch_console.procedures.branch.tags import retention_seconds
+from branch_console.procedures.call.consequence import Weight
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.lifecycle import preview, run
 

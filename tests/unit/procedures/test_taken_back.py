@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from core.errors import ErrorKind, Refused
-from core.procedures.call import ProcedureCall
-from core.procedures.registry import run_call
-from core.procedures.stages import InlineStages
+from branch_console.errors import ErrorKind, Refused
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
 from tests.reliability import states
 from tests.reliability.worlds import TABLE, RowBench
 from tests.support.local_row_engine import LocalRows

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.commit.journal import Journal
-from core.errors import CommitConflict, InvalidInput, NotAllowed, NotFound, Refused
-from core.format.lineage_event import LineageKind
-from core.format.receipt import Receipt
-from core.procedures.operation import Operation
-from core.procedures.undo import UndoChance
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.journal import Journal
+from branch_console.errors import CommitConflict, InvalidInput, NotAllowed, NotFound, Refused
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.undo.undo import UndoChance
 from tests.support.branch_bench import BranchBench, store_of
 from tests.support.commit_tables import data_files, message
 from tests.support.faulty_store import FaultyStore

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.commit.schema_commit import change_schema, set_options
-from core.errors import Refused
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.errors import Refused
 from tests.support.branch_bench import NOW, BranchBench, store_of
 from tests.support.lifecycle import metadata, preview, run, without_renames
 

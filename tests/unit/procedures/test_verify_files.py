@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from core.format.manifest_entry import rows_without
-from core.format.snapshot import Snapshot
-from core.procedures.verify_files import arriving_files
+from branch_console.format.manifest_entry import rows_without
+from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.call.verify_files import arriving_files
 from tests.support.branch_bench import BranchBench, TrustingRows
 from tests.support.commit_tables import data_files, message
 

@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from core.commit.schema_commit import change_schema, set_options
-from core.errors import ErrorKind, NotAllowed, Refused
-from core.procedures.call import Argument
-from core.procedures.permissions import Role
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.errors import ErrorKind, NotAllowed, Refused
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.permissions import Role
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.lifecycle import metadata, preview, run
 

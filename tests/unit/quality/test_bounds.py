@@ -6,9 +6,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.quality.drift import Drift, Measure, Rating, measure_drift
-from core.quality.profile import UNIT, ColumnKind, ColumnProfile, Detail, Profile, merge_profiles
-from core.quality.profile_rows import profile_column
+from branch_console.quality.drift import Drift, Measure, Rating, measure_drift
+from branch_console.quality.profile import (
+    UNIT,
+    ColumnKind,
+    ColumnProfile,
+    Detail,
+    Profile,
+    merge_profiles,
+)
+from branch_console.quality.profile_rows import profile_column
 from tests.support import quality_oracle as oracle
 from tests.support.examples import Examples
 

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from core.quality.comparison import Scope
+from branch_console.quality.comparison import Scope
 from tests.support.examples import Examples
 from tests.support.quality_draws import PLANTS, POPULATIONS, SHARES, compared
 

@@ -9,14 +9,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from core.diff.row_diff import ComparedColumn
-from core.format.arrow_types import arrow_schema
-from core.format.data_types import DataField, parse_data_type
-from core.quality.bins import Bin, bins_of
-from core.quality.comparison import ColumnComparison, Scope, compare_profiles
-from core.quality.drift import Drift, Measure, Rating, js_distance, ks_distance, psi
-from core.quality.profile import EXACT, SIDE, UNIT, ColumnKind, Detail, Profile, merge_profiles
-from core.quality.profile_rows import profile_column, profile_rows
+from branch_console.diff.rows.row_diff import ComparedColumn
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.format.values.arrow_types import arrow_schema
+from branch_console.quality.bins import Bin, bins_of
+from branch_console.quality.comparison import ColumnComparison, Scope, compare_profiles
+from branch_console.quality.drift import Drift, Measure, Rating, js_distance, ks_distance, psi
+from branch_console.quality.profile import (
+    EXACT,
+    SIDE,
+    UNIT,
+    ColumnKind,
+    Detail,
+    Profile,
+    merge_profiles,
+)
+from branch_console.quality.profile_rows import profile_column, profile_rows
 
 Floats = npt.NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from core.quality.comparison import Scope
+from branch_console.quality.comparison import Scope
 from tests.support.examples import Examples
 from tests.support.quality_draws import POPULATIONS, compared
 

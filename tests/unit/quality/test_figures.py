@@ -7,19 +7,14 @@ from typing import Any, Final
 import pyarrow as pa
 import pytest
 
-from core.diff.row_diff import ComparedColumn
-from core.format.arrow_types import arrow_schema
-from core.format.data_types import DataField
-from core.quality.comparison import (
-    QUANTILES,
-    ColumnComparison,
-    Scope,
-    compare_profiles,
-)
-from core.quality.drift import Measure
-from core.quality.profile import EXACT, ColumnKind, Detail, kind_of, merge_profiles
-from core.quality.profile_codec import profile_from_table, profile_to_table
-from core.quality.profile_rows import profile_rows
+from branch_console.diff.rows.row_diff import ComparedColumn
+from branch_console.format.data_types import DataField
+from branch_console.format.values.arrow_types import arrow_schema
+from branch_console.quality.comparison import QUANTILES, ColumnComparison, Scope, compare_profiles
+from branch_console.quality.drift import Measure
+from branch_console.quality.profile import EXACT, ColumnKind, Detail, kind_of, merge_profiles
+from branch_console.quality.profile_codec import profile_from_table, profile_to_table
+from branch_console.quality.profile_rows import profile_rows
 from tests.support import quality_oracle as oracle
 from tests.support.examples import Examples
 from tests.support.quality_checks import Checked, check_drift, check_side

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from decimal import Decimal
 
-from core.quality.findings import GateVerdict, findings_of
-from core.quality.gate import failing_ids, findings_table, judge, judge_state
-from core.quality.rules import (
+from branch_console.quality.findings import GateVerdict, findings_of
+from branch_console.quality.gate import failing_ids, findings_table, judge, judge_state
+from branch_console.quality.rules import (
     Outcome,
     Rule,
     RuleKind,

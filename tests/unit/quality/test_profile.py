@@ -11,9 +11,15 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from core.format.arrow_types import arrow_schema
-from core.format.data_types import ArrayType, AtomicType, DataField, TypeRoot, parse_data_type
-from core.quality.profile import (
+from branch_console.format.data_types import (
+    ArrayType,
+    AtomicType,
+    DataField,
+    TypeRoot,
+    parse_data_type,
+)
+from branch_console.format.values.arrow_types import arrow_schema
+from branch_console.quality.profile import (
     EXACT,
     SIDE,
     UNIT,
@@ -23,8 +29,8 @@ from core.quality.profile import (
     kind_of,
     merge_profiles,
 )
-from core.quality.profile_codec import profile_from_table, profile_to_table
-from core.quality.profile_rows import profile_rows
+from branch_console.quality.profile_codec import profile_from_table, profile_to_table
+from branch_console.quality.profile_rows import profile_rows
 
 NAN = float("nan")
 INT = AtomicType(root=TypeRoot.INT)

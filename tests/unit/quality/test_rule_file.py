@@ -4,12 +4,12 @@ from decimal import Decimal
 
 import pytest
 
-from core.errors import ErrorKind, InvalidInput
-from core.format.data_types import parse_data_type
-from core.format.identifier import Identifier
-from core.procedures.rule_evaluation import read_rules
-from core.quality.rule_sql import count_query
-from core.quality.rules import RuleKind, Severity
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.data_types import parse_data_type
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.run.rule_evaluation import read_rules
+from branch_console.quality.rule_sql import count_query
+from branch_console.quality.rules import RuleKind, Severity
 from tests.support.table_files import a_schema
 
 TABLE = Identifier.parse("db.t")

@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.errors import InvalidInput
-from core.format.data_types import parse_data_type
-from core.spark.conform import check_assignable, conform, constant_for, names_for
-from core.spark.merge_on_read import VALUE_KIND
+from branch_console.errors import InvalidInput
+from branch_console.format.data_types import parse_data_type
+from branch_console.spark.files.conform import check_assignable, conform, constant_for, names_for
+from branch_console.spark.kernels.merge_on_read import VALUE_KIND
 from tests.support.table_files import a_schema
 
 

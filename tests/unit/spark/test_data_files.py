@@ -10,24 +10,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.errors import ErrorKind, InvalidInput
-from core.format.binary_row import EMPTY_ROW, decode_row, encode_row
-from core.format.bucket import assign_buckets
-from core.format.data_types import DataField, parse_data_type
-from core.format.manifest_entry import MANIFEST_ENTRY
-from core.format.options import Options
-from core.format.table_schema import TableSchema
-from core.spark.conform import conform
-from core.spark.data_files import (
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.format.manifest_entry import MANIFEST_ENTRY
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.binary_row import EMPTY_ROW, decode_row, encode_row
+from branch_console.format.values.bucket import assign_buckets
+from branch_console.spark.files.conform import conform
+from branch_console.spark.files.data_files import (
     WriteTarget,
     WrittenFiles,
     check_writable,
     split,
     write_bucket,
 )
-from core.spark.row_files import file_schema
-from core.storage.file_io import FileIO
-from core.storage.table_paths import TablePaths
+from branch_console.spark.files.row_files import file_schema
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.table_paths import TablePaths
 
 CREATED = dt.datetime(2024, 5, 6, 7, 8, 9)
 

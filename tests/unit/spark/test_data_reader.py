@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from core.commit.schema_commit import new_schema
-from core.errors import ErrorKind, InvalidInput
-from core.format.arrow_types import arrow_schema, to_arrow
-from core.format.data_types import STRING, DataField, RowType, parse_data_type
-from core.format.deletion_vector import write_deletion_vectors
-from core.spark.data_reader import (
+from branch_console.commit.schema.schema_commit import new_schema
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.data_types import STRING, DataField, RowType, parse_data_type
+from branch_console.format.values.arrow_types import arrow_schema, to_arrow
+from branch_console.format.values.deletion_vector import write_deletion_vectors
+from branch_console.spark.files.data_reader import (
     ROW_TRACKING_FIELDS,
     DataFile,
     DeletedRows,
@@ -24,7 +24,7 @@ from core.spark.data_reader import (
     read_data_file,
     read_pieces,
 )
-from core.storage.file_io import FileIO
+from branch_console.storage.file_io import FileIO
 from tests.support.local_tables import LocalTable
 from tests.support.table_files import a_schema
 

@@ -11,11 +11,15 @@ import pytest
 from pyspark.sql import datasource as spark
 from pyspark.sql.types import StructType
 
-from core.errors import NotFound, PaimonError
-from core.format.data_types import INT, STRING, AtomicType, TypeRoot
-from core.merge.predicate import parse_condition
-from core.spark.data_source import BranchDataSource, FilteredReader, condition_of
-from core.spark.told_first import told_first
+from branch_console.errors import NotFound, PaimonError
+from branch_console.expr.predicate import parse_condition
+from branch_console.format.data_types import INT, STRING, AtomicType, TypeRoot
+from branch_console.spark.connector.data_source import (
+    BranchDataSource,
+    FilteredReader,
+    condition_of,
+)
+from branch_console.spark.connector.notebook_errors import told_first
 from tests.support.local_tables import LocalTable
 from tests.support.table_files import a_schema
 
@@ -44,7 +48,7 @@ def test_a_refusal_is_a_sentence_before_its_traceback(tmp_path: Path) -> None:
             error.value.__cause__ = None
             shown = "".join(traceback.format_exception(error.value))
             first = shown.splitlines()[0]
-            assert first.startswith("core.errors."), shown
+            assert first.startswith("branch_console.errors."), shown
             assert first.endswith(error.value.message), shown
 
 

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import InvalidInput
-from core.format.arrow_types import to_arrow
-from core.format.binary_row import encode_row
-from core.format.data_types import (
+from branch_console.errors import InvalidInput
+from branch_console.expr.predicate import Condition, holds, parse_condition
+from branch_console.format.data_types import (
     BIGINT,
     INT,
     STRING,
@@ -25,11 +24,12 @@ from core.format.data_types import (
     TypeRoot,
     parse_data_type,
 )
-from core.format.table_schema import TableSchema
-from core.merge.predicate import Condition, holds, parse_condition
-from core.spark.file_pruning import may_hold_rows
-from core.spark.readers import TableRead, plan_table
-from core.table.table_state import ReadState
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.arrow_types import to_arrow
+from branch_console.format.values.binary_row import encode_row
+from branch_console.spark.read.file_pruning import may_hold_rows
+from branch_console.spark.read.readers import TableRead, plan_table
+from branch_console.table.table_state import ReadState
 from tests.support.local_tables import LocalTable, as_bag, rows_of
 from tests.support.table_files import a_schema
 from tests.unit.format.entries import entries

@@ -9,12 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import FormatError, InvalidInput
-from core.format.binary_row import EMPTY_ROW
-from core.spark.data_files import WriteTarget
-from core.spark.hash_index import PartitionIndex, key_hashes, read_hashes, write_hashes
-from core.storage.file_io import FileIO
-from core.storage.table_paths import TablePaths
+from branch_console.errors import FormatError, InvalidInput
+from branch_console.format.values.binary_row import EMPTY_ROW
+from branch_console.spark.files.data_files import WriteTarget
+from branch_console.spark.files.hash_index import (
+    PartitionIndex,
+    key_hashes,
+    read_hashes,
+    write_hashes,
+)
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.table_paths import TablePaths
 from tests.support.table_files import a_schema
 
 
@@ -49,7 +54,7 @@ def test_a_key_has_one_bucket_for_ever(batches: list[list[int]], room: int) -> N
 
 
 def test_more_buckets_than_paimon_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.spark.hash_index.MAX_BUCKETS", 2)
+    monkeypatch.setattr("branch_console.spark.files.hash_index.MAX_BUCKETS", 2)
     index = PartitionIndex({}, rows_per_bucket=1, max_buckets=-1)
     with pytest.raises(InvalidInput, match="target-row-num"):
         index.assign(numbers(1, 2, 3))

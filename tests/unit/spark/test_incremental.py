@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from core.errors import InvalidInput, NotFound
-from core.format.data_types import INT, STRING
-from core.spark.incremental import ChangesRead, plan_changes
+from branch_console.errors import InvalidInput, NotFound
+from branch_console.format.data_types import INT, STRING
+from branch_console.spark.read.incremental import ChangesRead, plan_changes
 from tests.support.local_tables import LocalTable
 from tests.support.table_files import a_schema
 

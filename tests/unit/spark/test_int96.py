@@ -7,8 +7,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.format.fine_times import FINE_TIME, fine_times
-from core.spark.int96 import int96_layout, mark_int96, open_parquet, to_int96, with_times
+from branch_console.format.values.fine_times import FINE_TIME, fine_times
+from branch_console.spark.files.int96 import (
+    int96_layout,
+    mark_int96,
+    open_parquet,
+    to_int96,
+    with_times,
+)
 
 MILLIS = [0, -1, 253_402_300_799_000, -62_135_596_800_000, 2**50, -(2**50), 1, 2]
 TIMES = fine_times(

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind, NotFound
-from core.spark.java_home import MISSING_MODULE, find_java
+from branch_console.errors import ErrorKind, NotFound
+from branch_console.spark.session.java_home import MISSING_MODULE, find_java
 
 
 def fake_java(home: Path, version: str, *, has_module: bool = True) -> Path:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from core.spark.java_start import PrintedLines
+from branch_console.spark.session.java_start import PrintedLines
 
 SPEAKS = """
 import sys

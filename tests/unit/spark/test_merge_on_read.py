@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.commit.schema_commit import new_schema
-from core.errors import InvalidInput
-from core.format.data_types import BIGINT, INT, STRING, AtomicType, TypeRoot
-from core.spark.merge_on_read import check_mergeable, merge_rows
+from branch_console.commit.schema.schema_commit import new_schema
+from branch_console.errors import InvalidInput
+from branch_console.format.data_types import BIGINT, INT, STRING, AtomicType, TypeRoot
+from branch_console.spark.kernels.merge_on_read import check_mergeable, merge_rows
 
 Row = tuple[int, int | None, str | None, int]
 

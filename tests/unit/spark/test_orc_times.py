@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from core.format.fine_times import cast_times
-from core.spark.orc_times import OUT_OF_RANGE, UnservedOrc, read_far_stripes
+from branch_console.format.values.fine_times import cast_times
+from branch_console.spark.files.orc_times import OUT_OF_RANGE, UnservedOrc, read_far_stripes
 
 Numbers = npt.NDArray[np.int64]
 

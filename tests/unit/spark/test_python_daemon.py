@@ -7,7 +7,7 @@ import sys
 _THREADS = """
 import os
 from pathlib import Path
-from core.spark.python_daemon import import_for_tasks
+from branch_console.spark.session.python_daemon import import_for_tasks
 import_for_tasks()
 for task in Path("/proc/self/task").iterdir():
     if task.name != str(os.getpid()):

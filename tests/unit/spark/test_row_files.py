@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.errors import InvalidInput
-from core.format.arrow_types import arrow_schema
-from core.format.data_types import INT, parse_data_type
-from core.spark.readers import plan_table
-from core.spark.row_files import check_format
-from core.table.table_state import ReadState
+from branch_console.errors import InvalidInput
+from branch_console.format.data_types import INT, parse_data_type
+from branch_console.format.values.arrow_types import arrow_schema
+from branch_console.spark.files.row_files import check_format
+from branch_console.spark.read.readers import plan_table
+from branch_console.table.table_state import ReadState
 from tests.support.local_tables import LocalTable, rows_of
 from tests.support.plain_rows import plain_rows
 from tests.support.table_files import a_schema

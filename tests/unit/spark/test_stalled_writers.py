@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from core.commit.row_commit import RowCommit
-from core.commit.row_write import RowWrite
-from core.errors import CommitConflict, PaimonError
-from core.procedures.recover import recover_table
-from core.procedures.warehouse import Warehouse
+from branch_console.commit.rows.row_commit import RowCommit
+from branch_console.commit.rows.row_write import RowWrite
+from branch_console.errors import CommitConflict, PaimonError
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.recover import recover_table
 from tests.support.write_bench import WriteBench
 from tests.support.write_child import LocalRowWriter
 
@@ -78,7 +78,7 @@ class Stall:
 
 @pytest.fixture(autouse=True)
 def no_tasks_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.commit.row_write._TASKS_END_SECONDS", 0)
+    monkeypatch.setattr("branch_console.commit.rows.row_write._TASKS_END_SECONDS", 0)
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_what_recovery_would_name_must_be_there_as_well(
         raise PaimonError("cut off")
 
     with monkeypatch.context() as patches:
-        patches.setattr("core.commit.row_write.land", die)
+        patches.setattr("branch_console.commit.rows.row_write.land", die)
         with pytest.raises(PaimonError, match="cut off"):
             write.publish(stall.commit)
     next((stall.bench.folder / "db.db" / "t").rglob("bucket-*/*")).unlink()
@@ -196,7 +196,9 @@ def test_files_of_tasks_that_ran_twice_go(
         path.with_name(f"data-{write.write_id}-again-0.parquet").write_bytes(b"cut off")
     if recovers:
         with monkeypatch.context() as patches:
-            patches.setattr("core.commit.row_write.remove_unnamed", lambda *_, **__: None)
+            patches.setattr(
+                "branch_console.commit.rows.row_write.remove_unnamed", lambda *_, **__: None
+            )
             write.publish(stall.commit)
         assert stall.leftovers
         stall.now += 2 * HOUR

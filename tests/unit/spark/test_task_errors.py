@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.errors import ErrorKind, FormatError, InvalidInput, PaimonError
-from core.spark.task_errors import error_of_task, with_kinds
+from branch_console.errors import ErrorKind, FormatError, InvalidInput, PaimonError
+from branch_console.spark.session.task_errors import error_of_task, with_kinds
 
 RAISED = [
     InvalidInput('No `é` of {"a": 1}.', kind=ErrorKind.UNSUPPORTED, path="/a b", at=object()),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.errors import InvalidInput
-from core.sql.query import parse_query
+from branch_console.errors import InvalidInput
+from branch_console.sql.query import parse_query
 
 _RUN = (
     "SELECT abs(1), `count`(*), system.builtin.abs(1), builtin.Upper('x')",

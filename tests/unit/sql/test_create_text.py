@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from core.commit.schema_commit import new_schema
-from core.errors import ErrorKind, InvalidInput
-from core.format.data_types import ArrayType, DataField, RowType, parse_data_type
-from core.format.identifier import Identifier
-from core.format.options import Options
-from core.format.table_schema import TableSchema
-from core.sql.create_text import create_statement
-from core.sql.tables import parse_table_statement
+from branch_console.commit.schema.schema_commit import new_schema
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.data_types import ArrayType, DataField, RowType, parse_data_type
+from branch_console.format.identifier import Identifier
+from branch_console.format.options import Options
+from branch_console.format.table_schema import TableSchema
+from branch_console.sql.create_text import create_statement
+from branch_console.sql.tables import parse_table_statement
 
 TYPES = (
     "INT", "BIGINT NOT NULL", "BOOLEAN", "TINYINT", "SMALLINT", "FLOAT", "DOUBLE", "DATE",

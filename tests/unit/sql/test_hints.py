@@ -2,13 +2,13 @@
 
 import pytest
 
-from core.errors import InvalidInput
-from core.format.identifier import Identifier
-from core.sql.looks import parse_look
-from core.sql.parser import parse_statements
-from core.sql.query import parse_query
-from core.sql.tables import SetOptions, UnsetOptions, parse_table_statement
-from core.sql.writes import parse_write
+from branch_console.errors import InvalidInput
+from branch_console.format.identifier import Identifier
+from branch_console.sql.looks import parse_look
+from branch_console.sql.parser import parse_statements
+from branch_console.sql.query import parse_query
+from branch_console.sql.tables import SetOptions, UnsetOptions, parse_table_statement
+from branch_console.sql.writes import parse_write
 
 DEV = {"branch": "dev"}
 

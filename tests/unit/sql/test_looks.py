@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.errors import InvalidInput
-from core.sql.looks import LookKind, parse_look
-from core.sql.parser import parse_statements
+from branch_console.errors import InvalidInput
+from branch_console.sql.looks import LookKind, parse_look
+from branch_console.sql.parser import parse_statements
 
 
 @pytest.mark.parametrize(

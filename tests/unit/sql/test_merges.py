@@ -2,10 +2,10 @@
 
 import pytest
 
-from core.errors import InvalidInput
-from core.sql.merges import Action, Meeting
-from core.sql.parser import parse_statements
-from core.sql.writes import parse_write
+from branch_console.errors import InvalidInput
+from branch_console.sql.merges import Action, Meeting
+from branch_console.sql.parser import parse_statements
+from branch_console.sql.writes import parse_write
 
 HEAD = "MERGE INTO db.t USING db.s ON t.id = s.id "
 

@@ -1,10 +1,10 @@
 import pytest
 
-from core.errors import InvalidInput
-from core.procedures.call import ProcedureCall
-from core.procedures.lifecycle import VERBS
-from core.sql.parser import parse_statements
-from core.sql.statement import CALLED
+from branch_console.errors import InvalidInput
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.registry import VERBS
+from branch_console.sql.parser import parse_statements
+from branch_console.sql.statement import CALLED
 
 
 @pytest.mark.parametrize(

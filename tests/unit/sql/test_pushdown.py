@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.sql.pushdown import Comparison, Matching, matching_in
+from branch_console.sql.pushdown import Comparison, Matching, matching_in
 
 NOTHING = Matching(equal=(), comparisons=())
 

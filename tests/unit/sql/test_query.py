@@ -2,10 +2,10 @@
 
 import pytest
 
-from core.errors import InvalidInput
-from core.sql.parser import parse_statements
-from core.sql.query import parse_query
-from core.sql.writes import parse_write
+from branch_console.errors import InvalidInput
+from branch_console.sql.parser import parse_statements
+from branch_console.sql.query import parse_query
+from branch_console.sql.writes import parse_write
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.errors import InvalidInput
-from core.format.data_types import DataField, parse_data_type
-from core.sql.defaults import default_expression
-from core.sql.parser import parse_statements
-from core.sql.writes import WriteKind, parse_write
+from branch_console.errors import InvalidInput
+from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.sql.defaults import default_expression
+from branch_console.sql.parser import parse_statements
+from branch_console.sql.writes import WriteKind, parse_write
 
 
 @pytest.mark.parametrize(

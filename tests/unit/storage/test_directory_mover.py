@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import InvalidInput, NotFound, StorageError
-from core.storage.directory_mover import LocalDirectoryMover, Moved, mover_for
-from core.storage.file_io import FileIO
+from branch_console.errors import InvalidInput, NotFound, StorageError
+from branch_console.storage.directory_mover import LocalDirectoryMover, Moved, mover_for
+from branch_console.storage.file_io import FileIO
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from typing import Final
 
 import pytest
 
-from core.errors import StorageError
-from core.storage import durable, file_system
-from core.storage.durable import write_all
-from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published
-from core.storage.local_publisher import LocalPublisher
-from core.storage.publishers import publisher_for
+from branch_console.errors import StorageError
+from branch_console.storage import durable, file_system
+from branch_console.storage.durable import write_all
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_publisher import Published
+from branch_console.storage.local_publisher import LocalPublisher
+from branch_console.storage.publishers import publisher_for
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_a_sync_that_fails_in_another_thread_fails_the_write(
 _FORKED: Final = """
 import os, signal, sys
 from pathlib import Path
-from core.storage.durable import write_all
+from branch_console.storage.durable import write_all
 
 folder = Path(sys.argv[1])
 write_all([(folder / name, b"") for name in "ab"])

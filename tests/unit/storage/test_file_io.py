@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind, InvalidInput, NotFound, StorageError
-from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published
-from core.storage.file_remover import FileRemover
-from core.storage.publishers import publisher_for
+from branch_console.errors import ErrorKind, InvalidInput, NotFound, StorageError
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_publisher import Published
+from branch_console.storage.file_remover import FileRemover
+from branch_console.storage.publishers import publisher_for
 
 
 @pytest.fixture(params=["plain path", "file url", "Hadoop's file url", "memory"])
@@ -161,7 +161,7 @@ def test_a_store_whose_package_is_missing_names_the_extra(monkeypatch: pytest.Mo
     def missing(*_: object, **__: object) -> None:
         raise ImportError("Install s3fs to access S3")
 
-    monkeypatch.setattr("core.storage.store_urls.fsspec.filesystem", missing)
+    monkeypatch.setattr("branch_console.storage.store_urls.fsspec.filesystem", missing)
     with pytest.raises(InvalidInput, match=r"paimon-branch-console\[s3\]") as caught:
         FileIO.for_url("s3://bucket/wh")
     assert caught.value.facts["extra"] == "s3"

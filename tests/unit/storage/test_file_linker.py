@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from core.commit.commit_store import CommitStore
-from core.commit.data_copy import copy_data_files
-from core.storage.file_io import FileIO
-from core.storage.file_linker import Linked, LocalFileLinker, NoLinks, linker_for
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.branch.data_copy import copy_data_files
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_linker import Linked, LocalFileLinker, NoLinks, linker_for
 
 
 @pytest.fixture

@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import InvalidInput, NotAllowed, StorageError
-from core.storage.file_io import FileIO
-from core.storage.file_publisher import ExclusiveCreatePublisher, Published, RefusingPublisher
-from core.storage.local_publisher import LocalPublisher
-from core.storage.publishers import publisher_for
-from core.storage.store_probe import probe
+from branch_console.errors import InvalidInput, NotAllowed, StorageError
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_publisher import (
+    ExclusiveCreatePublisher,
+    Published,
+    RefusingPublisher,
+)
+from branch_console.storage.local_publisher import LocalPublisher
+from branch_console.storage.publishers import publisher_for
+from branch_console.storage.store_probe import probe
 
 
 @pytest.fixture(params=["local", "memory"])

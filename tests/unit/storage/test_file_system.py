@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from core.storage import file_system
-from core.storage.file_system import suits_one_sync, sync_file_system
+from branch_console.storage import file_system
+from branch_console.storage.file_system import suits_one_sync, sync_file_system
 
 _LITTLE: Final = "MemTotal: 9 kB\nDirty:      12 kB\nWriteback:   0 kB\nWritebackTmp: 0 kB\n"
 

@@ -4,8 +4,8 @@ import os
 import time
 from pathlib import Path
 
-from core.storage.file_io import FileIO
-from core.storage.foreign_renames import wait_for_renames
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.foreign_renames import wait_for_renames
 
 
 def never(_: float) -> None:

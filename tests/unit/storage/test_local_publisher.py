@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import StorageError
-from core.storage.directory_mover import rename_without_replacing
-from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published
-from core.storage.local_publisher import LocalPublisher
-from core.storage.publishers import publisher_for
+from branch_console.errors import StorageError
+from branch_console.storage.directory_mover import rename_without_replacing
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_publisher import Published
+from branch_console.storage.local_publisher import LocalPublisher
+from branch_console.storage.publishers import publisher_for
 
 _NAMES = ("schema/schema-0", "schema/schema-1", "tag/tag-v1", "snapshot/snapshot-1")
 

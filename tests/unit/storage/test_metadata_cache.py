@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import NotFound
-from core.storage.file_io import FileIO
-from core.storage.metadata_cache import MetadataCache, MetadataReader
+from branch_console.errors import NotFound
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.metadata_cache import MetadataCache, MetadataReader
 
 
 class Counter:

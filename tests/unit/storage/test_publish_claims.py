@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from core.errors import InvalidInput, NotAllowed, StorageError
-from core.procedures.warehouse import Warehouse
-from core.storage.database_claims import DatabaseClaims
-from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published
-from core.storage.publish_claims import CLAIMS_MARKER, ClaimingPublisher
-from core.storage.publishers import publisher_for
-from core.storage.store_probe import probe
+from branch_console.errors import InvalidInput, NotAllowed, StorageError
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.storage.database_claims import DatabaseClaims
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_publisher import Published
+from branch_console.storage.publish_claims import CLAIMS_MARKER, ClaimingPublisher
+from branch_console.storage.publishers import publisher_for
+from branch_console.storage.store_probe import probe
 from tests.support.plain_store import SlowFileIO, Stopped
 from tests.support.publish_race import publish_all_under_claims
 

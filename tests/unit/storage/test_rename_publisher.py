@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from core.storage.file_io import FileIO
-from core.storage.file_publisher import Published, RenamePublisher
-from core.storage.publishers import publisher_for
-from core.storage.store_probe import probe
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_publisher import Published, RenamePublisher
+from branch_console.storage.publishers import publisher_for
+from branch_console.storage.store_probe import probe
 from tests.support.plain_store import PlainFilesystem
 from tests.support.publish_race import check_one_wins_each_name
 

@@ -5,7 +5,7 @@ import pytest
 from botocore.utils import parse_timestamp
 from fsspec.asyn import get_loop, sync
 
-from core.storage.s3_session import new_session, read_time
+from branch_console.storage.s3_session import new_session, read_time
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from core.errors import StorageError
-from core.storage import side_by_side
-from core.storage.side_by_side import aside
+from branch_console.errors import StorageError
+from branch_console.storage import side_by_side
+from branch_console.storage.side_by_side import aside
 
 
 def test_what_was_asked_aside_is_handed_out() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from core.errors import ErrorKind
-from core.storage.store_answers import (
+from branch_console.errors import ErrorKind
+from branch_console.storage.store_answers import (
     etag_of,
     modified_millis,
     no_answer,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.storage.table_paths import TablePaths
+from branch_console.storage.table_paths import TablePaths
 
 MAIN = TablePaths(table="/wh/db.db/t")
 DEV = MAIN.on("dev")

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from core.format.manifest_entry import MANIFEST_ENTRY, file_identity
+from branch_console.format.manifest_entry import MANIFEST_ENTRY, file_identity
 from tests.support.table_files import EMPTY_ROW, NO_STATS
 
 ADD, DELETE = 0, 1

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind, FormatError, InvalidInput, NotFound
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.tag import Tag
-from core.storage.file_io import FileIO
+from branch_console.errors import ErrorKind, FormatError, InvalidInput, NotFound
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.tag import Tag
+from branch_console.storage.file_io import FileIO
 from tests.support.table_files import TableFiles, a_schema, a_snapshot
 
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from core.commit.schema_commit import new_schema
-from core.format.binary_row import encode_row
-from core.format.data_types import BIGINT, INT, STRING, DataType, with_nullable
-from core.format.read_branches import FallbackOrder, FallbackRule, rows_elsewhere
-from core.format.table_schema import TableSchema
-from core.table.fallback_branch import FallbackRead, plan_fallback, row_type_problem
+from branch_console.commit.schema.schema_commit import new_schema
+from branch_console.format.data_types import BIGINT, INT, STRING, DataType, with_nullable
+from branch_console.format.read_branches import FallbackOrder, FallbackRule, rows_elsewhere
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.binary_row import encode_row
+from branch_console.table.fallback_branch import FallbackRead, plan_fallback, row_type_problem
 from tests.support.commit_tables import data_files
 
 OWN_FIRST = FallbackRule(order=FallbackOrder.OWN_FIRST, branch="other")

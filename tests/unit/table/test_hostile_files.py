@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import FormatError, NotFound, PaimonError
-from core.format.bounds import MOST_FILE_BYTES, MOST_JSON_BYTES, MOST_MISSING
-from core.procedures.branches import _check_schemas
-from core.procedures.browse_branches import list_branches
-from core.procedures.warehouse import Warehouse
-from core.storage.file_io import FileIO
-from core.storage.regular_files import check_regular
+from branch_console.errors import FormatError, NotFound, PaimonError
+from branch_console.format.bounds import MOST_FILE_BYTES, MOST_JSON_BYTES, MOST_MISSING
+from branch_console.procedures.branch.create_branch import _check_schemas
+from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.regular_files import check_regular
 from tests.support.commit_tables import CommitBench
 
 

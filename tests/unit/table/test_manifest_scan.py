@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core.errors import ErrorKind, FormatError
-from core.format.avro_encoding import (
+from branch_console.errors import ErrorKind, FormatError
+from branch_console.format.avro_encoding import (
     VERSION_FIELD,
     one_array,
     paimon_fields,
@@ -15,15 +15,19 @@ from core.format.avro_encoding import (
     version_column,
     write_avro,
 )
-from core.format.binary_row import encode_row
-from core.format.data_types import BIGINT, INT, STRING, DataType
-from core.format.manifest_entry import MANIFEST_ENTRY, decode_manifest
-from core.format.manifest_list import MANIFEST_FILE_META, decode_manifest_list, encode_manifest_list
-from core.format.table_schema import TableSchema
-from core.storage.file_io import FileIO
-from core.table import manifest_query, manifest_scan
-from core.table.manifest_scan import live_files, prune_manifests
-from core.table.scan_filter import ScanFilter
+from branch_console.format.data_types import BIGINT, INT, STRING, DataType
+from branch_console.format.manifest_entry import MANIFEST_ENTRY, decode_manifest
+from branch_console.format.manifest_list import (
+    MANIFEST_FILE_META,
+    decode_manifest_list,
+    encode_manifest_list,
+)
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.binary_row import encode_row
+from branch_console.storage.file_io import FileIO
+from branch_console.table import manifest_query, manifest_scan
+from branch_console.table.manifest_scan import live_files, prune_manifests
+from branch_console.table.scan_filter import ScanFilter
 from tests.support.table_files import NO_STATS, TableFiles, a_schema
 from tests.unit.table.manifest_entries import ADD, DELETE, added, entries
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorKind, FormatError, InvalidInput, NotFound
-from core.format.scan_options import ScanOptions
-from core.format.tag import Tag
-from core.storage.file_io import FileIO
-from core.storage.file_remover import FileRemover
-from core.table.scan_state import state_asked
+from branch_console.errors import ErrorKind, FormatError, InvalidInput, NotFound
+from branch_console.format.scan_options import ScanOptions
+from branch_console.format.tag import Tag
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_remover import FileRemover
+from branch_console.table.scan_state import state_asked
 from tests.support.table_files import TableFiles, a_schema, a_snapshot
 
 MINUTE = 60_000

@@ -7,12 +7,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.errors import ErrorKind, FormatError, InvalidInput
-from core.format.lineage_event import LineageEvent, LineageKind
-from core.format.tag import Tag
-from core.storage.file_io import FileIO
-from core.table.java_text import java_map_order
-from core.table.system_tables import SYSTEM_TABLES, read_system_table
+from branch_console.errors import ErrorKind, FormatError, InvalidInput
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.tag import Tag
+from branch_console.storage.file_io import FileIO
+from branch_console.table.java_text import java_map_order
+from branch_console.table.system_tables import SYSTEM_TABLES, read_system_table
 from tests.support.table_files import TableFiles, a_schema, a_snapshot
 
 ZURICH = ZoneInfo("Europe/Zurich")

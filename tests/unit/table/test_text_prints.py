@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from core.table.text_prints import recurring, text_prints
+from branch_console.table.text_prints import recurring, text_prints
 
 NAMES = [
     f"data-1b4e28ba-2fa1-11d2-883f-{number:012d}-{number % 12}.parquet" for number in range(999)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from core.errors import FormatError
-from core.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
-from core.format.snapshot import Snapshot
-from core.storage.file_io import FileIO, LocalFileIO
-from core.table.unshared_manifests import UnsharedEntries, unshared_entries
+from branch_console.errors import FormatError
+from branch_console.format.manifest_list import MANIFEST_FILE_META, encode_manifest_list
+from branch_console.format.snapshot import Snapshot
+from branch_console.storage.file_io import FileIO, LocalFileIO
+from branch_console.table.unshared_manifests import UnsharedEntries, unshared_entries
 from tests.support.table_files import TableFiles, a_snapshot
 from tests.unit.table.manifest_entries import ADD, DELETE, added, entries
 

@@ -1,0 +1,483 @@
+"""The commands that change branches, and what is known of an operation afterwards."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from branch_console.diff.fast_forward import FastForwardPlan, Verdict, WayOut
+from branch_console.diff.history_move import Arrivals, Removals
+from branch_console.diff.rows.row_figure import FigureColumn, with_sign
+from branch_console.errors import ErrorKind, InvalidInput, NotFound, PaimonError, Refused
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.receipt import Counts, Receipt
+from branch_console.format.snapshot import Snapshot
+from branch_console.jobs.progress import JobState, JobView
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.consequence import Preview
+from branch_console.quality.findings import Finding, findings_of
+from branch_console_app.cli.arguments import (
+    JsonOption,
+    OverrideGateOption,
+    TableArgument,
+    WarehouseOption,
+    WithoutCallbacksOption,
+    named_table,
+    open_services,
+)
+from branch_console_app.cli.check import (
+    findings_document,
+    gate_document,
+    print_findings,
+    print_gate,
+)
+from branch_console_app.cli.count_rows import (
+    counts_document,
+    counts_of_forward,
+    print_counts_of_forward,
+)
+from branch_console_app.cli.exit_codes import DONE, REFUSED, exit_code
+from branch_console_app.cli.jobs import follow_job
+from branch_console_app.cli.output import (
+    NOT_READ,
+    count,
+    error_beside,
+    error_object,
+    fields_of,
+    local_time,
+    print_error,
+    print_fields,
+    print_json,
+    print_line,
+    print_note,
+    print_rows,
+    short_user,
+)
+from branch_console_app.cli.preview_text import (
+    ConfirmOption,
+    DryRunOption,
+    print_preview,
+    refusal_of,
+)
+
+if TYPE_CHECKING:
+    from branch_console_app.services import Services
+
+branches = typer.Typer()
+
+ReasonOption = Annotated[
+    str | None, typer.Option("--reason", help="Kept in the ledger, for whoever asks why.")
+]
+OperationArgument = Annotated[
+    str, typer.Argument(metavar="OPERATION_ID", help="Its id, which is also the id of its job.")
+]
+BackgroundOption = Annotated[
+    bool, typer.Option("--background", help="Print the job's id and do not wait for it.")
+]
+
+_SNAPSHOTS_LISTED: Final = 20
+
+
+@branches.command("create-branch")
+def create_branch(
+    table: TableArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the new branch.")],
+    from_tag: Annotated[
+        str | None, typer.Option("--from-tag", metavar="TAG", help="Begin at this tag.")
+    ] = None,
+    from_snapshot: Annotated[
+        int | None, typer.Option("--from-snapshot", metavar="ID", help="Begin at this snapshot.")
+    ] = None,
+    from_branch: Annotated[
+        str | None,
+        typer.Option(
+            "--from-branch",
+            metavar="BRANCH",
+            help="Begin on this branch, at its head or what else is named; where left out, on "
+            "that of TABLE.",
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="TIME",
+            help="Begin at the last snapshot up to this time: 2026-01-31T12:00 in the zone of "
+            "this machine, or with another zone 2026-01-31T12:00+01:00.",
+        ),
+    ] = None,
+    empty: Annotated[
+        bool, typer.Option("--empty", help="Begin with the schema and no rows.")
+    ] = False,
+    reason: ReasonOption = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", help="Who answers for the branch.")
+    ] = None,
+    no_fence: Annotated[
+        bool,
+        typer.Option(
+            "--no-fence",
+            help="Let other engines expire the branch, also where that removes files which other "
+            "branches read.",
+        ),
+    ] = False,
+    dry_run: DryRunOption = False,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Create a branch from the head of main, or from what an option names.
+
+    For example: branch-console create-branch air.flights fix --from-tag 2013-q1
+    """
+    identifier = named_table(table)
+    arguments: dict[str, Argument] = {
+        "table": identifier.table_name,
+        "branch": name,
+        "tag": from_tag,
+        "snapshot": from_snapshot,
+        "from_branch": from_branch or (None if identifier.is_main else identifier.branch),
+        "timestamp": None if at is None else _millis(at),
+        "empty": empty or None,
+        "reason": reason,
+        "owner": owner,
+        "fence": False if no_fence else None,
+    }
+    services = open_services(warehouse)
+    if dry_run:
+        preview = services.preview("create_branch", arguments)
+        if as_json:
+            print_json({"preview": preview.to_object()})
+        else:
+            print_preview(preview)
+        return 0
+    return run_call(services, "create_branch", arguments, background=background, as_json=as_json)
+
+
+@branches.command("fast-forward")
+def fast_forward(
+    table: TableArgument,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The branch that comes in.")],
+    target: Annotated[
+        str, typer.Option("--to", metavar="TARGET", help="The branch that moves.")
+    ] = MAIN_BRANCH,
+    dry_run: DryRunOption = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace a target that moved; a rescue branch keeps it."),
+    ] = False,
+    confirm: ConfirmOption = None,
+    override_gate: OverrideGateOption = None,
+    without_callbacks: WithoutCallbacksOption = None,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Move a branch to the head of another one that holds all of it."""
+    services = open_services(warehouse)
+    identifier = named_table(table)
+    plan = services.preview_fast_forward(identifier, source, target)
+    arguments: dict[str, Argument] = {
+        "table": identifier.table_name,
+        "branch": source,
+        "target": target,
+        "plan_id": plan.id,
+        "force": force or None,
+        "override_gate": override_gate,
+        "without_callbacks": without_callbacks,
+    }
+    refusal: PaimonError | None = None
+    preview: Preview | None = None
+    if force and plan.can_replace:
+        preview = services.preview("fast_forward", arguments)
+        refusal = refusal_of(preview, confirm, dry_run=dry_run)
+    elif plan.verdict is Verdict.REFUSED:
+        refusal = _refusal(plan)
+    rules = services.rules(identifier) if plan.can_run or preview is not None else None
+    is_counted = dry_run and (plan.can_run or preview is not None)
+    counts = counts_of_forward(services, plan) if is_counted else None
+    told = {**plan.to_object(), **counts_document(counts), **gate_document(rules)}
+    if preview is not None:
+        told["preview"] = preview.to_object()
+    if not as_json:
+        print_plan(plan, force=force)
+        if is_counted:
+            print_counts_of_forward(plan, counts)
+        print_gate(rules)
+    if dry_run or refusal is not None or plan.verdict is Verdict.UP_TO_DATE:
+        if as_json:
+            print_json({**told, **error_beside(refusal)})
+        elif refusal is not None:
+            print_error(refusal, as_json=False)
+        return DONE if refusal is None else REFUSED
+    return run_call(
+        services,
+        "fast_forward",
+        arguments,
+        background=background,
+        as_json=as_json,
+        beside=told,
+    )
+
+
+@branches.command()
+def receipt(
+    operation_id: OperationArgument,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what an operation did, and whether it can be undone."""
+    services = open_services(warehouse)
+    found = services.receipt(operation_id)
+    chance = services.undo_chance(operation_id)
+    if as_json:
+        document = {field.name: getattr(found, field.name) for field in fields_of(found)}
+        print_json({**document, "undo": {"can_run": chance.obstacle is None, **asdict(chance)}})
+    else:
+        print_receipt(found)
+        print_line(f"undo: {chance.obstacle or f'branch-console undo {operation_id}'}")
+
+
+@branches.command()
+def recover(
+    table: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help="All tables if left out.")
+    ] = None,
+    background: BackgroundOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Finish or take back operations that were cut off."""
+    arguments: dict[str, Argument] = {"table": named_table(table).table_name if table else None}
+    services = open_services(warehouse)
+    return run_call(services, "recover", arguments, background=background, as_json=as_json)
+
+
+def run_call(
+    services: Services,
+    name: str,
+    arguments: Mapping[str, Argument],
+    *,
+    background: bool,
+    as_json: bool,
+    beside: Mapping[str, object] | None = None,
+    tell: Callable[[Receipt], Mapping[str, object]] = lambda _: {},
+) -> int:
+    """Have a worker carry out a call, show its progress and its end; return the exit code.
+
+    Args:
+        services: The door to the core.
+        name: The procedure.
+        arguments: Its arguments.
+        background: Whether to leave once the job is enqueued.
+        as_json: Whether to print a document.
+        beside: What the document holds besides the outcome.
+        tell: What the document holds of a receipt besides the receipt itself.
+    """
+    job_id = services.start(name, arguments)
+    if background:
+        if as_json:
+            print_json({**(beside or {}), "operation_id": job_id})
+        else:
+            print_line(f"Job {job_id} is queued. Look at it: branch-console jobs show {job_id}")
+        return 0
+    try:
+        job = follow_job(services, job_id)
+    except KeyboardInterrupt:
+        print_note(f"Job {job_id} goes on. Look at it: branch-console jobs show {job_id}")
+        raise
+    if job.state is not JobState.DONE:
+        return _print_failure(services, job, beside or {}, as_json=as_json)
+    # What moved no branch has no receipt in a ledger; the job tells what was done.
+    done = services.receipt(job.receipt_id) if job.receipt_id else None
+    if as_json:
+        outcome = {"operation_id": job_id, "message": job.message, "receipt": done}
+        print_json({**(beside or {}), **({} if done is None else tell(done)), **outcome})
+    elif done is not None:
+        print_receipt(done)
+    else:
+        print_line(job.message)
+    return 0
+
+
+def print_receipt(found: Receipt) -> None:
+    """Print what an operation did."""
+    counts = found.counts
+    figures = (
+        (counts.snapshots_added, "snapshot", "added"),
+        (counts.snapshots_removed, "snapshot", "removed"),
+        (counts.schemas_added, "schema", "added"),
+        (counts.schemas_removed, "schema", "removed"),
+        (counts.tags_added, "tag", "added"),
+        (counts.tags_removed, "tag", "removed"),
+        (counts.files_verified, "file", "verified"),
+        (counts.files_shared, "file", "shared"),
+        (max(counts.records_added, 0), "record", "written"),
+        (max(-counts.records_added, 0), "record", "removed"),
+    )
+    print_fields(
+        {
+            "operation": found.operation_id,
+            "statement": found.statement,
+            "by": found.actor,
+            "plan": found.plan_id or None,
+            "started": local_time(found.started_millis),
+            "finished": local_time(found.finished_millis),
+            **{
+                f"moved {move.branch}": f"{_id(move.before_id)} to {_id(move.after_id)}"
+                for move in found.moves
+            },
+            "counts": ", ".join(
+                f"{count(number, noun)} {verb}" for number, noun, verb in figures if number
+            )
+            or None,
+            "rows": rows_text(counts),
+            "rescue branch": found.rescue_branch,
+        }
+    )
+    for note in found.notes:
+        print_line(note)
+
+
+def rows_text(counts: Counts) -> str | None:
+    """Write the rows of a branch before and after, None where nobody counted them."""
+    if counts.rows_before is None or counts.rows_after is None:
+        return None
+    return f"{counts.rows_before:,} to {counts.rows_after:,}"
+
+
+def print_plan(plan: FastForwardPlan, *, force: bool) -> None:
+    """Print what a fast-forward would do."""
+    print_fields(
+        {
+            "table": plan.table,
+            "source": f"{plan.source} at {snapshot_text(plan.source_head)}",
+            "target": f"{plan.target} at {snapshot_text(plan.target_head)}",
+            "fork": snapshot_text(plan.fork),
+            "verdict": "replace" if force and plan.can_replace else str(plan.verdict),
+            "arrives": _sum(plan.arrives),
+            "would remove": _sum(plan.would_remove),
+        }
+    )
+    _print_snapshots("arrives", plan.arrives)
+    _print_snapshots("would go", plan.would_remove)
+    print_line()
+    for tag in plan.would_remove.tags:
+        print_line(f"would go: tag {tag.name} at snapshot {tag.snapshot.id}")
+    for consumer, next_id in plan.would_remove.consumers:
+        print_line(f"would be rewound: consumer {consumer}, which reads snapshot {next_id} next")
+    for reason in plan.reasons:
+        print_line(f"{reason.kind}: {reason.text}")
+    # What a refused fast-forward would lead to is not to be expected.
+    for note in () if plan.verdict is Verdict.REFUSED and not force else plan.notes:
+        print_line(note)
+    if plan.ways_out and not force:
+        print_line("ways out:")
+        for way in plan.ways_out:
+            print_line(f"  {_way_text(way, plan)}")
+
+
+def _print_failure(
+    services: Services, job: JobView, beside: Mapping[str, object], *, as_json: bool
+) -> int:
+    error = job.failure()
+    judged: tuple[Finding, ...] = ()
+    if error.kind is ErrorKind.GATE_FAILED:
+        with suppress(NotFound):  # where it was the rules that moved, nothing was judged
+            judged = findings_of(services.answer(job.id).rows.to_pylist())
+    if as_json:
+        found = {"findings": findings_document(judged)} if judged else {}
+        error_told = error_object(error)
+        print_json({**beside, **found, "operation_id": job.id, "error": error_told, "job": job})
+    else:
+        if judged:
+            print_line()
+            print_findings(judged)
+        print_error(error, as_json=False)
+    return exit_code(error)
+
+
+def _refusal(plan: FastForwardPlan) -> Refused:
+    reason = plan.reasons[0]
+    return Refused(
+        f"Fast-forward refused; {plan.target!r} is unchanged. {reason.text}", kind=reason.kind
+    )
+
+
+def _print_snapshots(what: str, moved: Arrivals | Removals) -> None:
+    if not moved.snapshots:
+        return
+    shown = moved.snapshots[:_SNAPSHOTS_LISTED]
+    column = FigureColumn.of(moved.changes[:_SNAPSHOTS_LISTED], with_sign)
+    print_line()
+    print_rows(
+        (f">{what}", "identity", "kind", f">{column.title.lower()}", "time", "user"),
+        (
+            (
+                str(snapshot.id),
+                snapshot.identity.short,
+                str(snapshot.commit_kind).lower(),
+                cell,
+                local_time(snapshot.time_millis),
+                short_user(snapshot.commit_user),
+            )
+            for snapshot, cell in zip(shown, column.cells, strict=True)
+        ),
+        total=len(moved.snapshots),
+    )
+
+
+def _sum(moved: Arrivals | Removals) -> str:
+    if moved.is_empty:
+        return "nothing"
+    consumers = moved.consumers if isinstance(moved, Removals) else ()
+    figures: Iterable[tuple[int, str]] = (
+        (len(moved.snapshots), "snapshot"),
+        (len(moved.schema_ids), "schema"),
+        (len(moved.tags), "tag"),
+        (len(consumers), "consumer"),
+    )
+    parts = [count(number, noun) for number, noun in figures if number]
+    return ", ".join([*parts, moved.figure.words(with_sign)])
+
+
+def _way_text(way: WayOut, plan: FastForwardPlan) -> str:
+    match way:
+        case WayOut.MERGE:
+            return f"merge: branch-console merge {_merge_words(plan.source, plan.target, plan)}"
+        case WayOut.UPDATE:
+            update = _merge_words(plan.target, plan.source, plan)
+            return f"update: branch-console merge {update}, then fast-forward"
+        case WayOut.COMPARE:
+            return f"compare: see how {plan.source} and {plan.target} differ"
+        case WayOut.REPLACE:
+            words = shlex.join(["--force", "--confirm", plan.target])
+            return f"{words}: replace {plan.target}; a rescue branch keeps what it holds now"
+
+
+def _merge_words(source: str, target: str, plan: FastForwardPlan) -> str:
+    return shlex.join([source, "--to", target, "--table", plan.table])
+
+
+def snapshot_text(snapshot: Snapshot | None) -> str:
+    """Write a snapshot by its id and its identity."""
+    return NOT_READ if snapshot is None else f"{snapshot.id} ({snapshot.identity.short})"
+
+
+def _id(snapshot_id: int | None) -> str:
+    return "nothing" if snapshot_id is None else f"snapshot {snapshot_id}"
+
+
+def _millis(text: str) -> int:
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * 1000)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{text!r} is no time. Write 2026-01-31T12:00, or with a zone 2026-01-31T12:00+01:00."
+        ) from error

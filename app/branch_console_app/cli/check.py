@@ -1,0 +1,170 @@
+"""The command that judges a table by its rules, and how a judgement is printed."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.procedures.call.call import Argument
+from branch_console.quality.findings import Finding, GateReport, GateVerdict, findings_of
+from branch_console.quality.rules import RuleSet
+from branch_console_app.cli.arguments import (
+    BranchOption,
+    JsonOption,
+    TableArgument,
+    WarehouseOption,
+    named_table,
+    open_services,
+    text_of_file,
+)
+from branch_console_app.cli.jobs import finish_job
+from branch_console_app.cli.output import print_json, print_line, print_rows
+
+checks = typer.Typer()
+
+_REFUSED: Final = 1
+_EXAMPLES_PRINTED: Final = 5
+_NOT_JUDGED: Final = "not judged yet"
+
+
+@checks.command()
+def check(
+    table: TableArgument,
+    branch: BranchOption = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Option(
+            "--snapshot",
+            metavar="ID_OR_TAG",
+            help="A snapshot or tag of the branch; its head where left out.",
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="STATE",
+            help="A branch, branch@snapshot-id, tag:NAME or branch@time: what fails there too "
+            "only warns.",
+        ),
+    ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "--rules",
+            metavar="FILE",
+            help="A YAML file of rules, in place of those that the warehouse keeps.",
+        ),
+    ] = None,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Judge a branch by the rules of its table; exit 1 if one fails that blocks."""
+    services = open_services(warehouse)
+    identifier = named_table(table, branch)
+    text = None if rules is None else text_of_file(rules, "rules")
+    # What cannot be read is told before a job is started.
+    if services.rules(identifier, text) is None:
+        raise InvalidInput(
+            f"{identifier.table_name} has no rules. Name a file: --rules FILE.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    which: dict[str, Argument] = {"table": identifier.full_name, "version": snapshot}
+    if since is not None:
+        if snapshot is not None:
+            raise InvalidInput(
+                "With --since the head of the branch is judged. Leave --snapshot out.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+            )
+        which = {"table": identifier.full_name, "a": since, "b": identifier.branch}
+    job_id = finish_job(services, "check_rules", {**which, "rules": text}).id
+    report = GateReport(digest="", findings=findings_of(services.answer(job_id).rows.to_pylist()))
+    if as_json:
+        print_json(
+            {
+                "operation_id": job_id,
+                "table": identifier.table_name,
+                "branch": identifier.branch,
+                "verdict": str(report.verdict),
+                "findings": findings_document(report.findings),
+            }
+        )
+    else:
+        print_findings(report.findings)
+        print_line()
+        print_line(f"{identifier.full_name}: {report.verdict}")
+    return _REFUSED if report.verdict.blocks else 0
+
+
+def findings_document(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Return findings for a JSON document, with the rows that fail as objects."""
+    document = GateReport(digest="", findings=tuple(findings)).worst_first()
+    return [
+        {**each, "examples": [json.loads(text) for text in each["examples"]]} for each in document
+    ]
+
+
+def print_findings(findings: Iterable[Finding]) -> None:
+    """Print what was found of each rule, and some of the rows that fail."""
+    listed = tuple(findings)
+    print_rows(
+        (
+            "verdict",
+            "rule",
+            "severity",
+            "outcome",
+            "before",
+            ">failures",
+            ">before",
+            ">worse by",
+            ">rows",
+            "asked",
+        ),
+        (
+            (
+                each.verdict,
+                each.rule,
+                each.severity,
+                each.outcome,
+                each.outcome_before,
+                each.failures,
+                each.failures_before,
+                each.worse_by if each.failures is not None else None,
+                each.rows,
+                each.asked,
+            )
+            for each in listed
+        ),
+    )
+    for each in listed:
+        if each.verdict != GateVerdict.PASS:
+            print_line()
+            print_line(each.said)
+        for text in each.examples[:_EXAMPLES_PRINTED]:
+            print_line(f"  {text}")
+        if len(each.examples) > _EXAMPLES_PRINTED:
+            print_line(f"  and {len(each.examples) - _EXAMPLES_PRINTED} more; --json has them")
+
+
+def gate_document(rules: RuleSet | None) -> dict[str, object]:
+    """Return the rules that a result will be judged by for a JSON document."""
+    if rules is None:
+        return {}
+    listed = [
+        {"id": each.id, "severity": str(each.severity), "asked": each.text} for each in rules.rules
+    ]
+    return {"gate": {"verdict": _NOT_JUDGED, "digest": rules.digest, "rules": listed}}
+
+
+def print_gate(rules: RuleSet | None) -> None:
+    """Print the rules that a result will be judged by; nothing where there are none."""
+    if rules is None:
+        return
+    print_line()
+    print_rows(
+        ("gate", "rule", "severity", "asked"),
+        ((_NOT_JUDGED, each.id, str(each.severity), each.text) for each in rules.rules),
+    )

@@ -1,0 +1,59 @@
+"""The rows which both sides of a merge changed, as a document and as lines."""
+
+from typing import Final
+
+import pyarrow as pa
+
+from branch_console.format.values.fine_times import readable
+from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.row_work import ROWS_OF_SIDES
+from branch_console_app.cli.output import print_line, print_rows
+from branch_console_app.models.merge.resolver import groups_of
+from branch_console_app.models.merge.row_conflicts import conflict_lines
+
+_NULL: Final = "NULL"
+
+
+def conflicts_document(plan: MergePlan, found: pa.Table | None, limit: int) -> dict[str, object]:
+    """Return the conflicts of rows of a plan for a JSON document; None are not compared."""
+    return {
+        "plan": plan.id,
+        "verdict": str(plan.verdict),
+        "conflicts": 0 if found is None else found.num_rows,
+        "open": 0 if found is None else found["take"].null_count,
+        "groups": [] if found is None else list(groups_of(found)),
+        "rows": [] if found is None else _rows(found, limit),
+    }
+
+
+def _rows(found: pa.Table, limit: int) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = readable(
+        found.slice(0, limit or None).drop_columns(ROWS_OF_SIDES)
+    ).to_pylist()
+    return rows
+
+
+def print_conflicts(found: pa.Table | None, limit: int) -> None:
+    """Print how many rows of which kind were changed on both sides, and the first of them."""
+    if found is None or not found.num_rows:
+        print_line("No row was changed on both sides.")
+        return
+    print_rows(
+        ("kind", "column", ">conflicts", ">open"),
+        ((each.kind, each.column, each.number, each.open_number) for each in groups_of(found)),
+    )
+    print_line()
+    lines = conflict_lines(found, slice(0, limit or None))
+    print_rows(
+        ("key", "column", "base", "target", "source", "result"),
+        (
+            (
+                each.key,
+                each.column,
+                *(_NULL if side is None else side for side in (each.base, each.ours, each.theirs)),
+                "needs another look" if each.needs_another_look else each.result,
+            )
+            for each in lines
+        ),
+        total=found.num_rows,
+    )

@@ -1,0 +1,146 @@
+"""The command that looks after the health of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from branch_console.diff.hazards import HealthFinding, Remedy, Severity
+from branch_console.errors import PaimonError
+from branch_console.jobs.progress import JobState
+from branch_console.procedures.browse.remedies import remedy_statements
+from branch_console_app.cli.arguments import JsonOption, WarehouseOption, named_table, open_services
+from branch_console_app.cli.exit_codes import DONE, FAILED, REFUSED
+from branch_console_app.cli.jobs import follow_job
+from branch_console_app.cli.output import error_object, print_json, print_line, print_note
+
+if TYPE_CHECKING:
+    from branch_console.procedures.browse.doctor import TableHealth
+    from branch_console_app.services import Services
+
+doctor_commands = typer.Typer()
+
+
+@doctor_commands.command()
+def doctor(
+    table: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help="All tables if left out.")
+    ] = None,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix",
+            help="Run the remedies of what is found at the level of --fail-on; none of them "
+            "deletes anything.",
+        ),
+    ] = False,
+    fail_on: Annotated[
+        Severity,
+        typer.Option("--fail-on", help="The least severity of a finding that makes it exit 1."),
+    ] = Severity.WARNING,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Tell what may break branches, when, and what remedies it.
+
+    Exit codes: 0 nothing at the level of --fail-on; 1 findings; 2 wrong usage; 3 something could
+    not be checked.
+    """
+    services = open_services(warehouse)
+    wanted = None if table is None else named_table(table)
+    found = services.examine(wanted)
+    fixes: list[dict[str, object]] = []
+    if fix:
+        remedies = {
+            _key(remedy): remedy
+            for health in found
+            for finding in health.at_least(fail_on)
+            for remedy in finding.remedies
+        }
+        fixes = [_fix(services, remedy) for remedy in remedies.values()]
+        found = services.examine(wanted)
+    if as_json:
+        print_json({"tables": [_document(each) for each in found], "fixes": fixes})
+    else:
+        _print_fixes(fixes)
+        for health in found:
+            _print_health(health)
+    if any(health.unchecked for health in found) or any(each["error"] for each in fixes):
+        return FAILED
+    return REFUSED if any(health.at_least(fail_on) for health in found) else DONE
+
+
+def _key(remedy: Remedy) -> tuple[str, tuple[tuple[str, object], ...]]:
+    return remedy.procedure, tuple(remedy.arguments.items())
+
+
+def _fix(services: Services, remedy: Remedy) -> dict[str, object]:
+    """Run a remedy to its end; tell its job, and why it failed where it did."""
+    told: dict[str, object] = {
+        "procedure": remedy.procedure,
+        "arguments": dict(remedy.arguments),
+        "operation_id": None,
+        "error": None,
+    }
+    try:
+        preview = services.preview(remedy.procedure, remedy.arguments)
+        preview.raise_unless_runnable(None)
+        arguments = {**remedy.arguments, "plan_id": preview.plan_id}
+        job = follow_job(services, services.start(remedy.procedure, arguments))
+    except PaimonError as error:
+        return {**told, "error": error_object(error)}
+    failure = None if job.state is JobState.DONE else error_object(job.failure())
+    return {**told, "operation_id": job.id, "error": failure}
+
+
+def _document(health: TableHealth) -> dict[str, object]:
+    return {
+        "table": health.table.full_name,
+        "findings": [
+            {
+                "rule": each.rule,
+                "severity": str(each.severity),
+                "branch": each.branch,
+                "evidence": list(each.evidence),
+                "finding": each.text,
+                "breaks": each.breaks,
+                "advice": each.advice,
+                "remedies": [
+                    {"procedure": one.procedure, "arguments": dict(one.arguments), "sql": sql}
+                    for one, sql in zip(each.remedies, remedy_statements(each), strict=True)
+                ],
+            }
+            for each in health.findings
+        ],
+        "unchecked": [
+            {"branch": each.branch, "error": error_object(each.error)} for each in health.unchecked
+        ],
+    }
+
+
+def _print_fixes(fixes: Iterable[dict[str, object]]) -> None:
+    for each in fixes:
+        error = each["error"]
+        ended = f"failed: {error['message']}" if isinstance(error, dict) else "done"
+        print_line(f"{each['procedure']} {each['arguments']}: {ended}")
+
+
+def _print_health(health: TableHealth) -> None:
+    name = health.table.full_name
+    if not health.findings:
+        print_line(f"{name}: {'not checked' if health.unchecked else 'healthy'}")
+    else:
+        print_line(name)
+    for finding in health.findings:
+        _print_finding(finding)
+    for each in health.unchecked:
+        whose = "The ledger" if each.branch is None else f"Branch {each.branch!r}"
+        print_note(f"{whose} of {name} could not be checked: {each.error.message}")
+
+
+def _print_finding(finding: HealthFinding) -> None:
+    print_line(f"  {finding.rule} {finding.severity:<8} {finding.branch}: {finding.sentences}")
+    for statement in remedy_statements(finding):
+        print_line(f"           {statement}")

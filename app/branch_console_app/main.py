@@ -1,0 +1,121 @@
+"""The console's entry: pages, navigation, and the last net under every page."""
+
+import streamlit as st
+
+from branch_console.errors import NotFound, PaimonError
+from branch_console_app import reads, state, theme
+from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.wording import code
+from branch_console_app.services import get_services
+from branch_console_app.state import PageName
+from branch_console_app.views import (
+    branches,
+    compare,
+    conflicts,
+    jobs,
+    merge,
+    overview,
+    receipts,
+    schemas,
+    snapshots,
+    sql,
+    table,
+)
+from branch_console_app.widgets.parts.problem import show_problem
+from branch_console_app.widgets.parts.table_picker import here
+
+_TITLES = {
+    PageName.OVERVIEW: ("Overview", ":material/dashboard:"),
+    PageName.TABLE: ("Table", ":material/table:"),
+    PageName.BRANCHES: ("Branches", ":material/account_tree:"),
+    PageName.SNAPSHOTS: ("Snapshots", ":material/timeline:"),
+    PageName.SCHEMAS: ("Schemas", ":material/schema:"),
+    PageName.COMPARE: ("Compare", ":material/compare_arrows:"),
+    PageName.MERGE: ("Merge", ":material/merge:"),
+    PageName.SQL: ("SQL", ":material/database_search:"),
+    PageName.JOBS: ("Jobs", ":material/checklist:"),
+}
+
+
+def main() -> None:
+    """Draw the page of the address."""
+    theme.dress_page()
+    pages = _pages()
+    state.register_pages(pages)
+    state.begin_reading()
+    page = st.navigation(list(pages.values()), position="hidden")
+    state.go_back_to_left(page.url_path)
+    state.announce(page.url_path)
+    try:
+        _show_sidebar()
+        with st.container(key="page"):
+            page.run()
+    except PaimonError as error:
+        if isinstance(error, NotFound) and state.shows_earlier_reading():
+            # What the page went by is gone since it was read: read again, and say it there.
+            reads.forget()
+            st.rerun()
+        show_problem(error, headline="This page cannot be shown.")
+
+
+def _pages() -> dict[PageName, st.Page]:
+    views = {
+        PageName.OVERVIEW: overview.show,
+        PageName.TABLE: table.show,
+        PageName.BRANCHES: branches.show,
+        PageName.SNAPSHOTS: snapshots.show,
+        PageName.SCHEMAS: schemas.show,
+        PageName.COMPARE: compare.show,
+        PageName.MERGE: merge.show,
+        PageName.CONFLICTS: conflicts.show,
+        PageName.SQL: sql.show,
+        PageName.JOBS: jobs.show,
+        PageName.JOB: jobs.show_job,
+        PageName.RECEIPT: receipts.show,
+    }
+    return {
+        name: st.Page(
+            view,
+            title=_TITLES[name][0] if name in _TITLES else name.capitalize(),
+            url_path=name,
+            default=name is PageName.OVERVIEW,
+        )
+        for name, view in views.items()
+    }
+
+
+def _show_sidebar() -> None:
+    """Draw the links; those about a table appear once one is chosen."""
+    place = here()
+    home = Location(warehouse=place.warehouse)
+    with st.sidebar:
+        _entry(PageName.OVERVIEW, home)
+        if place.database and place.table:
+            st.caption(code(place.table))
+            for name in (PageName.TABLE, PageName.BRANCHES, PageName.SNAPSHOTS, PageName.SCHEMAS):
+                _entry(name, place)
+            _entry(PageName.COMPARE, place)
+            source = None if place.branch_or_main == "main" else place.branch
+            _entry(PageName.MERGE, place, view={"source": source})
+        active = reads.active_jobs()
+        st.caption("Work")
+        _entry(PageName.SQL, place)
+        _entry(PageName.JOBS, home, suffix=f" :blue-badge[{active}]" if active else "")
+        st.space("medium")
+        settings = get_services().settings
+        st.caption(f"No login: everyone who opens this console acts as {settings.role}.")
+
+
+def _entry(
+    name: PageName,
+    place: Location,
+    *,
+    view: dict[str, str | None] | None = None,
+    suffix: str = "",
+) -> None:
+    title, icon = _TITLES[name]
+    state.link(name, f"{title}{suffix}", place, view=view, icon=icon, width="stretch")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Values of branches, tags, snapshots and schemas."""

@@ -1,0 +1,40 @@
+"""Names of tags in charts: the ones people gave, and only where there is room for them."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from branch_console_app.models.parts.wording import shortened
+
+# The console itself makes these, to keep a fork readable; the fork is drawn anyway.
+BASE_TAG_PREFIX: Final = "branch-base-"
+_LENGTH: Final = 14
+_ROOM: Final = 2.5
+
+
+def tag_label(tags: Sequence[str]) -> str:
+    """Return the name that stands for the tags of one snapshot; blank if only ours are there."""
+    named = [tag for tag in tags if not tag.startswith(BASE_TAG_PREFIX)]
+    if not named:
+        return ""
+    more = f" +{len(named) - 1}" if len(named) > 1 else ""
+    return f"{shortened(named[0], _LENGTH)}{more}"
+
+
+def spaced_labels(marks: Sequence[tuple[float, str]]) -> list[str]:
+    """Blank labels that would run into the next one.
+
+    Args:
+        marks: Place, in columns, and label of each mark on one line.
+    """
+    labels = [label for _, label in marks]
+    order = sorted(range(len(marks)), key=lambda number: -marks[number][0])
+    next_x = float("inf")
+    for number in order:
+        x = marks[number][0]
+        if not labels[number]:
+            continue
+        if next_x - x < _ROOM:
+            labels[number] = ""
+        else:
+            next_x = x
+    return labels

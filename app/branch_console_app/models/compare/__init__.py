@@ -1,0 +1,1 @@
+"""Values of a comparison: states, rows, quality."""

@@ -1,0 +1,166 @@
+"""A comparison of two states as people read it: a sentence, figures with labels, partitions."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from branch_console.diff.rows.row_bounds import Bounds, RowDifference
+from branch_console.diff.state_diff import StateDiff, TableState
+from branch_console.format import options as table_options
+from branch_console.format.partition_path import partition_path, partition_strings
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.binary_row import decode_row
+from branch_console_app.models.parts.exactness import AT_MOST, BOUNDS, EXACT
+from branch_console_app.models.parts.wording import MINUS, count, plural
+
+WHOLE_TABLE: Final = "whole table"
+_FIGURES: Final = tuple(
+    f"{what}_{side}" for what in ("files", "bytes", "rows") for side in ("before", "after")
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLine:
+    """What only one side has in a partition.
+
+    Attributes:
+        name: As `dt=20240101/hh=8`; `whole table` without partitions.
+        values: The texts of its columns.
+        rows_before: Rows that only the first side shows, before merging on read.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    buckets: int
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+    rows_before: int
+    rows_after: int
+
+    @property
+    def net(self) -> int:
+        """Rows more on the second side, before merging on read."""
+        return self.rows_after - self.rows_before
+
+
+def moved_noun(diff: StateDiff) -> str:
+    """What the numbers of a partition count: rows only if each record is one."""
+    schema = diff.after.schema
+    has_parts = schema.options.read(table_options.DATA_EVOLUTION_ENABLED)
+    return "records" if schema.primary_keys or has_parts else "rows"
+
+
+def state_words(state: TableState) -> str:
+    """Name a state with the snapshot that it was found at."""
+    name = state.name
+    if state.snapshot is None:
+        return f"{name} (no commit yet)"
+    if name.snapshot_id is not None:
+        return f"{name.branch}@{name.snapshot_id}"
+    return f"{name} (snapshot {state.snapshot.id})"
+
+
+def bounds_text(bounds: Bounds) -> str:
+    """Write a number as far as it is known: `12`, `≤ 12`, `2 to 12`."""
+    if bounds.is_exact:
+        return count(bounds.high)
+    if not bounds.low:
+        return f"{AT_MOST} {count(bounds.high)}"
+    return f"{count(bounds.low)} to {count(bounds.high)}"
+
+
+def label_of(bounds: Bounds) -> str:
+    """Say how good a number is."""
+    return EXACT if bounds.is_exact else BOUNDS
+
+
+def summary(diff: StateDiff) -> str:
+    """Tell in a sentence what differs."""
+    before, after = state_words(diff.before), state_words(diff.after)
+    if diff.is_empty:
+        return f"{before} and {after} are the same: {_files(diff.shared.file_count)}, one schema."
+    schema = _schema_words(diff)
+    if diff.has_same_rows:
+        return f"{before} and {after} hold the same rows{schema}."
+    return f"From {before} to {after}: {row_words(diff.rows)}{schema}."
+
+
+def row_words(rows: RowDifference) -> str:
+    """Tell how many rows came, went and changed."""
+    parts = [
+        f"{bounds_text(bounds)} {noun} {verb}"
+        for bounds, verb in (
+            (rows.added, "added"),
+            (rows.removed, "removed"),
+            (rows.changed, "changed"),
+        )
+        if bounds.high
+        for noun in ("row" if bounds.high == 1 else "rows",)
+    ]
+    return ", ".join(parts)
+
+
+def _schema_words(diff: StateDiff) -> str:
+    number = len(diff.schema.changes)
+    return f"; the schemas differ in {plural(number, 'way')}" if number else ""
+
+
+def _files(number: int) -> str:
+    return "no file" if not number else plural(number, "file")
+
+
+def net_words(rows: RowDifference) -> str | None:
+    """Tell the change of the number of rows, where it is known though its parts are not."""
+    if rows.net is None or rows.is_exact:
+        return None
+    sign = "+" if rows.net > 0 else MINUS if rows.net < 0 else ""
+    return f"{sign}{count(abs(rows.net))} rows in all, {EXACT}"
+
+
+def partitions_of(places: pa.Table) -> pa.Table:
+    """Sum places up by partition, those with most rows that differ first.
+
+    Args:
+        places: Columns of PLACE_DIFF.
+
+    Returns:
+        `partition`, `buckets` and the figures of PLACE_DIFF.
+    """
+    sums = places.group_by("partition", use_threads=False).aggregate(
+        [("bucket", "count"), *((name, "sum") for name in _FIGURES)]
+    )
+    columns = ["partition", "bucket_count", *(f"{name}_sum" for name in _FIGURES)]
+    table = sums.select(columns).rename_columns(["partition", "buckets", *_FIGURES])
+    moved = pc.add(table["rows_before"], table["rows_after"])
+    order = [("moved", "descending"), ("partition", "ascending")]
+    return table.append_column("moved", moved).sort_by(order).drop_columns(["moved"])
+
+
+def partition_lines(
+    partitions: pa.Table, schema: TableSchema, visible: slice = slice(None)
+) -> tuple[PartitionLine, ...]:
+    """Return some of the partitions, in their order.
+
+    Args:
+        partitions: As `partitions_of` gives them.
+        schema: The table.
+        visible: Which of them.
+    """
+    start, stop, _ = visible.indices(partitions.num_rows)
+    return tuple(_lines(partitions.slice(start, stop - start), schema))
+
+
+def _lines(partitions: pa.Table, schema: TableSchema) -> Iterator[PartitionLine]:
+    types = schema.partition_type.types
+    for row in partitions.to_pylist():
+        values = decode_row(row.pop("partition"), types)
+        yield PartitionLine(
+            name=partition_path(values, schema) or WHOLE_TABLE,
+            values=partition_strings(values, schema),
+            **row,
+        )

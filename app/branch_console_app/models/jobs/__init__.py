@@ -1,0 +1,1 @@
+"""Values of jobs, receipts and the ledger."""

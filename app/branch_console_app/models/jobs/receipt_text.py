@@ -1,0 +1,78 @@
+"""A receipt in words: the counts that are not zero, and the whole as Markdown to take away."""
+
+from datetime import tzinfo
+
+from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console.format.snapshot import SnapshotIdentity
+from branch_console.procedures.call.call import AGAIN
+from branch_console_app.models.parts.wording import code, full_count, moment, plain, size
+
+_LABELS = {
+    "snapshots_added": "Snapshots added",
+    "snapshots_removed": "Snapshots removed",
+    "schemas_added": "Schemas added",
+    "schemas_removed": "Schemas removed",
+    "tags_added": "Tags added",
+    "tags_removed": "Tags removed",
+    "files_verified": "Data files verified",
+    "files_shared": "Data files shared",
+}
+
+
+def job_of(receipt: Receipt) -> str:
+    """Return the job of an operation, which may have tried it under ids of its own."""
+    return receipt.operation_id.partition(AGAIN)[0]
+
+
+def count_pairs(counts: Counts) -> list[tuple[str, str]]:
+    """Return label and figure of each count that is not zero."""
+    pairs = [
+        (label, full_count(number))
+        for name, label in _LABELS.items()
+        if (number := getattr(counts, name))
+    ]
+    if counts.records_added:
+        label = "Records written" if counts.records_added > 0 else "Records removed"
+        pairs.append((label, full_count(abs(counts.records_added))))
+    if counts.rows_before is not None and counts.rows_after is not None:
+        rows = f"{full_count(counts.rows_before)} → {full_count(counts.rows_after)}"
+        pairs.append(("Rows", rows))
+    if counts.bytes_written:
+        pairs.append(("Bytes written", size(counts.bytes_written)))
+    return pairs
+
+
+def head_words(snapshot_id: int | None, identity: SnapshotIdentity | None) -> str:
+    """Write a head: its id for people, its identity for certainty."""
+    if snapshot_id is None or identity is None:
+        return "no commit"
+    return f"snapshot {snapshot_id} {code(identity.short)}"
+
+
+def move_words(move: HeadMove) -> str:
+    """Write a branch's move in one line of Markdown."""
+    before = head_words(move.before_id, move.before)
+    return f"{code(move.branch)}: {before} → {head_words(move.after_id, move.after)}"
+
+
+def receipt_markdown(receipt: Receipt, zone: tzinfo | None) -> str:
+    """Write the whole receipt as a Markdown document."""
+    lines = [
+        f"# Receipt {receipt.operation_id}",
+        "",
+        f"- Statement: {code(receipt.statement)}",
+        f"- By: {plain(receipt.actor)}",
+        f"- Started: {moment(receipt.started_millis, zone)}",
+        f"- Finished: {moment(receipt.finished_millis, zone)}",
+        f"- Plan: {code(receipt.plan_id)}",
+    ]
+    if receipt.rescue_branch:
+        lines.append(f"- Rescue branch: {code(receipt.rescue_branch)}")
+    if receipt.moves:
+        lines += ["", "## Heads", "", *(f"- {move_words(move)}" for move in receipt.moves)]
+    pairs = count_pairs(receipt.counts)
+    if pairs:
+        lines += ["", "## Counts", "", *(f"- {label}: {figure}" for label, figure in pairs)]
+    if receipt.notes:
+        lines += ["", "## Notes", "", *(f"- {plain(note)}" for note in receipt.notes)]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,74 @@
+"""Running the command of a job that has ended once more: where it is confirmed, and what it names.
+
+What was confirmed the first time is confirmed each time, on what there is by then.
+"""
+
+from collections.abc import Collection
+from enum import StrEnum, auto
+from typing import Final
+
+from branch_console.errors import PaimonError
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.sql.parser import WRITING
+from branch_console_app.models.parts.command_line import PREVIEWED
+from branch_console_app.models.parts.wording import code
+
+
+class Again(StrEnum):
+    """What leads to another run."""
+
+    AT_ONCE = auto()
+    DIALOG = auto()
+    MERGE_PAGE = auto()
+    SQL_PAGE = auto()
+
+
+_ON_MERGE_PAGE: Final = frozenset({"merge_branch", "fast_forward"})
+_GRANTED: Final = frozenset({"override_gate", "without_callbacks"})
+"""What an operator granted to one run."""
+_MAY_NOT_EXIST: Final = frozenset({"create_branch", "protect_branch"})
+"""Procedures whose `branch` is a new name, or a pattern."""
+
+
+def way_again(procedure: str) -> Again:
+    """Return where a person confirms a procedure."""
+    if procedure in _ON_MERGE_PAGE:
+        return Again.MERGE_PAGE
+    if procedure in WRITING:
+        return Again.SQL_PAGE
+    return Again.DIALOG if procedure in PREVIEWED else Again.AT_ONCE
+
+
+def arguments_again(call: ProcedureCall) -> dict[str, Argument]:
+    """Return what a form is filled in with: all but what held for that one run.
+
+    What somebody looked at is another thing by now, and a gate that was overridden judges anew.
+    """
+    return {name: value for name, value in call.asked.items() if name not in _GRANTED}
+
+
+def nothing_to_run_on(call: ProcedureCall, branches: Collection[str]) -> str | None:
+    """Say why a call makes no sense any more, None where it does; Markdown.
+
+    Args:
+        call: The call.
+        branches: Those that its table has, main aside.
+    """
+    there = {MAIN_BRANCH, *branches}
+    named = call.arguments.get("branch")
+    if call.name == "create_branch" and named in there:
+        return f"Branch {code(str(named))} is there, so it cannot be created again."
+    wanted = [call.arguments.get("from_branch"), call.arguments.get("target")]
+    if call.name not in _MAY_NOT_EXIST:
+        wanted.append(named)
+    wanted.append(_branch_of_table(call))
+    gone = next((each for each in wanted if isinstance(each, str) and each not in there), None)
+    return f"Branch {code(gone)} is gone, so this cannot be run again." if gone else None
+
+
+def _branch_of_table(call: ProcedureCall) -> str | None:
+    try:
+        return Identifier.parse(call.text("table")).branch
+    except PaimonError:
+        return None

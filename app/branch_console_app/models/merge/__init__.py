@@ -1,0 +1,1 @@
+"""Values of a merge: plan, figures, conflicts, resolutions."""

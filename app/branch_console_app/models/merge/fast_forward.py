@@ -1,0 +1,251 @@
+"""The fast-forward preview as a page shows it: a sentence, figures, checks and ways out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.diff.fast_forward import FastForwardPlan, Verdict, WayOut
+from branch_console.diff.rows.row_figure import FigureColumn, RowCounts, RowFigure, add_up
+from branch_console.errors import ErrorKind
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.tag import Tag
+from branch_console.procedures.call.consequence import Preview, Weight
+from branch_console_app.models.merge.eligibility import Check, Standing, check_of
+from branch_console_app.models.parts.wording import (
+    code,
+    count,
+    full_count,
+    listed,
+    plain,
+    plural,
+    signed,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """What arrives at the target, or what would leave it.
+
+    Attributes:
+        consumers: Consumers that would be rewound, with the snapshot each reads next.
+    """
+
+    snapshots: tuple[Snapshot, ...]
+    changes: tuple[RowFigure, ...]
+    schema_ids: tuple[int, ...]
+    tags: tuple[Tag, ...]
+    consumers: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing."""
+        return not (self.snapshots or self.schema_ids or self.tags or self.consumers)
+
+    @property
+    def figure(self) -> RowFigure:
+        """What all commits changed."""
+        return add_up(self.changes)
+
+    @property
+    def needs_counting(self) -> bool:
+        """Whether only reading files tells how many rows the commits add and remove."""
+        return bool(self.snapshots) and self.figure.rows is None
+
+    @property
+    def words(self) -> str:
+        """The counts in a sentence part: `12 commits and 2 tags`."""
+        parts = [
+            plural(len(self.snapshots), "commit") if self.snapshots else "",
+            plural(len(self.tags), "tag") if self.tags else "",
+            plural(len(self.schema_ids), "schema version") if self.schema_ids else "",
+        ]
+        return listed([part for part in parts if part]) or "nothing"
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """Who made the commits, by name."""
+        return tuple(sorted({snapshot.commit_user for snapshot in self.snapshots}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FastForwardPreview:
+    """A plan in words; `headline` and the lists of sentences are Markdown."""
+
+    plan: FastForwardPlan
+    headline: str
+    detail: str
+    arrives: Moved
+    removes: Moved
+    checks: tuple[Check, ...]
+    changes: tuple[str, ...]
+    stays: tuple[str, ...]
+    ways_out: tuple[WayOut, ...]
+
+    @classmethod
+    def of(cls, plan: FastForwardPlan) -> "FastForwardPreview":
+        """Put a plan into words."""
+        arrives = Moved(
+            snapshots=plan.arrives.snapshots,
+            changes=plan.arrives.changes,
+            schema_ids=plan.arrives.schema_ids,
+            tags=plan.arrives.tags,
+        )
+        removes = Moved(
+            snapshots=plan.would_remove.snapshots,
+            changes=plan.would_remove.changes,
+            schema_ids=plan.would_remove.schema_ids,
+            tags=plan.would_remove.tags,
+            consumers=plan.would_remove.consumers,
+        )
+        headline, detail = _headline(plan, arrives, removes)
+        return cls(
+            plan=plan,
+            headline=headline,
+            detail=detail,
+            arrives=arrives,
+            removes=removes,
+            checks=tuple(sorted(_checks(plan), key=lambda check: check.standing)),
+            changes=_changes(plan, arrives),
+            stays=_stays(plan),
+            ways_out=plan.ways_out,
+        )
+
+    @property
+    def code(self) -> ErrorKind | None:
+        """The code of a refusal."""
+        return self.plan.reasons[0].kind if self.plan.reasons else None
+
+    def checks_with(self, told: Preview | None) -> tuple[Check, ...]:
+        """Return the conditions with those that the command itself has, what fails first.
+
+        Args:
+            told: The preview of the command; None where it is not offered.
+        """
+        if told is None:
+            return self.checks
+        reasons = {reason.text for reason in self.plan.reasons}
+        others = (
+            check_of(each)
+            for each in told.consequences
+            if (each.weight is Weight.BLOCKS or each.excused_by) and each.text not in reasons
+        )
+        return tuple(sorted((*self.checks, *others), key=lambda check: check.standing))
+
+    def counted_words(self, counts: RowCounts) -> str:
+        """Say what was counted: `Rows of main 336,776 → 335,751: 1,025 rows removed`."""
+        rows = f"{full_count(counts.before)} → {full_count(counts.after)}"
+        return f"**Rows of** {code(self.plan.target)} **{rows}**: {counts.words}."
+
+
+def _headline(plan: FastForwardPlan, arrives: Moved, removes: Moved) -> tuple[str, str]:
+    source, target = code(plan.source), code(plan.target)
+    match plan.verdict:
+        case Verdict.FAST_FORWARD:
+            since = f" since snapshot {plan.fork.id}" if plan.fork else ""
+            return (
+                f"Bring {source} ({arrives.words}) into {target}.",
+                f"{target} has not moved{since}: nothing of it is removed, no data file is copied.",
+            )
+        case Verdict.UP_TO_DATE:
+            return (
+                f"Nothing to do: {target} holds every commit of {source}.",
+                "Choose another source, or commit to it first.",
+            )
+        case Verdict.REFUSED:
+            if removes.is_empty:
+                return (f"Fast-forward of {source} into {target} refused.", "Nothing changed.")
+            return (
+                f"Fast-forward refused: it would remove {removes.words} of {target}.",
+                "Nothing changed.",
+            )
+
+
+_CONDITIONS: Final = (
+    ErrorKind.BRANCH_EMPTY,
+    ErrorKind.NO_COMMON_HISTORY,
+    ErrorKind.TARGET_MOVED,
+    ErrorKind.SNAPSHOT_NOT_FOUND,
+    ErrorKind.NAME_TAKEN,
+)
+
+
+def _checks(plan: FastForwardPlan) -> Iterator[Check]:
+    known = set(_CONDITIONS)
+    for condition in _CONDITIONS:
+        failed = [reason for reason in plan.reasons if reason.kind is condition]
+        for reason in failed:
+            yield Check(standing=Standing.FAILS, text=plain(reason.text), kind=reason.kind)
+        if not failed:
+            yield Check(standing=Standing.PASSES, text=_passed(condition, plan))
+        elif condition in {ErrorKind.BRANCH_EMPTY, ErrorKind.NO_COMMON_HISTORY}:
+            # What comes after was not looked at: an unread check is not a passed one.
+            break
+    for reason in plan.reasons:
+        if reason.kind not in known:
+            yield Check(standing=Standing.FAILS, text=plain(reason.text), kind=reason.kind)
+
+
+def _passed(condition: ErrorKind, plan: FastForwardPlan) -> str:
+    source, target = code(plan.source), code(plan.target)
+    match condition:
+        case ErrorKind.BRANCH_EMPTY:
+            head = plan.source_head.id if plan.source_head else 0
+            return f"{source} has commits; its head is snapshot {head}."
+        case ErrorKind.NO_COMMON_HISTORY:
+            if plan.fork is None:
+                return f"{target} is empty: every history goes on from there."
+            return f"Both hold snapshot {plan.fork.id}, by identity and not by number."
+        case ErrorKind.TARGET_MOVED:
+            return f"{target} has no commit and no schema that {source} lacks."
+        case ErrorKind.SNAPSHOT_NOT_FOUND:
+            return f"The history of {source} has no hole behind the shared snapshot."
+        case _:
+            return "No tag name stands for two different snapshots."
+
+
+def _changes(plan: FastForwardPlan, arrives: Moved) -> tuple[str, ...]:
+    if not plan.can_run:
+        return ()
+    target = code(plan.target)
+    head = plan.source_head.id if plan.source_head else None
+    lines = [
+        f"{target} gets {plural(len(arrives.snapshots), 'snapshot')}: "
+        f"{arrives.figure.words(signed)}"
+        + (f"; its head becomes snapshot {head}." if head is not None else ".")
+    ]
+    if arrives.schema_ids:
+        ids = listed([str(each) for each in arrives.schema_ids], most=6)
+        lines.append(f"{target} gets schema {ids}.")
+    if arrives.tags:
+        names = listed([code(tag.name) for tag in arrives.tags], most=6)
+        lines.append(f"{target} gets the {'tag' if len(arrives.tags) == 1 else 'tags'} {names}.")
+    return tuple(lines)
+
+
+def _stays(plan: FastForwardPlan) -> tuple[str, ...]:
+    kept = f"All snapshots, schemas and tags that {code(plan.target)} has now."
+    return (kept, f"{code(plan.source)} as it is; it can be committed to further.")
+
+
+def commit_column(moved: Moved) -> FigureColumn:
+    """Return what the commits changed, newest first."""
+    return FigureColumn.of(moved.changes[::-1], signed)
+
+
+def commit_rows(moved: Moved) -> list[tuple[int, str, str, str, int]]:
+    """Return id, kind, what changed, user and time of commits, newest first."""
+    return [
+        (
+            snapshot.id,
+            snapshot.commit_kind.lower(),
+            cell,
+            snapshot.commit_user,
+            snapshot.time_millis,
+        )
+        for snapshot, cell in zip(moved.snapshots[::-1], commit_column(moved).cells, strict=True)
+    ]
+
+
+def tag_words(tags: Sequence[Tag]) -> str:
+    """Write tags with the snapshots they name."""
+    return listed([f"{code(tag.name)} at {count(tag.snapshot.id)}" for tag in tags], most=8)

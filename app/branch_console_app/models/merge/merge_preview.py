@@ -1,0 +1,394 @@
+"""A merge as a page shows it: a verdict, figures, buckets, conflicts and what would settle them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, assert_never
+
+from branch_console.diff.schema_diff import SchemaDiff, diff_schemas
+from branch_console.errors import ErrorKind
+from branch_console.format.partition_path import partition_path
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.binary_row import decode_row
+from branch_console.merge.conflict import Conflict, Take
+from branch_console.merge.file_moves import BucketMove, MergeRules, Strategy
+from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.procedures.call.consequence import Preview
+from branch_console_app.models.merge.merge_figures import (
+    FileSums,
+    bounds_reasons,
+    files_by_place,
+    merge_figures,
+)
+from branch_console_app.models.parts.exactness import Figure
+from branch_console_app.models.parts.wording import code, count, plain, plural
+
+
+class How(StrEnum):
+    """The way that a person wants a branch to come in, as addresses have it."""
+
+    AUTO = "auto"
+    FAST_FORWARD = "ff"
+    THREE_WAY = "three-way"
+
+
+HOW_WORDS: Final[Mapping[How, str]] = {
+    How.AUTO: "Automatic",
+    How.FAST_FORWARD: "Fast-forward",
+    How.THREE_WAY: "Three-way",
+}
+
+_DONE_WORDS: Final[Mapping[Strategy, str]] = {
+    Strategy.KEEP: "kept",
+    Strategy.ADOPT: "adopted",
+    Strategy.REPLAY: "replayed",
+    Strategy.DELTA: "to compare",
+    Strategy.REWRITE: "to write again",
+    Strategy.CONFLICT: "in conflict",
+}
+STRATEGY_REASONS: Final[Mapping[Strategy, str]] = {
+    Strategy.KEEP: "kept: the source changed no row of it",
+    Strategy.ADOPT: "adopted: only the source changed it",
+    Strategy.REPLAY: "replayed: both changed it, and the changes do not touch",
+    Strategy.DELTA: "to compare: only rows tell whether the changes touch",
+    Strategy.REWRITE: "to write again: its rows cannot be moved by files",
+    Strategy.CONFLICT: "in conflict: nothing happens until that is settled",
+}
+"""What a merge does with a bucket, and why."""
+
+
+def strategies_words(plan: MergePlan) -> str:
+    """Write how many buckets go each way: `3 adopted, 1 replayed`."""
+    counts = plan.strategies.items()
+    return ", ".join(f"{count(number)} {_DONE_WORDS[Strategy(name)]}" for name, number in counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeDecision:
+    """The plan of a merge, with what the command says it would do."""
+
+    plan: MergePlan
+    preview: Preview
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenPlan:
+    """What a person was shown: the plan, where both branches stood, and what settled conflicts."""
+
+    plan_id: str
+    ours_id: int | None
+    theirs_id: int | None
+    policy: str = ""
+
+    @classmethod
+    def of(cls, plan: MergePlan) -> "SeenPlan":
+        """Remember a plan."""
+        return cls(
+            plan_id=plan.id,
+            ours_id=None if plan.ours is None else plan.ours.id,
+            theirs_id=None if plan.theirs is None else plan.theirs.id,
+            policy=plan.rules.policy,
+        )
+
+    def staleness(self, plan: MergePlan) -> str | None:
+        """Say in Markdown what has moved since, or None where the plan is the one that was seen."""
+        if self.plan_id == plan.id:
+            return None
+        moved = [
+            _moved(branch, before, head)
+            for branch, before, head in (
+                (plan.target, self.ours_id, plan.ours),
+                (plan.source, self.theirs_id, plan.theirs),
+            )
+            if head is not None and head.id != before
+        ]
+        if not moved and self.policy != plan.rules.policy:
+            moved = ["somebody has changed what settles the conflicts"]
+        return f"This preview is out of date: {' and '.join(moved) or 'the table has changed'}."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketLine:
+    """What happens to one bucket, and the files that move there."""
+
+    partition: str
+    bucket: int
+    strategy: Strategy
+    files_added: int
+    files_removed: int
+    records: int
+    known_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settling:
+    """An option that settles conflicts: its label, and the parameters of the address that set it.
+
+    Attributes:
+        number: How many of the conflicts it is offered for.
+    """
+
+    label: str
+    view: Mapping[str, str | None]
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictLine:
+    """One conflict in words: Markdown, but for the three sides.
+
+    Attributes:
+        settled_by: Options of the merge that settle it.
+        otherwise: What settles it where no option does.
+    """
+
+    kind: str
+    subject: str
+    rule: str
+    base: str
+    ours: str
+    theirs: str
+    advice: str
+    settled_by: tuple[Settling, ...]
+    otherwise: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergePreview:
+    """A plan in words; `headline`, `detail` and the notes are Markdown.
+
+    Attributes:
+        code: Of what stops the merge.
+        reasons: Why figures are not exact.
+        settlings: The options that settle conflicts, the one that settles most first.
+    """
+
+    plan: MergePlan
+    command: Preview
+    headline: str
+    detail: str
+    heads: str
+    code: ErrorKind | None = None
+    figures: tuple[Figure, ...] = ()
+    reasons: tuple[str, ...] = ()
+    schema: SchemaDiff | None = None
+    buckets: tuple[BucketLine, ...] = ()
+    conflicts: tuple[ConflictLine, ...] = ()
+    settlings: tuple[Settling, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        decision: MergeDecision,
+        schema: TableSchema | None,
+        *,
+        ahead: int | None = None,
+        behind: int | None = None,
+    ) -> "MergePreview":
+        """Put a plan into words.
+
+        Args:
+            decision: The plan, and the preview of the command.
+            schema: The newest one of the target.
+            ahead: Commits of the source that the target lacks, where that is known.
+            behind: Commits of the target that the source lacks.
+        """
+        plan = decision.plan
+        headline, detail = _headline(plan, ahead, behind)
+        changed = schema_change(plan, schema)
+        return cls(
+            plan=plan,
+            command=decision.preview,
+            headline=headline,
+            detail=detail,
+            heads=_heads(plan),
+            code=_code(plan),
+            figures=merge_figures(plan, schema, changed),
+            reasons=bounds_reasons(plan, schema),
+            schema=changed,
+            buckets=bucket_lines(plan, schema),
+            conflicts=tuple(_conflict_line(each) for each in plan.conflicts),
+            settlings=settlings_of(plan.conflicts, plan.rules),
+            notes=tuple(plain(note) for note in plan.notes),
+        )
+
+    @property
+    def can_run(self) -> bool:
+        """Whether there is something to do and nothing stands in the way."""
+        return self.plan.can_run and self.command.can_run
+
+
+def _headline(plan: MergePlan, ahead: int | None, behind: int | None) -> tuple[str, str]:
+    source, target = code(plan.source), code(plan.target)
+    match plan.verdict:
+        case MergeVerdict.CLEAN:
+            return (
+                f"Bring {source}{_since(ahead, 'commit')} into {target}{_since(behind, 'since')}.",
+                "Nothing collides: files move, no row is read or written."
+                if not plan.cost.files_joined
+                else f"Nothing collides: {plural(plan.cost.files_joined, 'file')} of which both "
+                "sides touched rows will be written again; the others move.",
+            )
+        case MergeVerdict.UNDECIDED if not plan.cost.buckets_to_compare:
+            files = plural(plan.cost.files_joined, "data file")
+            return (
+                f"Both sides changed rows of {files}: a job reads them.",
+                "If the job cannot match the rows of one side with those of the other, it stops "
+                f"and {target} stays as it is.",
+            )
+        case MergeVerdict.UNDECIDED:
+            number = plan.cost.buckets_to_compare
+            return (
+                f"{plural(number, 'bucket')} to compare: a job reads the changed keys.",
+                f"Both sides changed key ranges that overlap. Where rows collide the job stops, "
+                f"and {target} stays as it is.",
+            )
+        case MergeVerdict.CONFLICTS:
+            conflicts = plural(len(plan.conflicts), "conflict")
+            return (
+                f"{conflicts}: both sides changed what cannot both stand.",
+                f"{target} is unchanged.",
+            )
+        case MergeVerdict.UP_TO_DATE:
+            return (
+                f"Nothing to do: {target} holds all that {source} changed.",
+                "Choose another source, or commit to it first.",
+            )
+        case MergeVerdict.FAST_FORWARD:
+            return (
+                f"Bring {source}{_since(ahead, 'commit')} into {target}.",
+                f"{target} has no commit of its own since: it takes over the history.",
+            )
+        case MergeVerdict.REFUSED:
+            reasons = " ".join(plain(block.text) for block in plan.blocks)
+            return f"Merge of {source} into {target} refused.", f"{reasons} Nothing changed."
+        case _:
+            assert_never(plan.verdict)
+
+
+def _since(number: int | None, noun: str) -> str:
+    if number is None:
+        return ""
+    return f" ({count(number)} since the fork)" if noun == "since" else f" ({plural(number, noun)})"
+
+
+def _heads(plan: MergePlan) -> str:
+    parts = [
+        f"base {_snapshot(plan.base)}",
+        f"target {code(plan.target)} at {_snapshot(plan.ours)}",
+        f"source {code(plan.source)} at {_snapshot(plan.theirs)}",
+    ]
+    return ", ".join(parts)
+
+
+def _snapshot(snapshot: Snapshot | None) -> str:
+    return "no snapshot" if snapshot is None else f"snapshot {snapshot.id}"
+
+
+def _moved(branch: str, before: int | None, head: Snapshot) -> str:
+    start = "nothing" if before is None else count(before)
+    user = f" (user {code(head.commit_user)})"
+    return f"{code(branch)} moved from {start} to {count(head.id)}{user}"
+
+
+def _code(plan: MergePlan) -> ErrorKind | None:
+    if plan.blocks:
+        return plan.blocks[0].kind
+    return ErrorKind.CONFLICTS_OPEN if plan.conflicts else None
+
+
+def schema_change(plan: MergePlan, schema: TableSchema | None) -> SchemaDiff | None:
+    """Return what the merge makes of the target's schema; None where that stays.
+
+    Args:
+        plan: The merge.
+        schema: The newest one of the target.
+    """
+    if plan.schema is None or not plan.schema.schemas or schema is None:
+        return None
+    diff = diff_schemas(schema, plan.schema.schemas[-1])
+    return None if diff.is_empty else diff
+
+
+def bucket_lines(plan: MergePlan, schema: TableSchema | None) -> tuple[BucketLine, ...]:
+    """Return what happens to each bucket, by partition and number."""
+    if plan.moves is None:
+        return ()
+    added = files_by_place(plan.moves.add, plan.moves.replays, plan.moves.restore)
+    removed = files_by_place(plan.moves.remove)
+    lines = (_bucket_line(move, added, removed, schema) for move in plan.moves.buckets)
+    return tuple(sorted(lines, key=lambda line: (line.partition, line.bucket)))
+
+
+def _bucket_line(
+    move: BucketMove, added: FileSums, removed: FileSums, schema: TableSchema | None
+) -> BucketLine:
+    partition, bucket = move.place
+    come, go = added.get(move.place, (0, 0)), removed.get(move.place, (0, 0))
+    return BucketLine(
+        partition=_partition_words(partition, schema),
+        bucket=bucket,
+        strategy=move.strategy,
+        files_added=come[0],
+        files_removed=go[0],
+        records=come[1] - go[1],
+        known_by=str(move.knowledge),
+    )
+
+
+def _partition_words(partition: bytes, schema: TableSchema | None) -> str:
+    if schema is None or not schema.partition_keys:
+        return ""
+    return partition_path(decode_row(partition, schema.partition_type.types), schema)
+
+
+def _conflict_line(conflict: Conflict) -> ConflictLine:
+    return ConflictLine(
+        kind=str(conflict.kind),
+        subject=str(conflict.subject),
+        rule=conflict.rule,
+        base=conflict.sides.base,
+        ours=conflict.sides.ours,
+        theirs=conflict.sides.theirs,
+        advice=conflict.advice,
+        settled_by=tuple(_OPTIONS[take] for take in conflict.settle_with if take in _OPTIONS),
+        otherwise=otherwise_words(conflict.settle_with),
+    )
+
+
+_OPTIONS: Final[Mapping[Take, Settling]] = {
+    Take.SCOPE_PARTITION: Settling(label="Insert scope: partition", view={"scope": "partition"}),
+    Take.ISOLATION_SNAPSHOT: Settling(label="Isolation: snapshot", view={"isolation": "snapshot"}),
+}
+
+
+def settling_option(take: Take) -> Mapping[str, str | None] | None:
+    """Return the option of a merge that a take stands for, by its name; None where it is none."""
+    option = _OPTIONS.get(take)
+    return None if option is None else option.view
+
+
+def settlings_of(conflicts: Sequence[Conflict], rules: MergeRules) -> tuple[Settling, ...]:
+    """Return the options of a merge that settle conflicts, with the number of these."""
+    found = [
+        Settling(
+            label=option.label,
+            view=option.view,
+            number=sum(take in each.settle_with for each in conflicts),
+        )
+        for take, option in _OPTIONS.items()
+    ]
+    offered = sorted((each for each in found if each.number), key=lambda each: -each.number)
+    if rules.strict and conflicts:
+        offered.append(Settling(label="Without strict", view={"strict": None}))
+    return tuple(offered)
+
+
+def otherwise_words(takes: Sequence[Take]) -> str:
+    """Say what settles a conflict that no option of the merge settles."""
+    if any(take in _OPTIONS for take in takes):
+        return ""
+    sides = [str(take) for take in takes]
+    return f"take {' or '.join(sides)}" if sides else "change one of the branches"

@@ -1,0 +1,257 @@
+"""Rules that settle conflicts, as a page lists, tries and makes them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.table_schema import TableSchema
+from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.policy import EVERY_TABLE, Policy, PredicateRule, Settle, Settling
+from branch_console.merge.policy_draft import (
+    with_column_rule,
+    with_kind_rule,
+    with_table_rule,
+    without_predicate,
+)
+from branch_console.merge.row_text import cell_texts
+from branch_console.merge.row_work import ROWS_OF_SIDES
+from branch_console_app.models.merge.resolver import WHOLE_ROW, Group
+
+SIDES: Final = (Settle.OURS, Settle.THEIRS, Settle.BASE)
+"""What settles whole rows as well as cells."""
+
+
+class RuleScope(StrEnum):
+    """What a rule is for; the strongest first."""
+
+    PREDICATE = "condition"
+    COLUMN = "column"
+    TABLE = "table"
+    KIND = "kind"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleLine:
+    """A rule of a draft.
+
+    Attributes:
+        subject: What it is for: a condition, a column, a table or a kind of conflicts.
+        take: How it settles.
+        number: How many conflicts it decides.
+        table: The table that it is said of; `*` for all.
+        predicate: The rule, where it is one by condition.
+    """
+
+    scope: RuleScope
+    subject: str
+    take: str
+    number: int
+    table: str
+    predicate: PredicateRule | None = None
+
+    def removed_from(self, policy: Policy) -> Policy:
+        """Return a policy without this rule."""
+        match self.scope:
+            case RuleScope.COLUMN:
+                return with_column_rule(policy, self.table, self.subject, None)
+            case RuleScope.TABLE:
+                return with_table_rule(policy, self.table, None)
+            case RuleScope.KIND:
+                return with_kind_rule(policy, ConflictKind(self.subject), None)
+            case RuleScope.PREDICATE:
+                assert self.predicate is not None
+                return without_predicate(policy, self.table, self.predicate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What a change of the draft does to the conflicts.
+
+    Attributes:
+        settles: Open ones that are settled then.
+        changes: Settled ones that come out otherwise, or are decided by something else.
+        opens: Settled ones that are open then.
+    """
+
+    settles: int
+    changes: int
+    opens: int
+
+
+def effect_of(before: pa.Table, after: pa.Table) -> Effect:
+    """Compare conflicts as one draft and another settle them, both in one order."""
+    was, now = pc.is_valid(before["take"]), pc.is_valid(after["take"])
+    same_result = pc.or_(
+        pc.fill_null(pc.equal(before["result"], after["result"]), False),
+        pc.and_(pc.is_null(before["result"]), pc.is_null(after["result"])),
+    )
+    same_layer = pc.fill_null(pc.equal(before["decided_by"], after["decided_by"]), False)
+    is_other = pc.invert(pc.and_(same_result, same_layer))
+    return Effect(
+        settles=_number(pc.and_not(now, was)),
+        changes=_number(pc.and_(pc.and_(was, now), is_other)),
+        opens=_number(pc.and_not(was, now)),
+    )
+
+
+def _number(mask: pa.ChunkedArray) -> int:
+    return int(pc.sum(mask).as_py() or 0)
+
+
+def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine, ...]:
+    """Return the rules of a draft for a table, the strongest first.
+
+    Args:
+        policy: The draft.
+        table: The table's name in it.
+        settled: Its conflicts as the draft settles them.
+    """
+    counted = settled.group_by(["decided_by", "column"]).aggregate([([], "count_all")]).to_pylist()
+    lines: list[RuleLine] = []
+    # The stronger table comes last, and is listed first.
+    tables = policy.for_table(table)[::-1]
+
+    def number(decided_by: str, column: str | None = None) -> int:
+        return sum(
+            each["count_all"]
+            for each in counted
+            if each["decided_by"] == decided_by and column in (None, each["column"])
+        )
+
+    for each in tables:
+        lines += (
+            RuleLine(
+                scope=RuleScope.PREDICATE,
+                subject=rule.when if rule.column is None else f"{rule.when} in {rule.column}",
+                take=str(rule.take),
+                number=number(f"where {rule.when}", rule.column),
+                table=each.table,
+                predicate=rule,
+            )
+            for rule in each.where
+        )
+    for each in tables:
+        lines += (
+            RuleLine(
+                scope=RuleScope.COLUMN,
+                subject=rule.column,
+                take=str(rule.take),
+                number=number(f"column {rule.column}"),
+                table=each.table,
+            )
+            for rule in each.columns
+        )
+    lines += (
+        RuleLine(
+            scope=RuleScope.TABLE,
+            subject=each.table,
+            take=str(each.take),
+            number=number(f"table {each.table}"),
+            table=each.table,
+        )
+        for each in tables
+        if each.take is not None
+    )
+    lines += (
+        RuleLine(
+            scope=RuleScope.KIND,
+            subject=str(rule.kind),
+            take=str(rule.take),
+            number=number(f"kind {rule.kind}"),
+            table=EVERY_TABLE,
+        )
+        for rule in policy.kinds
+    )
+    return tuple(lines)
+
+
+def settling_of(how: Settle, *, by: str | None = None, separator: str = "") -> Settling | None:
+    """Return a way to settle, None while it lacks the column that tells what is newer."""
+    if how is Settle.NEWEST:
+        return None if by is None else Settling(how=how, by=by)
+    return Settling(how=how, separator=separator if how is Settle.CONCATENATE else "")
+
+
+def rule_of_group(
+    group: Group, some: pa.Table, schema: TableSchema, take: Settling
+) -> PredicateRule:
+    """Return the rule that settles a group, however many conflicts it holds.
+
+    Args:
+        group: Its kind, column and partition.
+        some: Conflicts of it, one at least: its rows tell the values of the partition.
+        schema: Of the target.
+        take: How it settles.
+
+    Raises:
+        InvalidInput: A condition cannot say the partition or the kind.
+    """
+    parts = [_kind_words(group.kind, schema.primary_keys[0])]
+    if group.partition is not None:
+        parts += [_value_words(some, name, schema.primary_keys) for name in schema.partition_keys]
+    return PredicateRule(
+        when=" and ".join(parts),
+        take=take,
+        column=None if group.column in (None, WHOLE_ROW) else group.column,
+    )
+
+
+def _kind_words(kind: str | None, key: str) -> str:
+    """The condition that holds for conflicts of a kind: a row without a key is not there."""
+    name = _quoted(key)
+    base, ours, theirs = (f"{side}.{name}" for side in ("base", "ours", "theirs"))
+    match kind:
+        case ConflictKind.ADD_ADD:
+            return f"{base} is null"
+        case ConflictKind.DELETE_MODIFY:
+            return f"({ours} is null or {theirs} is null)"
+        case ConflictKind.MODIFY_MODIFY:
+            return f"{base} is not null and {ours} is not null and {theirs} is not null"
+        case _:
+            raise InvalidInput(
+                f"No rule settles conflicts of the kind {kind!r} at once. Change the rows on a "
+                "branch.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+
+
+def _value_words(some: pa.Table, name: str, keys: Sequence[str]) -> str:
+    """The condition that holds for rows of the partition that one conflict lies in."""
+    rows = (some[side].combine_chunks().slice(0, 1) for side in ROWS_OF_SIDES)
+    base, ours, theirs = (pc.struct_field(each, name) for each in rows)
+    if _is_bytes(ours.type):
+        raise InvalidInput(
+            f"A condition cannot name the partition by {name!r}. Settle its cells, or a column.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    (text,) = pc.coalesce(*(cell_texts(each) for each in (ours, theirs, base))).to_pylist()
+    quoted = _quoted(name)
+    is_it = "is null" if text is None else "= '{}'".format(text.replace("'", "''"))
+    if name in keys:
+        return f"{quoted} {is_it}"
+    # A row that one side deleted lies where the other has it.
+    if text is None:
+        return " and ".join(f"{side}.{quoted} is null" for side in ("ours", "theirs", "base"))
+    theirs_too = f"ours.{quoted} is null and theirs.{quoted}"
+    return (
+        f"(ours.{quoted} {is_it} or {theirs_too} {is_it} "
+        f"or {theirs_too} is null and base.{quoted} {is_it})"
+    )
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind))
+
+
+def _quoted(name: str) -> str:
+    if "`" in name:
+        raise InvalidInput(
+            f"A condition cannot name column {name!r}. Settle its cells one by one.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    return f"`{name}`"

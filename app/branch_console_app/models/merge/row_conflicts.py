@@ -1,0 +1,58 @@
+"""Conflicts of rows as people read them, one by one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from branch_console.format.values.fine_times import readable
+from branch_console.merge.row_work import ROWS_OF_SIDES
+from branch_console_app.models.merge.resolver import WHOLE_ROW, key_text
+from branch_console_app.models.parts.wording import NOT_READ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowConflictLine:
+    """One conflict; None stands for NULL, or of a whole row that it is not there.
+
+    Attributes:
+        key: Columns of the primary key with their values, as `id = 7`.
+        result: What it was settled to; nothing while it is open.
+    """
+
+    id: str
+    key: str
+    column: str
+    kind: str
+    base: str | None
+    ours: str | None
+    theirs: str | None
+    result: str
+    is_open: bool
+    needs_another_look: bool
+
+
+def conflict_lines(conflicts: pa.Table, visible: slice) -> tuple[RowConflictLine, ...]:
+    """Return some of the conflicts, in their order."""
+    start, stop, _ = visible.indices(conflicts.num_rows)
+    seen = conflicts.slice(start, stop - start).drop_columns(ROWS_OF_SIDES)
+    return tuple(_line(each) for each in readable(seen).to_pylist())
+
+
+def _line(row: Mapping[str, Any]) -> RowConflictLine:
+    settled = row["take"] is not None
+    shown = NOT_READ if row["result"] is None else str(row["result"])
+    by = f" ({row['decided_by']})" if row["decided_by"] else ""
+    return RowConflictLine(
+        id=row["conflict_id"],
+        key=key_text(row["key"]),
+        column=row["column"] or WHOLE_ROW,
+        kind=row["kind"],
+        base=row["base"],
+        ours=row["ours"],
+        theirs=row["theirs"],
+        result=f"{shown}{by}" if settled else "",
+        is_open=not settled,
+        needs_another_look=row["needs_another_look"],
+    )

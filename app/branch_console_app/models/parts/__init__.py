@@ -1,0 +1,1 @@
+"""Values that many pages use: words, places, actions, answers."""

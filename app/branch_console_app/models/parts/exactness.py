@@ -1,0 +1,73 @@
+"""How good a number is: counts of pages say so beside themselves."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.diff.rows.row_figure import RowFigure
+from branch_console_app.models.parts.wording import count, signed
+
+EXACT: Final = "exact"
+BOUNDS: Final = "bounds"
+UNREAD: Final = "not read"
+NOT_ROWS: Final = "not rows"
+AT_MOST: Final = "\N{LESS-THAN OR EQUAL TO}"
+AT_LEAST: Final = "\N{GREATER-THAN OR EQUAL TO}"
+
+_COLOURS: Final = {EXACT: "green", UNREAD: "gray", NOT_ROWS: "gray"}
+
+
+def label_colour(label: str) -> str:
+    """Return the colour of a label: green only for what is exact."""
+    return _COLOURS.get(label, "orange")
+
+
+def badge(label: str) -> str:
+    """Write a label as Markdown."""
+    return f":{label_colour(label)}-badge[{label}]"
+
+
+def shares_label(error: float) -> str:
+    """Return the label of shares of rows that are wrong by this part of all rows at most."""
+    return f"\N{ALMOST EQUAL TO} ±{100 * error:.2f} % of rows" if error else EXACT
+
+
+def short_figure(figure: RowFigure) -> str:
+    """Write a figure for a narrow cell under `Rows`, as Markdown."""
+    number = figure.number(count)
+    return number if figure.is_of_rows or not figure.is_known else f"{number} :gray[records]"
+
+
+def change_fact(figure: RowFigure) -> tuple[str, str]:
+    """Return what a commit changed as a label and a figure."""
+    label = "Rows changed" if figure.is_of_rows else "Records in files"
+    return label, figure.number(signed)
+
+
+def figure_of(label: str, figure: RowFigure, *, is_change: bool = False) -> "Figure":
+    """Return rows as a count of a page; "exact" never stands beside records in files."""
+    write = signed if is_change else count
+    if figure.rows is not None:
+        return Figure(label=label, value=write(figure.rows))
+    if figure.most_rows is not None:
+        return Figure(label=label, value=figure.number(write), known=BOUNDS)
+    return Figure(
+        label="Records in files",
+        value=figure.number(write),
+        known=UNREAD if figure.records is None else NOT_ROWS,
+        help="Records of one key may be several, so these are not rows.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One count with its unit.
+
+    Attributes:
+        known: How good it is.
+        help: What it counts.
+    """
+
+    label: str
+    value: str
+    known: str = EXACT
+    help: str | None = None

@@ -1,0 +1,162 @@
+"""What the SQL page shows of queries: their text, their rows, their files to take away."""
+
+import io
+import json
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+from branch_console.errors import InvalidInput
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.procedures.call.permissions import Role
+from branch_console.sql.answer import Answer, StateRead
+from branch_console.sql.parser import parse_statements
+from branch_console.sql.query import parse_query
+from branch_console.sql.statement import QUERY
+from branch_console.sql.tables import TableKind
+from branch_console_app.models.parts.wording import code, duration, plain, plural
+
+SHOWN_ROWS: Final = 1_000
+"""Rows of an answer that the page draws."""
+
+_MAX_IN_ADDRESS: Final = 4_000
+_EXACT_IN_BROWSERS: Final = 2**53
+
+
+def role_of(procedure: str) -> Role:
+    """Return the role that a statement that writes asks for."""
+    return Role.OPERATOR if procedure == TableKind.DROP else Role.EDITOR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A query that somebody ran: its text, and the branch where it stood."""
+
+    text: str
+    branch: str
+
+    @classmethod
+    def of_statement(cls, statement: str) -> "Asked | None":
+        """Read what a job says of itself; None where it is no query."""
+        try:
+            (found,) = parse_statements(statement)
+        except (InvalidInput, ValueError):
+            return None
+        if found.procedure != QUERY:
+            return None
+        return cls(text=str(found.arguments["sql"]), branch=str(found.arguments["branch"]))
+
+    @property
+    def line(self) -> str:
+        """The text on one line."""
+        return " ".join(self.text.split())
+
+
+def text_for_address(text: str) -> str | None:
+    """Return a statement as an address may hold it; None where it is too long for one."""
+    return text if len(text) <= _MAX_IN_ADDRESS else None
+
+
+def tables_named(text: str) -> tuple[Identifier, ...]:
+    """Return the tables that a query names, on main; none where it cannot be read yet."""
+    try:
+        references = parse_query(text.strip().rstrip(";")).references
+    except InvalidInput:
+        return ()
+    named = (Identifier.parse(each.identifier.table_name) for each in references)
+    return tuple(dict.fromkeys(named))
+
+
+def summary(answer: Answer) -> str:
+    """Say how many rows there are, how long it took, and of which states they come; Markdown."""
+    count = answer.rows.num_rows
+    at_least = "at least " if answer.has_more else ""
+    took = duration(answer.finished_millis - answer.started_millis)
+    return f"**{at_least}{plural(count, 'row')}** in {took}"
+
+
+def read_words(read: StateRead) -> str:
+    """Say which state of a table was read; Markdown."""
+    branch = "" if read.branch == MAIN_BRANCH else f" on {code(read.branch)}"
+    snapshot = "" if read.snapshot_id is None else f" at snapshot {read.snapshot_id}"
+    asked = read.asked if read.asked and read.asked != str(read.snapshot_id) else None
+    return f"{code(read.table)}{branch}{snapshot}{f' ({plain(asked)})' if asked else ''}"
+
+
+def for_screen(rows: pa.Table) -> pa.Table:
+    """Return rows as a browser can show them: what it has no type for becomes text."""
+    columns = [
+        pa.chunked_array([[_text(value) for value in column.to_pylist()]], pa.string())
+        if _is_strange(column)
+        else column
+        for column in rows.columns
+    ]
+    return pa.table(columns, names=rows.column_names)
+
+
+def to_csv(rows: pa.Table) -> bytes:
+    """Encode rows as CSV: null is nothing, and an empty text is a pair of quotes."""
+    columns = [
+        pa.chunked_array([[_text(value) for value in column.to_pylist()]], pa.string())
+        if _has_no_csv(column.type)
+        else column
+        for column in rows.columns
+    ]
+    sink = io.BytesIO()
+    csv.write_csv(pa.table(columns, names=rows.column_names), sink)
+    return sink.getvalue()
+
+
+def to_parquet(rows: pa.Table) -> bytes:
+    """Encode rows as Parquet, with their types."""
+    sink = io.BytesIO()
+    pq.write_table(rows, sink)
+    return sink.getvalue()
+
+
+def _is_strange(column: pa.ChunkedArray) -> bool:
+    kind = column.type
+    if pa.types.is_int64(kind):
+        # Browsers count in floating point.
+        ends = pc.min_max(column).as_py()
+        return any(abs(end or 0) > _EXACT_IN_BROWSERS for end in ends.values())
+    return _has_no_csv(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)
+
+
+def _has_no_csv(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_nested(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_duration(kind)
+        or pa.types.is_time(kind)
+    )
+
+
+def _text(value: Any) -> str | None:
+    match value:
+        case None | str():
+            return value
+        case bytes():
+            return value.hex()
+        case time() | date() | datetime() | timedelta() | Decimal() | int():
+            return str(value)
+        case _:
+            return json.dumps(_plain(value), ensure_ascii=False, default=str)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {str(key): _plain(part) for key, part in value.items()}
+        case list() | tuple():
+            return [_plain(part) for part in value]
+        case bytes():
+            return value.hex()
+    return value

@@ -1,0 +1,363 @@
+"""What the pages read, kept for as long as it can be relied on.
+
+Heads move, so what depends on them is read again after five seconds. What a snapshot's identity
+fixes never changes and is kept until there is no room for it.
+"""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any, Final
+
+import pyarrow as pa
+import streamlit as st
+
+from branch_console.diff.fast_forward import FastForwardPlan
+from branch_console.diff.rows.row_figure import RowCounts
+from branch_console.diff.schema_diff import SchemaDiff
+from branch_console.diff.state_diff import StateDiff
+from branch_console.errors import NotFound, PaimonError
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.receipt import Receipt
+from branch_console.format.snapshot import Snapshot
+from branch_console.jobs.kept_diffs import KeptDiff
+from branch_console.jobs.progress import JobView, WorkerView
+from branch_console.merge.policy_draft import PolicyDraft
+from branch_console.merge.settle_again import settle_again
+from branch_console.procedures.browse.page_values import (
+    BranchGraph,
+    BranchItem,
+    FallbackView,
+    SchemaItem,
+    SnapshotDetail,
+    SnapshotItem,
+    TableItem,
+    TableSummary,
+    TagItem,
+)
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.consequence import Preview
+from branch_console.procedures.compare.count_rows import CountWork
+from branch_console.procedures.merge.conflicts import Resolution
+from branch_console.procedures.undo.undo import UndoChance
+from branch_console.quality.comparison import QualityComparison
+from branch_console.quality.rules import RuleSet
+from branch_console.sql.answer import Answer
+from branch_console_app import state
+from branch_console_app.models.merge.merge_preview import MergeDecision
+from branch_console_app.services import get_services
+
+_HEADS_SECONDS: Final = 5
+_READERS: Final = ThreadPoolExecutor(2, thread_name_prefix="reads")
+_HASH: Final[dict[str | type, Callable[[Any], Any]]] = {Identifier: attrgetter("full_name")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A value and when it was read."""
+
+    value: Any
+    millis: int
+
+
+def forget() -> None:
+    """Read everything that may have moved again."""
+    _read_heads.clear()
+    _known_tables.clear()
+
+
+def databases() -> tuple[str, ...]:
+    """Return the databases by name."""
+    found: tuple[str, ...] = _heads("databases")
+    return found
+
+
+def tables() -> tuple[TableItem, ...]:
+    """Return the tables of the warehouse, broken ones with their error."""
+    found: tuple[TableItem, ...] = _heads("tables")
+    return found
+
+
+def table_names() -> tuple[Identifier, ...]:
+    """Return the names of all tables; none of them is opened."""
+    found: tuple[Identifier, ...] = _heads("table_names")
+    return found
+
+
+def table_items(*identifiers: Identifier) -> tuple[TableItem, ...]:
+    """Return some tables as a list shows them, and remember them for lists to come."""
+    found: tuple[TableItem, ...] = _heads("table_items", *identifiers)
+    known = _known_tables(*_reader())
+    for item in found:
+        # Of ten thousand schemas nobody looks at more than the page that is open.
+        known[item.identifier.on_branch(MAIN_BRANCH)] = replace(item, schema=None)
+    return found
+
+
+def known_tables() -> Mapping[Identifier, TableItem]:
+    """Return the tables that were read so far, as they were then, without their schemas."""
+    return _known_tables(*_reader())
+
+
+def table(identifier: Identifier) -> TableSummary:
+    """Return a table on one branch."""
+    found: TableSummary = _heads("table", identifier)
+    return found
+
+
+def branches(identifier: Identifier, versus: str) -> tuple[BranchItem, ...]:
+    """Return the branches of a table, each compared with `versus`."""
+    found: tuple[BranchItem, ...] = _heads("branches", identifier.on_branch(MAIN_BRANCH), versus)
+    return found
+
+
+def graph(identifier: Identifier, versus: str) -> BranchGraph:
+    """Return the lineage of a table's branches, each compared with `versus`."""
+    found: BranchGraph = _heads("graph", identifier.on_branch(MAIN_BRANCH), versus)
+    return found
+
+
+def fallback(identifier: Identifier) -> FallbackView | None:
+    """Return which partitions a batch read takes from which branch; None: all from this one."""
+    found: FallbackView | None = _heads("fallback", identifier)
+    return found
+
+
+def snapshots(identifier: Identifier) -> tuple[SnapshotItem, ...]:
+    """Return the snapshots of a branch, newest first."""
+    found: tuple[SnapshotItem, ...] = _heads("snapshots", identifier)
+    return found
+
+
+def schemas(identifier: Identifier) -> tuple[SchemaItem, ...]:
+    """Return the schemas of a branch, newest first."""
+    found: tuple[SchemaItem, ...] = _heads("schemas", identifier)
+    return found
+
+
+def schema_diff(identifier: Identifier, left: str, right: str) -> SchemaDiff:
+    """Compare two schemas, each named `branch@id`."""
+    found: SchemaDiff = _heads("schema_diff", identifier.on_branch(MAIN_BRANCH), left, right)
+    return found
+
+
+def compare_states(identifier: Identifier, before: str, after: str) -> StateDiff:
+    """Compare two states of a table, each named by branch, snapshot, tag or time."""
+    found: StateDiff = _heads("compare_states", identifier, before, after)
+    return found
+
+
+def row_diff(identifier: Identifier, diff: StateDiff) -> KeptDiff | None:
+    """Return the rows in which two states differ, None where no job has compared them yet."""
+    return get_services().row_diff(identifier, diff)
+
+
+def row_counts(identifier: Identifier, diff: StateDiff) -> RowCounts | None:
+    """Return the rows of two states, None where nobody has counted them yet."""
+    return get_services().row_counts(identifier, diff)
+
+
+def count_work(identifier: Identifier, diff: StateDiff) -> CountWork:
+    """Return how much counting the rows of two states would read at most."""
+    return get_services().count_work(identifier, diff)
+
+
+def quality(identifier: Identifier, diff: StateDiff) -> QualityComparison | None:
+    """Return what the data of two states look like, None where no job has looked yet."""
+    return get_services().quality(identifier, diff)
+
+
+def rules(identifier: Identifier) -> RuleSet | None:
+    """Return the rules that a table is held to, None where it has none."""
+    found: RuleSet | None = _heads("rules", identifier)
+    return found
+
+
+def tags(identifier: Identifier) -> tuple[TagItem, ...]:
+    """Return the tags of a branch by name."""
+    found: tuple[TagItem, ...] = _heads("tags", identifier)
+    return found
+
+
+def system_table(identifier: Identifier, name: str) -> pa.Table:
+    """Return a system table of a branch."""
+    return _heads("system_table", identifier, name)
+
+
+def snapshot_detail(
+    identifier: Identifier, snapshot: Snapshot, *, wait_seconds: float | None = None
+) -> SnapshotDetail:
+    """Return one snapshot with its files summed up; its identity fixes the answer.
+
+    Raises:
+        TimeoutError: Its files are many, and are not summed up within that time.
+    """
+    asked = _snapshot_key(identifier, snapshot)
+    begun = _begin_snapshot(*asked)
+    try:
+        return begun.result(wait_seconds)
+    finally:
+        if begun.done() and begun.exception() is not None:
+            # What is broken may be mended by the next time: only answers are kept.
+            _begin_snapshot.clear(*asked)
+
+
+def is_summed_up(identifier: Identifier, snapshot: Snapshot) -> bool:
+    """Whether `snapshot_detail` answers at once, be it with an error."""
+    return _begin_snapshot(*_snapshot_key(identifier, snapshot)).done()
+
+
+def fast_forward(identifier: Identifier, source: str, target: str) -> FastForwardPlan:
+    """Decide what a fast-forward would do, on the heads as they are now."""
+    return get_services().preview_fast_forward(identifier, source, target)
+
+
+def merge(arguments: Mapping[str, Argument]) -> MergeDecision:
+    """Decide what a merge would do, on the heads as they are now."""
+    return get_services().preview_merge(arguments)
+
+
+def decisions(arguments: Mapping[str, Argument]) -> str:
+    """Return what somebody decides on who starts this merge now."""
+    return get_services().decisions(arguments)
+
+
+def row_conflicts(identifier: Identifier, plan_id: str) -> pa.Table | None:
+    """Return the conflicts of rows that a run has found for a plan, None before any run."""
+    try:
+        return _read_conflicts(*_reader(), identifier, plan_id)
+    except NotFound:
+        return None
+
+
+def resolution(arguments: Mapping[str, Argument]) -> Resolution:
+    """Return what there is to decide on for a merge, as others have left it by now."""
+    return get_services().resolution(arguments)
+
+
+def settled_conflicts(identifier: Identifier, plan_id: str, draft: PolicyDraft) -> pa.Table | None:
+    """Return the conflicts of a plan as a draft settles them, None before any comparison.
+
+    Args:
+        identifier: The table.
+        plan_id: Of the plan that rows were compared for.
+        draft: As it stands; a version of it never changes.
+    """
+    if row_conflicts(identifier, plan_id) is None:
+        return None
+    return _settle(*_reader(), identifier, plan_id, (draft.id, draft.version), draft)
+
+
+def preview(name: str, arguments: Mapping[str, Argument]) -> Preview:
+    """Tell what a command would do, on the heads as they are now."""
+    return get_services().preview(name, arguments)
+
+
+def jobs(*, limit: int, offset: int = 0) -> tuple[JobView, ...]:
+    """Return jobs, newest first."""
+    return get_services().jobs(limit=limit, offset=offset)
+
+
+def job(job_id: str) -> JobView:
+    """Return one job."""
+    return get_services().job(job_id)
+
+
+def call_of_job(job_id: str) -> ProcedureCall:
+    """Return the command that a job runs."""
+    return get_services().call_of_job(job_id)
+
+
+def worker() -> WorkerView | None:
+    """Return the worker that reported last."""
+    return get_services().worker()
+
+
+def worker_log() -> str:
+    """Return the end of the worker's log."""
+    return get_services().worker_log()
+
+
+def receipt(operation_id: str) -> Receipt:
+    """Return the receipt of a finished operation; it never changes."""
+    return get_services().receipt(operation_id)
+
+
+def undo_chance(identifier: Identifier, operation_id: str) -> UndoChance:
+    """Tell whether an operation can be undone, on the heads as they are now."""
+    return get_services().undo_chance(operation_id, identifier)
+
+
+def answer(job_id: str) -> Answer:
+    """Return the answer of a query; it never changes."""
+    return get_services().answer(job_id)
+
+
+def active_jobs() -> int | None:
+    """Return how many of the newest jobs still run; None where the job store does not answer."""
+    try:
+        return sum(not each.state.is_over for each in jobs(limit=50))
+    except PaimonError:
+        return None
+
+
+def _reader() -> tuple[str, str]:
+    """Return whose view of which warehouse a cached value is."""
+    settings = get_services().settings
+    return settings.get_warehouse(), settings.actor
+
+
+# What is read is frozen, so that all runs may share it: `cache_data` would copy it for each.
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=_HASH)
+def _read_conflicts(warehouse: str, actor: str, identifier: Identifier, plan_id: str) -> pa.Table:
+    found = get_services().row_conflicts(identifier, plan_id)
+    if found is None:
+        # What is not there yet may be there the next time: only answers are kept.
+        raise NotFound(f"The rows of plan {plan_id} were not compared yet.")
+    return found
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=_HASH)
+def _settle(
+    warehouse: str,
+    actor: str,
+    identifier: Identifier,
+    plan_id: str,
+    version: tuple[str, int],
+    _draft: PolicyDraft,
+) -> pa.Table:
+    found = _read_conflicts(warehouse, actor, identifier, plan_id)
+    return settle_again(found, _draft.policy, identifier.on_branch(MAIN_BRANCH).table_name)
+
+
+def _heads(method: str, *arguments: Identifier | str) -> Any:
+    reading = _read_heads(*_reader(), method, arguments)
+    state.note_reading(reading.millis)
+    return reading.value
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _known_tables(warehouse: str, actor: str) -> dict[Identifier, TableItem]:
+    return {}
+
+
+@st.cache_resource(ttl=_HEADS_SECONDS, max_entries=256, show_spinner=False, hash_funcs=_HASH)
+def _read_heads(
+    warehouse: str, actor: str, method: str, arguments: tuple[Identifier | str, ...]
+) -> Reading:
+    value = getattr(get_services(), method)(*arguments)
+    return Reading(value=value, millis=state.now_millis())
+
+
+def _snapshot_key(
+    identifier: Identifier, snapshot: Snapshot
+) -> tuple[str, str, Identifier, str, tuple[str, str]]:
+    return (*_reader(), identifier, str(snapshot.id), snapshot.identity.manifest_lists)
+
+
+@st.cache_resource(max_entries=512, show_spinner=False, hash_funcs=_HASH)
+def _begin_snapshot(
+    warehouse: str, actor: str, identifier: Identifier, version: str, identity: tuple[str, str]
+) -> Future[SnapshotDetail]:
+    return _READERS.submit(get_services().snapshot, identifier, version)

@@ -1,0 +1,454 @@
+"""The composition root, and the only door from the views and commands to the core.
+
+Reading happens here and now, through `branch_console.procedures`. Whatever changes a table becomes
+a `ProcedureCall` that a worker runs in another process. What a question needs is imported where it
+is asked: a list of branches should not wait for what merges and judges.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from branch_console.errors import NotFound, PaimonError
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.jobs.settings import JobSettings
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.permissions import Role
+from branch_console_app.settings import Settings
+from branch_console_app.table_lists import TableLists
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from branch_console.diff.fast_forward import FastForwardPlan
+    from branch_console.diff.rows.row_figure import RowCounts, RowFigure
+    from branch_console.diff.schema_diff import SchemaDiff
+    from branch_console.diff.state_diff import StateDiff, TableState
+    from branch_console.format.receipt import Receipt
+    from branch_console.jobs.client import JobClient
+    from branch_console.jobs.kept_diffs import KeptDiff
+    from branch_console.jobs.progress import JobView, WorkerView
+    from branch_console.merge.policy import Policy
+    from branch_console.merge.policy_draft import PolicyDraft
+    from branch_console.procedures.browse.branches import BranchReader
+    from branch_console.procedures.browse.doctor import TableHealth
+    from branch_console.procedures.browse.health import LostCommitList
+    from branch_console.procedures.browse.page_values import (
+        BranchGraph,
+        BranchItem,
+        FallbackView,
+        SchemaItem,
+        SnapshotDetail,
+        SnapshotItem,
+        TableSummary,
+        TagItem,
+    )
+    from branch_console.procedures.call.consequence import Preview
+    from branch_console.procedures.call.warehouse import Warehouse
+    from branch_console.procedures.compare.count_rows import CountWork
+    from branch_console.procedures.merge.conflicts import Resolution
+    from branch_console.procedures.undo.undo import UndoChance
+    from branch_console.quality.comparison import QualityComparison
+    from branch_console.quality.rules import RuleSet
+    from branch_console.sql.answer import Answer
+    from branch_console_app.models.merge.merge_preview import MergeDecision
+
+_LOG_BYTES: Final = 256 * 1024
+
+
+class Services(TableLists):
+    """What the console and the command line can ask of one warehouse.
+
+    A table is named with its branch. Nothing is opened before it is needed.
+    """
+
+    @functools.cached_property
+    def writable_warehouse(self) -> Warehouse:
+        """The warehouse with the verdict of a probe, which makes a file and removes it again."""
+        return self.open_as(read_only=self.settings.role == Role.VIEWER)
+
+    @property
+    def can_write(self) -> bool:
+        """Whether commits are safe in this warehouse."""
+        return self.writable_warehouse.verdict.can_write
+
+    @property
+    def read_only_reason(self) -> str | None:
+        """Why nothing can be written, in a sentence."""
+        return self.writable_warehouse.verdict.reason
+
+    @functools.cached_property
+    def jobs_of_warehouse(self) -> JobClient:
+        """The jobs of the warehouse."""
+        from branch_console.jobs.client import JobClient
+
+        return JobClient(self.job_settings)
+
+    @property
+    def job_settings(self) -> JobSettings:
+        """What the worker of this warehouse is started with."""
+        settings = self.settings
+        return JobSettings(
+            warehouse=settings.get_warehouse(),
+            state_dir=str(settings.warehouse_state_dir),
+            store_options=dict(settings.store_options),
+            catalog=settings.catalog,
+            database_url=settings.job_store,
+            spark_master=settings.spark_master,
+            spark_remote=settings.spark_remote,
+            spark_memory=settings.spark_memory,
+            spark_conf=dict(settings.spark_conf),
+            query_seconds=settings.query_seconds or None,
+            query_rows=settings.query_rows,
+            query_memory=settings.query_memory,
+        )
+
+    def table(self, table: Identifier) -> TableSummary:
+        """Return a table on one branch."""
+        from branch_console.procedures.browse.tables import read_table
+
+        return read_table(self.warehouse, table)
+
+    def branch_reader(self, table: Identifier) -> BranchReader:
+        """Return what tells of the branches of a table, read once."""
+        from branch_console.procedures.browse.branches import read_branches
+
+        return read_branches(self.warehouse, table)
+
+    def branches(self, table: Identifier, versus: str = MAIN_BRANCH) -> tuple[BranchItem, ...]:
+        """Return the branches of a table, each compared with the branch `versus`."""
+        from branch_console.procedures.browse.branches import list_branches
+
+        return list_branches(self.warehouse, table, versus)
+
+    def graph(self, table: Identifier, versus: str | None = None) -> BranchGraph:
+        """Return the lineage of a table's branches, each compared with the branch `versus`."""
+        from branch_console.procedures.browse.graph import read_graph
+
+        return read_graph(self.warehouse, table, versus)
+
+    def fallback(self, table: Identifier) -> FallbackView | None:
+        """Return which partitions a batch read takes from which branch; None: all from this."""
+        from branch_console.procedures.browse.fallback import fallback_of
+
+        return fallback_of(self.warehouse, table)
+
+    def snapshots(self, table: Identifier) -> tuple[SnapshotItem, ...]:
+        """Return the snapshots of a branch, newest first."""
+        from branch_console.procedures.browse.history import list_snapshots
+
+        return list_snapshots(self.warehouse, table)
+
+    def snapshot(self, table: Identifier, version: str) -> SnapshotDetail:
+        """Return one snapshot with its files summed up; `version` is an id or a tag."""
+        from branch_console.procedures.browse.history import read_snapshot
+
+        return read_snapshot(self.warehouse, table, version)
+
+    def schemas(self, table: Identifier) -> tuple[SchemaItem, ...]:
+        """Return the schemas of a branch, newest first."""
+        from branch_console.procedures.browse.history import list_schemas
+
+        return list_schemas(self.warehouse, table)
+
+    def schema_diff(self, table: Identifier, left: str, right: str) -> SchemaDiff:
+        """Compare two schemas, each named by a branch or as `branch@schema-id`."""
+        from branch_console.procedures.browse.history import compare_schemas
+
+        return compare_schemas(self.warehouse, table, left, right)
+
+    def compare_states(self, table: Identifier, before: str, after: str) -> StateDiff:
+        """Compare two states of a table, each named by branch, snapshot, tag or time."""
+        from branch_console.procedures.compare.states import compare_states
+
+        return compare_states(self.warehouse, table, before, after)
+
+    def row_diff(self, table: Identifier, diff: StateDiff) -> KeptDiff | None:
+        """Return the rows in which two states differ, None where no job has compared them yet."""
+        from branch_console.jobs.kept_diffs import KeptDiffs
+        from branch_console.procedures.compare.rows import row_diff_name
+
+        kept = KeptDiffs(folder=self.job_settings.diffs_path)
+        return kept.find(row_diff_name(table, diff))
+
+    def row_counts(self, table: Identifier, diff: StateDiff) -> RowCounts | None:
+        """Return the rows of two states, None where nobody has counted them yet."""
+        from branch_console.jobs.kept_counts import KeptCounts
+        from branch_console.procedures.compare.count_rows import count_name
+
+        kept = KeptCounts(folder=self.job_settings.counts_path)
+        return kept.find(count_name(table, diff))
+
+    def count_work(self, table: Identifier, diff: StateDiff) -> CountWork:
+        """Return how much counting the rows of two states would read at most."""
+        from branch_console.procedures.compare.count_rows import weigh_count
+
+        return weigh_count(self.warehouse, table, diff)
+
+    def state_figure(self, table: Identifier, state: TableState) -> RowFigure:
+        """Return how many rows a state has, as far as its files tell."""
+        from branch_console.procedures.compare.count_rows import figure_of_state
+
+        return figure_of_state(self.warehouse, table, state)
+
+    def quality(
+        self,
+        table: Identifier,
+        diff: StateDiff,
+        *,
+        reads_all: bool = False,
+        merges: bool = False,
+    ) -> QualityComparison | None:
+        """Return what the data of two states look like, None where no job has looked yet.
+
+        One that looked at more is as good as one that looked at what was asked for.
+        """
+        from branch_console.jobs.kept_profiles import KeptQuality
+        from branch_console.procedures.compare.quality import quality_name
+
+        kept = KeptQuality(folder=self.job_settings.quality_path)
+        names = (
+            quality_name(table, diff, reads_all=whole, merges=merged)
+            for merged in ((True,) if merges else (True, False))
+            for whole in ((True,) if reads_all else (True, False))
+        )
+        return next(filter(None, map(kept.find, names)), None)
+
+    def rules(self, table: Identifier, text: str | None = None) -> RuleSet | None:
+        """Return the rules of a table, or those of a text; None where the table has none."""
+        from branch_console.procedures.run.rule_evaluation import find_rules, read_rules
+
+        return find_rules(self.warehouse, table) if text is None else read_rules(text, table)
+
+    def tags(self, table: Identifier) -> tuple[TagItem, ...]:
+        """Return the tags of a branch by name."""
+        from branch_console.procedures.browse.history import list_tags
+
+        return list_tags(self.warehouse, table)
+
+    def lost_commits(self, table: Identifier) -> LostCommitList:
+        """Return the commits to a branch that other writers replaced or built past."""
+        from branch_console.procedures.browse.health import list_lost_commits
+
+        return list_lost_commits(self.warehouse, table)
+
+    def examine(self, table: Identifier | None) -> tuple[TableHealth, ...]:
+        """Run the rules of health on a table or a branch of it, or on all tables."""
+        from branch_console.procedures.browse.doctor import examine, examine_all
+
+        if table is None:
+            return tuple(examine_all(self.warehouse))
+        return (examine(self.warehouse, table),)
+
+    def system_table(self, table: Identifier, name: str) -> pa.Table:
+        """Return a system table of a branch, with Paimon's columns."""
+        from branch_console.procedures.browse.system_tables import read_system_table
+
+        return read_system_table(self.warehouse, table, name)
+
+    def preview(self, name: str, arguments: Mapping[str, Argument]) -> Preview:
+        """Tell what a command would do, and change nothing."""
+        from branch_console.procedures.preview import preview_call
+
+        return preview_call(self.warehouse, self.call(name, arguments, "preview"))
+
+    def preview_fast_forward(self, table: Identifier, source: str, target: str) -> FastForwardPlan:
+        """Decide what a fast-forward would do, and change nothing."""
+        from branch_console.procedures.branch.fast_forward import preview_fast_forward
+
+        return preview_fast_forward(self.warehouse, table, source, target)
+
+    def preview_merge(self, arguments: Mapping[str, Argument]) -> MergeDecision:
+        """Decide what a merge would do, and change nothing.
+
+        Args:
+            arguments: Of the procedure `merge_branch`.
+        """
+        from branch_console.procedures.merge.inputs import planned_merge
+        from branch_console.procedures.preview import preview_call
+        from branch_console_app.models.merge.merge_preview import MergeDecision
+
+        call = self.call("merge_branch", arguments, "preview")
+        plan, preview = planned_merge(self.warehouse, call), preview_call(self.warehouse, call)
+        # Where a head moved in between, the run must see that it is not what was shown.
+        return MergeDecision(plan=plan, preview=replace(preview, plan_id=plan.id))
+
+    def decisions(self, arguments: Mapping[str, Argument]) -> str:
+        """Return what somebody decides on who starts this merge now, for a run to plan again by."""
+        from branch_console.procedures.merge.merge_choices import decisions_on_merge
+
+        call = self.call("merge_branch", arguments, "decisions")
+        return decisions_on_merge(self.warehouse, call).to_text()
+
+    def row_conflicts(self, table: Identifier, plan_id: str) -> pa.Table | None:
+        """Return the conflicts of rows of a plan, None where no run has compared its rows yet."""
+        from branch_console.procedures.browse.conflicts import read_row_conflicts
+
+        return read_row_conflicts(self.warehouse, table, plan_id)
+
+    def resolution(self, arguments: Mapping[str, Argument]) -> Resolution:
+        """Return what there is to decide on for a merge, and the draft of what was decided.
+
+        Args:
+            arguments: Of the procedure `merge_branch`; a policy in them does not count.
+        """
+        from branch_console.procedures.merge.conflicts import find_resolution
+
+        return find_resolution(self.warehouse, self.call("merge_branch", arguments, "resolve"))
+
+    def save_draft(
+        self, arguments: Mapping[str, Argument], seen: PolicyDraft, wanted: Policy
+    ) -> PolicyDraft:
+        """Keep what this person decided on a draft that was seen; return the draft as it is now."""
+        from branch_console.procedures.merge.conflicts import save_draft
+
+        call = self.call("merge_branch", arguments, "resolve")
+        return save_draft(self.writable_warehouse, call, seen, wanted)
+
+    def receipt(self, operation_id: str) -> Receipt:
+        """Return the receipt of a finished operation."""
+        from branch_console.procedures.kept_receipts import read_receipt
+
+        return read_receipt(self.warehouse, operation_id)
+
+    def undo_chance(self, operation_id: str, table: Identifier | None = None) -> UndoChance:
+        """Tell whether an operation can be undone as things stand, and what stands in the way.
+
+        Args:
+            operation_id: The operation.
+            table: Whose; looked for if left out.
+        """
+        from branch_console.procedures.undo.undo import UndoChance, find_undo_chance
+
+        try:
+            found = table or self.table_of_operation(operation_id)
+        except NotFound as error:
+            return UndoChance(obstacle=error.message)
+        return find_undo_chance(self.warehouse, found, operation_id)
+
+    def table_of_operation(self, operation_id: str) -> Identifier:
+        """Return the table that an operation changed."""
+        from branch_console.procedures.run.open_operation import table_of_operation
+
+        return table_of_operation(self.warehouse, operation_id)
+
+    def call(
+        self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None
+    ) -> ProcedureCall:
+        """Make a command of the person these settings speak of.
+
+        Args:
+            name: The procedure.
+            arguments: Its arguments; those that are None were left out.
+            operation_id: The idempotency key; a new one where left out.
+        """
+        return ProcedureCall(
+            name=name,
+            arguments={key: value for key, value in arguments.items() if value is not None},
+            actor=self.settings.actor,
+            role=self.settings.role,
+            operation_id=operation_id or new_operation_id(),
+        )
+
+    def start(
+        self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None
+    ) -> str:
+        """Enqueue a command, and start a worker where none runs; return the job's id."""
+        job_id = self.jobs_of_warehouse.start(self.call(name, arguments, operation_id))
+        self.jobs_of_warehouse.start_worker()
+        return job_id
+
+    def jobs(
+        self, *, limit: int = 50, offset: int = 0, table: str | None = None
+    ) -> tuple[JobView, ...]:
+        """Return jobs, newest first."""
+        return self.jobs_of_warehouse.list(limit=limit, offset=offset, table=table)
+
+    def job(self, job_id: str) -> JobView:
+        """Return one job with its steps."""
+        return self.jobs_of_warehouse.get(job_id)
+
+    def answer(self, job_id: str, *, most: int | None = None) -> Answer:
+        """Return the answer of a query that ran as a job, or its first rows."""
+        from branch_console.jobs.results import KeptAnswers
+
+        try:
+            return KeptAnswers(folder=self.job_settings.answers_path).read(job_id, most=most)
+        except NotFound as error:
+            raise self._why_no_answer(job_id) or error from error
+
+    def cancel_job(self, job_id: str) -> JobView:
+        """Cancel a job that has not begun to publish."""
+        settings = self.settings
+        return self.jobs_of_warehouse.cancel(job_id, actor=settings.actor, role=settings.role)
+
+    def resume_job(self, job_id: str) -> JobView:
+        """Let a job go on from its last finished step."""
+        return self.jobs_of_warehouse.resume(job_id, role=self.settings.role)
+
+    def call_of_job(self, job_id: str) -> ProcedureCall:
+        """Return the command that a job runs."""
+        return self.jobs_of_warehouse.call_of(job_id)
+
+    def run_again(self, job_id: str, operation_id: str) -> str:
+        """Start the command of a job anew, as the person of these settings; return the new job."""
+        call = self.call_of_job(job_id)
+        return self.start(call.name, call.arguments, operation_id)
+
+    def worker_log(self) -> str:
+        """Return the end of the worker's log; blank where no worker has written one here."""
+        try:
+            with self.job_settings.log_path.open("rb") as log:
+                log.seek(0, os.SEEK_END)
+                log.seek(max(0, log.tell() - _LOG_BYTES))
+                return log.read().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return ""
+
+    def worker(self) -> WorkerView | None:
+        """Return the worker that reported last; None if there never was one."""
+        return self.jobs_of_warehouse.worker()
+
+    @property
+    def has_free_worker(self) -> bool:
+        """Whether a worker lives that takes these jobs, and runs none now."""
+        worker = self.worker()
+        if worker is None or not worker.is_alive or worker.serves_other_store:
+            return False
+        # A heartbeat tells for half a second of a job that is over, such as the statement before.
+        return worker.job is None or self.job(worker.job).state.is_over
+
+    def start_worker(self) -> bool:
+        """Start a worker in the background; False if one runs already."""
+        return self.jobs_of_warehouse.start_worker()
+
+    def _why_no_answer(self, job_id: str) -> NotFound | None:
+        from branch_console.jobs.results import no_answer
+
+        try:
+            return no_answer(self.job(job_id))
+        except NotFound as unknown:
+            return unknown
+        except PaimonError:
+            return None  # the jobs cannot be read either, which is not what was asked for
+
+
+@functools.lru_cache(maxsize=16)
+def services_for(settings: Settings) -> Services:
+    """Return the services of these settings, the same ones for the same settings."""
+    return Services(settings)
+
+
+def get_services() -> Services:
+    """Return the services of this process's environment."""
+    return services_for(Settings.from_environment())
+
+
+def new_operation_id() -> str:
+    """Return a new idempotency key."""
+    return uuid.uuid4().hex

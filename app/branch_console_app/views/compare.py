@@ -1,0 +1,126 @@
+"""Compare: what differs between any two states of a table, told from its manifests at once."""
+
+from dataclasses import replace
+from enum import StrEnum
+
+import streamlit as st
+
+from branch_console.diff.state_diff import StateDiff
+from branch_console.errors import ErrorKind, PaimonError
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.quality.comparison import Scope
+from branch_console_app import reads, state
+from branch_console_app.models.compare.states import summary
+from branch_console_app.models.parts.wording import plain
+from branch_console_app.state import PageName
+from branch_console_app.widgets.compare.choice import show_choice, show_unknown_branch
+from branch_console_app.widgets.compare.parts import show_figures, show_files, show_partitions
+from branch_console_app.widgets.compare.quality import show_quality
+from branch_console_app.widgets.compare.rows import show_rows
+from branch_console_app.widgets.parts.problem import show_problem
+from branch_console_app.widgets.parts.same_as import show_same_as
+from branch_console_app.widgets.parts.schema_diff import show_schema_diff
+from branch_console_app.widgets.parts.table_picker import here, pick_table, show_table_header
+
+
+class Tab(StrEnum):
+    """What is looked at, by the name it has in addresses."""
+
+    PARTITIONS = "partitions"
+    FILES = "files"
+    SCHEMA = "schema"
+    ROWS = "rows"
+    QUALITY = "quality"
+
+
+def show() -> None:
+    """Draw the page."""
+    picked = pick_table(PageName.COMPARE)
+    if picked is None:
+        return
+    identifier, found = picked
+    show_table_header(identifier, found, PageName.COMPARE, title="Compare")
+    branches = found.branches_with_main
+    before = state.parameter("cmp_a") or MAIN_BRANCH
+    after = state.parameter("cmp_b") or _other(identifier)
+    show_choice([*branches, *(f"tag:{name}" for name in found.tags)], before, after)
+    if after is None:
+        st.info("Choose two states of the table: a branch, a snapshot, a tag or a time.")
+        return
+    try:
+        with st.skeleton(height=260):
+            diff = _with_compared_rows(identifier, reads.compare_states(identifier, before, after))
+    except PaimonError as error:
+        if error.kind is ErrorKind.BRANCH_NOT_FOUND:
+            show_unknown_branch(error, branches, before, after)
+        else:
+            show_problem(error, headline="The two states cannot be compared.")
+        return
+    _show(identifier, diff)
+    show_same_as("compare", identifier.table_name, before, after, *_asked())
+
+
+def _asked() -> list[str]:
+    """The options that show the same on the command line."""
+    match state.value_of("cmp_tab"):
+        case Tab.ROWS:
+            kind = state.value_of("cmp_kind")
+            given = {
+                "--kind": None if kind == "all" else kind,
+                "--column": state.value_of("cmp_cols"),
+                "--where": state.value_of("cmp_where"),
+            }
+            chosen = [text for option, value in given.items() if value for text in (option, value)]
+            return ["--rows", *chosen]
+        case Tab.QUALITY:
+            is_merged = state.value_of("cmp_scope") == Scope.MERGED
+            return ["--quality", *(["--merged"] if is_merged else [])]
+        case _:
+            return []
+
+
+def _with_compared_rows(identifier: Identifier, diff: StateDiff) -> StateDiff:
+    """Take the exact numbers of rows where a job has compared them."""
+    kept = reads.row_diff(identifier, diff)
+    return diff if kept is None else replace(diff, rows=kept.index.difference)
+
+
+def _other(identifier: Identifier) -> str | None:
+    """The branch of the address is what somebody wants to see compared, unless it is main."""
+    return None if identifier.is_main else identifier.branch
+
+
+def _show(identifier: Identifier, diff: StateDiff) -> None:
+    if diff.is_empty:
+        st.success(f"**{plain(summary(diff))}**", icon=":material/check:")
+        _show_pinned(diff)
+        return
+    st.markdown(f"##### {plain(summary(diff))}")
+    _show_pinned(diff)
+    show_figures(diff)
+    tab = st.segmented_control(
+        "Look at", list(Tab), default=Tab.PARTITIONS, key="cmp_tab", bind="query-params",
+        required=True, label_visibility="collapsed",
+    )  # fmt: skip
+    match Tab(tab or Tab.PARTITIONS):
+        case Tab.PARTITIONS:
+            show_partitions(diff)
+        case Tab.FILES:
+            show_files(diff)
+        case Tab.ROWS:
+            show_rows(identifier, diff)
+        case Tab.QUALITY:
+            show_quality(identifier, diff)
+        case Tab.SCHEMA:
+            show_schema_diff(diff.schema, f"A {diff.before.name}", f"B {diff.after.name}")
+
+
+def _show_pinned(diff: StateDiff) -> None:
+    """Offer the address of these very snapshots: branches move on."""
+    if diff.before.pinned == diff.before.name and diff.after.pinned == diff.after.name:
+        return
+    view = {"cmp_a": str(diff.before.pinned), "cmp_b": str(diff.after.pinned)}
+    state.link(
+        PageName.COMPARE, "Link to exactly these two snapshots", here(),
+        view={**state.view_of("cmp_tab", "cmp_part"), **view}, icon=":material/keep:",
+    )  # fmt: skip

@@ -1,0 +1,133 @@
+"""The resolver: the conflicts of one merge, the draft of what settles them, and the way back."""
+
+import streamlit as st
+
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.procedures.merge.conflicts import Resolution
+from branch_console_app import reads, state
+from branch_console_app.models.merge.resolver import partition_texts
+from branch_console_app.models.parts.command_line import POLICY_FILE
+from branch_console_app.models.parts.wording import code, plural
+from branch_console_app.state import PageName
+from branch_console_app.widgets.merge.plan import merge_arguments
+from branch_console_app.widgets.merge.resolver import (
+    Resolver,
+    groups_by_partition,
+    picked_group,
+    show_cells,
+    show_groups,
+    told,
+)
+from branch_console_app.widgets.merge.resolver_rules import show_policy_file, show_rest, show_rules
+from branch_console_app.widgets.merge.row_conflicts import (
+    MERGE_VIEW,
+    show_comparison,
+    unresolved_words,
+)
+from branch_console_app.widgets.merge.sides import missing_side, show_missing_side
+from branch_console_app.widgets.parts.problem import guarded, show_problem
+from branch_console_app.widgets.parts.same_as import show_same_as
+from branch_console_app.widgets.parts.table_picker import here, pick_table, show_table_header
+
+
+def show() -> None:
+    """Draw the page."""
+    picked = pick_table(PageName.CONFLICTS)
+    if picked is None:
+        return
+    identifier, summary = picked
+    show_table_header(identifier, summary, PageName.CONFLICTS, title="Resolve")
+    source, target = state.parameter("source"), state.parameter("target") or MAIN_BRANCH
+    if source is None:
+        st.info("Conflicts belong to a merge: choose its branches first.")
+        state.link(PageName.MERGE, "Merge", here(), icon=":material/merge:")
+        return
+    missing = missing_side(summary)
+    if missing is not None:
+        show_missing_side(missing, summary, PageName.CONFLICTS)
+        return
+    arguments = merge_arguments(identifier, source, target)
+    with guarded("The conflicts cannot be shown; nothing changed."):
+        with st.skeleton(height=240):
+            resolution = reads.resolution(arguments)
+            settled = reads.settled_conflicts(identifier, resolution.plan.id, resolution.draft)
+            schema = reads.table(identifier.on_branch(target)).schema
+        if _is_stale(resolution):
+            return
+        if settled is None:
+            if resolution.plan.cost.buckets_to_compare:
+                show_comparison(resolution, arguments)
+            else:
+                st.info("**No conflicts of rows:** this merge compares none.")
+                _show_way_back(is_done=True)
+            return
+        partitions = partition_texts(settled, schema)
+        resolver = Resolver(resolution, arguments, settled, partitions, schema)
+        _show(resolver, identifier)
+
+
+def _show(resolver: Resolver, identifier: Identifier) -> None:
+    plan, settled = resolver.resolution.plan, resolver.settled
+    open_number = settled["take"].null_count
+    with st.container(
+        horizontal=True, gap="medium", vertical_alignment="center", key="line-progress"
+    ):
+        st.markdown(
+            f"{code(plan.source)} (theirs) into {code(plan.target)} (ours): "
+            + unresolved_words(open_number, settled.num_rows),
+            width="content",
+        )
+        st.space("stretch")
+        _show_way_back(is_done=not open_number)
+    error = told()
+    if error is not None:
+        show_problem(error, headline="The choice was not kept.")
+    if not settled.num_rows:
+        return
+    groups = groups_by_partition(resolver)
+    group = picked_group(groups)
+    left, right = st.columns([1.2, 3.4], gap="medium")
+    with left:
+        show_groups(resolver, groups, group)
+    with right:
+        show_cells(resolver, group)
+        show_rest(resolver, group)
+    rules, file = st.columns([2.2, 1], gap="medium")
+    with rules:
+        show_rules(resolver)
+    with file:
+        show_policy_file(resolver)
+    words = ("conflicts", plan.source, "--table", plan.table, "--to", plan.target)
+    policy = ("--policy", POLICY_FILE) if resolver.resolution.draft.decisions else ()
+    show_same_as(*words, *policy)
+
+
+def _is_stale(resolution: Resolution) -> bool:
+    """Say so where the address was made for another plan."""
+    named = state.parameter("plan")
+    if named is None or named == resolution.plan.id:
+        return False
+    plan, decisions = resolution.plan, plural(resolution.draft.decisions, "decision")
+    st.warning(
+        f"**This link is out of date: {code(plan.source)} or {code(plan.target)} has moved, or "
+        f"rows are compared by another rule.** Kept: {decisions}; where a value is another one "
+        "now, they ask for another look. `HEAD_MOVED`",
+        icon=":material/update:",
+    )
+    st.button(
+        "Plan again", icon=":material/refresh:", key="resolve-plan-again",
+        on_click=state.set_parameter, args=("plan", plan.id),
+    )  # fmt: skip
+    return True
+
+
+def _show_way_back(*, is_done: bool) -> None:
+    view = state.view_of(*MERGE_VIEW)
+    if is_done:
+        state.link(PageName.MERGE, "Continue", here(), view=view, icon=":material/arrow_forward:")
+        return
+    state.link(PageName.MERGE, "Back to the merge", here(), view=view, icon=":material/arrow_back:")
+    st.button(
+        "Continue", icon=":material/arrow_forward:", key="resolve-continue", disabled=True,
+        help="Settle every conflict first.",
+    )  # fmt: skip

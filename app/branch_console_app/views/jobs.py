@@ -1,0 +1,318 @@
+"""Jobs: what works in the background, and one job step by step."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import streamlit as st
+
+from branch_console.errors import NotFound, PaimonError
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.progress import JobState, JobView
+from branch_console.procedures.call.permissions import Role
+from branch_console_app import reads, state
+from branch_console_app.models.jobs.job_titles import job_title, job_words
+from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.wording import age, clock, code, duration, plain, shortened
+from branch_console_app.services import get_services
+from branch_console_app.state import PageName
+from branch_console_app.widgets.compare.job import link_to_comparison
+from branch_console_app.widgets.jobs.run_again import (
+    again_dialogs,
+    link_to_merge,
+    show_again,
+    why_not_again,
+)
+from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.confirm import lacks_role
+from branch_console_app.widgets.parts.dialogs import show_dialog
+from branch_console_app.widgets.parts.gates import show_judgement
+from branch_console_app.widgets.parts.job_log import show_log
+from branch_console_app.widgets.parts.job_status import (
+    show_progress,
+    show_steps,
+    show_worker,
+    state_badge,
+)
+from branch_console_app.widgets.parts.location import show_location
+from branch_console_app.widgets.parts.problem import guarded, show_problem
+from branch_console_app.widgets.parts.rows import Column
+from branch_console_app.widgets.parts.table_picker import here, is_open_warehouse
+
+_PER_PAGE = 25
+_READS = ("check_rules", "compare_quality", "compare_rows", "compare_states", "query")
+_PARTS_OF_MERGES = ("dry_run_merge", "compare_rows")
+_MOST_JOBS = 500
+_WORKER_STARTS_MILLIS = 60_000
+_STATE = Column(label="State", weight=1.3)
+_WHAT = Column(label="Job", weight=2.2)
+_TABLE = Column(label="Table", weight=2.0)
+_STEP = Column(label="Last step", weight=1.7)
+_BY = Column(label="By", weight=1.1)
+_WHEN = Column(label="Started", weight=1.5)
+_TOOK = Column(label="Took", weight=1.0, align="right")
+_COLUMNS = (_STATE, _WHAT, _TABLE, _STEP, _BY, _WHEN, _TOOK)
+
+
+def show() -> None:
+    """Draw the list."""
+    place = here()
+    if not is_open_warehouse(place):
+        return
+    show_location(Location(warehouse=place.warehouse))
+    st.subheader("Jobs", anchor=False)
+    with guarded("The job store does not answer."):
+        jobs = reads.jobs(limit=_MOST_JOBS)
+        is_active = any(not job.state.is_over for job in jobs)
+        st.fragment(_show_list, run_every=2.0 if is_active else None)(is_active)
+
+
+def _show_list(was_active: bool) -> None:
+    jobs = reads.jobs(limit=_MOST_JOBS)
+    show_worker(reads.worker(), state.now_millis())
+    if not jobs:
+        st.info("No job yet. Whatever changes a table runs as a job and is kept here.")
+        return
+    visible = _chosen(jobs)
+    if not visible:
+        st.info("No job is like that. Change the filters above.")
+    else:
+        listed = rows.row_list("jobs")
+        page = rows.page_of_rows("jb_p", len(visible), _PER_PAGE)
+        with listed:
+            rows.head("jobs", _COLUMNS)
+            for number, job in enumerate(visible[page]):
+                _show_row(number, job)
+    if was_active and all(job.state.is_over for job in jobs):
+        st.rerun()
+
+
+def _chosen(jobs: Sequence[JobView]) -> list[JobView]:
+    """Draw the filters and return the jobs that pass them."""
+    kinds = sorted({job_words(job.name) for job in jobs})
+    actors = sorted({job.actor for job in jobs})
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
+        states = st.pills(
+            "State", list(JobState), selection_mode="multi", key="jb_state", bind="query-params",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        st.space("stretch")
+        kind = st.selectbox(
+            "Kind", kinds, index=None, key="jb_kind", bind="query-params", width=220,
+            placeholder="Any kind", label_visibility="collapsed",
+        )  # fmt: skip
+        actor = st.selectbox(
+            "By", actors, index=None, key="jb_by", bind="query-params", width=150,
+            placeholder="By anyone", label_visibility="collapsed",
+        )  # fmt: skip
+    return [
+        job
+        for job in jobs
+        if (not states or job.state in states)
+        and kind in (None, job_words(job.name))
+        and actor in (None, job.actor)
+    ]
+
+
+def _show_row(number: int, job: JobView) -> None:
+    cells = dict(zip(_COLUMNS, rows.row(f"job-{number}", _COLUMNS), strict=True))
+    now = state.now_millis()
+    rows.text(cells[_STATE], _STATE, state_badge(job.state))
+    with cells[_WHAT]:
+        state.link(
+            PageName.JOB, f"{plain(job_words(job.name))} {code(job.id[:8])}",
+            place_of(job), view={"id": job.id},
+        )  # fmt: skip
+    rows.text(cells[_TABLE], _TABLE, plain(job.table) if job.table else rows.NOTHING)
+    rows.text(cells[_STEP], _STEP, plain(shortened(job.step, 24)) if job.step else rows.NOTHING)
+    rows.text(cells[_BY], _BY, plain(shortened(job.actor, 18)))
+    rows.text(cells[_WHEN], _WHEN, age(job.created_millis, now))
+    end = job.finished_millis if job.finished_millis is not None else now
+    rows.text(cells[_TOOK], _TOOK, duration(end - job.created_millis))
+
+
+def place_of(job: JobView) -> Location:
+    """Return the location of the table that a job is about."""
+    place = Location(warehouse=here().warehouse)
+    if not job.table:
+        return place
+    try:
+        table = Identifier.parse(job.table)
+    except PaimonError:
+        return place
+    return place.at_table(table.database, table.table)
+
+
+def show_job() -> None:
+    """Draw one job."""
+    place = here()
+    if not is_open_warehouse(place):
+        return
+    job_id = state.parameter("id")
+    show_location(place)
+    home = Location(warehouse=place.warehouse)
+    if job_id is None:
+        st.info("This address names no job.")
+        state.link(PageName.JOBS, "All jobs", home)
+        return
+    try:
+        job = reads.job(job_id)
+    except NotFound as error:
+        show_problem(error, headline=f"Job {code(job_id)} was not found.")
+        state.link(PageName.JOBS, "All jobs", home)
+        return
+    _show_title(job)
+    run_every = None if job.state.is_over else 1.0
+    st.fragment(_show_live, run_every=run_every)(job.id, _offers(job.state))
+    if job.state.is_over:
+        show_judgement(job)
+    _show_commands(job, place)
+    show_log()
+    show_dialog(again_dialogs(job, place_of(job)))
+
+
+def _show_title(job: JobView) -> None:
+    st.subheader(job_title(job.name, job.table), anchor=False)
+
+
+def _offers(state_of_job: JobState) -> tuple[bool, bool, bool]:
+    """What the buttons around the live part follow from: whether it ended, can go on, can stop."""
+    is_stuck = state_of_job is JobState.INTERRUPTED
+    return state_of_job.is_over, is_stuck, state_of_job.can_cancel
+
+
+def _show_live(job_id: str, offered: tuple[bool, bool, bool]) -> None:
+    job = reads.job(job_id)
+    if _offers(job.state) != offered:
+        # The page around this part holds buttons of another state: draw it anew, once.
+        reads.forget()
+        st.rerun()
+    _show_verdict(job)
+    show_progress(job)
+    left, right = st.columns([3, 2], gap="medium")
+    with left, st.container(border=True, key="card-steps"):
+        st.markdown("**Steps**")
+        show_steps(job)
+        if not job.state.is_over and job.step:
+            st.markdown(f":blue[▸] {plain(job.step)} :gray[{plain(job.message)}]")
+        elif not job.steps:
+            st.caption("No step has finished.")
+    with right, st.container(border=True, key="card-job"):
+        rows.facts("job", _facts(job))
+        st.code(job.statement, language="sql", wrap_lines=True)
+
+
+def _facts(job: JobView) -> list[tuple[str, str]]:
+    now = state.now_millis()
+    end = job.finished_millis if job.finished_millis is not None else now
+    return [
+        ("State", state_badge(job.state)),
+        ("By", plain(job.actor)),
+        ("Asked", age(job.created_millis, now)),
+        ("Took", duration(end - job.created_millis)),
+    ]
+
+
+def _show_verdict(job: JobView) -> None:
+    """Say in a sentence how the job ended, or what it waits for."""
+    name = code(job.id[:8])
+    message = plain(job.message)
+    suffix = f" {code(job.error)}" if job.error else ""
+    match job.state:
+        case JobState.QUEUED | JobState.WAITING:
+            _show_waiting(job)
+        case JobState.RUNNING | JobState.PUBLISHING:
+            st.info(f"**Job {name} runs.** {message}", icon=":material/play_arrow:")
+        case JobState.DONE:
+            st.success(f"**Job {name} is done.** {message}", icon=":material/check:")
+        case JobState.REFUSED:
+            st.warning(f"**Job {name} was refused.** {message}{suffix}", icon=":material/block:")
+        case JobState.FAILED:
+            st.error(f"**Job {name} failed.** {message}{suffix}", icon=":material/error:")
+        case JobState.CANCELLED:
+            st.info(f"**Job {name} was cancelled.** {message}", icon=":material/cancel:")
+        case JobState.INTERRUPTED:
+            st.warning(
+                f"**Job {name} stopped in the middle.** {message} It goes on from its last "
+                "finished step once a worker runs. `INTERRUPTED`",
+                icon=":material/pause:",
+            )
+
+
+def _show_waiting(job: JobView) -> None:
+    worker = reads.worker()
+    name = code(job.id[:8])
+    if worker is not None and worker.serves_other_store:
+        st.warning(f"**Job {name} waits.** {plain(job.message)} `{job.error}`")
+    elif worker is not None and worker.is_alive:
+        st.info(f"**Job {name} is queued.** A worker takes it up next.")
+    elif state.now_millis() - job.created_millis < _WORKER_STARTS_MILLIS:
+        st.info(f"**Job {name} is queued.** A worker is being started; that takes some seconds.")
+    else:
+        since = f" since {clock(worker.heartbeat_millis, state.zone())}" if worker else ""
+        st.warning(
+            f"**Job {name} is queued; no worker has reported{since}.** Start one: "
+            "`branch-console worker`. `NO_WORKER`"
+        )
+
+
+def _show_commands(job: JobView, place: Location) -> None:
+    """Draw the buttons outside of the part that redraws itself."""
+    is_own = job.actor == get_services().settings.actor
+    may_not_cancel = None if is_own else lacks_role(Role.EDITOR)
+    may_not_resume = lacks_role(Role(job.role))
+    refused = None if job.name in _READS else lacks_role(Role.EDITOR)
+    why_not = why_not_again(job) if job.state.is_over else None
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if job.receipt_id:
+            state.link(
+                PageName.RECEIPT, "Receipt", place_of(job), view={"id": job.receipt_id},
+                icon=":material/receipt_long:",
+            )  # fmt: skip
+        if job.state.can_cancel and not job.state.is_over:
+            st.button(
+                "Cancel", icon=":material/cancel:", key="job-cancel", on_click=_cancel,
+                args=(job.id,), help=may_not_cancel or "The target stays as it is",
+                disabled=may_not_cancel is not None,
+            )  # fmt: skip
+        if job.state.can_resume or job.state is JobState.INTERRUPTED:
+            st.button(
+                "Resume", icon=":material/resume:", key="job-resume", on_click=_resume,
+                args=(job.id,), help=may_not_resume or "Goes on from the last finished step",
+                disabled=may_not_resume is not None,
+            )  # fmt: skip
+        if job.state.is_over and why_not is None:
+            show_again(job, place_of(job), refused)
+        _show_way_back(job)
+        link_to_comparison(job, place_of(job))
+        if place_of(job).table:
+            state.link(PageName.BRANCHES, "Branches", place_of(job), icon=":material/account_tree:")
+        home = Location(warehouse=place.warehouse)
+        state.link(PageName.JOBS, "All jobs", home, icon=":material/checklist:")
+    offers = (
+        (may_not_cancel, job.state.can_cancel and not job.state.is_over),
+        (may_not_resume, job.state.can_resume or job.state is JobState.INTERRUPTED),
+        (refused, job.state.is_over and why_not is None),
+        (why_not, True),
+    )
+    # Several buttons may ask for the same role, which is told once.
+    for told in dict.fromkeys(reason for reason, is_shown in offers if reason and is_shown):
+        st.caption(told)
+
+
+def _show_way_back(job: JobView) -> None:
+    """Lead from a look at a merge that did not come to be to the preview of the merge."""
+    if job.name not in _PARTS_OF_MERGES or job.state not in (JobState.REFUSED, JobState.FAILED):
+        return
+    with suppress(PaimonError):
+        call = reads.call_of_job(job.id)
+        link_to_merge(call, "Look at the merge", place_of(job), icon=":material/merge:")
+
+
+def _cancel(job_id: str) -> None:
+    with guarded("The job was not cancelled."):
+        get_services().cancel_job(job_id)
+
+
+def _resume(job_id: str) -> None:
+    with guarded("The job was not resumed."):
+        get_services().resume_job(job_id)

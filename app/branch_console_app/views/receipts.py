@@ -1,0 +1,136 @@
+"""A receipt: what an operation did, by whom, on which heads."""
+
+import streamlit as st
+
+from branch_console.errors import PaimonError
+from branch_console.format.identifier import Identifier
+from branch_console.format.receipt import Receipt
+from branch_console_app import reads, state
+from branch_console_app.models.jobs.receipt_text import (
+    count_pairs,
+    job_of,
+    move_words,
+    receipt_markdown,
+)
+from branch_console_app.models.parts.actions import Action
+from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.wording import code, duration, moment, plain
+from branch_console_app.state import PageName
+from branch_console_app.widgets.branches.pick_dialogs import operation_dialogs
+from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
+from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.dialogs import offer, show_dialog
+from branch_console_app.widgets.parts.location import show_location
+from branch_console_app.widgets.parts.problem import show_problem
+from branch_console_app.widgets.parts.same_as import show_same_as
+from branch_console_app.widgets.parts.table_picker import here, is_open_warehouse
+
+
+def show() -> None:
+    """Draw the page."""
+    place = here()
+    if not is_open_warehouse(place):
+        return
+    show_location(place)
+    operation_id = state.parameter("id")
+    if operation_id is None:
+        st.info("This address names no receipt. Jobs lists the operations that have one.")
+        state.link(PageName.JOBS, "Jobs", Location(warehouse=place.warehouse))
+        return
+    try:
+        receipt = reads.receipt(operation_id)
+    except PaimonError as error:
+        show_problem(error, headline=f"The receipt of {code(operation_id)} cannot be shown.")
+        state.link(PageName.JOBS, "Jobs", Location(warehouse=place.warehouse))
+        return
+    _show_receipt(receipt, place)
+    if place.full_table:
+        identifier = Identifier.parse(place.full_table)
+        branch = _added_to(receipt)
+        reverts = operation_dialogs(identifier.on_branch(branch), place) if branch else {}
+        show_dialog({**undo_dialogs(identifier, place), **reverts})
+
+
+def _show_receipt(receipt: Receipt, place: Location) -> None:
+    zone = state.zone()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.subheader(f"Receipt {receipt.operation_id[:8]}", anchor=False, width="content")
+        st.badge("done", icon=":material/check:", color="green")
+        st.space("stretch")
+        st.download_button(
+            "Markdown", receipt_markdown(receipt, zone), f"receipt-{receipt.operation_id[:8]}.md",
+            "text/markdown", icon=":material/download:",
+        )  # fmt: skip
+        st.download_button(
+            "JSON", receipt.to_json(), f"receipt-{receipt.operation_id[:8]}.json",
+            "application/json", icon=":material/download:",
+        )  # fmt: skip
+    left, right = st.columns([3, 2], gap="medium")
+    with left, st.container(border=True, key="card-receipt"):
+        st.markdown("**Heads**")
+        for move in receipt.moves:
+            st.markdown(move_words(move))
+        if not receipt.moves:
+            st.caption("No head moved.")
+        if receipt.rescue_branch:
+            st.markdown(f"What was replaced is kept on {code(receipt.rescue_branch)}.")
+        pairs = count_pairs(receipt.counts)
+        if pairs:
+            st.markdown("**Counts**")
+            rows.facts("counts", pairs, columns=3)
+        for note in receipt.notes:
+            st.caption(plain(note))
+    with right, st.container(border=True, key="card-who"):
+        rows.facts(
+            "who",
+            [
+                ("By", plain(receipt.actor)),
+                ("Took", duration(receipt.finished_millis - receipt.started_millis)),
+                ("Started", moment(receipt.started_millis, zone)),
+                ("Finished", moment(receipt.finished_millis, zone)),
+                ("Plan", code(receipt.plan_id)),
+                ("Operation", code(receipt.operation_id)),
+            ],
+        )
+    chance = None
+    if place.full_table:
+        chance = reads.undo_chance(Identifier.parse(place.full_table), receipt.operation_id)
+    st.caption("Statement")
+    st.code(receipt.statement, language="sql", wrap_lines=True)
+    show_same_as("receipt", receipt.operation_id)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if place.full_table:
+            if chance is not None and chance.obstacle is None:
+                offer(
+                    Action.UNDO, "Undo", icon=":material/undo:", key="undo",
+                    what=receipt.operation_id,
+                )  # fmt: skip
+            if _added_to(receipt) is not None and (chance is None or chance.undone_by is None):
+                offer(
+                    Action.REVERT, "Revert", icon=":material/settings_backup_restore:",
+                    key="revert", what=receipt.operation_id,
+                )  # fmt: skip
+            state.link(PageName.BRANCHES, "Branches", place, icon=":material/account_tree:")
+        state.link(
+            PageName.JOB, "Job", place, view={"id": job_of(receipt)},
+            icon=":material/checklist:",
+        )  # fmt: skip
+    if chance is not None and chance.obstacle is not None:
+        _show_obstacle(chance.obstacle, chance.undone_by, place)
+
+
+def _show_obstacle(obstacle: str, undone_by: str | None, place: Location) -> None:
+    """Say why there is no undo, and lead to the one that there was."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-undo"):
+        st.caption(f":material/undo: {plain(obstacle)}", width="content")
+        if undone_by is not None:
+            state.link(PageName.RECEIPT, "Its receipt", place, view={"id": undone_by})
+
+
+def _added_to(receipt: Receipt) -> str | None:
+    """Return the branch that got one snapshot; None where a revert has not one to take back.
+
+    Whether that snapshot can be reverted is for the dialog to say, with the reason.
+    """
+    added = (move.branch for move in receipt.moves if move.is_one_snapshot)
+    return next(added, None) if receipt.counts.snapshots_added else None

@@ -1,0 +1,297 @@
+"""SQL: a statement over branches, run as a job by the worker, and what it answered."""
+
+import hashlib
+
+import streamlit as st
+
+from branch_console.errors import InvalidInput, NotFound, PaimonError
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.jobs.progress import JobState, JobView
+from branch_console.procedures.statement.table_statement import DROPPED
+from branch_console.sql.parser import WRITING, parse_statements
+from branch_console.sql.statement import QUERY, Statement
+from branch_console.sql.tables import TableKind
+from branch_console.sql.words import quoted_name
+from branch_console_app import reads, state
+from branch_console_app.models.jobs.job_titles import job_title
+from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.query_answer import (
+    Asked,
+    role_of,
+    tables_named,
+    text_for_address,
+)
+from branch_console_app.models.parts.wording import age, code, duration, plain, shortened
+from branch_console_app.services import get_services
+from branch_console_app.state import PageName
+from branch_console_app.widgets.jobs.query_answer import show_answer
+from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.confirm import idempotency_key, lacks_role, start_once
+from branch_console_app.widgets.parts.job_status import show_progress, state_badge
+from branch_console_app.widgets.parts.location import show_location
+from branch_console_app.widgets.parts.problem import guarded, show_problem
+from branch_console_app.widgets.parts.rows import Column
+from branch_console_app.widgets.parts.same_as import show_same_as
+from branch_console_app.widgets.parts.table_picker import here, is_open_warehouse
+
+_EDITOR_HEIGHT = 150
+_HISTORY = 20
+_JOBS_LOOKED_AT = 200
+_WORKER_STARTS_MILLIS = 60_000
+_ASKED = "sql-asked"
+_STATE = Column(label="State", weight=1.2)
+_TEXT = Column(label="Statement", weight=5.6)
+_BRANCH = Column(label="Branch", weight=1.4)
+_WHEN = Column(label="Ran", weight=1.3)
+_TOOK = Column(label="Took", weight=0.9, align="right")
+_COLUMNS = (_STATE, _TEXT, _BRANCH, _WHEN, _TOOK)
+
+
+def show() -> None:
+    """Draw the page."""
+    place = here()
+    if not is_open_warehouse(place):
+        return
+    show_location(place)
+    st.subheader("SQL", anchor=False)
+    job = _job()
+    text = _show_editor(place, job)
+    if job is not None:
+        run_every = None if job.state.is_over else 1.0
+        st.fragment(_show_live, run_every=run_every)(job.id, job.state.is_over)
+    elif not text:
+        _show_examples(place)
+    if text:
+        show_same_as("sql", _with_branch(text, place.branch_or_main))
+    with guarded("The history cannot be read."):
+        _show_history(place)
+
+
+def _job() -> JobView | None:
+    """Return the run of the address; one that is unknown is said, and the statement stays."""
+    job_id = state.parameter("id")
+    if job_id is None:
+        return None
+    try:
+        return reads.job(job_id)
+    except NotFound as error:
+        show_problem(error, headline=f"Run {code(job_id)} was not found.")
+    return None
+
+
+def _show_editor(place: Location, job: JobView | None) -> str:
+    """Draw the statement with its commands, and return it."""
+    asked = None if job is None else Asked.of_statement(job.statement)
+    given = state.parameter("q") or (asked.text if asked else "")
+    # Another address is another editor: what was typed in the one before stays with that.
+    mark = hashlib.sha256(f"{given} {job.id if job else ''}".encode()).hexdigest()[:8]
+    text: str = (
+        st.text_area(
+            "Statement", value=given, key=f"sql-text-{mark}", height=_EDITOR_HEIGHT,
+            label_visibility="collapsed",
+            placeholder="SELECT … FROM database.table",
+        )
+        or ""
+    )  # fmt: skip
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
+        branch = _pick_branch(place, text)
+        st.space("stretch")
+        if job is not None and job.state.can_cancel and not job.state.is_over:
+            st.button(
+                "Cancel", key="sql-cancel", icon=":material/cancel:", on_click=_cancel,
+                args=(job.id,),
+            )  # fmt: skip
+        is_run = st.button("Run", key="sql-run", type="primary", icon=":material/play_arrow:")
+    statement = text.strip().rstrip(";").rstrip()
+    if is_run:
+        _run(statement, branch, place)
+    elif state.value_of(_ASKED) == (statement, branch):
+        _ask_before_writing(statement, branch, place)
+    return text
+
+
+def _pick_branch(place: Location, text: str) -> str:
+    """Draw the branch of the session: those that the tables of the statement have."""
+    current = place.branch_or_main
+    names = [MAIN_BRANCH, current]
+    for table in tables_named(text):
+        try:
+            names += reads.table(table).branches
+        except PaimonError:
+            continue  # the run will say what is wrong with it
+    key = f"sql-branch-{current}"
+    st.selectbox(
+        "Branch", list(dict.fromkeys(names)), index=list(dict.fromkeys(names)).index(current),
+        key=key, on_change=_change_branch, args=(key,), label_visibility="collapsed",
+        icon=":material/account_tree:", width=230, accept_new_options=True,
+        help="Tables whose branch the statement does not name are read there; main where a table "
+        "has no such branch",
+    )  # fmt: skip
+    return current
+
+
+def _change_branch(key: str) -> None:
+    chosen = state.value_of(key)
+    if chosen:
+        state.move_to(here().at_branch(str(chosen)))
+
+
+def _run(text: str, branch: str, place: Location) -> None:
+    """Check the statement here, so that a slip is told at once, and start its job."""
+    if not text:
+        st.info("Write a statement first.")
+        return
+    try:
+        statement = _statement(text, branch)
+        if statement.procedure in WRITING:
+            state.put(_ASKED, (text, branch))
+            _ask_before_writing(text, branch, place)
+            return
+        if statement.procedure != QUERY:
+            st.info(
+                "This statement is about branches. Their pages tell its consequences first; on the "
+                "command line it runs as it stands."
+            )
+            return
+        key = idempotency_key(QUERY, f"{branch} {text}")
+        job_id = get_services().start(QUERY, {"sql": text, "branch": branch}, key)
+    except PaimonError as error:
+        show_problem(error, headline="The statement was not run.")
+        return
+    state.go_to(PageName.SQL, place, q=text_for_address(text), id=job_id)
+
+
+def _statement(text: str, branch: str) -> Statement:
+    found = parse_statements(text, branch)
+    if len(found) != 1:
+        raise InvalidInput("One statement is run at a time here.")
+    return found[0]
+
+
+def _ask_before_writing(text: str, branch: str, place: Location) -> None:
+    """Draw the question, which names the table and the branch that would change."""
+    statement = _statement(text, branch)
+    table = Identifier.parse(str(statement.arguments["table"]))
+    if statement.procedure == TableKind.DROP and table.is_main:
+        _warn_of_drop(table)
+    else:
+        st.warning(
+            f"**This changes {code(table.table_name)} on {code(table.branch)}.** It runs as a job "
+            "and makes a new snapshot or schema; a wrong statement leaves everything as it is.",
+            icon=":material/edit:",
+        )
+    lacks = lacks_role(role_of(statement.procedure))
+    label = job_title(statement.procedure, table.full_name)
+    if st.button(label, key="sql-write", disabled=lacks is not None, help=lacks):
+        state.put(_ASKED, None)
+        start_once(statement.procedure, statement.arguments, place, subject=f"{branch} {text}")
+
+
+def _warn_of_drop(table: Identifier) -> None:
+    st.warning(
+        f"**This drops {code(table.table_name)} with all its branches and tags.** Whoever reads or "
+        f"writes it fails from then on. Its folder is kept below {code(DROPPED)} in the warehouse.",
+        icon=":material/delete:",
+    )
+
+
+def _cancel(job_id: str) -> None:
+    with guarded("The query was not cancelled."):
+        get_services().cancel_job(job_id)
+
+
+def _show_live(job_id: str, was_over: bool) -> None:
+    job = reads.job(job_id)
+    if job.state.is_over and not was_over:
+        # The page around this part holds the button of a running query: draw it anew, once.
+        st.rerun()
+    match job.state:
+        case JobState.DONE:
+            show_answer(job.id)
+        case JobState.QUEUED | JobState.WAITING:
+            _show_waiting(job)
+        case JobState.RUNNING | JobState.PUBLISHING:
+            show_progress(job)
+            st.caption(f"Runs for {duration(state.now_millis() - job.started_millis)}.")
+        case JobState.REFUSED | JobState.FAILED:
+            st.error(
+                f"**The statement failed.** {plain(job.message)} {code(job.error or '')}",
+                icon=":material/error:",
+            )
+        case JobState.CANCELLED:
+            st.info("**The query was cancelled.** No row is kept.", icon=":material/cancel:")
+        case JobState.INTERRUPTED:
+            st.warning(
+                "**The worker stopped in the middle.** The query starts again once a worker runs: "
+                "`branch-console worker`. `INTERRUPTED`",
+                icon=":material/pause:",
+            )
+
+
+def _show_waiting(job: JobView) -> None:
+    worker = reads.worker()
+    if worker is not None and worker.serves_other_store:
+        st.warning(f"**The query waits.** {plain(job.message)} {code(job.error or '')}")
+    elif worker is not None and worker.is_alive:
+        behind = " behind another job" if worker.job else ""
+        st.info(f"**The query is queued{behind}.** The worker takes it up next.")
+    elif state.now_millis() - job.created_millis < _WORKER_STARTS_MILLIS:
+        st.info("**The query is queued.** A worker is being started; that takes some seconds.")
+    else:
+        st.warning(
+            "**The query is queued; no worker runs.** Start one: `branch-console worker`. "
+            "`NO_WORKER`"
+        )
+
+
+def _show_examples(place: Location) -> None:
+    """Draw statements to begin with, over tables that there are."""
+    st.caption("Tables are named database.table; a branch, tag or time goes with them.")
+    names = reads.table_names()
+    if not names:
+        st.info("No table to read yet.")
+        return
+    chosen = next((each for each in names if each.table_name == place.full_table), names[0])
+    database, table = _quoted(chosen.database), _quoted(chosen.table)
+    branch = next(iter(reads.table(chosen).branches), "dev")
+    for statement in (
+        f"SELECT * FROM {database}.{table} LIMIT 100",
+        f"SELECT count(*) FROM {database}.{_quoted(f'{chosen.table}$branch_{branch}')}",
+        f"SELECT * FROM {database}.{_quoted(f'{chosen.table}$snapshots')} ORDER BY snapshot_id",
+        f"SELECT * FROM {database}.{table} VERSION AS OF 1 LIMIT 100",
+    ):
+        state.link(PageName.SQL, code(statement), place, view={"q": statement})
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() else quoted_name(name)
+
+
+def _show_history(place: Location) -> None:
+    jobs = [each for each in reads.jobs(limit=_JOBS_LOOKED_AT) if each.name == QUERY]
+    if not jobs:
+        return
+    st.markdown("##### History")
+    listed = rows.row_list("sql-history")
+    with listed:
+        rows.head("sql-history", _COLUMNS)
+        for number, job in enumerate(jobs[:_HISTORY]):
+            _show_past(number, job, place)
+
+
+def _show_past(number: int, job: JobView, place: Location) -> None:
+    asked = Asked.of_statement(job.statement) or Asked(text=job.statement, branch=MAIN_BRANCH)
+    cells = dict(zip(_COLUMNS, rows.row(f"sql-past-{number}", _COLUMNS), strict=True))
+    rows.text(cells[_STATE], _STATE, state_badge(job.state))
+    with cells[_TEXT]:
+        there = place.at_branch(asked.branch)
+        view = {"q": text_for_address(asked.text), "id": job.id}
+        state.link(PageName.SQL, code(shortened(asked.line, 80)), there, view=view)
+    rows.text(cells[_BRANCH], _BRANCH, plain(shortened(asked.branch, 20)))
+    rows.text(cells[_WHEN], _WHEN, age(job.created_millis, state.now_millis()))
+    end = job.finished_millis if job.finished_millis is not None else state.now_millis()
+    rows.text(cells[_TOOK], _TOOK, duration(end - job.created_millis))
+
+
+def _with_branch(text: str, branch: str) -> str:
+    return text if branch == MAIN_BRANCH else f"USE BRANCH {_quoted(branch)}; {text}"

@@ -1,0 +1,1 @@
+"""Parts about branches, tags, snapshots and the ledger."""

@@ -1,0 +1,199 @@
+"""The forms of a branch's life: create, rename, protect, drop, replace main, pin, fence, repair."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.procedures.browse.page_values import BranchItem
+from branch_console.procedures.call.call import Argument
+from branch_console_app import reads, state
+from branch_console_app.models.parts.actions import (
+    Action,
+    Form,
+    Start,
+    millis_of,
+    name_problem,
+    snapshot_id,
+    start_arguments,
+)
+from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.wording import code, plain
+from branch_console_app.widgets.parts.confirm import reason_field
+from branch_console_app.widgets.parts.dialogs import Dialogs
+from branch_console_app.widgets.parts.preview import show_command
+
+
+class BranchDialogs:
+    """The dialogs of one table, about the branch of the address."""
+
+    def __init__(
+        self, identifier: Identifier, items: Mapping[str, BranchItem], place: Location
+    ) -> None:
+        self._table = identifier.table_name
+        self._identifier = identifier
+        self._branch = identifier.branch
+        self._items = items
+        self._place = place
+
+    def all(self) -> Dialogs:
+        """Title and drawing of each dialog."""
+        name = plain(self._branch)
+        return {
+            Action.CREATE: ("Create a branch", self.create),
+            Action.RENAME: (f"Rename {name}", self.rename),
+            Action.PROTECT: (f"Protection of {name}", self.protect),
+            Action.DROP: (f"Drop {name}", self.drop),
+            Action.REPLACE_MAIN: (f"Replace main by {name}", self.replace_main),
+            Action.PIN: (f"Pin {name}", self.pin),
+            Action.FENCE: (f"Fence {name}", self.fence),
+            Action.REPAIR: (f"Repair {name}", self.repair),
+        }
+
+    def create(self, start_at: str | None) -> None:
+        """Draw the form of a new branch; `start_at` is a snapshot id to begin at."""
+        name = st.text_input("Name", key="do-name", live=True, placeholder="fix-delays")
+        problem = name_problem(name, tuple(self._items))
+        if problem:
+            st.markdown(f":small[:red[✕ {plain(problem)}]]")
+        left, right = st.columns(2, gap="small")
+        owner = left.text_input("Owner", key="do-owner", placeholder="nobody in particular")
+        reason = right.text_input("Reason", key="do-reason", placeholder="What is it for?")
+        source = st.selectbox(
+            "From branch", list(self._items), index=self._index_of(self._branch),
+            key="do-from", filter_mode="contains",
+        )  # fmt: skip
+        starts = list(Start)
+        first = Start.SNAPSHOT if start_at else Start.HEAD
+        start = Start(
+            st.radio("At", starts, index=starts.index(first), horizontal=True, key="do-start")
+        )
+        where = start_arguments(start, self._pick_start(start, source, start_at))
+        if start is Start.EMPTY:
+            st.warning(
+                "**An empty branch has no base.** It shares no snapshot with any other branch, so "
+                "it can never be merged, and fast-forward refuses it.",
+                icon=":material/warning:",
+            )
+        if not name or problem or where is None:
+            return
+        arguments: dict[str, Argument] = {
+            "table": self._table, "branch": name, "from_branch": source, **where,
+            "owner": owner or None, "reason": reason or None,
+        }  # fmt: skip
+        self._show("create_branch", arguments, f"Create {plain(name)}", ":material/add:", name)
+
+    def rename(self, _: str | None) -> None:
+        """Draw the form of a new name."""
+        item = self._items[self._branch]
+        name = st.text_input("New name", key="do-name", live=True, placeholder=self._branch)
+        problem = name_problem(name, tuple(self._items))
+        if problem:
+            st.markdown(f":small[:red[✕ {plain(problem)}]]")
+        arguments: dict[str, Argument] = {"table": self._table, "branch": self._branch, "to": name}
+        if item.used_by:
+            st.markdown(f"Named by {', '.join(code(each) for each in item.used_by)}.")
+            arguments["update_options"] = st.checkbox(
+                "Change these options to the new name", key="do-options"
+            )
+        arguments["reason"] = reason_field()
+        if name and not problem:
+            label = f"Rename to {plain(name)}"
+            self._show("rename_branch", arguments, label, ":material/edit:", name)
+
+    def protect(self, _: str | None) -> None:
+        """Draw the form of a rule: by name or by pattern, made or taken back."""
+        rule = self._items[self._branch].protection
+        if rule is not None:
+            st.markdown(f"Protected by rule {code(rule.branch)} of {plain(rule.actor)}.")
+        wishes = ["protect", "remove the protection"]
+        wish = st.radio(
+            "Rule", wishes, index=0 if rule is None else 1, horizontal=True, key="do-rule"
+        )
+        pattern = st.text_input(
+            "Branch or pattern", self._branch, key="do-pattern", live=True,
+            help="A pattern such as release-\\* holds for branches to come, too.",
+        )  # fmt: skip
+        reason = reason_field()
+        if not pattern:
+            return
+        is_new = wish == wishes[0]
+        arguments: dict[str, Argument] = {
+            "table": self._table, "branch": pattern, "protected": is_new, "reason": reason,
+        }  # fmt: skip
+        label = f"Protect {plain(pattern)}" if is_new else f"Free {plain(pattern)}"
+        icon = ":material/lock:" if is_new else ":material/lock_open:"
+        self._show("protect_branch", arguments, label, icon, self._branch)
+
+    def drop(self, _: str | None) -> None:
+        """Draw the consequences of a drop."""
+        arguments = {"table": self._table, "branch": self._branch, "reason": reason_field()}
+        label = f"Drop {plain(self._branch)}"
+        self._show("drop_branch", arguments, label, ":material/delete:", MAIN_BRANCH)
+
+    def replace_main(self, _: str | None) -> None:
+        """Draw the consequences of making main the branch's history."""
+        arguments = {"table": self._table, "branch": self._branch, "reason": reason_field()}
+        label = f"Replace main by {plain(self._branch)}"
+        self._show("replace_main", arguments, label, ":material/swap_vert:", MAIN_BRANCH)
+
+    def pin(self, _: str | None) -> None:
+        """Draw what a base tag would keep."""
+        arguments = {"table": self._table, "branch": self._branch}
+        label = f"Pin {plain(self._branch)}"
+        self._show("pin_branch", arguments, label, ":material/keep:", self._branch)
+
+    def fence(self, _: str | None) -> None:
+        """Draw what a fence would keep."""
+        arguments = {"table": self._table, "branch": self._branch}
+        label = f"Fence {plain(self._branch)}"
+        self._show("fence_branch", arguments, label, ":material/fence:", self._branch)
+
+    def repair(self, _: str | None) -> None:
+        """Draw which schemas come from main."""
+        arguments = {"table": self._table, "branch": self._branch}
+        label = f"Repair {plain(self._branch)}"
+        self._show("repair_branch", arguments, label, ":material/healing:", self._branch)
+
+    def _pick_start(self, start: Start, source: str, start_at: str | None) -> str | int | None:
+        branch = self._identifier.on_branch(source)
+        match start:
+            case Start.HEAD | Start.EMPTY:
+                return None
+            case Start.TAG:
+                names = [item.name for item in reads.tags(branch)]
+                if not names:
+                    st.info(f"{code(source)} has no tag.")
+                    return None
+                return st.selectbox(
+                    "Tag", names, index=None, key="do-tag", placeholder="Choose a tag",
+                    filter_mode="contains",
+                )  # fmt: skip
+            case Start.SNAPSHOT:
+                ids = [item.id for item in reads.snapshots(branch) if item.snapshot is not None]
+                wanted = snapshot_id(start_at)
+                return st.selectbox(
+                    "Snapshot", ids, index=ids.index(wanted) if wanted in ids else None,
+                    key="do-snapshot", placeholder="Choose a snapshot", filter_mode="contains",
+                )  # fmt: skip
+            case Start.TIME:
+                zone = state.zone()
+                head = self._items[source].head
+                at = head.time_millis if head else state.now_millis()
+                chosen: datetime | None = st.datetime_input(
+                    "The newest snapshot at or before",
+                    datetime.fromtimestamp(at / 1000, zone or UTC).replace(tzinfo=None),
+                    key="do-time", step=60, format="YYYY-MM-DD",
+                )  # fmt: skip
+                return None if chosen is None else millis_of(chosen, zone)
+
+    def _index_of(self, branch: str) -> int:
+        names = list(self._items)
+        return names.index(branch) if branch in names else 0
+
+    def _show(
+        self, procedure: str, arguments: Mapping[str, Argument], label: str, icon: str, branch: str
+    ) -> None:
+        form = Form(procedure=procedure, arguments=arguments, label=label, icon=icon)
+        show_command(form, self._place.at_branch(branch))

@@ -1,0 +1,27 @@
+"""Taking an operation back: what comes again, what stands in the way."""
+
+import streamlit as st
+
+from branch_console.format.identifier import Identifier
+from branch_console_app.models.parts.actions import Action, Form
+from branch_console_app.models.parts.location import Location
+from branch_console_app.widgets.parts.dialogs import Dialogs
+from branch_console_app.widgets.parts.preview import show_command
+
+
+def undo_dialogs(identifier: Identifier, place: Location) -> Dialogs:
+    """Title and drawing of the dialog; the operation comes with the address."""
+
+    def draw(operation_id: str | None) -> None:
+        if operation_id is None:
+            st.info("This address names no operation. Open its receipt and choose Undo.")
+            return
+        form = Form(
+            procedure="undo",
+            arguments={"table": identifier.table_name, "operation": operation_id},
+            label="Undo",
+            icon=":material/undo:",
+        )
+        show_command(form, place)
+
+    return {Action.UNDO: ("Undo an operation", draw)}

@@ -1,0 +1,1 @@
+"""Parts about jobs and their answers."""

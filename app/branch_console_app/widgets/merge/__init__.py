@@ -1,0 +1,1 @@
+"""Parts of a merge and of its conflicts."""

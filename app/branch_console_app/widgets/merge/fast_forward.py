@@ -1,0 +1,247 @@
+"""A fast-forward: what it brings, what it would remove, what speaks against it, the button."""
+
+import pandas as pd
+import streamlit as st
+
+from branch_console.diff.fast_forward import FastForwardPlan, Verdict, WayOut
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.consequence import Preview
+from branch_console.procedures.call.permissions import Role
+from branch_console_app import reads, state
+from branch_console_app.models.merge.fast_forward import (
+    FastForwardPreview,
+    Moved,
+    commit_column,
+    commit_rows,
+    tag_words,
+)
+from branch_console_app.models.parts.exactness import Figure, figure_of
+from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.wording import code, count, listed, plain, plural, signed
+from branch_console_app.services import get_services
+from branch_console_app.state import PageName
+from branch_console_app.widgets.merge.eligibility import show_eligibility
+from branch_console_app.widgets.merge.ways_out import show_both_sides
+from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.callbacks import ask_for_reason, show_left_out, with_reason
+from branch_console_app.widgets.parts.confirm import IN_THE_WAY, lacks_role, start_once, typed_name
+from branch_console_app.widgets.parts.figures import show_figures
+from branch_console_app.widgets.parts.gates import show_gates
+from branch_console_app.widgets.parts.row_counts import show_row_counts
+from branch_console_app.widgets.parts.rows import block
+from branch_console_app.widgets.parts.same_as import show_same_as
+from branch_console_app.widgets.parts.table_picker import here
+
+PROCEDURE = "fast_forward"
+_MOST_ROWS = 500
+
+
+def show_fast_forward(preview: FastForwardPreview, identifier: Identifier) -> None:
+    """Draw a plan from its preview on; the branches were chosen above."""
+    plan = preview.plan
+    block(2, "Preview")
+    _show_headline(preview)
+    if plan.verdict is not Verdict.UP_TO_DATE:
+        _show_figures(preview)
+        if plan.can_run and plan.target_head is not None and preview.arrives.needs_counting:
+            show_row_counts(identifier, plan.target, plan.source, preview.counted_words)
+        _show_moves(preview)
+    told = _told(plan) if plan.verdict is Verdict.FAST_FORWARD else None
+    show_eligibility(preview.checks_with(told), plan.source, plan.target)
+    if told is not None:
+        _show_confirm(preview, identifier, told)
+    elif plan.verdict is Verdict.REFUSED:
+        _show_ways_out(preview, identifier)
+
+
+def _show_headline(preview: FastForwardPreview) -> None:
+    text = f"**{preview.headline}** {preview.detail}"
+    match preview.plan.verdict:
+        case Verdict.FAST_FORWARD:
+            st.info(text, icon=":material/fast_forward:")
+        case Verdict.UP_TO_DATE:
+            st.info(text, icon=":material/check:")
+        case Verdict.REFUSED:
+            st.warning(f"{text} {code(preview.code or '')}", icon=":material/block:")
+
+
+def _show_figures(preview: FastForwardPreview) -> None:
+    arrives, removes = preview.arrives, preview.removes
+    counts = {
+        "Commits that arrive": len(arrives.snapshots),
+        "Schema versions": len(arrives.schema_ids),
+        "Tags": len(arrives.tags),
+        "Commits it would remove": len(removes.snapshots),
+    }
+    first, *others = (Figure(label=label, value=count(each)) for label, each in counts.items())
+    show_figures([first, figure_of("Rows", arrives.figure, is_change=True), *others])
+    st.caption("The counts come from snapshot, schema and tag files.")
+
+
+def _show_moves(preview: FastForwardPreview) -> None:
+    plan = preview.plan
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown(f"**Arrives at** {code(plan.target)}")
+        _show_moved(preview.arrives, "arrives", "Nothing arrives.")
+    with right:
+        st.markdown(f"**Would be removed from** {code(plan.target)}")
+        _show_moved(preview.removes, "removes", "Nothing: every snapshot, schema and tag stays.")
+
+
+def _show_moved(moved: Moved, key: str, nothing: str) -> None:
+    if moved.is_empty:
+        st.caption(nothing)
+        return
+    if moved.snapshots:
+        _show_commits(moved, key)
+        st.caption(
+            f"{plural(len(moved.snapshots), 'commit')}, {moved.figure.words(signed)}, by "
+            f"{plain(listed(list(moved.users)))}."
+        )
+    if moved.tags:
+        st.markdown(f"Tags: {tag_words(moved.tags)}")
+    if moved.schema_ids:
+        st.markdown(f"Schemas: {listed([str(each) for each in moved.schema_ids], most=12)}")
+    if moved.consumers:
+        names = [f"{code(name)} (reads {at} next)" for name, at in moved.consumers]
+        st.markdown(f"Consumers that would be rewound: {listed(names, most=8)}")
+
+
+def _show_commits(moved: Moved, key: str) -> None:
+    records, title = commit_rows(moved)[:_MOST_ROWS], commit_column(moved).title
+    zone = state.zone()
+    frame = pd.DataFrame(records, columns=["Snapshot", "Kind", title, "Committed by", "Time"])
+    frame["Time"] = pd.to_datetime(frame["Time"], unit="ms", utc=True).dt.tz_convert(zone)
+    st.dataframe(
+        frame,
+        key=f"commits-{key}",
+        hide_index=True,
+        row_height=rows.TABLE_ROW,
+        height=rows.table_height(len(records), 6),
+        column_config={
+            "Snapshot": st.column_config.NumberColumn(format="%d", width=75),
+            "Kind": st.column_config.TextColumn(width=80),
+            title: st.column_config.TextColumn(alignment="right", width=120),
+            "Time": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", width=130),
+        },
+        alt=f"{plural(len(moved.snapshots), 'commit')}, newest first",
+    )
+
+
+def _show_confirm(preview: FastForwardPreview, identifier: Identifier, told: Preview) -> None:
+    plan = preview.plan
+    block(4, "Confirm")
+    override = show_gates(identifier)
+    with st.container(border=True, key="card-confirm"):
+        left, right = st.columns(2, gap="medium")
+        with left:
+            st.caption("Changes")
+            for sentence in preview.changes:
+                st.markdown(sentence)
+        with right:
+            st.caption("Stays")
+            for sentence in preview.stays:
+                st.markdown(sentence)
+        for note in plan.notes:
+            st.caption(plain(note))
+        ask_for_reason(told, _subject(plan))
+        refused = lacks_role(told.role)
+        blocked = None if told.can_run else IN_THE_WAY
+        if st.button(
+            f"Fast-forward {code(plan.target)}",
+            type="primary",
+            icon=":material/fast_forward:",
+            disabled=(refused or blocked) is not None,
+            help=refused or blocked,
+            key="ff-run",
+        ):
+            given = {**_arguments(plan), "override_gate": override}
+            start_once(PROCEDURE, given, _place(identifier, plan), subject=plan.id)
+        if refused:
+            st.caption(refused)
+    _show_same_as(plan)
+
+
+def _show_ways_out(preview: FastForwardPreview, identifier: Identifier) -> None:
+    plan = preview.plan
+    block(4, "Ways out")
+    if WayOut.MERGE in preview.ways_out:
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            st.markdown("**Keep both.**", width="content")
+            state.link(
+                PageName.MERGE, "Merge three ways", here(),
+                view={"source": plan.source, "target": plan.target}, icon=":material/merge:",
+            )  # fmt: skip
+            if WayOut.UPDATE in preview.ways_out:
+                state.link(
+                    PageName.MERGE, f"Bring {code(plan.target)} into {code(plan.source)} first",
+                    here(), view={"source": plan.target, "target": plan.source},
+                    icon=":material/sync_alt:",
+                )  # fmt: skip
+    if WayOut.COMPARE in preview.ways_out:
+        show_both_sides(plan.source, plan.target)
+    if WayOut.REPLACE in preview.ways_out and plan.can_replace:
+        _show_replace(preview, identifier)
+    _show_same_as(plan)
+
+
+def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
+    """Offer to replace the target: what goes stands above, the name has to be typed."""
+    plan = preview.plan
+    override = show_gates(identifier)
+    with st.expander(f"Replace {code(plan.target)} by {code(plan.source)}", key="ff-replace"):
+        st.markdown(
+            f"{code(plan.target)} takes over the history of {code(plan.source)}. The "
+            f"{preview.removes.words} listed above leave its history; a rescue branch keeps them "
+            "readable, no data file is deleted."
+        )
+        told = _told(plan, force=True)
+        show_left_out(told)
+        ask_for_reason(told, _subject(plan))
+        refused = lacks_role(Role.OPERATOR)
+        blocked = None if told.can_run else IN_THE_WAY
+        confirmed = typed_name(f"replace-{plan.id}", plan.target)
+        if st.button(
+            f"Replace {code(plan.target)}",
+            icon=":material/warning:",
+            disabled=(refused or blocked) is not None or not confirmed,
+            help=refused or blocked,
+            key="ff-force",
+        ):
+            given = {**_arguments(plan, force=True), "override_gate": override}
+            place = _place(identifier, plan)
+            start_once(PROCEDURE, given, place, subject=f"{plan.id} force")
+        if refused:
+            st.caption(refused)
+
+
+def _told(plan: FastForwardPlan, *, force: bool = False) -> Preview:
+    return reads.preview(PROCEDURE, _arguments(plan, force=force))
+
+
+def _arguments(plan: FastForwardPlan, *, force: bool = False) -> dict[str, Argument]:
+    """Return the arguments of the command, with the reason that stands in its field."""
+    arguments: dict[str, Argument] = {
+        "table": plan.table,
+        "branch": plan.source,
+        "target": plan.target,
+        "plan_id": plan.id,
+        **({"force": True} if force else {}),
+    }
+    return with_reason(arguments, _subject(plan))
+
+
+def _subject(plan: FastForwardPlan) -> str:
+    return f"{plan.source}-{plan.target}"
+
+
+def _place(identifier: Identifier, plan: FastForwardPlan) -> Location:
+    return here().at_table(identifier.database, identifier.table).at_branch(plan.target)
+
+
+def _show_same_as(plan: FastForwardPlan) -> None:
+    arguments = {"table": plan.table, "branch": plan.source, "target": plan.target}
+    sql = get_services().call(PROCEDURE, arguments, "same-as").statement
+    show_same_as("fast-forward", plan.table, plan.source, "--to", plan.target, sql=f"{sql};")

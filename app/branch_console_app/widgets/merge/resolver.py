@@ -1,0 +1,271 @@
+"""The conflicts of a merge, group by group: what each side has, and what a person takes."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pandas as pd
+import pyarrow as pa
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from branch_console.errors import PaimonError
+from branch_console.format.table_schema import TableSchema
+from branch_console.merge.policy import Policy
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.permissions import Role as Right
+from branch_console.procedures.merge.conflicts import Resolution
+from branch_console_app import state
+from branch_console_app.charts.palette import Role, faint
+from branch_console_app.models.merge.resolver import (
+    RESULT,
+    TAKE,
+    CellLine,
+    Choice,
+    Decider,
+    Group,
+    Shown,
+    cell_lines,
+    choices_for,
+    decided,
+    edits_of,
+    groups_of,
+    of_group,
+)
+from branch_console_app.models.parts.wording import count, plain, plural
+from branch_console_app.services import get_services
+from branch_console_app.state import PageName
+from branch_console_app.widgets.merge.row_conflicts import resolver_view
+from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.confirm import lacks_role
+from branch_console_app.widgets.parts.rows import Column
+from branch_console_app.widgets.parts.table_picker import here
+
+_PER_PAGE = 50
+_GROUPS = 20
+_TOLD = "resolver-told"
+_ROUND = "resolver-round"
+
+_GROUP = Column(label="Conflicts", weight=3.2)
+_OPEN = Column(label="Unresolved", weight=1.5, align="right")
+_GROUP_COLUMNS = (_GROUP, _OPEN)
+_SHOWN_WORDS = {
+    Shown.ALL: "All",
+    Shown.OPEN: "Unresolved",
+    Shown.SETTLED: "Settled",
+    Shown.LOOK: "Another look",
+}
+_FILLS = {"Base": Role.BASE, "Ours": Role.OURS, "Theirs": Role.THEIRS, RESULT: Role.MERGED}
+
+
+class Resolver:
+    """What the parts of the page share: the merge, its draft, and the conflicts as that settles."""
+
+    def __init__(
+        self,
+        resolution: Resolution,
+        arguments: Mapping[str, Argument],
+        settled: pa.Table,
+        partitions: pa.Array,
+        schema: TableSchema,
+    ) -> None:
+        self.resolution = resolution
+        self.arguments = arguments
+        self.settled = settled
+        self.partitions = partitions
+        self.schema = schema
+        self.refusal = lacks_role(Right.EDITOR)
+
+    @property
+    def table(self) -> str:
+        """The table's name in policies."""
+        return self.resolution.plan.table
+
+    @property
+    def policy(self) -> Policy:
+        """The draft that is looked at."""
+        return self.resolution.draft.policy
+
+    def keep(self, wanted: Policy) -> None:
+        """Keep what was decided; what somebody else decided otherwise meanwhile is told."""
+        try:
+            get_services().save_draft(self.arguments, self.resolution.draft, wanted)
+        except PaimonError as error:
+            tell(error)
+        _begin_round()
+
+
+def tell(error: PaimonError) -> None:
+    """Remember an error of a callback for the page that is drawn next."""
+    state.put(_TOLD, error)
+
+
+def told() -> PaimonError | None:
+    """Return the error of the last callback, once."""
+    error: PaimonError | None = state.value_of(_TOLD)
+    state.put(_TOLD, None)
+    return error
+
+
+def _begin_round() -> None:
+    """Let the editor be another one: what was typed into the last one is stored, or refused."""
+    state.put(_ROUND, (state.value_of(_ROUND) or 0) + 1)
+
+
+def picked_group(groups: tuple[Group, ...]) -> Group:
+    """Return the group of the address; all conflicts where it names none."""
+    named = Group(
+        kind=state.parameter("cf_kind"),
+        column=state.parameter("cf_col"),
+        partition=state.parameter("cf_part"),
+    )
+    found = next((each for each in groups if each.view == named.view), None)
+    if found is not None:
+        return found
+    inside = [
+        each
+        for each in groups
+        if all(value in (None, each.view[name]) for name, value in named.view.items())
+    ]
+    return replace(
+        named,
+        number=sum(each.number for each in inside),
+        open_number=sum(each.open_number for each in inside),
+    )
+
+
+def show_groups(resolver: Resolver, groups: tuple[Group, ...], picked: Group) -> None:
+    """Draw the groups with how many conflicts of each are open; a click lists one."""
+    whole = Group(number=resolver.settled.num_rows, open_number=resolver.settled["take"].null_count)
+    listed = rows.row_list("groups")
+    visible = rows.page_of_rows("cf_g", len(groups), _GROUPS)
+    with listed:
+        rows.head("groups", _GROUP_COLUMNS)
+        for number, each in enumerate((whole, *groups[visible])):
+            is_picked = each.view == picked.view
+            cells = rows.row(f"group-{number}", _GROUP_COLUMNS, is_selected=is_picked)
+            with cells[0].container(gap=None):
+                state.link(
+                    PageName.CONFLICTS, _group_words(each), here(),
+                    view=resolver_view(resolver.resolution, each),
+                )  # fmt: skip
+                beside = " · ".join(filter(None, (each.kind, each.partition)))
+                if beside:
+                    st.markdown(f":small[:gray[{plain(beside)}]]")
+            left = f"**{count(each.open_number)}**" if each.open_number else ":green[✓] 0"
+            rows.text(cells[1], _OPEN, f"{left} :gray[of {count(each.number)}]")
+
+
+def _group_words(group: Group) -> str:
+    return "All" if group.column is None else plain(group.column)
+
+
+def show_cells(resolver: Resolver, group: Group) -> None:
+    """Draw one page of a group in an editor; what is changed there is stored at once."""
+    with st.container(
+        horizontal=True, gap="small", vertical_alignment="center", key="filters-cells"
+    ):
+        shown = st.segmented_control(
+            "Shown", list(Shown), default=Shown.ALL, key="cf_state", bind="query-params",
+            format_func=lambda each: _SHOWN_WORDS[Shown(each)], required=True,
+            label_visibility="collapsed",
+        )  # fmt: skip
+        by_row = st.toggle(
+            "Take whole rows", key="cf_row", bind="query-params",
+            help="A choice counts for all cells of its row that both sides changed",
+        )  # fmt: skip
+    found = of_group(resolver.settled, resolver.partitions, group, Shown(shown or Shown.ALL))
+    if not found.num_rows:
+        st.info("No conflict is like that.")
+        return
+    holder = st.container()
+    visible = rows.page_of_rows("cf_p", found.num_rows, _PER_PAGE)
+    lines = found.slice(visible.start or 0, _PER_PAGE)
+    with holder:
+        _show_editor(resolver, lines, by_row=by_row)
+    st.caption(
+        f"{plural(found.num_rows, 'conflict')} listed. `NULL` no value \u2003 `·` a blank at an "
+        f"end \u2003 `⏎` a line break. Type over *{RESULT}* to edit a cell; *{TAKE}* "
+        f"`{Choice.OPEN}` takes a choice back."
+    )
+
+
+def _show_editor(resolver: Resolver, lines: pa.Table, *, by_row: bool) -> None:
+    shown = cell_lines(lines)
+    version = (resolver.resolution.plan.id, resolver.resolution.draft.version)
+    address = state.view_of("cf_kind", "cf_col", "cf_part", "cf_state", "cf_row", "cf_p")
+    key = f"cells-{hash((version, tuple(address.values())))}-{state.value_of(_ROUND) or 0}"
+    fixed = ["Key", "Column", "Base", "Ours", "Theirs", "Decided by"]
+    if by_row:
+        fixed.append(RESULT)
+    st.data_editor(
+        _coloured(_frame(shown)),
+        hide_index=True,
+        num_rows="fixed",
+        disabled=True if resolver.refusal else fixed,
+        key=key,
+        row_height=rows.TABLE_ROW,
+        height=rows.table_height(len(shown), 16),
+        placeholder="NULL",
+        on_change=_decide,
+        args=(key, resolver, lines, by_row),
+        column_config={
+            "Key": st.column_config.TextColumn(pinned=True),
+            TAKE: st.column_config.SelectboxColumn(
+                options=list(choices_for(lines, by_row=by_row)), required=True, width=100
+            ),
+            RESULT: st.column_config.TextColumn(help="Type a value to take neither side"),
+            "Decided by": st.column_config.TextColumn(width=170),
+        },
+        alt=f"{plural(len(shown), 'conflict')}: base, ours, theirs and result of each",
+    )
+    if resolver.refusal:
+        st.caption(resolver.refusal)
+
+
+def _frame(shown: tuple[CellLine, ...]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "Key": [line.key for line in shown],
+            "Column": [line.column for line in shown],
+            "Base": [line.base for line in shown],
+            "Ours": [line.ours for line in shown],
+            "Theirs": [line.theirs for line in shown],
+            RESULT: [line.result for line in shown],
+            TAKE: [line.take for line in shown],
+            "Decided by": [line.by for line in shown],
+        },
+        dtype=object,
+    )
+
+
+def _coloured(frame: pd.DataFrame) -> Styler:
+    def paint(column: "pd.Series[str]") -> list[str]:
+        role = _FILLS.get(str(column.name))
+        fill = "" if role is None else f"background-color: {faint(role, 0.2)}"
+        return [fill] * len(column)
+
+    return frame.style.apply(paint, axis=0)
+
+
+def _decide(key: str, resolver: Resolver, lines: pa.Table, by_row: bool) -> None:
+    """Store what was changed in the editor; the callback of it."""
+    edited = (state.value_of(key) or {}).get("edited_rows") or {}
+    decider = Decider(
+        table=resolver.table,
+        schema=resolver.schema,
+        actor=get_services().settings.actor,
+        time_millis=state.now_millis(),
+        by_row=by_row,
+    )
+    try:
+        wanted = decided(resolver.policy, lines, edits_of(edited), decider)
+    except PaimonError as error:
+        tell(error)
+        _begin_round()
+        return
+    resolver.keep(wanted)
+
+
+def groups_by_partition(resolver: Resolver) -> tuple[Group, ...]:
+    """Return the groups of all conflicts."""
+    return groups_of(resolver.settled, resolver.partitions)

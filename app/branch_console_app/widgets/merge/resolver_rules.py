@@ -1,0 +1,285 @@
+"""Rules that settle many conflicts at once, tried before they are kept; the policy as a file."""
+
+import pyarrow as pa
+import streamlit as st
+
+from branch_console.errors import ErrorKind, InvalidInput, PaimonError
+from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.policy import Policy, PredicateRule, Settle, Settling
+from branch_console.merge.policy_draft import (
+    laid_over,
+    with_column_rule,
+    with_kind_rule,
+    with_predicate,
+    with_table_rule,
+)
+from branch_console.merge.settle_again import conflicts_where, settle_again
+from branch_console_app import state
+from branch_console_app.models.merge.resolver import (
+    WHOLE_ROW,
+    CellLine,
+    Group,
+    Shown,
+    cell_lines,
+    of_group,
+)
+from branch_console_app.models.merge.resolver_rules import (
+    SIDES,
+    Effect,
+    RuleLine,
+    RuleScope,
+    effect_of,
+    rule_lines,
+    rule_of_group,
+    settling_of,
+)
+from branch_console_app.models.parts.wording import code, count, plain, plural
+from branch_console_app.widgets.merge.resolver import Resolver, tell
+from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.problem import show_problem
+from branch_console_app.widgets.parts.rows import Column
+
+_MATCHES = 10
+_ANY = "any column"
+_UPLOAD = "resolver-policy"
+_SCOPE_WORDS = {
+    RuleScope.COLUMN: "Column",
+    RuleScope.PREDICATE: "Condition",
+    RuleScope.TABLE: "Whole table",
+    RuleScope.KIND: "Kind",
+}
+_FOR = Column(label="Settles", weight=3.0)
+_TAKES = Column(label="By", weight=1.6)
+_DECIDES = Column(label="Decides", weight=1.0, align="right")
+_GO = Column(label="", weight=0.6)
+_COLUMNS = (_FOR, _TAKES, _DECIDES, _GO)
+_KEY = Column(label="Key", weight=2.0)
+_CELL = Column(label="Column", weight=1.2)
+_WAS = Column(label="Base", weight=1.2)
+_OURS = Column(label="Ours", weight=1.2)
+_THEIRS = Column(label="Theirs", weight=1.2)
+_MATCH_COLUMNS = (_KEY, _CELL, _WAS, _OURS, _THEIRS)
+
+
+def show_rest(resolver: Resolver, group: Group) -> None:
+    """Draw the buttons that settle what is open of a group, however much that is."""
+    if not group.open_number or group.kind is None:
+        return
+    inside = of_group(resolver.settled, resolver.partitions, group, Shown.ALL)
+    problem = resolver.refusal or _problem_of_rest(resolver.policy, resolver.table, inside)
+    try:
+        rules = [
+            rule_of_group(group, inside.slice(0, 1), resolver.schema, Settling(how=side))
+            for side in SIDES
+        ]
+    except PaimonError as error:
+        st.caption(plain(error.message))
+        return
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-rest"):
+        st.markdown(f"**Rest of this group** ({count(group.open_number)}):", width="content")
+        for rule in rules:
+            wanted = with_predicate(resolver.policy, resolver.table, rule)
+            st.button(
+                str(rule.take).capitalize(), key=f"rest-{rule.take}", on_click=resolver.keep,
+                args=(wanted,), disabled=problem is not None,
+                help=problem or f"Kept as the condition {code(rule.when)}",
+            )  # fmt: skip
+
+
+def _problem_of_rest(policy: Policy, table: str, inside: pa.Table) -> str | None:
+    """Why the rest of a group cannot be taken at once, None where it can."""
+    weaker = sum(
+        line.number
+        for line in rule_lines(policy, table, inside)
+        if line.scope is not RuleScope.PREDICATE
+    )
+    if not weaker:
+        return None
+    return (
+        "A condition is stronger than a rule of a column or a table: it would also decide "
+        f"{plural(weaker, 'conflict')} that such a rule has settled. Change that rule instead."
+    )
+
+
+def show_rules(resolver: Resolver) -> None:
+    """Draw the rules of the draft, and the form for another one."""
+    lines = rule_lines(resolver.policy, resolver.table, resolver.settled)
+    with st.container(border=True, key="card-rules"):
+        st.markdown("##### Rules")
+        if lines:
+            with rows.row_list("rules"):
+                rows.head("rules", _COLUMNS)
+                for number, line in enumerate(lines):
+                    _show_rule(resolver, number, line)
+        else:
+            st.caption(
+                "None yet. The strongest decides: cell, row, condition, column, table, kind."
+            )
+        if resolver.refusal is None:
+            _show_form(resolver)
+
+
+def _show_rule(resolver: Resolver, number: int, line: RuleLine) -> None:
+    cells = rows.row(f"rule-{number}", _COLUMNS)
+    rows.text(cells[0], _FOR, f":gray[{_SCOPE_WORDS[line.scope]}] {code(line.subject)}")
+    rows.text(cells[1], _TAKES, code(line.take))
+    rows.text(cells[2], _DECIDES, count(line.number))
+    cells[3].button(
+        "", icon=":material/delete:", key=f"rule-drop-{number}", help="Take this rule away",
+        on_click=resolver.keep, args=(line.removed_from(resolver.policy),), type="tertiary",
+        disabled=resolver.refusal is not None,
+    )  # fmt: skip
+
+
+def _show_form(resolver: Resolver) -> None:
+    scope = st.segmented_control(
+        "New rule", list(RuleScope), default=RuleScope.COLUMN, key="rule-scope",
+        format_func=lambda each: _SCOPE_WORDS[RuleScope(each)], required=True,
+    )  # fmt: skip
+    scope = RuleScope(scope or RuleScope.COLUMN)
+    columns = [name for name in resolver.settled["column"].unique().to_pylist() if name]
+    when, column = "", None
+    with st.container(
+        horizontal=True, gap="small", vertical_alignment="bottom", key="filters-rule"
+    ):
+        if scope is RuleScope.PREDICATE:
+            when = st.text_input(
+                "Condition", key="rule-when", width=430,
+                placeholder="flight < 100 and ours.note is not null",
+                help="Columns of the key, and base.x, ours.x, theirs.x of any column",
+            )  # fmt: skip
+        if scope in (RuleScope.COLUMN, RuleScope.PREDICATE):
+            names = columns if scope is RuleScope.COLUMN else [_ANY, *columns]
+            column = st.selectbox("Column", names, key=f"rule-column-{scope}", width=190)
+            column = None if column == _ANY else column
+        if scope is RuleScope.KIND:
+            kinds = resolver.settled["kind"].unique().to_pylist()
+            column = st.selectbox("Kind", kinds, key="rule-kind", width=190)
+        is_of_cells = scope is not RuleScope.KIND and column is not None
+        settling = _show_ways(resolver, is_of_cells=is_of_cells)
+    if settling is None or (scope is RuleScope.PREDICATE and not when.strip()):
+        return
+    try:
+        wanted = _with_rule(resolver, scope, when, column, settling)
+        effect = _effect(resolver, wanted)
+        matches = (
+            resolver.settled.filter(conflicts_where(resolver.settled, when, column))
+            if scope is RuleScope.PREDICATE
+            else None
+        )
+    except PaimonError as error:
+        show_problem(error, headline="This rule cannot be used.")
+        return
+    if matches is not None:
+        st.markdown(f"**{plural(matches.num_rows, 'conflict')} match.** {_effect_words(effect)}")
+        _show_matches(cell_lines(matches.slice(0, _MATCHES)), matches.num_rows)
+    else:
+        st.markdown(_effect_words(effect))
+    st.button(
+        "Keep this rule", icon=":material/rule:", key="rule-keep", on_click=resolver.keep,
+        args=(wanted,), type="primary",
+    )  # fmt: skip
+
+
+def _show_ways(resolver: Resolver, *, is_of_cells: bool) -> Settling | None:
+    ways = list(Settle) if is_of_cells else [*SIDES, Settle.NEWEST]
+    how = st.selectbox(
+        "Take", ways, index=None, key=f"rule-take-{is_of_cells}", width=170,
+        placeholder="Choose", format_func=str,
+    )  # fmt: skip
+    if how is None:
+        return None
+    by, separator = None, ""
+    if how is Settle.NEWEST:
+        names = [each.name for each in resolver.schema.fields]
+        by = st.selectbox("By", names, index=None, key="rule-by", width=170)
+    if how is Settle.CONCATENATE:
+        separator = st.text_input("Between them", key="rule-separator", width=110)
+    return settling_of(Settle(how), by=by, separator=separator)
+
+
+def _with_rule(
+    resolver: Resolver, scope: RuleScope, when: str, column: str | None, take: Settling
+) -> Policy:
+    match scope:
+        case RuleScope.TABLE:
+            return with_table_rule(resolver.policy, resolver.table, take)
+        case RuleScope.COLUMN:
+            if column is None:
+                raise InvalidInput(
+                    f"No column has conflicts, only {WHOLE_ROW}s have. Use a condition.",
+                    kind=ErrorKind.INVALID_ARGUMENT,
+                )
+            return with_column_rule(resolver.policy, resolver.table, column, take)
+        case RuleScope.KIND:
+            return with_kind_rule(resolver.policy, ConflictKind(column or ""), take)
+        case RuleScope.PREDICATE:
+            rule = PredicateRule(when=when.strip(), take=take, column=column)
+            return with_predicate(resolver.policy, resolver.table, rule)
+
+
+def _effect(resolver: Resolver, wanted: Policy) -> Effect:
+    return effect_of(resolver.settled, settle_again(resolver.settled, wanted, resolver.table))
+
+
+def _effect_words(effect: Effect) -> str:
+    words = [f"It settles **{count(effect.settles)}** open ones"]
+    if effect.changes:
+        words.append(f"decides {count(effect.changes)} settled ones anew")
+    if effect.opens:
+        words.append(f"opens {count(effect.opens)} again")
+    return f"{', '.join(words)}."
+
+
+def _show_matches(lines: tuple[CellLine, ...], number: int) -> None:
+    if not lines:
+        return
+    with rows.row_list("matches"):
+        rows.head("matches", _MATCH_COLUMNS)
+        for at, line in enumerate(lines):
+            cells = rows.row(f"match-{at}", _MATCH_COLUMNS)
+            texts = (line.key, line.column, line.base, line.ours, line.theirs)
+            for cell, column, text in zip(cells, _MATCH_COLUMNS, texts, strict=True):
+                rows.text(cell, column, plain(text))
+    if number > len(lines):
+        st.caption(f"{len(lines)} of {count(number)} are shown.")
+
+
+def show_policy_file(resolver: Resolver) -> None:
+    """Draw the policy as a file to take away, and the place for one that was made before."""
+    with st.container(border=True, key="card-policy"):
+        st.markdown("##### Policy file")
+        st.caption(
+            "All decisions, with the values they were made on. The command line takes it as "
+            "`merge --policy`; given to another merge it settles the same cells, and asks again "
+            "where a value is another one."
+        )
+        draft = resolver.resolution.draft
+        st.download_button(
+            "Download", draft.policy.to_yaml, file_name=f"policy-{draft.id}-{draft.version}.yaml",
+            mime="application/yaml", key="policy-download", icon=":material/download:",
+            on_click="ignore", disabled=not draft.decisions,
+            help=None if draft.decisions else "Nothing was decided yet",
+        )  # fmt: skip
+        st.file_uploader(
+            "Lay a file over these decisions", type=["yaml", "yml"], key=_UPLOAD,
+            on_change=_lay_over, args=(resolver,), disabled=resolver.refusal is not None,
+        )  # fmt: skip
+
+
+def _lay_over(resolver: Resolver) -> None:
+    text = state.uploaded_text(_UPLOAD)
+    if text is None:
+        return
+    try:
+        given = Policy.from_yaml(text)
+        if not given.for_table(resolver.table) and not given.kinds:
+            named = ", ".join(each.table for each in given.tables) or "no table"
+            raise InvalidInput(
+                f"The file says nothing of {resolver.table}; it names {named}.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+            )
+    except PaimonError as error:
+        tell(error)
+        return
+    resolver.keep(laid_over(resolver.policy, given))

@@ -1,0 +1,138 @@
+"""Rows that both sides of a merge changed: compared by a job, counted, and where to settle them."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+import pyarrow as pa
+import streamlit as st
+
+from branch_console.jobs.progress import JobState
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.merge.conflicts import Resolution
+from branch_console_app import state
+from branch_console_app.models.merge.resolver import Group, groups_of
+from branch_console_app.models.merge.row_conflicts import RowConflictLine, conflict_lines
+from branch_console_app.models.parts.wording import code, count, plain, plural
+from branch_console_app.state import PageName
+from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.job_here import follow_here, job_here, start_here
+from branch_console_app.widgets.parts.rows import Column
+from branch_console_app.widgets.parts.table_picker import here
+
+MERGE_VIEW = ("source", "target", "how", "strict", "scope", "isolation")
+"""The parameters of an address that say which merge is meant."""
+
+_JOB = "compared"
+_PER_PAGE = 25
+_NULL = ":gray[NULL]"
+_KEY = Column(label="Key", weight=1.8)
+_COLUMN = Column(label="Column", weight=1.2)
+_BASE = Column(label="Base", weight=1.4)
+_OURS = Column(label="Target", weight=1.4)
+_THEIRS = Column(label="Source", weight=1.4)
+_COLUMNS = (_KEY, _COLUMN, _BASE, _OURS, _THEIRS)
+
+
+def show_comparison(resolution: Resolution, arguments: Mapping[str, Argument]) -> None:
+    """Draw how rows are compared that only a job can compare, while nobody has.
+
+    Args:
+        resolution: Of which no conflicts were found yet.
+        arguments: Of the merge, without a policy.
+    """
+    plan = resolution.plan
+    job = job_here(_JOB, plan.id)
+    if job is not None and not job.state.is_over:
+        follow_here(job, "Rows are compared.")
+        return
+    if job is not None and job.state is not JobState.DONE:
+        st.warning(f"**Rows were not compared.** {plain(job.message)} {code(job.error or '')}")
+    buckets = plural(plan.cost.buckets_to_compare, "bucket")
+    st.markdown(
+        f"**Not compared yet:** {buckets} hold keys that both sides may have changed. A job reads "
+        "these keys and lists what collides; nothing is changed."
+    )
+    asked = {**arguments, "policy": resolution.policy}
+    st.button(
+        "Compare rows", icon=":material/table_rows:", key="merge-compare", on_click=start_here,
+        args=(_JOB, plan.id, "compare_rows", asked),
+    )  # fmt: skip
+
+
+def show_row_conflicts(resolution: Resolution, settled: pa.Table) -> None:
+    """Draw how many conflicts were found and what the draft leaves open, with the way to settle.
+
+    Args:
+        resolution: What there is to decide on.
+        settled: Conflicts as its draft settles them.
+    """
+    if not settled.num_rows:
+        st.markdown("**No row was changed on both sides to different values.**")
+        return
+    open_number, number = settled["take"].null_count, settled.num_rows
+    groups = groups_of(settled)
+    with st.container(
+        horizontal=True, gap="medium", vertical_alignment="center", key="line-unresolved"
+    ):
+        st.markdown(unresolved_words(open_number, number), width="content")
+        state.link(
+            PageName.CONFLICTS, "Resolve" if open_number else "Look at the decisions", here(),
+            view=resolver_view(resolution), icon=":material/call_split:",
+        )  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "Kind": [each.kind for each in groups],
+            "Column": [each.column for each in groups],
+            "Unresolved": [each.open_number for each in groups],
+            "Conflicts": [each.number for each in groups],
+        }
+    )
+    st.dataframe(
+        frame, hide_index=True, row_height=rows.TABLE_ROW, key="merge-conflict-groups",
+        height=rows.table_height(len(groups), 8), width=620,
+        column_config=rows.in_thousands(frame),
+        alt=f"{count(open_number)} of {count(number)} conflicts unresolved, by kind and column",
+    )  # fmt: skip
+
+
+def resolver_view(resolution: Resolution, group: Group | None = None) -> dict[str, str | None]:
+    """Return the parameters that open the resolver of a merge, at a group of its conflicts."""
+    view = {**state.view_of(*MERGE_VIEW), "plan": resolution.plan.id}
+    return view if group is None else {**view, **group.view}
+
+
+def unresolved_words(open_number: int, number: int) -> str:
+    """Tell how many conflicts nothing settles; Markdown."""
+    if not open_number:
+        return f"**All {plural(number, 'conflict')} resolved.**"
+    return f"**{count(open_number)} of {plural(number, 'conflict')} unresolved.**"
+
+
+def show_left_over(found: pa.Table) -> None:
+    """Draw the conflicts that a run left open although the draft settles what was compared.
+
+    Args:
+        found: Open ones, with the columns of `row_conflict_schema`.
+    """
+    st.warning(
+        f"**The last run stopped at {plural(found.num_rows, 'conflict')} that no decision "
+        "reaches.** What would be written there, readers would not see: the sequence of the table "
+        "puts another row first. Change these rows on a branch. `CONFLICTS_OPEN`"
+    )
+    listed = rows.row_list("row-conflicts")
+    visible = rows.page_of_rows("rc_p", found.num_rows, _PER_PAGE)
+    with listed:
+        rows.head("row-conflicts", _COLUMNS)
+        for number, line in enumerate(conflict_lines(found, visible)):
+            _show_line(number, line)
+
+
+def _show_line(number: int, line: RowConflictLine) -> None:
+    cells = rows.row(f"row-conflict-{number}", _COLUMNS)
+    texts = (
+        plain(line.key),
+        f"{code(line.column)}  \n:small[:gray[{line.kind}]]",
+        *(_NULL if side is None else plain(side) for side in (line.base, line.ours, line.theirs)),
+    )
+    for cell, column, text in zip(cells, _COLUMNS, texts, strict=True):
+        rows.text(cell, column, text)

@@ -1,0 +1,1 @@
+"""Parts that every page draws: rows, figures, previews, dialogs, problems."""

@@ -1,0 +1,67 @@
+"""A change that leaves out what Paimon does for others: why, and who may go on all the same."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.consequence import Consequence, Preview, Weight
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.without_callbacks import WITHOUT_CALLBACKS
+from branch_console_app import state
+from branch_console_app.models.parts.wording import plain
+from branch_console_app.widgets.parts.confirm import lacks_role
+
+_KEY = "without-callbacks"
+
+
+def with_reason(arguments: Mapping[str, Argument], subject: str) -> dict[str, Argument]:
+    """Return the arguments of a command with the reason that stands in the field, if one does.
+
+    Args:
+        arguments: Of the command.
+        subject: What the command is about, such as its branches: each has a field of its own.
+    """
+    given = state.value_of(f"{_KEY}-{subject}")
+    reason = given.strip() if isinstance(given, str) else ""
+    return {**arguments, WITHOUT_CALLBACKS: reason} if reason else dict(arguments)
+
+
+def left_out(preview: Preview) -> tuple[Consequence, ...]:
+    """Return the consequences that a reason excuses."""
+    return tuple(each for each in preview.consequences if each.excused_by == WITHOUT_CALLBACKS)
+
+
+def ask_for_reason(preview: Preview, subject: str) -> None:
+    """Draw the field in which an operator says why; nothing where nothing is left out.
+
+    Args:
+        preview: Of the command, with the reason that stands in the field.
+        subject: As for `with_reason`.
+    """
+    found = left_out(preview)
+    if not found:
+        return
+    refused = lacks_role(Role.OPERATOR)
+    with st.container(border=True, key="card-callbacks"):
+        st.markdown("**Go on without what Paimon does for others**")
+        st.caption(
+            "Branch Console changes the table and does nothing else. What others read beside it "
+            "stays as it is until Paimon brings it up to date. The reason is kept with your name, "
+            "in the ledger and on the receipt."
+        )
+        st.text_input(
+            "Why it goes on all the same", key=f"{_KEY}-{subject}", disabled=refused is not None,
+            help=refused, live=True,
+        )  # fmt: skip
+        if refused:
+            st.caption(refused)
+
+
+def show_left_out(preview: Preview) -> None:
+    """Draw what is left out, on a page that tells the other consequences in its own words."""
+    for each in left_out(preview):
+        if each.weight is Weight.BLOCKS:
+            st.warning(f"{plain(each.text)} `{each.kind}`", icon=":material/block:")
+        else:
+            st.info(plain(each.text), icon=":material/sync_problem:")

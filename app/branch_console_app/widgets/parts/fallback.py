@@ -1,0 +1,25 @@
+"""Where batch reads of a branch take their partitions from, in a sentence."""
+
+import streamlit as st
+
+from branch_console.format.identifier import Identifier
+from branch_console_app import reads
+from branch_console_app.models.parts.wording import listed, plain
+from branch_console_app.widgets.parts.problem import guarded
+
+
+def show_fallback(identifier: Identifier) -> None:
+    """Draw what is read from which branch, where an option names a second one."""
+    with guarded("What batch reads take from where cannot be told."):
+        found = reads.fallback(identifier)
+        if found is None:
+            return
+        if found.problem is not None:
+            st.warning(plain(found.sentence), icon=":material/call_split:")
+            return
+        names = [plain(name) for name in found.other_partitions if name]
+        st.markdown(
+            f":material/call_split: {plain(found.sentence)}",
+            help=listed(names, most=20) or None,
+        )
+        st.caption("Streaming reads take this branch alone.")

@@ -1,0 +1,112 @@
+"""The quality gate: the rules that a result will be judged by, and what they found in one."""
+
+import json
+
+import pandas as pd
+import streamlit as st
+
+from branch_console.errors import NotFound
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.progress import JobView
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.run.quality_gate import STAGE
+from branch_console.quality.findings import Finding, GateVerdict, findings_of
+from branch_console.quality.rules import RuleSet
+from branch_console_app import reads
+from branch_console_app.models.parts.wording import count, plain, plural
+from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.confirm import lacks_role
+
+CHECK_RULES = "check_rules"
+_MARKS = {
+    GateVerdict.PASS: ":green[✓] pass",
+    GateVerdict.INFO: ":blue[i] info",
+    GateVerdict.WARN: ":orange[△] warn",
+    GateVerdict.BLOCK: ":red[✕] block",
+    GateVerdict.NOT_EVALUATED: ":red[✕] not evaluated",
+}
+
+
+def show_gates(identifier: Identifier) -> str | None:
+    """Draw the rules that a result will be judged by, where the table has any.
+
+    Returns:
+        Why an operator publishes what they block; None where nobody says so.
+    """
+    rules = reads.rules(identifier)
+    if rules is None:
+        return None
+    show_rules(
+        rules, "Gates", "They are judged on the staged result, before anything is published."
+    )
+    return override_field(identifier)
+
+
+def override_field(identifier: Identifier) -> str | None:
+    """Ask an operator why the gate is overridden; None where nobody says, or there is no gate."""
+    if reads.rules(identifier) is None:
+        return None
+    refused = lacks_role(Role.OPERATOR)
+    with st.expander("Override the gate", icon=":material/gpp_maybe:", key="gate-override"):
+        st.caption(
+            "What the rules block is published only with a reason. It is kept with your name and "
+            "what was found, in the receipt and in the snapshot."
+        )
+        reason = st.text_input(
+            "Why it is published all the same", key="gate-reason", disabled=refused is not None,
+            help=refused,
+        )  # fmt: skip
+    return reason.strip() or None
+
+
+def show_judgement(job: JobView, title: str = "Quality gate") -> None:
+    """Draw what the rules found for a job that is over; nothing where it was held to none.
+
+    Args:
+        job: The job.
+        title: What the findings are called.
+    """
+    if job.name != CHECK_RULES and not any(step.name == STAGE for step in job.steps):
+        return
+    try:
+        found = findings_of(reads.answer(job.id).rows.to_pylist())
+    except NotFound:
+        return
+    with st.container(border=True, key="card-gate"):
+        st.markdown(f"**{title}**")
+        for finding in found:
+            _show_finding(finding)
+
+
+def show_rules(rules: RuleSet, title: str, when: str) -> None:
+    """Draw rules that are not judged yet, and when they will be."""
+    number = plural(len(rules.rules), "rule")
+    with st.container(border=True, key="card-gates"):
+        st.markdown(f"**{title}** :gray[{number}, not judged yet]")
+        st.caption(when)
+        frame = pd.DataFrame(
+            {
+                "Rule": [each.id for each in rules.rules],
+                "Asked": [each.text for each in rules.rules],
+                "Severity": [str(each.severity) for each in rules.rules],
+            }
+        )
+        st.dataframe(
+            frame, hide_index=True, key="gate-rules", row_height=rows.TABLE_ROW,
+            height=rows.table_height(len(frame), 8), alt=f"{number} of {rules.table}",
+        )  # fmt: skip
+
+
+def _show_finding(finding: Finding) -> None:
+    verdict = GateVerdict(finding.verdict)
+    st.markdown(f"{_MARKS[verdict]} \u2002 {plain(finding.said)}")
+    if verdict is not GateVerdict.PASS:
+        st.caption(f"Asked: {plain(finding.asked)}")
+    if finding.examples:
+        shown = pd.DataFrame([json.loads(each) for each in finding.examples])
+        with st.expander(f"Rows that fail: {count(len(shown))} of {count(finding.failures)}"):
+            st.dataframe(
+                shown, hide_index=True, row_height=rows.TABLE_ROW,
+                height=rows.table_height(len(shown), 8), key=f"gate-rows-{finding.rule}",
+                alt=f"Rows that fail {finding.rule}",
+            )  # fmt: skip

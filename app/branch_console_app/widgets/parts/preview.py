@@ -1,0 +1,136 @@
+"""A command before it is sent: its consequences, the last check, and the button."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import streamlit as st
+
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.consequence import Consequence, Preview, Weight
+from branch_console_app import reads, state
+from branch_console_app.models.parts.actions import Form
+from branch_console_app.models.parts.command_line import command_words
+from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.wording import code, plain
+from branch_console_app.services import get_services
+from branch_console_app.widgets.parts.callbacks import ask_for_reason, with_reason
+from branch_console_app.widgets.parts.confirm import IN_THE_WAY, lacks_role, start_once, typed_name
+from branch_console_app.widgets.parts.problem import guarded
+from branch_console_app.widgets.parts.same_as import show_same_as
+
+_MARKS = {
+    Weight.BLOCKS: ":red[✕] **Stands in the way**",
+    Weight.LOSES: ":orange[\N{MINUS SIGN}] **Goes**",
+    Weight.CHANGES: ":blue[~] **Changes**",
+    Weight.KEEPS: ":green[✓] **Stays**",
+}
+_MOST_DETAILS = 12
+
+
+def show_command(form: Form, place: Location) -> None:
+    """Draw what a filled-in form would do, and the button that does it.
+
+    Args:
+        form: The command.
+        place: The location that the job page keeps.
+    """
+    with guarded("The consequences cannot be told; nothing changed."):
+        # One dialog is open at a time: another one begins with an empty field.
+        form = replace(form, arguments=with_reason(form.arguments, form.procedure))
+        with st.skeleton(height=120):
+            preview = reads.preview(form.procedure, form.arguments)
+        # A click draws the page again first: what it sends must be what was looked at.
+        choice = repr((form.procedure, sorted(form.arguments.items(), key=str)))
+        if state.seen_preview(choice, preview.plan_id) != preview.plan_id:
+            _show_stale()
+            return
+        show_preview(preview)
+        ask_for_reason(preview, form.procedure)
+        show_button(preview, form, place)
+        show_same_command(form, preview.typed_name)
+
+
+def _show_stale() -> None:
+    st.warning(
+        "**This preview is out of date:** something moved since it was shown. Nothing was changed "
+        "from here. `HEAD_MOVED`",
+        icon=":material/update:",
+    )
+    st.button(
+        "Look again", icon=":material/refresh:", key="look-again", on_click=state.forget_preview
+    )
+
+
+def show_preview(preview: Preview) -> None:
+    """Draw the consequences, the gravest first, each kind under its own glyph and word."""
+    with st.container(border=True, key="card-preview"):
+        st.markdown(f"**{plain(preview.title)}**")
+        for weight in Weight:
+            found = [each for each in preview.consequences if each.weight is weight]
+            if found:
+                with st.container(key=f"sentences-{weight}"):
+                    st.markdown(_MARKS[weight])
+                    for consequence in found:
+                        _show_consequence(consequence)
+        lead = "" if preview.undo.startswith("Undo") else "Undo: "
+        st.caption(f":material/undo: {lead}{plain(preview.undo)}")
+
+
+def show_same_command(form: Form, confirm: str | None = None) -> None:
+    """Draw a filled-in form as command line and SQL.
+
+    Args:
+        form: The command.
+        confirm: The name that a person types first.
+    """
+    statement = get_services().call(form.procedure, form.arguments, "same-as").statement
+    words = command_words(form.procedure, form.arguments, confirm)
+    show_same_as(*words, sql=f"{statement};")
+
+
+def _show_consequence(consequence: Consequence) -> None:
+    suffix = f" {code(consequence.kind)}" if consequence.kind else ""
+    st.markdown(f"{plain(consequence.text)}{suffix}")
+    if consequence.details:
+        st.markdown(_details(consequence.details))
+
+
+def _details(details: tuple[str, ...]) -> str:
+    """Write what a sentence speaks of: names in a line, descriptions on lines of their own."""
+    shown, rest = details[:_MOST_DETAILS], len(details) - _MOST_DETAILS
+    if all(" " not in each for each in shown):
+        more = f" and {rest} more" if rest > 0 else ""
+        return f":small[{', '.join(code(each) for each in shown)}{more}]"
+    lines = [*shown, *([f"and {rest} more"] if rest > 0 else [])]
+    return "\n".join(f"- :small[{plain(each)}]" for each in lines)
+
+
+def show_button(
+    preview: Preview,
+    form: Form,
+    place: Location,
+    more: Callable[[], Mapping[str, Argument]] = dict,
+) -> None:
+    """Draw the button that sends what was previewed; disabled with the reason where it cannot.
+
+    Args:
+        preview: What the command would do.
+        form: The command.
+        place: The location that the job page keeps.
+        more: Arguments that are looked for only once the button is pressed.
+    """
+    refused = lacks_role(preview.role)
+    reason = refused
+    if not preview.can_run:
+        reason = refused or IN_THE_WAY
+    elif preview.typed_name is not None and not typed_name(form.procedure, preview.typed_name):
+        reason = refused or "Type the name first."
+    if st.button(
+        form.label, type="primary", icon=form.icon, disabled=reason is not None, help=reason,
+        key=f"run-{form.procedure}",
+    ):  # fmt: skip
+        with guarded("The job was not started; nothing changed."):
+            arguments = {**form.arguments, **more(), "plan_id": preview.plan_id}
+            start_once(form.procedure, arguments, place, subject=preview.plan_id)
+    if refused:
+        st.caption(refused)

@@ -1,0 +1,80 @@
+"""Rows that files do not tell: counted by a job, unasked if a worker runs and little is read."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from branch_console.diff.rows.row_figure import RowCounts
+from branch_console.diff.state_diff import StateDiff
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.progress import JobState
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.compare.count_rows import COUNT_ROWS, count_name
+from branch_console_app import reads
+from branch_console_app.models.parts.wording import code, full_count, plain, size
+from branch_console_app.widgets.parts.confirm import last_attempt
+from branch_console_app.widgets.parts.job_here import begin_job, follow_here
+from branch_console_app.widgets.parts.problem import guarded
+
+
+def show_row_counts(
+    identifier: Identifier,
+    before: str,
+    after: str,
+    words: Callable[[RowCounts], str],
+    *,
+    by_itself: bool = True,
+) -> None:
+    """Draw what rows of two states come to, or the job that counts them.
+
+    Args:
+        identifier: The table.
+        before: A state.
+        after: The other one.
+        words: Says of the counts what the page asks, as Markdown.
+        by_itself: Whether a running worker is asked without a click if there is little to read.
+    """
+    with guarded("The rows cannot be counted."):
+        diff = reads.compare_states(identifier, before, after)
+        found = reads.row_counts(identifier, diff)
+        if found is not None:
+            st.markdown(words(found))
+            return
+        _show_job(identifier, diff, by_itself=by_itself)
+
+
+def _show_job(identifier: Identifier, diff: StateDiff, *, by_itself: bool) -> None:
+    # Whoever looks at these two states follows one job, whose id follows from their contents.
+    name = count_name(identifier, diff)
+    job, work = last_attempt(COUNT_ROWS, name), reads.count_work(identifier, diff)
+    # A look at a page starts no process: a worker and its Spark take a gigabyte.
+    if job is None and by_itself and work.is_small and _runs_worker():
+        _start(identifier, diff)
+        job = last_attempt(COUNT_ROWS, name)
+    if job is not None and not job.state.is_over:
+        follow_here(job, "Rows are counted.", "Rows are to be counted.")
+        return
+    if job is not None and job.state is not JobState.DONE:
+        st.warning(f"**The rows were not counted.** {plain(job.message)} {code(job.error or '')}")
+    st.caption(
+        "These are records in files; one key can have several. Counting the rows reads at most "
+        f"{full_count(work.records)} records ({size(work.size)})."
+    )
+    st.button(
+        "Count rows", icon=":material/tag:", key=f"count-rows-{name[:8]}",
+        on_click=_start, args=(identifier, diff),
+    )  # fmt: skip
+
+
+def _runs_worker() -> bool:
+    worker = reads.worker()
+    return worker is not None and worker.is_alive and not worker.serves_other_store
+
+
+def _start(identifier: Identifier, diff: StateDiff) -> None:
+    arguments: dict[str, Argument] = {
+        "table": identifier.table_name,
+        "a": str(diff.before.pinned),
+        "b": str(diff.after.pinned),
+    }
+    begin_job(COUNT_ROWS, arguments, count_name(identifier, diff))

@@ -1,0 +1,30 @@
+"""The same for other surfaces: what a page shows, or is about to do, as command line and SQL."""
+
+import shlex
+
+import streamlit as st
+
+from branch_console_app.services import get_services
+
+
+@st.fragment
+def show_same_as(*words: str, sql: str | None = None) -> None:
+    """Draw a closed expander with the equal lines, which are sent when it is opened.
+
+    Code brings a highlighter of 1.5 MB along, for which every page would wait.
+
+    Args:
+        words: The command with its arguments, without the program and the warehouse.
+        sql: The statement that does the same, where there is one.
+    """
+    part = st.expander(
+        "Same as", key=f"same_as_{words[0]}", icon=":material/terminal:", on_change="rerun"
+    )
+    if not part.open:
+        return
+    warehouse = get_services().settings.get_warehouse()
+    with part:
+        line = shlex.join(["branch-console", *words, "--warehouse", warehouse])
+        st.code(line, language="bash", wrap_lines=True)
+        if sql:
+            st.code(sql, language="sql", wrap_lines=True)

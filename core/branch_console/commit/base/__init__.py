@@ -1,0 +1,1 @@
+"""What every commit rests on: the store, its queue, messages, retries, fences."""

@@ -1,0 +1,1 @@
+"""Making, copying, moving and rescuing branches."""

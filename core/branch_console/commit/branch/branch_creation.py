@@ -1,0 +1,217 @@
+"""A new branch: made, finished after it was cut off, or taken back.
+
+It gets its schemas and its fence, then its tag, then its snapshot: it has a head only once all of
+that is there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.base.fences import FENCE
+from branch_console.commit.base.metadata_copy import is_whole, publish_files, read_files
+from branch_console.commit.branch.branch_folder import (
+    Whose,
+    remove_folder,
+    whole_files_below,
+    whose_folder,
+)
+from branch_console.commit.schema.tag_commit import without_retention
+from branch_console.commit.snapshot.publish_check import write_hints
+from branch_console.errors import CommitConflict, ErrorKind, FormatError, NotFound
+from branch_console.format.json_text import JsonObject, without_nulls
+from branch_console.format.receipt import identity_from, identity_to
+from branch_console.format.snapshot import Snapshot, SnapshotIdentity
+from branch_console.storage.side_by_side import each
+from branch_console.storage.table_paths import FENCE_ID
+from branch_console.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchCreation:
+    """What a new branch is made of.
+
+    Attributes:
+        source: The branch it comes from.
+        base_tag: The permanent tag that keeps the fork readable; None for an empty branch.
+        snapshot_id: The fork; None for an empty branch.
+        from_tag: The tag of the source that names the fork, where its snapshot may have expired.
+        is_fenced: Whether the branch gets a fence; no earlier release made one.
+        schema_ids: Schemas of the source that come along.
+        fork: Which snapshot `snapshot_id` was when this was decided; None where an earlier release
+            wrote the journal.
+    """
+
+    branch: str
+    source: str
+    schema_ids: tuple[int, ...]
+    base_tag: str | None = None
+    snapshot_id: int | None = None
+    from_tag: str | None = None
+    fork: SnapshotIdentity | None = None
+    is_fenced: bool = False
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values for the journal."""
+        return without_nulls(
+            {
+                "branch": self.branch,
+                "source": self.source,
+                "schemaIds": list(self.schema_ids),
+                "baseTag": self.base_tag,
+                "snapshotId": self.snapshot_id,
+                "fromTag": self.from_tag,
+                "fork": identity_to(self.fork),
+                "isFenced": self.is_fenced,
+            }
+        )
+
+    @classmethod
+    def from_object(cls, values: Mapping[str, object]) -> "BranchCreation":
+        """Read what `to_object` wrote; raises FormatError."""
+        raw = JsonObject(values, "journal of a new branch")
+        return cls(
+            branch=raw.get("branch", str),
+            source=raw.get("source", str),
+            schema_ids=tuple(raw.get("schemaIds", list)),
+            base_tag=raw.find("baseTag", str),
+            snapshot_id=raw.find("snapshotId", int),
+            from_tag=raw.find("fromTag", str),
+            fork=identity_from(raw.find("fork", dict), raw.what),
+            is_fenced=raw.find("isFenced", bool) or False,
+        )
+
+
+def make_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreation) -> None:
+    """Make a branch, or finish one that was cut off: the base tag first, the snapshot last.
+
+    Raises:
+        NotFound: The fork is gone from the source, or is another snapshot, and no tag keeps it.
+        CommitConflict: Other files stand where those of the branch belong.
+    """
+    source, branch = table.on(creation.source), table.on(creation.branch)
+    base = None if creation.base_tag is None else _fork_bytes(source, creation)
+    schemas = read_files(store, [source.paths.schema(each) for each in creation.schema_ids])
+    files = [
+        (branch.paths.schema(schema_id), data)
+        for schema_id, data in zip(creation.schema_ids, schemas, strict=True)
+    ]
+    if creation.is_fenced:
+        files.append((branch.paths.consumer(FENCE_ID), FENCE))
+    if base is None or creation.base_tag is None or creation.snapshot_id is None:
+        publish_files(store, files, together=len(files))
+        return
+    # In one go: the intent is durable, so what a power cut leaves of them is known to be cut off.
+    ahead = [
+        (source.paths.tag(creation.base_tag), base),
+        *files,
+        (branch.paths.tag(creation.base_tag), base),
+    ]
+    head = (branch.paths.snapshot(creation.snapshot_id), base)
+    publish_files(store, [*ahead, head], together=len(ahead))
+    write_hints(store, branch.paths, creation.snapshot_id, creation.snapshot_id)
+
+
+def unmake_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreation) -> bool:
+    """Take back what `make_branch` has made of the branch so far, the head first.
+
+    The base tag on the source stays, as others may stand on it.
+
+    Returns:
+        False where others made a branch of that name, or have gone on with it: it stays untouched.
+    """
+    if whose_branch(table, store, creation) is not Whose.OURS:
+        return False
+    paths = table.on(creation.branch).paths
+    doomed = [paths.latest_hint, paths.earliest_hint]
+    if creation.snapshot_id is not None:
+        doomed.append(paths.snapshot(creation.snapshot_id))
+    if creation.base_tag is not None:
+        doomed.append(paths.tag(creation.base_tag))
+    if creation.is_fenced:
+        doomed.append(paths.consumer(FENCE_ID))
+    doomed += [paths.schema(each) for each in reversed(creation.schema_ids)]
+    store.remover.remove(doomed)
+    remove_folder(store, paths.root)
+    return True
+
+
+def whose_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreation) -> Whose:
+    """Look whether what has the name of a new branch is that branch, as far as it is made.
+
+    A folder with nothing but schemas of the source counts as ours: where other software made an
+    empty branch, no file tells.
+    """
+    source, paths = table.on(creation.source).paths, table.on(creation.branch).paths
+    names = whole_files_below(store.files, paths.root)
+    if not names:
+        return Whose.OURS
+    schemas = {paths.schema(each): source.schema(each) for each in creation.schema_ids}
+    fences = [paths.consumer(FENCE_ID)] if creation.is_fenced else []
+    forks = []
+    if creation.base_tag is not None and creation.snapshot_id is not None:
+        forks = [paths.tag(creation.base_tag), paths.snapshot(creation.snapshot_id)]
+
+    def is_ours(path: str) -> bool:
+        found = store.files.find(path) or b""
+        if path in fences:
+            # Whoever fences a branch writes the same file: it tells nothing.
+            return True
+        if path not in schemas:
+            return not is_whole(found) or names_fork(found, creation)
+        wanted = store.files.find(schemas[path])
+        return not is_whole(found) or wanted is None or found == wanted
+
+    made = (*schemas, *fences, *forks)
+    known = [path for path in made if path.removeprefix(f"{paths.root}/") in names]
+    judged = zip(known, each(store.files, is_ours, known), strict=True)
+    return whose_folder(
+        names,
+        {path.removeprefix(f"{paths.root}/"): ours for path, ours in judged},
+        [path.removeprefix(f"{paths.root}/") for path in forks],
+    )
+
+
+def names_fork(data: bytes, creation: BranchCreation) -> bool:
+    """Whether the file of a snapshot or a tag names the fork, as far as the journal can tell."""
+    try:
+        return creation.fork is None or _is_fork(Snapshot.from_json(data), creation)
+    except FormatError:
+        return False
+
+
+def _fork_bytes(source: FileStoreTable, creation: BranchCreation) -> bytes:
+    """Return the snapshot of the fork as bytes, from the surest place that still has it."""
+    files = source.reader.files
+    for name in (creation.base_tag, creation.from_tag):
+        found = None if name is None else files.find(source.paths.tag(name))
+        if found is not None and names_fork(found, creation):
+            return without_retention(found)
+        if name == creation.base_tag and found is not None and is_whole(found):
+            raise CommitConflict(
+                f"Tag {name!r} of branch {source.branch!r} names another snapshot by now, so "
+                f"branch {creation.branch!r} cannot stand on it. Make the branch again.",
+                kind=ErrorKind.NAME_TAKEN,
+                tag=name,
+            )
+    assert creation.snapshot_id is not None
+    # From the store itself: a snapshot read before may be another one by now.
+    data = files.find(source.paths.snapshot(creation.snapshot_id))
+    if data is not None and _is_fork(Snapshot.from_json(data), creation):
+        return data
+    if data is None:
+        told = "has expired before the branch was made. Choose a newer one."
+    else:
+        told = (
+            f"is another one now: somebody took back what it was, and went on. Branch "
+            f"{creation.branch!r} was not made; look at {source.branch!r}, then make it again."
+        )
+    raise NotFound(
+        f"Snapshot {creation.snapshot_id} of branch {source.branch!r} {told}",
+        kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+        snapshot_id=creation.snapshot_id,
+    )
+
+
+def _is_fork(snapshot: Snapshot, creation: BranchCreation) -> bool:
+    return creation.fork is None or snapshot.identity.same_as(creation.fork)

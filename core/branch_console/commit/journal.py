@@ -1,0 +1,369 @@
+"""The journal of operations that change more than one file: intent first, then steps, then the end.
+
+It lives in the table's ledger. What was cut off between intent and end is found by its intent and
+finished by doing the same again, as every step leaves alone what is done already.
+
+Only two things wait for the disk: the intent is durable before anything else is done, and all that
+is done before the end is written. In between any part may be lost to a power cut, as the intent
+says what belongs there; and whoever reads a claim asks whether its holder is still at work, so a
+claim needs no wait of its own, neither to be made nor to be given back.
+"""
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.base.metadata_copy import publish_once
+from branch_console.errors import ErrorKind, FormatError, InvalidInput
+from branch_console.format.json_text import JsonObject, to_pretty_json, without_nulls
+from branch_console.format.lineage_event import LineageEvent
+from branch_console.storage.file_publisher import Published
+from branch_console.storage.system_lock import Hold, locked, place_on_this_machine
+from branch_console.storage.table_paths import EVENT_PREFIX, TablePaths
+
+CLAIMS: Final = "claims"
+"""The key of a plan for the branch name that is reserved along with the intent."""
+
+_EVENT_NAME: Final = re.compile(rf"{EVENT_PREFIX}(\d{{13}})-")
+_OPERATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+class Ending(StrEnum):
+    """How an operation ended."""
+
+    DONE = "done"
+    ROLLED_BACK = "rolled-back"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What an operation set out to do, written before it does any of it.
+
+    Attributes:
+        procedure: The verb, which knows how to read `plan`.
+        branch: The branch that changes.
+        time_millis: When it was written, by the clock of who wrote it.
+        event_millis: The time of its event, which is later than that of every event before.
+        host: The machine that it began on; None where an earlier release wrote it.
+        plan: JSON values: all that is needed to finish or to roll back.
+    """
+
+    operation_id: str
+    procedure: str
+    actor: str
+    branch: str
+    statement: str
+    time_millis: int
+    event_millis: int
+    plan: Mapping[str, object]
+    host: str | None = None
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """Branches that come into being by this, whole only at its end."""
+        named = self.plan.get("makes")
+        return tuple(str(each) for each in named) if isinstance(named, list) else ()
+
+    @property
+    def claims(self) -> str | None:
+        """The branch name that this reserves from its beginning."""
+        named = self.plan.get(CLAIMS)
+        return named if isinstance(named, str) else None
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Intent":
+        """Decode an intent file; raises FormatError."""
+        raw = JsonObject.parse(text, "intent of an operation")
+        return cls(
+            operation_id=raw.get("operationId", str),
+            procedure=raw.get("procedure", str),
+            actor=raw.get("actor", str),
+            branch=raw.get("branch", str),
+            statement=raw.get("statement", str),
+            time_millis=raw.get("timeMillis", int),
+            event_millis=raw.find("eventMillis", int) or raw.get("timeMillis", int),
+            plan=raw.get("plan", dict),
+            host=raw.find("host", str),
+        )
+
+    def to_json(self) -> str:
+        """Encode as JSON text."""
+        content = without_nulls({"host": self.host})
+        return to_pretty_json(
+            {
+                "operationId": self.operation_id,
+                "procedure": self.procedure,
+                "actor": self.actor,
+                "branch": self.branch,
+                "statement": self.statement,
+                "timeMillis": self.time_millis,
+                "eventMillis": self.event_millis,
+                **content,
+                "plan": self.plan,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenIntent:
+    """The intent of an operation without an end, of which nothing but its file is known.
+
+    Attributes:
+        error: Why it cannot be read, which file that is, and what to do.
+    """
+
+    operation_id: str
+    error: FormatError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenIntents:
+    """The intents without an end: what can be read, oldest first, and what cannot."""
+
+    readable: tuple[Intent, ...]
+    broken: tuple[BrokenIntent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """The end of an operation, with a sentence where it was not carried out."""
+
+    ending: Ending
+    time_millis: int
+    message: str | None = None
+
+
+class Journal:
+    """Reads and writes the journal of one table."""
+
+    def __init__(self, store: CommitStore, paths: TablePaths) -> None:
+        self._store = store
+        self._paths = paths
+
+    def begin(self, intent: Intent) -> Intent:
+        """Write the intent, or return the one that this operation wrote before; raises FormatError.
+
+        Whatever else the operation does waits until the intent is durable, and only its claim goes
+        along: one that outlived its intent is nobody's.
+        """
+        path, data = self._path("intent", intent.operation_id), intent.to_json().encode()
+        files = [(path, data)]
+        if intent.claims is not None:
+            files.append((self._claim_path(intent.claims), intent.operation_id.encode()))
+        if self._store.publisher.publish_in_order(files)[0] is not Published.WON:
+            _, data = publish_once(self._store, path, data)
+        return _intent_from(path, data)
+
+    def find(self, operation_id: str) -> Intent | None:
+        """Return the intent of an operation, None if it has not begun; raises FormatError."""
+        path = self._path("intent", operation_id)
+        data = self._store.files.find(path)
+        return None if data is None else _intent_from(path, data)
+
+    def hold(
+        self, operation_id: str, *, longest_wait_seconds: float
+    ) -> AbstractContextManager[Hold]:
+        """Be the only one on this machine that is at work on an operation, until it is let go.
+
+        A lock of the operating system on the intent, or for a store far away on a folder of this
+        machine, which a few operations share.
+        """
+        files, path = self._store.files, self._path("intent", operation_id)
+        if files.is_local:
+            place = Path(files.native_path(path))
+        else:
+            digest = hashlib.sha256(files.url(path).encode()).hexdigest()
+            place = place_on_this_machine("operations", digest[:3])
+        return locked(place, longest_wait_seconds=longest_wait_seconds)
+
+    def find_event(self, intent: Intent) -> LineageEvent | None:
+        """Return the event that an operation is recorded by, None where it is not done."""
+        path = self._paths.event(intent.event_millis, intent.operation_id)
+        found = self._store.files.find(path)
+        return None if found is None else LineageEvent.from_json(found)
+
+    def time_for_event(self, now_millis: int) -> int:
+        """Return a time later than that of every event, also where a clock lags behind.
+
+        Events are read in the order of their times.
+        """
+        names = self._store.files.names(self._paths.lineage_dir)
+        events = (name for name in names if name.startswith(EVENT_PREFIX))
+        times = (int(found[1]) for name in events if (found := _EVENT_NAME.match(name)))
+        return max(now_millis, max(times, default=-1) + 1)
+
+    def mark(self, operation_id: str, step: str, content: bytes = b"{}") -> bytes:
+        """Note that an operation has reached a step, with what is needed to go on from it.
+
+        Doing it twice is no harm: the first content stays.
+
+        Returns:
+            The content that stands.
+        """
+        return publish_once(self._store, self._path("step", f"{operation_id}-{step}"), content)[1]
+
+    def has_reached(self, operation_id: str, step: str) -> bool:
+        """Whether the operation has reached a step."""
+        return self._find("step", f"{operation_id}-{step}") is not None
+
+    def find_step(self, operation_id: str, step: str) -> bytes | None:
+        """Return the content of a step, None where the operation has not reached it."""
+        return self._find("step", f"{operation_id}-{step}")
+
+    def forget_step(self, operation_id: str, step: str) -> None:
+        """Take back a step, for good: what it says must not be done any more."""
+        self._store.remover.remove([self._path("step", f"{operation_id}-{step}")])
+
+    def forget(self, operation_id: str, steps: Sequence[str] = ()) -> None:
+        """Remove the intent and steps of an operation of which nothing is left to be done."""
+        # For good and first: an intent that came back without its steps would be read as one
+        # that had not got so far.
+        self._store.remover.remove([self._path("intent", operation_id)])
+        self._store.remover.discard(
+            [self._path("step", f"{operation_id}-{step}") for step in steps]
+        )
+
+    def finish(self, operation_id: str, end: End) -> End:
+        """Write the end, or return the one that was written before."""
+        _, found = publish_once(self._store, *self._end_file(operation_id, end))
+        return _end_from(found)
+
+    def conclude(self, operation_id: str, events: Sequence[LineageEvent], end: End) -> None:
+        """Add the events and then the end, with one wait for the disk; what is there stays."""
+        files = [
+            *((self._paths.event(e.time_millis, e.id), e.to_json().encode()) for e in events),
+            self._end_file(operation_id, end),
+        ]
+        done = self._store.publisher.publish_in_order(files).count(Published.WON)
+        for path, data in files[done:]:
+            publish_once(self._store, path, data)
+
+    def end_of(self, operation_id: str) -> End | None:
+        """Return how an operation ended, None while it is open."""
+        data = self._find("done", operation_id)
+        return None if data is None else _end_from(data)
+
+    def open_intents(self) -> OpenIntents:
+        """Return the intents without an end; a broken one spoils itself only."""
+        names = self._store.files.names(self._paths.lineage_dir)
+        open_ids = sorted(_operations_with("intent", names) - _operations_with("done", names))
+        paths = {each: self._path("intent", each) for each in open_ids}
+        found = self._store.files.read_many(list(paths.values()))
+        readable, broken = [], []
+        for (operation_id, path), data in zip(paths.items(), found, strict=True):
+            try:
+                readable.append(_intent_from(path, data))
+            except FormatError as error:
+                broken.append(BrokenIntent(operation_id=operation_id, error=error))
+        readable.sort(key=lambda each: (each.time_millis, each.operation_id))
+        return OpenIntents(readable=tuple(readable), broken=tuple(broken))
+
+    def unfinished(self) -> tuple[Intent, ...]:
+        """Return the intents without an end that can be read, oldest first."""
+        return self.open_intents().readable
+
+    def being_made(self) -> frozenset[str]:
+        """Return the branches that open operations make: nobody should be shown them yet.
+
+        What an operation makes whose intent cannot be read is not known, and so not among them.
+        """
+        return frozenset(name for intent in self.unfinished() for name in intent.makes)
+
+    def claim(self, branch: str, operation_id: str) -> str:
+        """Reserve the name of a branch for one operation; return who holds it now."""
+        path = self._claim_path(branch)
+        holder = self._holder(path) or self._take(path, operation_id)
+        if holder == operation_id or self._is_at_work(holder):
+            return holder
+        # It ended and died before it gave the name back, or a power cut took its intent.
+        self._remove_claim(path, holder)
+        return self._take(path, operation_id)
+
+    def release(self, branch: str, operation_id: str) -> None:
+        """Give the name of a branch back, where this operation holds it."""
+        self._remove_claim(self._claim_path(branch), operation_id)
+
+    def _take(self, path: str, operation_id: str) -> str:
+        _, data = publish_once(self._store, path, operation_id.encode())
+        return data.decode()
+
+    def _holder(self, path: str) -> str | None:
+        found = self._store.files.find(path)
+        return None if found is None else found.decode()
+
+    def _is_at_work(self, operation_id: str) -> bool:
+        return self.end_of(operation_id) is None and self.find(operation_id) is not None
+
+    def _remove_claim(self, path: str, holder: str) -> None:
+        if self._holder(path) == holder:
+            # A crash may bring it back: it says of itself that it is over.
+            self._store.remover.discard([path])
+
+    def _claim_path(self, branch: str) -> str:
+        # Other software makes names that no file of ours may have.
+        usable = _OPERATION_ID.fullmatch(branch) is not None
+        name = branch if usable else f"named-{hashlib.sha256(branch.encode()).hexdigest()}"
+        return self._path("claim", name)
+
+    def _end_file(self, operation_id: str, end: End) -> tuple[str, bytes]:
+        content = {
+            "ending": str(end.ending),
+            "timeMillis": end.time_millis,
+            "message": end.message,
+        }
+        data = to_pretty_json(without_nulls(content)).encode()
+        return self._path("done", operation_id), data
+
+    def _find(self, kind: str, name: str) -> bytes | None:
+        return self._store.files.find(self._path(kind, name))
+
+    def _path(self, kind: str, name: str) -> str:
+        if not _OPERATION_ID.fullmatch(name):
+            raise InvalidInput(
+                f"{name!r} cannot name an operation: letters, digits, '-' and '_' only.",
+                kind=ErrorKind.INVALID_NAME,
+            )
+        return f"{self._paths.lineage_dir}/{kind}-{name}.json"
+
+
+def _operations_with(kind: str, names: Collection[str]) -> frozenset[str]:
+    """The operations of which the ledger holds a file of a kind."""
+    start, end = f"{kind}-", ".json"
+    return frozenset(
+        name[len(start) : -len(end)]
+        for name in names
+        if name.startswith(start) and name.endswith(end)
+    )
+
+
+def _intent_from(path: str, data: bytes) -> Intent:
+    try:
+        return Intent.from_json(data)
+    except FormatError as error:
+        raise FormatError(
+            f"{path} is broken: {error.message} What its operation was at is not known. Put the "
+            "file back from a copy, then run: branch-console recover. Where there is no copy, look "
+            "whether the branches of the table are as they should be, then remove the file.",
+            kind=error.kind,
+            **{**error.facts, "path": path},
+        ) from error
+
+
+def _end_from(data: bytes) -> End:
+    raw = JsonObject.parse(data, "end of an operation")
+    try:
+        ending = Ending(raw.get("ending", str))
+    except ValueError:
+        raise FormatError(f"The {raw.what} has an unknown ending.") from None
+    return End(
+        ending=ending,
+        time_millis=raw.get("timeMillis", int),
+        message=raw.find("message", str),
+    )

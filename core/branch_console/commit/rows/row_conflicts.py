@@ -1,0 +1,28 @@
+"""The conflicts of rows that a merge found, kept under the id of its plan until it is settled."""
+
+import pyarrow as pa
+
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.base.metadata_copy import publish_once
+from branch_console.storage.file_io import FileReader
+from branch_console.storage.table_paths import TablePaths
+
+
+def publish_row_conflicts(
+    store: CommitStore, paths: TablePaths, plan_id: str, conflicts: pa.Table
+) -> None:
+    """Keep conflicts; those of one plan are the same whenever they are looked for."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_file(sink, conflicts.schema, options=options) as writer:
+        writer.write_table(conflicts)
+    publish_once(store, paths.row_conflicts(plan_id), sink.getvalue().to_pybytes())
+
+
+def find_row_conflicts(files: FileReader, paths: TablePaths, plan_id: str) -> pa.Table | None:
+    """Return the conflicts of a plan, None where no run has looked for them yet."""
+    kept = files.find(paths.row_conflicts(plan_id))
+    if kept is None:
+        return None
+    with pa.ipc.open_file(pa.py_buffer(kept)) as reader:
+        return reader.read_all()

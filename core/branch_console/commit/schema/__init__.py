@@ -1,0 +1,1 @@
+"""Publishing schemas and tags."""

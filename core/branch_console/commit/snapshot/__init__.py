@@ -1,0 +1,1 @@
+"""Making one snapshot: manifests, conflicts, the loop that publishes it."""

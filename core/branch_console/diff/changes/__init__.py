@@ -1,0 +1,1 @@
+"""What a side changed: commits folded into changes of files, and what these rest on."""

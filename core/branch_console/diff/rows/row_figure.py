@@ -1,0 +1,255 @@
+"""How many rows a state has, and how many records its files hold: the one way to say a count.
+
+Rows are what `SELECT count(*)` returns. A record of a data file is a row of a table without a
+primary key; with one it is a word on the row of its key, and several may speak of one row.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from branch_console.format import options as table_options
+from branch_console.format.read_branches import rows_elsewhere
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import TableSchema
+
+AT_MOST: Final = "\N{LESS-THAN OR EQUAL TO}"
+RECORDS_IN_FILES: Final = "records in files"
+
+_NOT_READ: Final = "\N{EN DASH}"
+
+Write: TypeAlias = Callable[[int], str]
+"""Writes a number without its noun."""
+
+
+def in_full(number: int) -> str:
+    """Write a number with all its digits."""
+    return f"{number:,}"
+
+
+def with_sign(number: int) -> str:
+    """Write a change with all its digits and its sign."""
+    return f"{number:+,}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFigure:
+    """A count of a state, or of what a commit changed.
+
+    Attributes:
+        rows: What `SELECT count(*)` returns, or by how much that changes; None where only reading
+            the files tells.
+        records: Records of the data files; None where no commit says it.
+        most_rows: The most rows there can be, where only that is known.
+    """
+
+    rows: int | None
+    records: int | None
+    most_rows: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known."""
+        return any(each is not None for each in (self.rows, self.records, self.most_rows))
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether the number counts rows, if only at most."""
+        return self.rows is not None or self.most_rows is not None
+
+    @property
+    def size(self) -> int:
+        """Something to sort and draw by: rows if they are known, else records; 0 without both."""
+        return self.rows if self.rows is not None else self.records or 0
+
+    @property
+    def noun(self) -> str:
+        """What `number` counts."""
+        if not self.is_of_rows:
+            return RECORDS_IN_FILES
+        return "row" if self.rows in (1, -1) else "rows"
+
+    @property
+    def label(self) -> str:
+        """What `number` counts, as a label before it: `rows`, or `records in files`."""
+        return "rows" if self.is_of_rows or not self.is_known else RECORDS_IN_FILES
+
+    def number(self, write: Write = in_full) -> str:
+        """The number that `noun` counts."""
+        if self.rows is not None:
+            return write(self.rows)
+        if self.most_rows is not None:
+            return f"{AT_MOST} {write(self.most_rows)}"
+        return _NOT_READ if self.records is None else write(self.records)
+
+    def words(self, write: Write = in_full) -> str:
+        """The number with what it counts: `12 rows`, or `12 records in files`."""
+        return f"{self.number(write)} {self.noun}" if self.is_known else _NOT_READ
+
+    def to_object(self) -> dict[str, int | None]:
+        """Return the keys that every JSON document names a count by."""
+        return {"rows": self.rows, "records": self.records}
+
+
+NOTHING_COUNTED: Final = RowFigure(rows=None, records=None)
+NO_ROWS: Final = RowFigure(rows=0, records=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCounts:
+    """Rows of two states, counted by reading them.
+
+    Attributes:
+        before, after: All rows of each state.
+        added, removed: Rows whose key only the second, or only the first state has.
+        changed: Rows of one key that differ.
+    """
+
+    before: int
+    after: int
+    added: int
+    removed: int
+    changed: int
+
+    @property
+    def words(self) -> str:
+        """What differs, as a part of a sentence: `1,025 rows removed, 717 changed`."""
+        parts = [
+            (number, verb)
+            for number, verb in (
+                (self.added, "added"),
+                (self.removed, "removed"),
+                (self.changed, "changed"),
+            )
+            if number
+        ]
+        if not parts:
+            return "no row differs"
+        (first, verb), *others = parts
+        noun = "row" if first == 1 else "rows"
+        return ", ".join(
+            [f"{first:,} {noun} {verb}", *(f"{number:,} {verb}" for number, verb in others)]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureColumn:
+    """Figures under one heading, which says what they count.
+
+    Attributes:
+        title: `Rows`, or `Records in files`.
+        cells: The figures in their order; each with what it counts where they count both.
+    """
+
+    title: str
+    cells: tuple[str, ...]
+
+    @classmethod
+    def of(cls, figures: Sequence[RowFigure], write: Write = in_full) -> "FigureColumn":
+        """Write figures; what is not known counts nothing."""
+        titles = {
+            "Rows" if each.is_of_rows else "Records in files" for each in figures if each.is_known
+        }
+        if len(titles) <= 1:
+            return cls(
+                title=next(iter(titles), "Rows"),
+                cells=tuple(each.number(write) for each in figures),
+            )
+        cells = tuple(
+            each.number(write) if each.is_of_rows else each.words(write) for each in figures
+        )
+        return cls(title="Rows", cells=cells)
+
+
+def is_row_per_record(schema: TableSchema, branch: str) -> bool:
+    """Whether each record that no deletion vector hides is a row of the branch."""
+    has_parts = schema.options.read(table_options.DATA_EVOLUTION_ENABLED)
+    return not schema.primary_keys and not has_parts and rows_elsewhere(schema, branch) is None
+
+
+def snapshot_figure(
+    snapshot: Snapshot | None, schema: TableSchema | None, branch: str
+) -> RowFigure:
+    """Tell from a snapshot alone how many rows it has; with deletion vectors at most how many.
+
+    Args:
+        snapshot: None before the first commit.
+        schema: The newest of the branch; None where that cannot be read.
+        branch: The branch that is read.
+    """
+    if snapshot is None:
+        is_alone = schema is not None and rows_elsewhere(schema, branch) is None
+        return NO_ROWS if is_alone else NOTHING_COUNTED
+    records = snapshot.total_record_count
+    if records is None or schema is None or not is_row_per_record(schema, branch):
+        return RowFigure(rows=None, records=records)
+    if snapshot.index_manifest is not None:
+        return RowFigure(rows=None, records=records, most_rows=records)
+    return RowFigure(rows=records, records=records)
+
+
+def commit_figure(
+    snapshot: Snapshot, before: Snapshot | None, schema: TableSchema, branch: str
+) -> RowFigure:
+    """Tell from a snapshot how many rows its commit added, less those that it removed.
+
+    Args:
+        snapshot: What the commit made.
+        before: The snapshot that it was made on; None if there was none, or it is not known.
+        schema: Of the branch.
+        branch: The branch that is read.
+    """
+    records = snapshot.delta_record_count
+    if records is None or not is_row_per_record(schema, branch):
+        return RowFigure(rows=None, records=records)
+    # A delete by deletion vectors adds no record and none leaves: only equal vectors hide equally.
+    if before is None:
+        hides_alike = snapshot.index_manifest is None and (
+            snapshot.id == 1 or not schema.options.read(table_options.DELETION_VECTORS_ENABLED)
+        )
+    else:
+        hides_alike = snapshot.index_manifest == before.index_manifest
+    return RowFigure(rows=records if hides_alike else None, records=records)
+
+
+def commit_figures(
+    snapshots: Sequence[Snapshot], before: Snapshot | None, schema: TableSchema | None, branch: str
+) -> tuple[RowFigure, ...]:
+    """Tell of each of some snapshots, oldest first, what its commit changed.
+
+    Args:
+        snapshots: Of one history.
+        before: The snapshot before the first, if it is known.
+        schema: Of the branch; None where it has none.
+        branch: The branch that is read.
+    """
+    found = []
+    for snapshot in snapshots:
+        is_next = before is not None and before.id == snapshot.id - 1
+        if schema is None:
+            found.append(RowFigure(rows=None, records=snapshot.delta_record_count))
+        else:
+            found.append(commit_figure(snapshot, before if is_next else None, schema, branch))
+        before = snapshot
+    return tuple(found)
+
+
+def add_up(figures: Iterable[RowFigure]) -> RowFigure:
+    """Add up figures; rows only if they are known of all, and never rows with records."""
+    rows = records = 0
+    knows_rows = knows_records = True
+    for each in figures:
+        rows, knows_rows = rows + (each.rows or 0), knows_rows and each.rows is not None
+        records += each.records or 0
+        knows_records = knows_records and each.records is not None
+    return RowFigure(rows=rows if knows_rows else None, records=records if knows_records else None)
+
+
+def difference(before: RowFigure, after: RowFigure) -> RowFigure:
+    """By how much the second of two states has more; rows and records each by themselves."""
+    return RowFigure(
+        rows=None if before.rows is None or after.rows is None else after.rows - before.rows,
+        records=None
+        if before.records is None or after.records is None
+        else after.records - before.records,
+    )

@@ -1,0 +1,78 @@
+"""Where a branch went since an operation, under which name it is now: told by the ledger alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.format.lineage_event import BIRTHS, LineageEvent, LineageKind
+
+_MOVES: Final = frozenset({LineageKind.RENAMED, LineageKind.RESTORED})
+_TAKES_OR_LEAVES: Final = BIRTHS | _MOVES | {LineageKind.DROPPED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trail:
+    """What became of a branch.
+
+    Attributes:
+        name: The name that it has now; of one that is gone the last one that it had.
+        ended_by: The drop that it was not brought back from. Where other software removed it, what
+            gave its name to another branch. None where the ledger knows of neither.
+    """
+
+    name: str
+    ended_by: LineageEvent | None = None
+
+
+def trail_of(events: Sequence[LineageEvent], operation_id: str, branch: str) -> Trail:
+    """Follow a branch from the end of an operation on.
+
+    Args:
+        events: The ledger as it was written, in the order things happened.
+        operation_id: The operation.
+        branch: The name that the branch had at its end.
+    """
+    ends = [at for at, event in enumerate(events, 1) if event.operation_id == operation_id]
+    name, ended_by, holder = branch, None, branch
+    for event in events[max(ends, default=0) :]:
+        if event.kind in _MOVES and event.source_branch == holder:
+            name = holder = event.branch
+            ended_by = None
+        elif event.branch != holder:
+            continue
+        elif event.kind is LineageKind.DROPPED:
+            name, ended_by = holder, event
+            # It lives on under this name, and may be brought back or renamed.
+            holder = "" if event.receipt is None else event.receipt.rescue_branch or ""
+        elif event.kind in BIRTHS | _MOVES:
+            return Trail(name=name, ended_by=event)
+    return Trail(name=name, ended_by=ended_by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renamed:
+    """A branch that has another name by now, and the operation that took the earlier one away."""
+
+    operation_id: str
+    name: str
+
+
+def renamed_since(events: Sequence[LineageEvent], branch: str) -> Renamed | None:
+    """Return the present name of the branch that had this one last; None where none has another.
+
+    Args:
+        events: The ledger as it was written, in the order things happened.
+        branch: A name that no branch has.
+    """
+    last = None
+    for event in events:
+        if event.kind in _MOVES and event.source_branch == branch:
+            last = event
+        elif event.branch == branch and event.kind in _TAKES_OR_LEAVES:
+            last = None
+    if last is None:
+        return None
+    trail = trail_of(events, last.operation_id, last.branch)
+    if trail.ended_by is not None:
+        return None
+    return Renamed(operation_id=last.operation_id, name=trail.name)

@@ -1,0 +1,234 @@
+"""An entry of a table's ledger: what happened to a branch, and from what to what.
+
+Paimon records neither parents nor fork points; the ledger does.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from branch_console.format.json_text import JsonObject, to_pretty_json, without_nulls
+from branch_console.format.receipt import Receipt, identity_from, identity_to
+from branch_console.format.snapshot import SnapshotIdentity
+
+
+class LineageKind(StrEnum):
+    """What an event records."""
+
+    CREATED = "created"
+    FORKED = "forked"
+    MERGED = "merged"
+    FAST_FORWARDED = "fast-forwarded"
+    REPLACED = "replaced"
+    RENAMED = "renamed"
+    DROPPED = "dropped"
+    REVERTED = "reverted"
+    RESCUED = "rescued"
+    PINNED = "pinned"
+    PROTECTED = "protected"
+    UNPROTECTED = "unprotected"
+    RESTORED = "restored"
+    ROLLED_BACK = "rolled-back"
+    UNDONE = "undone"
+    TAGGED = "tagged"
+    UNTAGGED = "untagged"
+    CHERRY_PICKED = "cherry-picked"
+    FENCED = "fenced"
+    UNFENCED = "unfenced"
+    REPAIRED = "repaired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineageEvent:
+    """One immutable event.
+
+    Attributes:
+        branch: The branch it happened to; of a protection a name or a pattern such as `release-*`.
+        source_branch: Where it came from; of a renamed branch its earlier name, of a restored one
+            the rescue branch.
+        parents: The snapshots that `after` builds on, first one first.
+        tag: The tag that was made, moved or deleted.
+        undoes: The operation that this one took back.
+    """
+
+    id: str
+    branch: str
+    operation_id: str
+    actor: str
+    kind: LineageKind
+    source_branch: str | None = None
+    time_millis: int
+    before: SnapshotIdentity | None = None
+    after: SnapshotIdentity | None = None
+    parents: tuple[SnapshotIdentity, ...] = ()
+    owner: str | None = None
+    reason: str | None = None
+    base_tag: str | None = None
+    tag: str | None = None
+    undoes: str | None = None
+    receipt: Receipt | None = None
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "LineageEvent":
+        """Decode an event file.
+
+        Raises:
+            FormatError: The text is not an event.
+        """
+        raw = JsonObject.parse(text, "lineage event")
+        parents = (identity_from(dict(p.values), raw.what) for p in raw.objects("parents"))
+        receipt = raw.find("receipt", dict)
+        return cls(
+            id=raw.get("id", str),
+            branch=raw.get("branch", str),
+            operation_id=raw.get("operationId", str),
+            actor=raw.get("actor", str),
+            kind=raw.choice("kind", LineageKind),
+            source_branch=raw.find("sourceBranch", str),
+            time_millis=raw.get("timeMillis", int),
+            before=identity_from(raw.find("before", dict), raw.what),
+            after=identity_from(raw.find("after", dict), raw.what),
+            parents=tuple(parent for parent in parents if parent is not None),
+            owner=raw.find("owner", str),
+            reason=raw.find("reason", str),
+            base_tag=raw.find("baseTag", str),
+            tag=raw.find("tag", str),
+            undoes=raw.find("undoes", str),
+            receipt=None if receipt is None else Receipt.from_object(JsonObject(receipt, raw.what)),
+        )
+
+    def to_json(self) -> str:
+        """Encode as JSON text."""
+        return to_pretty_json(
+            without_nulls(
+                {
+                    "id": self.id,
+                    "branch": self.branch,
+                    "operationId": self.operation_id,
+                    "actor": self.actor,
+                    "kind": str(self.kind),
+                    "sourceBranch": self.source_branch,
+                    "timeMillis": self.time_millis,
+                    "before": identity_to(self.before),
+                    "after": identity_to(self.after),
+                    "parents": [identity_to(parent) for parent in self.parents],
+                    "owner": self.owner,
+                    "reason": self.reason,
+                    "baseTag": self.base_tag,
+                    "tag": self.tag,
+                    "undoes": self.undoes,
+                    "receipt": None if self.receipt is None else self.receipt.to_object(),
+                }
+            )
+        )
+
+
+BIRTHS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.RESCUED})
+"""What gives a name to a branch that was not there before."""
+
+_GIVES_BASE: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.PINNED})
+
+
+def born(events: Iterable[LineageEvent], branch: str) -> LineageEvent | None:
+    """The event by which a branch came to be, None where other software made it."""
+    found = None
+    for event in events:
+        if event.branch == branch and event.kind in BIRTHS:
+            found = event
+    return found
+
+
+def base_tag_of(events: Iterable[LineageEvent], branch: str) -> str | None:
+    """The name of a branch's base tag, as the ledger has it."""
+    found = None
+    for event in events:
+        if event.branch == branch and event.kind in _GIVES_BASE:
+            found = event.base_tag
+    return found
+
+
+def is_fenced_by(events: Iterable[LineageEvent], branch: str) -> bool:
+    """Whether a branch was fenced by an operation of its own, and not freed again since."""
+    found = False
+    for event in events:
+        if event.branch == branch:
+            match event.kind:
+                case LineageKind.FENCED:
+                    found = True
+                case LineageKind.UNFENCED:
+                    found = False
+    return found
+
+
+def forks_of_base_tags(
+    events: Iterable[LineageEvent],
+) -> Mapping[str, tuple[SnapshotIdentity | None, ...]]:
+    """What each base tag was made for, by its name, those of branches that are gone included.
+
+    Args:
+        events: In the order they happened.
+    """
+    forks: dict[str, SnapshotIdentity | None] = {}
+    found: dict[str, list[SnapshotIdentity | None]] = {}
+    for event in events:
+        if event.kind in BIRTHS:
+            # What was rescued is pinned where it left its parent, which its event does not name.
+            forks[event.branch] = None if event.kind is LineageKind.RESCUED else event.after
+        if event.kind in _GIVES_BASE and event.base_tag is not None:
+            found.setdefault(event.base_tag, []).append(forks.get(event.branch))
+    return {name: tuple(each) for name, each in found.items()}
+
+
+def undone_by(events: Iterable[LineageEvent]) -> Mapping[str, LineageEvent]:
+    """What took back each operation that is taken back, by that operation.
+
+    What was taken back in turn, such as a revert that was reverted, took nothing back.
+
+    Args:
+        events: In the order they happened.
+    """
+    found: dict[str, LineageEvent] = {}
+    for event in reversed(tuple(events)):
+        if event.undoes is not None and event.operation_id not in found:
+            found.setdefault(event.undoes, event)
+    return found
+
+
+def under_present_names(events: Iterable[LineageEvent]) -> tuple[LineageEvent, ...]:
+    """Tell the history of branches under the names they have now.
+
+    A renamed branch keeps its past; a dropped one has it under the name of its rescue branch, until
+    it is restored. What a name was before belongs to the branch that had it then.
+
+    Args:
+        events: In the order they happened.
+    """
+    now: dict[str, str] = {}
+    told = []
+    for event in reversed(tuple(events)):
+        name = event.branch
+        match event.kind:
+            case LineageKind.DROPPED:
+                # The name is free from here on; whoever took it later is somebody else.
+                told.append(event)
+                rescue = None if event.receipt is None else event.receipt.rescue_branch
+                if rescue is not None:
+                    now[name] = now.pop(rescue, rescue)
+                continue
+            case LineageKind.RENAMED | LineageKind.RESTORED if event.source_branch is not None:
+                told.append(_named(event, now.get(name, name), event.source_branch))
+                now[event.source_branch] = now.pop(name, name)
+                continue
+        source = event.source_branch
+        known_source = None if source is None else now.get(source, source)
+        told.append(_named(event, now.get(name, name), known_source))
+        if event.kind in BIRTHS:
+            now.pop(name, None)
+    return tuple(reversed(told))
+
+
+def _named(event: LineageEvent, branch: str, source_branch: str | None) -> LineageEvent:
+    if (branch, source_branch) == (event.branch, event.source_branch):
+        return event  # as nearly all are: a table of a thousand branches has thousands
+    return replace(event, branch=branch, source_branch=source_branch)

@@ -1,0 +1,1 @@
+"""Values and rows as bytes and as Arrow columns: types, binary rows, bitmaps, statistics."""

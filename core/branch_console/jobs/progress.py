@@ -1,0 +1,128 @@
+"""What can be seen of a job, as values: no store, no engine, no clock."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from branch_console.errors import ErrorKind, PaimonError, Refused, error_of
+from branch_console.procedures.call.permissions import Role
+
+
+class JobState(StrEnum):
+    """Where a job is on its way."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    PUBLISHING = "publishing"
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen by itself."""
+        return self in _OVER
+
+    @property
+    def can_cancel(self) -> bool:
+        """Whether a cancel still leaves the target untouched."""
+        return self in _BEFORE_PUBLISH
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether the job may go on from its last finished step."""
+        return self in _RESUMABLE
+
+
+_OVER = frozenset({JobState.DONE, JobState.REFUSED, JobState.FAILED, JobState.CANCELLED})
+_BEFORE_PUBLISH = frozenset(
+    {JobState.QUEUED, JobState.RUNNING, JobState.WAITING, JobState.INTERRUPTED}
+)
+_RESUMABLE = frozenset({JobState.CANCELLED, JobState.FAILED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStep:
+    """One finished step of a job, in the order they ran."""
+
+    name: str
+    started_millis: int | None
+    finished_millis: int | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job as a page shows it.
+
+    Attributes:
+        id: The operation id.
+        statement: The call as one line of SQL.
+        step: What runs now, or ran last.
+        message: A sentence: how far it is, or why it ended.
+        done: Units of the running step that are finished.
+        total: Units of the running step, once known.
+        error: The code of what ended it, where something did.
+        error_class: The class of that error; None of jobs that ended before it was kept.
+        error_facts: What its message speaks of, by name.
+        receipt_id: The operation whose receipt can be read, once done.
+        role: The role of the actor when the job was made; it runs with that.
+    """
+
+    id: str
+    statement: str
+    step: str
+    message: str
+    state: JobState
+    done: int
+    total: int | None
+    error: ErrorKind | None
+    started_millis: int
+    finished_millis: int | None
+    receipt_id: str | None
+    name: str
+    actor: str
+    table: str | None
+    created_millis: int
+    steps: tuple[JobStep, ...] = ()
+    error_class: str | None = None
+    error_facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    role: str = Role.OPERATOR
+
+    def failure(self) -> PaimonError:
+        """The error that ended the job, of the class that a caller without a job would get."""
+        refusal = Refused.__name__ if self.state is JobState.REFUSED else PaimonError.__name__
+        name, kind = self.error_class or refusal, self.error or ErrorKind.UNEXPECTED
+        return error_of(name, self.message, kind, **{**self.error_facts, "job": self.id})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerView:
+    """The worker that executes the jobs of a store.
+
+    Attributes:
+        is_alive: Whether its last heartbeat is fresh.
+        spark: `cold`, `starting`, `warm`, `ended` or why there is none.
+        job: The id of the job it runs now.
+        other_store: The identity of the job store that it takes its jobs from, where that is not
+            the one of whoever looks.
+    """
+
+    id: str
+    process_id: int
+    host: str
+    started_millis: int
+    heartbeat_millis: int
+    is_alive: bool
+    spark: str
+    job: str | None
+    other_store: str | None = None
+
+    @property
+    def serves_other_store(self) -> bool:
+        """Whether it lives, and runs none of the jobs of whoever looks."""
+        return self.is_alive and self.other_store is not None

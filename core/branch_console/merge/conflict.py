@@ -1,0 +1,110 @@
+"""A conflict is a value: it can be counted, shown, settled and tested."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from branch_console.diff.three_way import ThreeWay
+
+
+class ConflictKind(StrEnum):
+    """What both sides did that cannot both stand."""
+
+    COLUMN = "column"
+    COLUMN_TYPE = "column type"
+    COLUMN_NAME = "column name"
+    NOT_NULL = "not null"
+    OPTION = "option"
+    KEYS = "keys"
+    PARTITION = "partition"
+    FILE_RULE = "file rule"
+    FILE_REWRITTEN = "file rewritten"
+    ADD_ADD = "add/add"
+    MODIFY_MODIFY = "modify/modify"
+    DELETE_MODIFY = "delete/modify"
+    HIDDEN = "hidden result"
+
+
+class Take(StrEnum):
+    """How a conflict may be settled."""
+
+    OURS = "ours"
+    THEIRS = "theirs"
+    BASE = "base"
+    VALUE = "value"
+    SCOPE_PARTITION = "scope=partition"
+    ISOLATION_SNAPSHOT = "isolation=snapshot"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a conflict is about; what does not apply is None.
+
+    Attributes:
+        partition: As people read it, such as `dt=2026-11-21`.
+        name: Of the column, the option or the data file.
+    """
+
+    table: str
+    partition: str | None = None
+    bucket: int | None = None
+    name: str | None = None
+
+    def __str__(self) -> str:
+        place = [self.partition, None if self.bucket is None else f"bucket {self.bucket}"]
+        return " ".join(part for part in (self.name, *place) if part) or self.table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Something both sides changed in ways that cannot both stand.
+
+    Attributes:
+        rule: Where the rule stands, such as `003/A3` (its cell in the matrix of the table) or
+            `004` (rows of tables with a primary key).
+        sides: What each side has or did, in words.
+        row_count: How many rows it concerns, where that is known; rows themselves are Arrow.
+        settle_with: What settles it; nothing where only a change of a branch does.
+        advice: What to do next, as a sentence.
+    """
+
+    kind: ConflictKind
+    rule: str
+    subject: Subject
+    sides: ThreeWay[str]
+    row_count: int | None = None
+    settle_with: tuple[Take, ...] = ()
+    advice: str = ""
+
+    @property
+    def id(self) -> str:
+        """The same for the same conflict in another preview."""
+        told = (self.kind, self.rule, self.subject, self.sides)
+        return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
+
+    def offering(self, takes: tuple[Take, ...]) -> "Conflict":
+        """The conflict with what was tried and settles it; the advice takes back what does not."""
+        failed = [
+            str(take)
+            for take in self.settle_with
+            if take not in takes and take in (Take.OURS, Take.THEIRS)
+        ]
+        advice = self.advice
+        if failed:
+            advice = f"{advice} Planned by {' and by '.join(failed)}, it stays a conflict."
+        return replace(self, settle_with=takes, advice=advice.strip())
+
+    def to_object(self) -> dict[str, object]:
+        """Return the conflict as JSON values."""
+        return {
+            "id": self.id,
+            "kind": str(self.kind),
+            "rule": self.rule,
+            "subject": str(self.subject),
+            "base": self.sides.base,
+            "ours": self.sides.ours,
+            "theirs": self.sides.theirs,
+            "rows": self.row_count,
+            "settle_with": [str(each) for each in self.settle_with],
+            "advice": self.advice,
+        }

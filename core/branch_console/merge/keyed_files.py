@@ -1,0 +1,165 @@
+"""How the files of a table with a primary key merge: bucket by bucket, by the keys that changed.
+
+A file that a writer appended holds changes, not states, so adding it to a bucket in which other
+keys changed in the meantime gives the rows that writing it there would have given, whatever the
+merge engine. Tried with Paimon's own readers, before and after a full compaction.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from branch_console.diff.changes.logical_log import Place
+from branch_console.diff.changes.table_changes import TableChanges, by_place, files_in
+from branch_console.errors import ErrorKind
+from branch_console.format.table_schema import BucketMode, TableSchema
+from branch_console.format.values.binary_row import decode_row
+from branch_console.format.values.key_order import key_rank
+from branch_console.merge.file_moves import (
+    Block,
+    BucketMove,
+    FileMoves,
+    Findings,
+    Knowledge,
+    Naming,
+    Strategy,
+)
+from branch_console.merge.replay import Replay
+
+
+def merge_keyed_files(
+    schema: TableSchema, ours: TableChanges, theirs: TableChanges, naming: Naming
+) -> FileMoves:
+    """Decide what a merge does with the files of a table with a primary key.
+
+    Args:
+        schema: Of the target: its key, its bucket mode, its merge engine.
+        ours: What the target changed since the base.
+        theirs: What the source changed.
+        naming: How places are told.
+    """
+    found = Findings()
+    changed_by_us = by_place(ours.files(ours.added | ours.removed))
+    changed_by_them = by_place(theirs.files(theirs.added | theirs.removed))
+    _check_bucket_mode(schema, changed_by_us.keys(), changed_by_them.keys(), found, naming)
+    shows_level_0, replay = not schema.skips_level_0, Replay(ours, theirs)
+    add: set[str] = set()
+    remove: set[str] = set()
+    restore: set[str] = set()
+    moves: list[BucketMove] = []
+    row_places: list[Place] = []
+    replays: set[str] = set()
+    adopts_index: set[Place] = set()
+    for place in sorted(changed_by_them):
+        files = changed_by_them[place]
+        identities = set(files["identity"].to_pylist())
+        is_replayed = replay.files(place, files) is not None
+        mine = changed_by_us.get(place)
+        if mine is None and is_replayed and shows_level_0:
+            add |= identities
+            adopts_index.add(place)
+            moves.append(BucketMove(place=place, strategy=Strategy.ADOPT))
+        elif mine is None:
+            come, back, go = _swap(place, ours, theirs)
+            add |= come
+            restore |= back
+            remove |= go
+            adopts_index.add(place)
+            moves.append(BucketMove(place=place, strategy=Strategy.ADOPT))
+        elif not shows_level_0:
+            row_places.append(place)
+            rewrite = BucketMove(place=place, strategy=Strategy.REWRITE, knowledge=Knowledge.ROWS)
+            moves.append(rewrite)
+        elif is_replayed and not _overlap(files, mine, schema):
+            # Of keys that ours has not touched, it holds what the base does.
+            add |= identities
+            moves.append(BucketMove(place=place, strategy=Strategy.REPLAY))
+        else:
+            row_places.append(place)
+            replays |= identities if is_replayed else set()
+            delta = BucketMove(place=place, strategy=Strategy.DELTA, knowledge=Knowledge.KEYS)
+            moves.append(delta)
+    return FileMoves(
+        add=theirs.files(add - ours.log.arrived),
+        restore=ours.files(restore),
+        remove=files_in(remove, ours.log, theirs.log),
+        buckets=tuple(moves),
+        row_places=tuple(row_places),
+        replays=theirs.files(replays - ours.log.arrived),
+        blocks=tuple(found.blocks),
+        adopts_index=frozenset(adopts_index),
+    )
+
+
+def _swap(
+    place: Place, ours: TableChanges, theirs: TableChanges
+) -> tuple[set[str], set[str], set[str]]:
+    """A bucket becomes what the source holds.
+
+    Returns:
+        Files of the source that come, files from before the root that come back, files that go.
+    """
+    arrived_ours, left_ours = _at(place, ours, ours.log.arrived), _at(place, ours, ours.log.left)
+    arrived, left = _at(place, theirs, theirs.log.arrived), _at(place, theirs, theirs.log.left)
+    return arrived - arrived_ours, left_ours - left, (arrived_ours - arrived) | (left - left_ours)
+
+
+def _at(place: Place, side: TableChanges, identities: frozenset[str]) -> set[str]:
+    found = by_place(side.log.files(identities)).get(place)
+    return set() if found is None else set(found["identity"].to_pylist())
+
+
+def _overlap(theirs: pa.Table, ours: pa.Table, schema: TableSchema) -> bool:
+    """Whether any two files of two sides may hold one key, judged by their key ranges."""
+    if not schema.ranged_key_type.fields:
+        return bool(theirs.num_rows and ours.num_rows)
+    ranges = sorted(
+        (
+            *((*each, 0) for each in _ranges(theirs, schema)),
+            *((*e, 1) for e in _ranges(ours, schema)),
+        )
+    )
+    ends: list[Any] = [None, None]
+    for low, high, side in ranges:
+        other = ends[1 - side]
+        if other is not None and low <= other:
+            return True
+        ends[side] = high if ends[side] is None else max(ends[side], high)
+    return False
+
+
+def _ranges(
+    files: pa.Table, schema: TableSchema
+) -> Iterable[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    types = schema.key_type.types
+    for low, high in zip(files["min_key"].to_pylist(), files["max_key"].to_pylist(), strict=True):
+        yield key_rank(decode_row(low, types)), key_rank(decode_row(high, types))
+
+
+def _check_bucket_mode(
+    schema: TableSchema,
+    ours: Iterable[Place],
+    theirs: Iterable[Place],
+    found: Findings,
+    naming: Naming,
+) -> None:
+    """Refuse where a key may have got different buckets on the two sides."""
+    ours_partitions = {partition for partition, _ in ours}
+    theirs_partitions = {partition for partition, _ in theirs}
+    match schema.bucket_mode:
+        case BucketMode.HASH_DYNAMIC:
+            both = sorted(ours_partitions & theirs_partitions)
+        case BucketMode.KEY_DYNAMIC:
+            both = sorted(theirs_partitions) if ours_partitions else []
+        case _:
+            both = []
+    for partition in both:
+        found.blocks.append(
+            Block(
+                kind=ErrorKind.UNSUPPORTED,
+                text=f"Both sides changed {naming.place(partition)}, and this table chooses the "
+                "bucket of a key when the key is first written (dynamic buckets): one key could "
+                "end in two buckets. Write the source's rows to the target with INSERT instead.",
+            )
+        )

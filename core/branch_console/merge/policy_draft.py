@@ -1,0 +1,244 @@
+"""The draft of a policy: what people have decided so far on the conflicts of a merge to come.
+
+Several people may decide at a time. A change is what differs between the draft that somebody saw
+and the one that they want; it is laid on the newest draft, unless somebody else has decided the
+very same thing otherwise in the meantime.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from branch_console.errors import ErrorKind, Refused
+from branch_console.format.snapshot import SnapshotIdentity
+from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.policy import (
+    CHOICE,
+    ColumnRule,
+    KindRule,
+    Policy,
+    PredicateRule,
+    Settling,
+    TablePolicy,
+)
+
+_Subject: TypeAlias = tuple[str, ...]
+_ROWS: Final = "rows"
+_KIND: Final = "kind"
+_TABLE: Final = "table"
+_COLUMN: Final = "column"
+_WHERE: Final = "where"
+_CHOICE: Final = "choice"
+_SAID: Final = ("take", "value", "base", "ours", "theirs")
+_ROW_KINDS: Final = frozenset(
+    {ConflictKind.ADD_ADD, ConflictKind.MODIFY_MODIFY, ConflictKind.DELETE_MODIFY}
+)
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PolicyDraft:
+    """A draft as it stands.
+
+    Attributes:
+        id: As `draft_id` makes it.
+        version: Counts from 1; 0 where nothing was decided yet.
+    """
+
+    id: str
+    version: int = 0
+    policy: Policy = field(default_factory=Policy)
+
+    @property
+    def decisions(self) -> int:
+        """How many rules and choices there are."""
+        return len(_subjects(self.policy))
+
+
+def draft_id(source: str, target: str, base: SnapshotIdentity) -> str:
+    """What names the draft of a merge: heads that move keep it, another base does not."""
+    return hashlib.sha256(repr((source, target, base)).encode()).hexdigest()[:16]
+
+
+def policy_to_compare_by(policy: Policy) -> str | None:
+    """Return as YAML what of a policy bears on which rows conflict; the rest settles these.
+
+    None where it says nothing of that.
+    """
+    kinds = tuple(rule for rule in policy.kinds if rule.kind not in _ROW_KINDS)
+    by = Policy(rows=policy.rows, kinds=kinds)
+    return by.to_yaml() if _subjects(by) else None
+
+
+# --- changes ------------------------------------------------------------------------------------
+
+
+def with_column_rule(policy: Policy, table: str, column: str, take: Settling | None) -> Policy:
+    """Settle the cells of a column; None takes its rule away."""
+
+    def change(before: TablePolicy) -> TablePolicy:
+        others = tuple(rule for rule in before.columns if rule.column != column)
+        added = () if take is None else (ColumnRule(column=column, take=take),)
+        return replace(before, columns=(*others, *added))
+
+    return _changed(policy, table, change)
+
+
+def with_table_rule(policy: Policy, table: str, take: Settling | None) -> Policy:
+    """Settle all that nothing stronger does; None takes that away."""
+    return _changed(policy, table, lambda before: replace(before, take=take))
+
+
+def with_kind_rule(policy: Policy, kind: ConflictKind, take: Settling | None) -> Policy:
+    """Settle a kind of conflicts in every table; None takes that away."""
+    others = tuple(rule for rule in policy.kinds if rule.kind is not kind)
+    added = () if take is None else (KindRule(kind=kind, take=take),)
+    return replace(policy, kinds=(*others, *added))
+
+
+def with_predicate(policy: Policy, table: str, rule: PredicateRule) -> Policy:
+    """Settle where a condition holds, after the conditions that there are."""
+
+    def change(before: TablePolicy) -> TablePolicy:
+        return replace(before, where=(*_others(before, rule), rule))
+
+    return _changed(policy, table, change)
+
+
+def without_predicate(policy: Policy, table: str, rule: PredicateRule) -> Policy:
+    """Take a condition away."""
+    return _changed(policy, table, lambda before: replace(before, where=_others(before, rule)))
+
+
+def without_choices(policy: Policy, table: str, conflict_ids: pa.Array) -> Policy:
+    """Take choices of cells or rows away."""
+
+    def change(before: TablePolicy) -> TablePolicy:
+        is_meant = pc.is_in(before.choices["conflict_id"], value_set=conflict_ids)
+        return replace(before, choices=before.choices.filter(pc.invert(is_meant)))
+
+    return _changed(policy, table, change)
+
+
+def laid_over(policy: Policy, other: Policy) -> Policy:
+    """Lay another policy over one: where both say something, the other counts."""
+    subjects = {**_subjects(policy), **_subjects(other)}
+    return _policy_of({**subjects, (_ROWS,): other.rows})
+
+
+def rebase(seen: Policy, wanted: Policy, newest: Policy) -> Policy:
+    """Lay a change on the newest policy.
+
+    Args:
+        seen: What the change was made on.
+        wanted: What was made of it.
+        newest: What others have made of it in the meantime.
+
+    Raises:
+        Refused: They decided the same thing otherwise; it tells what and who.
+    """
+    before, after, now = _subjects(seen), _subjects(wanted), _subjects(newest)
+    changed = [
+        subject
+        for subject in dict.fromkeys([*before, *after])
+        if _said(before.get(subject)) != _said(after.get(subject))
+    ]
+    others = [
+        subject
+        for subject in changed
+        if _said(now.get(subject)) != _said(before.get(subject))
+        and _said(now.get(subject)) != _said(after.get(subject))
+    ]
+    if others:
+        told = "; ".join(_told(subject, now.get(subject)) for subject in others[:_SHOWN])
+        more = f"; and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
+        raise Refused(
+            f"Somebody has decided this in the meantime: {told}{more}. That stands, and your "
+            "choice was not kept; look at it, then choose again.",
+            kind=ErrorKind.COMMIT_CONFLICT,
+        )
+    for subject in changed:
+        if subject in after:
+            now[subject] = after[subject]
+        else:
+            now.pop(subject, None)
+    return _policy_of(now)
+
+
+# --- policies as what they say of each subject --------------------------------------------------
+
+
+def _changed(policy: Policy, table: str, change: Callable[[TablePolicy], TablePolicy]) -> Policy:
+    before = next((each for each in policy.tables if each.table == table), TablePolicy(table=table))
+    others = tuple(each for each in policy.tables if each.table != table)
+    return replace(policy, tables=(*others, change(before)))
+
+
+def _others(policy: TablePolicy, rule: PredicateRule) -> tuple[PredicateRule, ...]:
+    meant = (rule.when, rule.column)
+    return tuple(each for each in policy.where if (each.when, each.column) != meant)
+
+
+def _subjects(policy: Policy) -> dict[_Subject, Any]:
+    """What a policy says, by what it says it of; predicates in their order."""
+    found: dict[_Subject, Any] = {}
+    if policy.rows is not Policy().rows:
+        found[_ROWS,] = policy.rows
+    found |= {(_KIND, str(rule.kind)): rule for rule in policy.kinds}
+    for each in policy.tables:
+        if each.take is not None:
+            found[_TABLE, each.table] = each.take
+        found |= {(_COLUMN, each.table, rule.column): rule for rule in each.columns}
+        found |= {
+            (_WHERE, each.table, rule.when, *_given(rule.column)): rule for rule in each.where
+        }
+        choices = each.choices.to_pylist()
+        found |= {(_CHOICE, each.table, choice["conflict_id"]): choice for choice in choices}
+    return found
+
+
+def _policy_of(subjects: Mapping[_Subject, Any]) -> Policy:
+    def said(what: str, table: str) -> Sequence[Any]:
+        return [value for key, value in subjects.items() if key[:2] == (what, table)]
+
+    of_tables = (_TABLE, _COLUMN, _WHERE, _CHOICE)
+    tables = dict.fromkeys(key[1] for key in subjects if key[0] in of_tables)
+    return Policy(
+        rows=subjects.get((_ROWS,), Policy().rows),
+        kinds=tuple(value for key, value in subjects.items() if key[0] == _KIND),
+        tables=tuple(
+            TablePolicy(
+                table=table,
+                take=subjects.get((_TABLE, table)),
+                columns=tuple(said(_COLUMN, table)),
+                where=tuple(said(_WHERE, table)),
+                choices=pa.Table.from_pylist(list(said(_CHOICE, table)), schema=CHOICE),
+            )
+            for table in tables
+        ),
+    )
+
+
+def _said(value: Any) -> object:
+    """What is said, whoever said it and whenever."""
+    return tuple(value[name] for name in _SAID) if isinstance(value, dict) else value
+
+
+def _told(subject: _Subject, value: Any) -> str:
+    if isinstance(value, dict):
+        what = value["column"] or "the whole row"
+        took = value["value"] if value["take"] == "value" else value["take"]
+        return f"{what} of {value['key']} by {value['decided_by']}, as {took!r}"
+    name = " ".join(part for part in subject if part)
+    if value is None:
+        return f"{name} was taken away"
+    taken = value.take if isinstance(value, ColumnRule | PredicateRule | KindRule) else value
+    return f"{name}, as {taken}"
+
+
+def _given(text: str | None) -> tuple[str, ...]:
+    return () if text is None else (text,)

@@ -1,0 +1,305 @@
+"""Settles conflicts by a policy, all conflicts of a column at once.
+
+The layers are laid over each other, the strongest last: kind, table, column, predicate, row, cell.
+Nothing is settled unless a layer says how.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from branch_console.diff.three_way import ThreeWay
+from branch_console.errors import InvalidInput
+from branch_console.expr.predicate import Name, holds, names_in, parse_condition
+from branch_console.merge.conflict import Take
+from branch_console.merge.engine_rules import sum_of_deltas
+from branch_console.merge.policy import CHOICE, EVERY_TABLE, Policy, Settle, Settling, TablePolicy
+from branch_console.merge.row_text import parse_cells
+
+Bools = npt.NDArray[np.bool_]
+
+OURS: Final = 0
+THEIRS: Final = 1
+BASE: Final = 2
+"""Sides as numbers: what a conflict of whole rows is settled to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenConflicts:
+    """Conflicts of one column or, where it is None, of whole rows; all arrays have their length.
+
+    Attributes:
+        ids: As `conflict_ids` of `branch_console.merge.row_text` makes them.
+        kinds: ConflictKind as text.
+        values: Of the column; of whole rows the number of the side.
+        texts: Of the values, or of the rows.
+        row_ids: Of the whole row that each is in; None where nobody decided by row.
+        row_texts: Of these rows, likewise.
+        at: Where each stands in `keys` and `rows`.
+        keys: Columns of the primary key, of all keys.
+        rows: All columns on each side, null where the row is not there.
+    """
+
+    column: str | None
+    ids: pa.Array
+    kinds: pa.Array
+    values: ThreeWay[pa.Array]
+    texts: ThreeWay[pa.Array]
+    row_ids: pa.Array | None
+    row_texts: ThreeWay[pa.Array] | None
+    at: pa.Array
+    keys: pa.Table
+    rows: ThreeWay[pa.Table]
+
+    def find(self, name: Name) -> pa.Array | None:
+        """A column that a condition names, None where there is none."""
+        sides = {"base": self.rows.base, "ours": self.rows.ours, "theirs": self.rows.theirs}
+        table = self.keys if name.side is None else sides[name.side]
+        if name.column not in table.column_names:
+            return None
+        return table[name.column].combine_chunks().take(self.at)
+
+    def get(self, name: Name) -> pa.Array:
+        """A column that a condition names; raises InvalidInput where there is none."""
+        found = self.find(name)
+        if found is None:
+            raise _no_column(name, self)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Settled:
+    """What became of conflicts; all arrays have their length.
+
+    Attributes:
+        values: What they are settled to; without meaning where they are open.
+        take: How, as text; null where they are open.
+        decided_by: The layer of the policy, or who chose; null where they are open.
+        needs_another_look: Whether a choice was made on other values and is not applied.
+    """
+
+    values: pa.Array
+    take: pa.Array
+    decided_by: pa.Array
+    needs_another_look: pa.Array
+
+    @property
+    def is_open(self) -> Bools:
+        """Where nothing settles them."""
+        found: Bools = self.take.is_null().to_numpy(zero_copy_only=False)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Layer:
+    """What one layer settles: where `mask` is true, to `values`."""
+
+    mask: pa.Array
+    values: pa.Array
+    take: pa.Array | pa.Scalar
+    decided_by: pa.Array | pa.Scalar
+    outdated: pa.Array | None = None
+
+
+def settle_conflicts(conflicts: OpenConflicts, policy: Policy, table: str) -> Settled:
+    """Settle conflicts.
+
+    Raises:
+        InvalidInput: The policy names a column that the table lacks, a rule does not fit the type
+            of its column, or an edit is no value of it.
+    """
+    count = len(conflicts.ids)
+    values = conflicts.values.ours
+    take = decided_by = pa.nulls(count, pa.string())
+    another_look = pa.array(np.zeros(count, dtype=bool))
+    for layer in _layers(conflicts, policy, table):
+        values = pc.if_else(layer.mask, layer.values, values)
+        take = pc.if_else(layer.mask, layer.take, take)
+        decided_by = pc.if_else(layer.mask, layer.decided_by, decided_by)
+        if layer.outdated is not None:
+            # What somebody looked at is no longer so: no weaker rule may decide in their place.
+            another_look = pc.and_not(pc.or_(another_look, layer.outdated), layer.mask)
+            take = pc.if_else(layer.outdated, pa.scalar(None, pa.string()), take)
+            decided_by = pc.if_else(layer.outdated, pa.scalar(None, pa.string()), decided_by)
+    return Settled(values=values, take=take, decided_by=decided_by, needs_another_look=another_look)
+
+
+def _layers(conflicts: OpenConflicts, policy: Policy, table: str) -> Iterator[_Layer]:
+    tables = policy.for_table(table)
+    for rule in policy.kinds:
+        is_kind = pc.equal(conflicts.kinds, str(rule.kind))
+        yield _by_rule(conflicts, rule.take, is_kind, f"kind {rule.kind}")
+    for each in tables:
+        if each.take is not None:
+            yield _by_rule(conflicts, each.take, None, f"table {each.table}")
+    for each in tables:
+        _check_columns(conflicts, each)
+        for column in each.columns:
+            if column.column == conflicts.column:
+                yield _by_rule(conflicts, column.take, None, f"column {column.column}")
+    for each in tables:
+        yield from _by_predicates(conflicts, each)
+    choices = pa.concat_tables([CHOICE.empty_table(), *(each.choices for each in tables)])
+    choices = choices.sort_by([("time_millis", "descending")])
+    of_rows = choices.filter(pc.is_null(choices["column"]))
+    if conflicts.row_ids is not None and conflicts.row_texts is not None and of_rows.num_rows:
+        yield _by_choices(conflicts, of_rows, conflicts.row_ids, conflicts.row_texts)
+    if conflicts.column is not None:
+        of_cells = choices.filter(pc.equal(choices["column"], conflicts.column))
+        if of_cells.num_rows:
+            yield _by_choices(conflicts, of_cells, conflicts.ids, conflicts.texts)
+
+
+def _check_columns(conflicts: OpenConflicts, policy: TablePolicy) -> None:
+    if policy.table != EVERY_TABLE:
+        known = conflicts.rows.ours.column_names
+        for rule in policy.columns:
+            if rule.column not in known:
+                raise _no_column(Name(side="ours", column=rule.column), conflicts)
+
+
+def _by_predicates(conflicts: OpenConflicts, policy: TablePolicy) -> Iterator[_Layer]:
+    # The first rule that holds decides, so the last one is laid down first.
+    for rule in reversed(policy.where):
+        condition = parse_condition(rule.when)
+        if rule.column is not None and rule.column != conflicts.column:
+            continue
+        names = names_in(condition)
+        if policy.table == EVERY_TABLE and any(conflicts.find(each) is None for each in names):
+            continue
+        mask = pc.fill_null(holds(condition, conflicts.get), False)
+        yield _by_rule(conflicts, rule.take, mask, f"where {rule.when}")
+
+
+def _by_rule(
+    conflicts: OpenConflicts, settling: Settling, mask: pa.Array | None, decided_by: str
+) -> _Layer:
+    settles, values = _apply(conflicts, settling)
+    return _Layer(
+        mask=settles if mask is None else pc.and_(settles, mask),
+        values=values,
+        take=pa.scalar(str(settling)),
+        decided_by=pa.scalar(decided_by),
+    )
+
+
+def _apply(conflicts: OpenConflicts, settling: Settling) -> tuple[pa.Array, pa.Array]:
+    """Where a way to settle gives an answer, and which."""
+    sides = conflicts.values
+    everywhere = pa.array(np.ones(len(conflicts.ids), dtype=bool))
+    match settling.how:
+        case Settle.OURS:
+            return everywhere, sides.ours
+        case Settle.THEIRS:
+            return everywhere, sides.theirs
+        case Settle.BASE:
+            return everywhere, sides.base
+        case Settle.NEWEST:
+            ours, theirs = _newest_by(conflicts, settling.by or "")
+            settles = pc.or_(ours, theirs)
+            if conflicts.column is None:
+                # Nobody knows when a row was deleted.
+                there = pc.and_(
+                    *(pc.is_valid(t) for t in (conflicts.texts.ours, conflicts.texts.theirs))
+                )
+                settles = pc.and_(settles, there)
+            return settles, pc.if_else(theirs, sides.theirs, sides.ours)
+    if conflicts.column is None:
+        # The others join values; two rows of which one is not there have none in common.
+        return pc.invert(everywhere), sides.ours
+    try:
+        return _join(sides, settling, everywhere)
+    except pa.ArrowException as error:
+        raise InvalidInput(
+            f"Column {conflicts.column!r} is {sides.ours.type} and cannot be settled by "
+            f"{str(settling)!r}: {error}. Choose another rule.",
+            column=conflicts.column,
+        ) from error
+
+
+def _join(
+    sides: ThreeWay[pa.Array], settling: Settling, everywhere: pa.Array
+) -> tuple[pa.Array, pa.Array]:
+    match settling.how:
+        case Settle.NON_NULL:
+            only_one = pc.xor(pc.is_valid(sides.ours), pc.is_valid(sides.theirs))
+            return only_one, pc.coalesce(sides.ours, sides.theirs)
+        case Settle.MAX:
+            return everywhere, pc.max_element_wise(sides.ours, sides.theirs)
+        case Settle.MIN:
+            return everywhere, pc.min_element_wise(sides.ours, sides.theirs)
+        case Settle.SUM_OF_DELTAS:
+            return everywhere, sum_of_deltas(sides)
+        case Settle.CONCATENATE:
+            joined = pc.binary_join_element_wise(
+                sides.ours, sides.theirs, settling.separator, null_handling="skip"
+            )
+            return everywhere, joined
+        case Settle.OURS | Settle.THEIRS | Settle.BASE | Settle.NEWEST:
+            raise AssertionError(settling)
+        case _:
+            assert_never(settling.how)
+
+
+def _newest_by(conflicts: OpenConflicts, by: str) -> tuple[pa.Array, pa.Array]:
+    """Where ours is newer, and where theirs is; neither where they are of one time."""
+    ours, theirs = (conflicts.get(Name(side=side, column=by)) for side in ("ours", "theirs"))
+    is_theirs = pc.or_(
+        pc.fill_null(pc.greater(theirs, ours), False),
+        pc.and_(pc.is_valid(theirs), pc.is_null(ours)),
+    )
+    is_ours = pc.or_(
+        pc.fill_null(pc.greater(ours, theirs), False),
+        pc.and_(pc.is_valid(ours), pc.is_null(theirs)),
+    )
+    return is_ours, is_theirs
+
+
+def _by_choices(
+    conflicts: OpenConflicts, choices: pa.Table, ids: pa.Array, texts: ThreeWay[pa.Array]
+) -> _Layer:
+    at = pc.index_in(ids, value_set=choices["conflict_id"].combine_chunks())
+    chosen = choices.take(at).combine_chunks()
+    is_chosen = pc.is_valid(at)
+    is_same = is_chosen
+    for name, now in (("base", texts.base), ("ours", texts.ours), ("theirs", texts.theirs)):
+        is_same = pc.and_(is_same, _same_text(chosen[name].combine_chunks(), now))
+    take = chosen["take"].combine_chunks()
+    values = conflicts.values.ours
+    for name, side in (
+        (Take.THEIRS, conflicts.values.theirs),
+        (Take.BASE, conflicts.values.base),
+    ):
+        values = pc.if_else(pc.fill_null(pc.equal(take, str(name)), False), side, values)
+    is_edit = pc.and_(is_same, pc.fill_null(pc.equal(take, str(Take.VALUE)), False))
+    if pc.any(is_edit).as_py():
+        if conflicts.column is None or ids is conflicts.row_ids:
+            raise InvalidInput("A whole row cannot be edited as one text. Edit its cells.")
+        typed = pc.if_else(is_edit, chosen["value"].combine_chunks(), pa.scalar(None, pa.string()))
+        edits = parse_cells(typed, values.type, conflicts.column)
+        values = pc.if_else(is_edit, edits, values)
+    return _Layer(
+        mask=is_same,
+        values=values,
+        take=take,
+        decided_by=chosen["decided_by"].combine_chunks(),
+        outdated=pc.and_not(is_chosen, is_same),
+    )
+
+
+def _same_text(left: pa.Array, right: pa.Array) -> pa.Array:
+    both_null = pc.and_(pc.is_null(left), pc.is_null(right))
+    return pc.or_(pc.fill_null(pc.equal(left, right), False), both_null)
+
+
+def _no_column(name: Name, conflicts: OpenConflicts) -> InvalidInput:
+    table = conflicts.keys if name.side is None else conflicts.rows.ours
+    return InvalidInput(
+        f"The policy names column {name.column!r}. There is: {', '.join(table.column_names)}.",
+        column=name.column,
+    )

@@ -1,0 +1,123 @@
+"""Rows and cells as texts: what people see of a conflict, decide on and type in."""
+
+import hashlib
+import json
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from branch_console.errors import InvalidInput
+from branch_console.format.values.fine_times import is_fine, map_parts, parse_times, time_texts
+
+_SEPARATOR: Final = "\x1f"
+
+
+def cell_texts(values: pa.Array) -> pa.Array:
+    """Values as texts, null where they are null; bytes as hexadecimal digits."""
+    values = map_parts(values, is_fine, time_texts)
+    kind = values.type
+    if _is_bytes(kind):
+        return pa.array([None if v is None else v.hex() for v in values.to_pylist()], pa.string())
+    if pa.types.is_nested(kind):
+        found = (None if v is None else _json(v) for v in values.to_pylist())
+        return pa.array(list(found), pa.string())
+    return values.cast(pa.string())
+
+
+def row_texts(rows: pa.Table, is_there: pa.Array) -> pa.Array:
+    """Rows as JSON objects, null where they are not there."""
+    parts = [
+        pc.binary_join_element_wise(json.dumps(name), _json_texts(column.combine_chunks()), ": ")
+        for name, column in zip(rows.column_names, rows.columns, strict=True)
+    ]
+    joined = pc.binary_join_element_wise(*parts, ", ") if parts else pa.nulls(len(is_there))
+    whole = pc.binary_join_element_wise("{", joined, "}", "")
+    return pc.if_else(is_there, whole, pa.scalar(None, pa.string()))
+
+
+def key_ids(keys: pa.Table) -> pa.Array:
+    """What names each key in short: 16 hexadecimal digits."""
+    parts = [cell_texts(column.combine_chunks()) for column in keys.columns]
+    texts = pc.binary_join_element_wise(
+        *parts, _SEPARATOR, null_handling="replace", null_replacement="\x00"
+    )
+    return pa.array([_short_hash(text, 8) for text in texts.to_pylist()], pa.string())
+
+
+def conflict_ids(keys: pa.Array, column: str | None) -> pa.Array:
+    """What names the conflict of a key (see `key_ids`) in a column, or of its whole row."""
+    return (
+        keys if column is None else pc.binary_join_element_wise(keys, _short_hash(column, 4), "-")
+    )
+
+
+def _short_hash(text: str, size: int) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
+
+
+def parse_cells(texts: pa.Array, kind: pa.DataType, column: str) -> pa.Array:
+    """Texts that somebody typed as values of a column.
+
+    Raises:
+        InvalidInput: A text is no value of the type; it names the text.
+    """
+    try:
+        return _parse(texts, kind)
+    except (pa.ArrowException, ValueError):
+        for text in texts:
+            _check(text, kind, column)
+        raise
+
+
+def _check(text: pa.Scalar, kind: pa.DataType, column: str) -> None:
+    try:
+        _parse(pa.array([text.as_py()], pa.string()), kind)
+    except (pa.ArrowException, ValueError) as error:
+        raise InvalidInput(
+            f"{text.as_py()!r} is no value of column {column!r}, which is {kind}. Type another.",
+            column=column,
+        ) from error
+
+
+def _parse(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    if is_fine(kind):
+        return parse_times(texts, kind)
+    if _is_bytes(kind):
+        found = [None if text is None else bytes.fromhex(text) for text in texts.to_pylist()]
+        return pa.array(found, kind)
+    if pa.types.is_nested(kind):
+        return pa.array([None if t is None else json.loads(t) for t in texts.to_pylist()], kind)
+    if pa.types.is_time(kind):
+        # Arrow reads times of day only behind a day.
+        texts = pc.binary_join_element_wise("1970-01-01", texts, " ")
+        return texts.cast(pa.timestamp(kind.unit)).cast(kind)
+    return texts.cast(kind)
+
+
+def _json_texts(values: pa.Array) -> pa.Array:
+    kind = values.type
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return pc.fill_null(cell_texts(values), "null")
+    if pa.types.is_nested(kind):
+        return pc.fill_null(cell_texts(values), "null")
+    texts = cell_texts(values)
+    if pc.any(pc.match_substring_regex(texts, r'[\x00-\x1f"\\]')).as_py():
+        return pa.array([json.dumps(text, ensure_ascii=False) for text in texts.to_pylist()])
+    return pc.fill_null(pc.binary_join_element_wise('"', texts, '"', ""), "null")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )

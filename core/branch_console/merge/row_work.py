@@ -1,0 +1,186 @@
+"""Row work: the buckets whose rows must be looked at, and what is found there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Generic, TypeVar
+
+import pyarrow as pa
+
+from branch_console.diff.changes.virtual_base import Base
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.values.arrow_types import arrow_schema, nullable_columns
+
+Message = TypeVar("Message")
+
+
+class RowVerdict(StrEnum):
+    """What becomes of a row, from what both sides did to it."""
+
+    UNCHANGED = "unchanged"
+    OURS = "ours"
+    THEIRS = "theirs"
+    ONCE = "once"
+    BOTH = "both"
+    DELETED = "deleted"
+    CONFLICT = "conflict"
+
+
+CHANGED_KEYS: Final = pa.schema(
+    [
+        pa.field("partition", pa.binary(), nullable=False),
+        pa.field("bucket", pa.int32(), nullable=False),
+        pa.field("ours", pa.int64(), nullable=False),
+        pa.field("theirs", pa.int64(), nullable=False),
+        pa.field("both", pa.int64(), nullable=False),
+    ]
+)
+"""How many keys each side changed in a bucket, and how many both did."""
+
+ROW_VERDICTS: Final = pa.schema(
+    [
+        pa.field("partition", pa.binary(), nullable=False),
+        pa.field("bucket", pa.int32(), nullable=False),
+        pa.field("verdict", pa.string(), nullable=False),
+        pa.field("rows", pa.int64(), nullable=False),
+    ]
+)
+"""How many keys of a bucket got a RowVerdict; verdicts that no key got are left out."""
+
+
+ROWS_OF_SIDES: Final = ("base_row", "ours_row", "theirs_row")
+"""The columns of `row_conflict_schema` that hold whole rows."""
+
+
+def row_conflict_schema(schema: TableSchema) -> pa.Schema:
+    """The columns of row conflicts of a table, one row a cell or, where `column` is null, a row.
+
+    `conflict_id` is the same for the same key and column in another preview. `key` is a struct of
+    the primary key. `kind` is a ConflictKind. `base`, `ours`, `theirs` and `result` are values as
+    text; of a whole row its columns as JSON. Null is NULL, or of a whole row that it is not there.
+    `take` is null while the conflict is open; then `result` is what it was settled to, and
+    `decided_by` says by which layer of the policy, or by whom. `needs_another_look` marks a choice
+    that was made on other values and is not applied. `base_row`, `ours_row` and `theirs_row` are
+    structs of all columns, null where the row is not there: with them conflicts are settled again
+    by another policy without looking at the table.
+    """
+    key = [
+        field.with_nullable(True)
+        for field in arrow_schema(schema.project(schema.primary_keys).fields)
+    ]
+    rows = list(nullable_columns(schema.fields))
+    return pa.schema(
+        [
+            pa.field("conflict_id", pa.string(), nullable=False),
+            pa.field("key", pa.struct([field.remove_metadata() for field in key]), nullable=False),
+            pa.field("column", pa.string()),
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("base", pa.string()),
+            pa.field("ours", pa.string()),
+            pa.field("theirs", pa.string()),
+            pa.field("take", pa.string()),
+            pa.field("result", pa.string()),
+            pa.field("decided_by", pa.string()),
+            pa.field("needs_another_look", pa.bool_(), nullable=False),
+            *(pa.field(name, pa.struct(rows)) for name in ROWS_OF_SIDES),
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowScope:
+    """What all row work of one merge of a table shares.
+
+    Attributes:
+        table: Its name as policies write it, such as `flights.delays`.
+        schema: The final schema of the target, which need not be published yet; settled rows are
+            written with its id.
+        ours_schemas, theirs_schemas: Of each side, by the ids that its files name. Their columns
+            are numbered as in `schema`: where the source gave a new column an id that the target
+            uses for another, the schemas given here have it remapped.
+    """
+
+    table: str
+    schema: TableSchema
+    ours_schemas: Mapping[int, TableSchema]
+    theirs_schemas: Mapping[int, TableSchema]
+
+    def schemas_of(self, *, by_target: bool) -> Mapping[int, TableSchema]:
+        """The schemas that files of the target, or of the source, name."""
+        return self.ours_schemas if by_target else self.theirs_schemas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BucketFiles:
+    """What a bucket holds in one state.
+
+    Attributes:
+        entries: The live files, with the columns of MANIFEST_ENTRY.
+        marks: The index files of deletion vectors, with the columns of INDEX_MANIFEST_ENTRY.
+        by_target: Whether they name schemas of the target.
+    """
+
+    entries: pa.Table
+    marks: pa.Table
+    by_target: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowWork:
+    """A bucket of a table with a primary key that both sides changed.
+
+    All tables of files have the columns of MANIFEST_ENTRY.
+
+    Attributes:
+        partition: The BinaryRow of the partition, with its arity prefix.
+        base: The state that both sides come from; where it is joined, rows tell.
+        ours, theirs: The states of the target and of the source.
+        ours_changed: The files that the target appended since the base, before its compactions.
+            None where they are gone: then the rows of both states are compared.
+        theirs_changed: The same of the source. These are the files that the merge replays; where
+            they are None, nothing of the source is replayed, and row work writes all it changed.
+    """
+
+    partition: bytes
+    bucket: int
+    base: Base[BucketFiles]
+    ours: BucketFiles
+    theirs: BucketFiles
+    ours_changed: pa.Table | None
+    theirs_changed: pa.Table | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reconciled(Generic[Message]):
+    """What came of row work.
+
+    Attributes:
+        conflicts: Columns of `row_conflict_schema`, the settled ones too, by bucket and key.
+        verdicts: Columns of ROW_VERDICTS.
+        messages: What the commit takes: one for each bucket that got a file of settled rows.
+    """
+
+    conflicts: pa.Table
+    verdicts: pa.Table
+    messages: tuple[Message, ...]
+
+    @property
+    def open_count(self) -> int:
+        """Conflicts that nothing settled."""
+        return int(self.conflicts["take"].null_count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedRows(Generic[Message]):
+    """What came of joining what both sides did to files.
+
+    Attributes:
+        messages: What the commit takes.
+        changed: The names of files of the base of which nothing tells what is left, as a side did
+            more than delete rows.
+        beaten: Rows that the target updated and that the source deleted.
+    """
+
+    messages: tuple[Message, ...]
+    changed: tuple[str, ...]
+    beaten: int = 0

@@ -1,0 +1,1 @@
+"""Procedures that make, move, protect and remove branches and tags."""

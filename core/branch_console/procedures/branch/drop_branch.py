@@ -1,0 +1,347 @@
+"""Dropping a branch: nothing is deleted, all of it moves to a rescue branch."""
+
+from branch_console.commit.base.fences import put_fence
+from branch_console.commit.branch.branch_move import BranchMove, move_branch
+from branch_console.commit.branch.rescue import RESCUE_PREFIX, rescue_name
+from branch_console.commit.journal import Journal
+from branch_console.commit.rows import staged_rows
+from branch_console.diff.rows.row_figure import commit_figures, with_sign
+from branch_console.errors import ErrorKind, FormatError, InvalidInput, PaimonError
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.json_text import without_nulls
+from branch_console.format.lineage_event import (
+    LineageEvent,
+    LineageKind,
+    base_tag_of,
+    born,
+    undone_by,
+)
+from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console.format.table_schema import TableSchema
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+    loses,
+    plan_digest,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.dependents import (
+    children_of,
+    commits_only_on,
+    options_naming,
+)
+from branch_console.procedures.history.protection import protection_blocks
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.receipts import event_of, receipt_of, text_of, texts_of
+from branch_console.table.consumer_manager import Consumer
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.missing_branch import no_branch
+
+_SHOWN = 100
+
+
+def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide whether a branch may go, and say what goes with it.
+
+    Arguments of the call: `table`, `branch`, `reason`, `plan_id`.
+
+    Raises:
+        InvalidInput: It is main.
+        NotFound: There is no such table or branch.
+    """
+    table = table_of(warehouse, call)
+    branch = existing_branch(table, call.text("branch"), "dropped")
+    events = table.ledger.whole()
+    move = move_of_branch(branch, rescue_name(call.operation_id))
+    base_tag = base_tag_of(events, branch.branch)
+    tags = tuple(name for name in branch.tags.names() if name != base_tag)
+    consumers = _consumers_of(branch)
+    lost = _lost(branch, events, tags, consumers)
+    preview = Preview(
+        procedure=call.name,
+        title=f"Drop branch {branch.branch!r} of {table.identifier.table_name}",
+        plan_id=plan_digest(
+            call,
+            str(move.head),
+            move.head_id,
+            [each.text for each in lost],
+            tags,
+            # Not where they stand: they go on while somebody looks.
+            [each.id for each in consumers],
+        ),
+        consequences=(
+            *protection_blocks(events, branch.branch, "dropped"),
+            *_in_use(branch, events),
+            *open_operations(warehouse, branch),
+            *lost,
+            changes(f"The branch becomes {RESCUE_PREFIX}…, named after this operation."),
+            keeps("No data file is deleted; dropping the rescue branch frees none either."),
+            *(
+                (keeps(f"Its base tag {base_tag!r} stays, so that undo works."),)
+                if base_tag
+                else ()
+            ),
+        ),
+        typed_name=branch.branch,
+        role=Role.EDITOR,
+        undo="Undo brings the branch back as it was, while nobody took its name.",
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=branch.branch,
+        journal=without_nulls(
+            {
+                **move.to_object(),
+                "makes": [move.target],
+                "planId": preview.plan_id,
+                "reason": call.find_text("reason"),
+                "baseTag": base_tag,
+                "parent": _parent(events, branch.branch),
+                "lost": [line for each in lost for line in (each.text, *each.details[:_SHOWN])],
+            }
+        ),
+    )
+
+
+def finish_drop(operation: Operation) -> Receipt:
+    """Move the branch out of the way, and record it.
+
+    Raises:
+        CommitConflict: It got a commit in the meantime; it is where it was.
+    """
+    plan = operation.intent.plan
+    move = BranchMove.from_object(plan)
+    move_branch(
+        operation.table,
+        operation.warehouse.store,
+        operation.journal,
+        operation.intent.operation_id,
+        move,
+    )
+    put_fence(operation.table.on(move.target), operation.warehouse.store)
+    receipt = receipt_of(
+        operation,
+        moves=(
+            HeadMove(
+                branch=move.source,
+                before=move.head,
+                before_id=move.head_id,
+                after=None,
+                after_id=None,
+            ),
+        ),
+        counts=Counts(),
+        notes=(
+            f"Branch {move.source!r} is dropped; {move.target!r} keeps all it held.",
+            *texts_of(plan, "lost"),
+        ),
+        rescue_branch=move.target,
+    )
+    return operation.complete(
+        event_of(
+            operation,
+            LineageKind.DROPPED,
+            receipt,
+            branch=move.source,
+            source_branch=text_of(plan, "parent"),
+            before=move.head,
+            base_tag=text_of(plan, "baseTag"),
+        )
+    )
+
+
+DROP_BRANCH = Verb(
+    name="drop_branch",
+    what="drop a branch",
+    doing="Moving the branch out of the way.",
+    plan=plan_drop,
+    finish=finish_drop,
+)
+
+
+def existing_branch(table: FileStoreTable, name: str, what: str) -> FileStoreTable:
+    """Return the table on a branch that is not main.
+
+    Args:
+        table: The table.
+        name: The branch.
+        what: What is not done to main, such as `dropped`.
+
+    Raises:
+        InvalidInput: It is main.
+        NotFound: There is no such branch.
+    """
+    if name == MAIN_BRANCH:
+        raise InvalidInput(
+            f"The main branch cannot be {what}. Name another branch.",
+            kind=ErrorKind.INVALID_NAME,
+            branch=name,
+        )
+    if not table.branches.exists(name):
+        raise no_branch(table, name)
+    return table.on(name)
+
+
+def move_of_branch(branch: FileStoreTable, to: str) -> BranchMove:
+    """Return the move of a branch to another name; one whose head is broken may move as well."""
+    try:
+        head = branch.head()
+    except FormatError:
+        return BranchMove(
+            source=branch.branch, target=to, head=None, head_id=branch.snapshots.latest_id()
+        )
+    return BranchMove(
+        source=branch.branch,
+        target=to,
+        head=None if head is None else head.identity,
+        head_id=None if head is None else head.id,
+    )
+
+
+def open_operations(warehouse: Warehouse, branch: FileStoreTable) -> tuple[Consequence, ...]:
+    """Refuse a branch that an operation is at work on, or was cut off at.
+
+    An intent that cannot be read may be of any branch.
+    """
+    found = Journal(warehouse.store, branch.paths).open_intents()
+    busy = [
+        intent
+        for intent in found.readable
+        # Rows that are staged change no branch before somebody publishes them.
+        if intent.procedure != staged_rows.PROCEDURE
+        and branch.branch
+        in (
+            *(intent.branch, *intent.makes),
+            *(intent.plan.get("source"), intent.plan.get("target")),
+        )
+    ]
+    return (
+        *(
+            blocks(
+                f"Operation {each.operation_id} may be at work on branch {branch.branch!r}: "
+                f"{each.error.message}",
+                each.error.kind,
+            )
+            for each in found.broken
+        ),
+        *(
+            blocks(
+                f"Operation {intent.operation_id} ({intent.procedure}) is at work on branch "
+                f"{branch.branch!r}, or was cut off. Wait for it, or run: branch-console recover.",
+                ErrorKind.BRANCH_IN_USE,
+            )
+            for intent in busy
+        ),
+    )
+
+
+def _in_use(branch: FileStoreTable, events: tuple[LineageEvent, ...]) -> tuple[Consequence, ...]:
+    found = [
+        blocks(
+            f"Option {use.key!r} of {use.branch!r} names the branch: its readers would lose rows "
+            "and not be told. Unset the option first.",
+            ErrorKind.BRANCH_IN_USE,
+        )
+        for use in options_naming(branch, branch.branch)
+    ]
+    children = children_of(branch, events, branch.branch)
+    if children:
+        shown = ", ".join(repr(each) for each in children)
+        found.append(
+            blocks(
+                f"Branch {shown} was made from it, and nothing on main keeps what it began at. "
+                "Pin that branch first.",
+                ErrorKind.FILES_IN_USE,
+                children,
+            )
+        )
+    return tuple(found)
+
+
+def _consumers_of(branch: FileStoreTable) -> tuple[Consumer, ...]:
+    try:
+        return branch.consumers.all()
+    except PaimonError:
+        return ()
+
+
+def _find_schema(branch: FileStoreTable) -> TableSchema | None:
+    """The newest schema of a branch, None where it cannot be read: it may be dropped for that."""
+    try:
+        return branch.schema()
+    except PaimonError:
+        return None
+
+
+def _lost(
+    branch: FileStoreTable,
+    events: tuple[LineageEvent, ...],
+    tags: tuple[str, ...],
+    consumers: tuple[Consumer, ...],
+) -> tuple[Consequence, ...]:
+    """What can be found nowhere but on the branch, and who reads it."""
+    found = []
+    try:
+        own = commits_only_on(branch, events)
+    except FormatError as error:
+        own = ()
+        found.append(loses(f"What it holds alone cannot be told. {error.message}"))
+    if own:
+        figures = commit_figures(own, None, _find_schema(branch), branch.branch)
+        noun = "commit is" if len(own) == 1 else "commits are"
+        found.append(
+            loses(
+                f"{len(own):,} {noun} in no other branch.",
+                tuple(
+                    f"snapshot {each.id} ({each.identity.short}) by {each.commit_user}: "
+                    f"{figure.words(with_sign)}"
+                    for each, figure in zip(own, figures, strict=True)
+                ),
+            )
+        )
+    if tags:
+        found.append(loses("Its tags go with it.", tuple(f"tag {name}" for name in tags)))
+    if consumers:
+        found.append(
+            loses(
+                "Streaming readers stand on it, and will find nothing.",
+                tuple(
+                    f"consumer {each.id} reads {each.next_snapshot_id} next" for each in consumers
+                ),
+            )
+        )
+    kept = _rescued_for(branch.branch, events)
+    if kept is not None:
+        found.append(
+            loses(f"Operation {kept.operation_id} can then not be undone: this branch keeps it.")
+        )
+    return tuple(found)
+
+
+def _rescued_for(branch: str, events: tuple[LineageEvent, ...]) -> LineageEvent | None:
+    """The operation whose undo needs this rescue branch, None for other branches."""
+    if not branch.startswith(RESCUE_PREFIX):
+        return None
+    undone = undone_by(events)
+    return next(
+        (
+            event
+            for event in events
+            if event.receipt is not None
+            and event.receipt.rescue_branch == branch
+            and event.operation_id not in undone
+        ),
+        None,
+    )
+
+
+def _parent(events: tuple[LineageEvent, ...], branch: str) -> str | None:
+    event = born(events, branch)
+    return None if event is None else event.source_branch

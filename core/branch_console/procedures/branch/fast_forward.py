@@ -1,0 +1,316 @@
+"""Fast-forward, previewed and run: what the preview shows is what is published, or nothing is."""
+
+from dataclasses import replace
+
+from branch_console.commit.branch.history_copy import HistoryCopy
+from branch_console.commit.branch.rescue import rescue_name
+from branch_console.diff.fast_forward import FastForwardPlan, Verdict, plan_fast_forward, plan_id
+from branch_console.diff.file_safety import FileSafety
+from branch_console.errors import ErrorKind, InvalidInput, Refused
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.kept_elsewhere import Act, KeptElsewhere
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.branch.fast_forward_preview import preview_of_forward
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Preview
+from branch_console.procedures.call.permissions import check_role
+from branch_console.procedures.call.row_engine import Progress, RowEngine
+from branch_console.procedures.call.stages import Facts, Stages
+from branch_console.procedures.call.verify_files import arriving_files, verify
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.call.without_callbacks import (
+    journal_of_callbacks,
+    left_out_of,
+    weigh_callbacks,
+)
+from branch_console.procedures.history.branch_histories import (
+    histories_of,
+    inherited_by,
+    schema_id_after,
+    tags_before,
+)
+from branch_console.procedures.history.file_sharing import journal_of_sharing
+from branch_console.procedures.history.forward_sharing import forward_safety
+from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.quality_gate import (
+    MESSAGE,
+    STAGE,
+    gate_journal,
+    judge_result,
+    rules_digest,
+    sides_of_forward,
+    told_rules,
+)
+from branch_console.procedures.run.receipts import receipt_without_change, rows_of_heads
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.missing_branch import no_branch
+
+
+def preview_fast_forward(
+    warehouse: Warehouse, table: Identifier, source: str, target: str = MAIN_BRANCH
+) -> FastForwardPlan:
+    """Decide what a fast-forward would do, and change nothing.
+
+    Raises:
+        NotFound: There is no such table or branch.
+        InvalidInput: Source and target are one branch.
+        FormatError: A snapshot, schema or tag of either cannot be decoded.
+    """
+    return _plan(warehouse.table(table.on_branch(target)), source, target)
+
+
+def preview_forward_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
+    """Tell the consequences of a call of `fast_forward`; raises as `preview_fast_forward` does."""
+    table = warehouse.table(_identifier(call).on_branch(_target(call)))
+    plan = _plan(table, call.text("branch"), _target(call))
+    found = _preview(warehouse, table, plan, call)
+    rules = told_rules(warehouse, table.identifier) if found.can_run else []
+    return replace(found, consequences=(*found.consequences, *rules))
+
+
+def fast_forward(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Move a branch to the head of another one that holds all of it.
+
+    Arguments of the call: `table`, `branch` (the source), `target` (main), `plan_id` of the
+    preview, `force` (replace a target that moved, which a rescue branch keeps), `override_gate`
+    (why an operator publishes what the gate blocks), `without_callbacks` (why one leaves out what
+    Paimon would do for others).
+
+    Raises:
+        Refused: The target moved, or the heads are not those of the preview; nothing was changed.
+        CommitConflict: Another writer came in between; the target is a shorter fast-forward.
+    """
+    facts = stages.run(
+        "check heads",
+        lambda _: _check(warehouse, call),
+        message=f"Comparing {call.text('branch')!r} with {_target(call)!r}.",
+    )
+    if facts["verdict"] == Verdict.UP_TO_DATE:
+        return _nothing_to_do(warehouse, call, str(facts["plan_id"]))
+    verified = stages.run(
+        "verify files",
+        lambda progress: _verify(warehouse, rows, call, progress),
+        message="Checking that the data files which arrive are there and whole.",
+    )
+    judged: Facts = {}
+    if "rules" in facts:
+        judged = stages.run(
+            STAGE,
+            lambda progress: _judge(warehouse, rows, call, facts, progress),
+            message=MESSAGE,
+        )
+    published = stages.run(
+        "publish",
+        lambda progress: _publish(warehouse, call, facts, verified, judged, progress),
+        message=f"Copying metadata to {_target(call)!r}.",
+        publishes=True,
+    )
+    return Receipt.from_json(str(published["receipt"]))
+
+
+def _plan(table: FileStoreTable, source: str, target: str) -> FastForwardPlan:
+    if source == target:
+        raise InvalidInput(f"Branch {source!r} cannot be fast-forwarded to itself. Name two.")
+    for branch in (source, target):
+        if not table.branches.exists(branch):
+            raise no_branch(table, branch)
+    return plan_fast_forward(
+        table.identifier.table_name, *histories_of(table.on(source), table.on(target))
+    )
+
+
+def _preview(
+    warehouse: Warehouse, table: FileStoreTable, plan: FastForwardPlan, call: ProcedureCall
+) -> Preview:
+    force = call.flag("force")
+    runs = plan.can_run or (force and plan.can_replace)
+    found = preview_of_forward(
+        plan,
+        table.ledger.whole(),
+        force=force,
+        actor=call.actor,
+        sharing=safety_of_forward(table, plan) if runs else None,
+    )
+    return weigh_callbacks(found, call, _left_out(warehouse, table, plan)) if runs else found
+
+
+def _left_out(
+    warehouse: Warehouse, target: FileStoreTable, plan: FastForwardPlan
+) -> tuple[KeptElsewhere, ...]:
+    moved = bool(plan.arrives.schema_ids or plan.would_remove.schema_ids)
+    return left_out_of(warehouse, target, Act.COMMIT, changes_schema=moved)
+
+
+def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
+    """Plan again and compare with the preview; an operation that has begun keeps its plan."""
+    warehouse.check_writable()
+    source, target, force = call.text("branch"), _target(call), call.flag("force")
+    table = warehouse.table(_identifier(call).on_branch(target))
+    if Operation.find(warehouse, table, call.operation_id) is not None:
+        return {"verdict": str(Verdict.FAST_FORWARD), "plan_id": call.find_text("plan_id") or ""}
+    plan = _plan(table, source, target)
+    preview = _preview(warehouse, table, plan, call)
+    check_role(call.role, preview.role, _what(target, force=force))
+    wanted = call.find_text("plan_id")
+    if wanted is not None and wanted != plan.id:
+        raise Refused(
+            f"This preview is out of date: {source!r} or {target!r} changed. Nothing was done; "
+            "look at the new preview.",
+            kind=ErrorKind.HEAD_MOVED,
+            plan_id=plan.id,
+        )
+    if plan.verdict is Verdict.REFUSED and not (force and plan.can_replace):
+        raise _refusal(plan)
+    preview.raise_unless_runnable(wanted)
+    if plan.verdict is Verdict.UP_TO_DATE:
+        return {"verdict": str(plan.verdict), "plan_id": plan.id}
+    digest = rules_digest(warehouse, call)
+    return {
+        "verdict": str(plan.verdict),
+        "plan_id": plan.id,
+        "journal": {
+            **journal_of_forward(table.on(target), plan, call.operation_id),
+            **journal_of_callbacks(call, _left_out(warehouse, table, plan)),
+        },
+        **({} if digest is None else {"rules": digest}),
+    }
+
+
+def journal_of_forward(
+    target: FileStoreTable, plan: FastForwardPlan, operation_id: str
+) -> dict[str, object]:
+    """What an operation notes that moves a branch to the head of another one."""
+    copy = _copy_of(plan, operation_id)
+    source = target.on(plan.source)
+    sharing = journal_of_sharing(
+        safety_of_forward(target, plan), source, operation_id, (plan.source, plan.target)
+    )
+    return {
+        **copy.to_object(),
+        **sharing,
+        "makes": [] if copy.rescue_branch is None else [copy.rescue_branch],
+        "schemaIdAfter": schema_id_after(target, copy),
+        "tagsBefore": tags_before(target, copy.schema_ids),
+        "planId": plan.id,
+        "records": plan.arrives.figure.records,
+        **rows_of_heads(target.on(plan.target), plan.target_head, plan.source_head),
+        "notes": list(plan.notes),
+    }
+
+
+def safety_of_forward(target: FileStoreTable, plan: FastForwardPlan) -> FileSafety:
+    """Decide on the files that both branches hold once the target has the source's history."""
+    return forward_safety(target.on(plan.source), target, plan.arrives, plan.would_remove)
+
+
+def _verify(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> Facts:
+    """Have the row engine look at the data files that the target does not hold yet."""
+    target = warehouse.table(_identifier(call).on_branch(_target(call)))
+    source = target.on(call.text("branch"))
+    files = arriving_files(source, source.head(), target)
+    return {"files": verify(rows, files, repr(source.branch), progress)}
+
+
+def _judge(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, checked: Facts, progress: Progress
+) -> Facts:
+    target = warehouse.table(_identifier(call).on_branch(_target(call)))
+    sides = sides_of_forward(target, target.on(call.text("branch")), str(checked["plan_id"]))
+    return judge_result(warehouse, rows, call, sides, progress)
+
+
+def _refusal(plan: FastForwardPlan) -> Refused:
+    reasons = " ".join(reason.text for reason in plan.reasons)
+    ways = ", ".join(str(way) for way in plan.ways_out)
+    return Refused(
+        f"Fast-forward of {plan.target!r} to {plan.source!r} is refused. {reasons} Nothing was "
+        f"changed. Ways out: {ways}.",
+        kind=plan.reasons[0].kind,
+        plan=plan.to_object(),
+    )
+
+
+def _publish(
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    checked: Facts,
+    verified: Facts,
+    judged: Facts,
+    progress: Progress,
+) -> Facts:
+    target = _target(call)
+    table = warehouse.table(_identifier(call).on_branch(target))
+    operation = Operation.find(warehouse, table, call.operation_id)
+    if operation is None:
+        source = call.text("branch")
+        found = _plan_id(table, source, target, takes=call.flag("force"))
+        journal = checked.get("journal")
+        if found != checked["plan_id"] or not isinstance(journal, dict):
+            raise Refused(
+                f"Branch {source!r} or {target!r} changed while the files were checked. "
+                "Nothing was done; look at the new preview.",
+                kind=ErrorKind.HEAD_MOVED,
+                plan_id=found,
+            )
+        journal = gate_journal(warehouse, call, found, journal, judged)
+        journalled = {**journal, "filesVerified": verified.get("files", 0)}
+        operation = Operation.begin(warehouse, table, call, branch=target, plan=journalled)
+    with operation.carried_out() as held:
+        return {"receipt": finish_take_over(held, progress).to_json()}
+
+
+def _plan_id(table: FileStoreTable, source: str, target: str, *, takes: bool) -> str:
+    """What the plan is called by now; what leaves is read only where something may."""
+    if takes:
+        return _plan(table, source, target).id
+    histories = histories_of(table.on(source), table, head_only=True)
+    return plan_id(table.identifier.table_name, *histories)
+
+
+def _copy_of(plan: FastForwardPlan, operation_id: str) -> HistoryCopy:
+    """Turn the decision into files to copy and, where it is forced, files to take away."""
+    source, target = plan.source_head, plan.target_head
+    assert source is not None
+    removed = plan.would_remove
+    return HistoryCopy(
+        source=plan.source,
+        target=plan.target,
+        expected_head=None if target is None else target.identity,
+        expected_head_id=None if target is None else target.id,
+        new_head=source.identity,
+        new_head_id=source.id,
+        schema_ids=plan.arrives.schema_ids,
+        tags=tuple(tag.name for tag in plan.arrives.tags),
+        snapshot_ids=tuple(snapshot.id for snapshot in plan.arrives.snapshots),
+        inherited=inherited_by(plan.arrives),
+        remove_snapshot_ids=tuple(snapshot.id for snapshot in removed.snapshots),
+        remove_schema_ids=removed.schema_ids,
+        remove_tags=tuple(tag.name for tag in removed.tags),
+        rescue_branch=rescue_name(operation_id) if not removed.is_empty else None,
+    )
+
+
+def _nothing_to_do(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Receipt:
+    now = warehouse.clock()
+    text = (
+        f"Branch {_target(call)!r} already holds all of {call.text('branch')!r}; nothing was "
+        "changed."
+    )
+    return receipt_without_change(call, plan_id, (text,), started_millis=now, finished_millis=now)
+
+
+def _identifier(call: ProcedureCall) -> Identifier:
+    return Identifier.parse(call.text("table"))
+
+
+def _target(call: ProcedureCall) -> str:
+    return call.find_text("target") or MAIN_BRANCH
+
+
+def _what(target: str, *, force: bool) -> str:
+    return f"replace {target!r}" if force else f"fast-forward {target!r}"

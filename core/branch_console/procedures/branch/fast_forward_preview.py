@@ -1,0 +1,156 @@
+"""The plan of a fast-forward as the preview that all verbs have."""
+
+from collections.abc import Sequence
+
+from branch_console.diff.fast_forward import FastForwardPlan, Verdict
+from branch_console.diff.file_safety import FileSafety
+from branch_console.diff.history_move import Arrivals, Removals, count
+from branch_console.diff.rows.row_figure import with_sign
+from branch_console.errors import ErrorKind
+from branch_console.format.identifier import Identifier
+from branch_console.format.lineage_event import LineageEvent
+from branch_console.procedures.call.consequence import (
+    NOTHING_TO_UNDO,
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+    loses,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.history.file_sharing import told_of_sharing
+from branch_console.procedures.history.protection import owner_blocks, protection_of, rule_text
+
+
+def preview_of_forward(
+    plan: FastForwardPlan,
+    events: tuple[LineageEvent, ...],
+    *,
+    force: bool,
+    actor: str,
+    sharing: FileSafety | None,
+) -> Preview:
+    """Tell the consequences of a fast-forward, or of replacing the target.
+
+    Args:
+        plan: The decision.
+        events: The ledger under the names of today, for the protection of the target.
+        force: Whether the target is replaced where it moved.
+        actor: Who asks; a protected target is replaced by its owner only.
+        sharing: What it takes that both hold the files; None where nothing comes.
+    """
+    replaces = force and plan.can_replace
+    rule = protection_of(events, plan.target)
+    table = Identifier.parse(plan.table)
+    told: list[Consequence] = []
+    if not replaces:
+        told += [blocks(each.text, each.kind) for each in plan.reasons]
+    if replaces:
+        told += owner_blocks(events, plan.target, actor)
+    if plan.can_run or replaces:
+        told.append(arrival_of(plan.source, plan.target, plan.arrives))
+    if replaces:
+        told += removals_of(plan.target, plan.would_remove)
+    if sharing is not None:
+        told += sharing_of_history(sharing, plan.source, plan.target)
+    undo = f"Undo works until {plan.target!r} moves; it brings back every byte."
+    if plan.verdict is Verdict.UP_TO_DATE:
+        undo = NOTHING_TO_UNDO
+        told.append(keeps(f"Branch {plan.target!r} already holds all of {plan.source!r}."))
+    told += [changes(note) for note in plan.notes]
+    if rule is not None and not replaces:
+        told.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))
+    verb = "Replace" if replaces else "Fast-forward"
+    return Preview(
+        procedure="fast_forward",
+        title=f"{verb} {plan.target!r} of {table} {'by' if replaces else 'to'} {plan.source!r}",
+        plan_id=plan.id,
+        consequences=tuple(told),
+        typed_name=plan.target if replaces else None,
+        role=Role.OPERATOR if force else Role.EDITOR if rule is None else Role.APPROVER,
+        undo=undo,
+    )
+
+
+def sharing_of_history(sharing: FileSafety, source: str, target: str) -> list[Consequence]:
+    """Tell what it takes that a target holds the files of a source, or that it may not."""
+    if sharing.shares:
+        return told_of_sharing(sharing)
+    return [
+        blocks(
+            f"{target!r} would hold files that an expiry elsewhere removes. "
+            f"{' '.join(sharing.reasons)} Or merge {source!r}: a merge copies the files.",
+            ErrorKind.FILES_IN_USE,
+        )
+    ]
+
+
+def arrival_of(source: str, target: str, arrives: Arrivals) -> Consequence:
+    """Tell what comes to a target."""
+    parts = [
+        count(number, noun)
+        for number, noun in (
+            (len(arrives.snapshots), "snapshot"),
+            (len(arrives.schema_ids), "schema"),
+            (len(arrives.tags), "tag"),
+        )
+        if number
+    ]
+    return changes(
+        f"{target!r} gets {', '.join(parts) or 'nothing'} of {source!r}: "
+        f"{arrives.figure.words(with_sign)}.",
+        tuple(f"snapshot {each.id}" for each in arrives.snapshots),
+    )
+
+
+def removals_of(target: str, removed: Removals) -> list[Consequence]:
+    """Tell what leaves a target."""
+    told = []
+    if removed.snapshots:
+        told.append(
+            loses(
+                f"The history of {target!r} is without "
+                f"{count(len(removed.snapshots), 'commit')}: {removed.figure.words(_taken)}.",
+                tuple(f"snapshot {each.id} by {each.commit_user}" for each in removed.snapshots),
+            )
+        )
+    if removed.schema_ids:
+        told.append(
+            loses(
+                f"{target!r} is without {count(len(removed.schema_ids), 'schema')} of its own.",
+                tuple(f"schema {each}" for each in removed.schema_ids),
+            )
+        )
+    if removed.tags:
+        told.append(
+            loses(
+                f"{target!r} is without {count(len(removed.tags), 'tag')} of its own.",
+                tuple(f"tag {each.name} at snapshot {each.snapshot.id}" for each in removed.tags),
+            )
+        )
+    told += rewound_consumers(target, removed.consumers)
+    told.append(keeps("A rescue branch keeps all that goes, byte for byte."))
+    return told
+
+
+def _taken(number: int) -> str:
+    return with_sign(-number)
+
+
+def rewound_consumers(target: str, consumers: Sequence[tuple[str, int]]) -> tuple[Consequence, ...]:
+    """Tell which streaming readers of a target have read what leaves it.
+
+    Args:
+        target: The branch.
+        consumers: Each by its id, with the snapshot that it reads next.
+    """
+    if not consumers:
+        return ()
+    return (
+        loses(
+            f"{count(len(consumers), 'consumer')} of {target!r} would read snapshots of another "
+            "history.",
+            tuple(f"consumer {name} reads {number} next" for name, number in consumers),
+        ),
+    )

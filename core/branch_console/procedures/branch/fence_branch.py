@@ -1,0 +1,132 @@
+"""Fencing a branch: other engines expire no snapshot of it from then on."""
+
+from branch_console.commit.base.fences import fence_state, put_fence, remove_fence
+from branch_console.errors import ErrorKind
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.json_text import without_nulls
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.branch.drop_branch import existing_branch
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+    plan_digest,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.receipts import event_of, receipt_of, text_of
+from branch_console.table.file_store_table import FileStoreTable
+
+_GROWS = (
+    "Its files stay until they are expired from here: what writers remove goes on taking space."
+)
+_AT_RISK = (
+    "Other engines may expire it again, and delete files that other branches need: see "
+    "branch-console doctor."
+)
+
+
+def plan_fence(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide whether a branch can be fenced, or freed from its fence.
+
+    Arguments of the call: `table`, `branch` (main may be one), `fenced` (false takes the fence
+    away), `reason`.
+
+    Raises:
+        NotFound: There is no such table or branch, or it has no schema.
+        FormatError: Its newest schema cannot be decoded.
+    """
+    main, name = table_of(warehouse, call).on(MAIN_BRANCH), call.text("branch")
+    table = main if name == MAIN_BRANCH else existing_branch(main, name, "fenced")
+    is_fence = call.arguments.get("fenced") is None or call.flag("fenced")
+    told = told_of_fencing(table) if is_fence else told_of_freeing(table)
+    verb = "Fence" if is_fence else "Remove the fence of"
+    preview = Preview(
+        procedure=call.name,
+        title=f"{verb} branch {name!r} of {table.identifier.table_name}",
+        plan_id=plan_digest(call, [each.text for each in told]),
+        consequences=told,
+        typed_name=None,
+        role=Role.EDITOR if is_fence else Role.OPERATOR,
+        undo="Undo removes the fence." if is_fence else "Undo makes the fence again.",
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=name,
+        journal=without_nulls(
+            {
+                "planId": preview.plan_id,
+                "fenced": is_fence,
+                "reason": call.find_text("reason"),
+            }
+        ),
+    )
+
+
+def finish_fence(operation: Operation) -> Receipt:
+    """Make the fence, or take it away.
+
+    Raises:
+        CommitConflict: Somebody else keeps writing another consumer in its place.
+    """
+    plan, branch = operation.intent.plan, operation.intent.branch
+    table, store = operation.table.on(branch), operation.warehouse.store
+    is_fence = plan.get("fenced") is True
+    if is_fence:
+        put_fence(table, store)
+    else:
+        remove_fence(table, store)
+    told = "is fenced" if is_fence else "has no fence any more"
+    receipt = receipt_of(operation, notes=(f"Branch {branch!r} {told}.",))
+    kind = LineageKind.FENCED if is_fence else LineageKind.UNFENCED
+    return operation.complete(event_of(operation, kind, receipt, undoes=text_of(plan, "undoes")))
+
+
+FENCE_BRANCH = Verb(
+    name="fence_branch",
+    what="fence a branch",
+    doing="Fencing the branch.",
+    plan=plan_fence,
+    finish=finish_fence,
+)
+
+
+def told_of_fencing(table: FileStoreTable) -> tuple[Consequence, ...]:
+    """Return what follows from fencing the branch of a table."""
+    state = fence_state(table)
+    if state.obstacles:
+        options = " and ".join(map(repr, state.obstacles))
+        return (
+            blocks(
+                f"Option {options} of {table.branch!r} lets other engines expire past a fence. "
+                f"Unset {options} first.",
+                ErrorKind.INVALID_OPTION,
+            ),
+        )
+    if state.is_effective:
+        return (blocks(f"Branch {table.branch!r} is fenced already.", ErrorKind.NOTHING_TO_DO),)
+    return (
+        changes(
+            f"Other engines expire no snapshot of {table.branch!r} any more: a consumer that reads "
+            "nothing holds all of them."
+        ),
+        keeps("What its snapshots hold stays readable, here and on branches that share files."),
+        changes(_GROWS),
+    )
+
+
+def told_of_freeing(table: FileStoreTable) -> tuple[Consequence, ...]:
+    """Return what follows from taking the fence of the branch of a table away."""
+    if not fence_state(table).is_there:
+        return (blocks(f"Branch {table.branch!r} has no fence.", ErrorKind.NOTHING_TO_DO),)
+    return (
+        changes(f"The fence of {table.branch!r} goes. {_AT_RISK}"),
+        keeps("No file is deleted by this."),
+    )

@@ -1,0 +1,118 @@
+"""Protecting branches, by name or pattern."""
+
+from fnmatch import fnmatchcase
+
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.json_text import without_nulls
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Preview, changes, keeps, plan_digest
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.protection import is_pattern, protection_of
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.receipts import event_of, receipt_of, texts_of
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.missing_branch import perhaps_meant
+
+_MAX_RULE_LENGTH = 100
+
+
+def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide what a rule would cover.
+
+    Arguments of the call: `table`, `branch` (a name or a pattern such as `release-*`), `protected`
+    (false takes the protection back), `reason`.
+
+    Raises:
+        InvalidInput: The rule can match no branch.
+        NotFound: There is no such table.
+    """
+    table = table_of(warehouse, call)
+    rule = call.text("branch")
+    protected = call.arguments.get("protected") is None or call.flag("protected")
+    _check_rule(rule)
+    covered = _covered(table, rule)
+    verb = "Protect" if protected else "Remove the protection of"
+    what = f"branches {rule!r}" if is_pattern(rule) else f"branch {rule!r}"
+    title = f"{verb} {what} of {table.identifier.table_name}"
+    events = table.ledger.whole()
+    now = {name: protection_of(events, name) for name in covered}
+    meant = "" if covered or is_pattern(rule) else perhaps_meant(table, rule)
+    told = changes(f"{_effect(len(covered), protected=protected)}{meant}", covered)
+    preview = Preview(
+        procedure=call.name,
+        title=title,
+        plan_id=plan_digest(call, covered, [each and each.id for each in now.values()]),
+        consequences=(
+            told,
+            keeps("The rule binds Branch Console only: other engines do not know of it."),
+        ),
+        typed_name=None,
+        role=Role.APPROVER,
+        undo="A later rule that matches takes its place: protect again, or remove the protection.",
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=rule,
+        journal=without_nulls(
+            {
+                "planId": preview.plan_id,
+                "protected": protected,
+                "covered": list(covered),
+                "reason": call.find_text("reason"),
+            }
+        ),
+    )
+
+
+def finish_protection(operation: Operation) -> Receipt:
+    """Record the rule."""
+    intent = operation.intent
+    protected = intent.plan.get("protected") is True
+    covered = texts_of(intent.plan, "covered")
+    word = "protects" if protected else "frees"
+    now = ", ".join(covered) or "no branch that exists"
+    receipt = receipt_of(operation, notes=(f"Rule {intent.branch!r} {word} {now}.",))
+    kind = LineageKind.PROTECTED if protected else LineageKind.UNPROTECTED
+    return operation.complete(event_of(operation, kind, receipt))
+
+
+PROTECT_BRANCH = Verb(
+    name="protect_branch",
+    what="change what is protected",
+    doing="Recording the rule.",
+    plan=plan_protection,
+    finish=finish_protection,
+)
+
+
+def _check_rule(rule: str) -> None:
+    if len(rule) > _MAX_RULE_LENGTH or any(letter in rule for letter in "/\\$\0"):
+        raise InvalidInput(
+            f"{rule!r} can match no branch: a rule has at most {_MAX_RULE_LENGTH} characters and "
+            "no '/', '\\' or '$'.",
+            kind=ErrorKind.INVALID_NAME,
+        )
+
+
+def _covered(table: FileStoreTable, rule: str) -> tuple[str, ...]:
+    return tuple(name for name in (MAIN_BRANCH, *table.branches.names()) if fnmatchcase(name, rule))
+
+
+def _effect(number: int, *, protected: bool) -> str:
+    """Tell what a rule does to as many branches as it matches now."""
+    match number:
+        case 0:
+            who, are = "No branch has such a name yet. One that is given it", "is"
+        case 1:
+            who, are = "1 branch", "is"
+        case _:
+            who, are = f"{number:,} branches", "are"
+    if not protected:
+        return f"{who} can then be changed by any editor."
+    return f"{who} can then be neither dropped nor renamed, and {are} moved by approvers only."

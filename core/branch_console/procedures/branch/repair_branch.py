@@ -1,0 +1,123 @@
+"""Repairing a branch: schemas that its files need and that only main has come back to it."""
+
+from branch_console.commit.base.metadata_copy import copy_files
+from branch_console.diff.history_move import id_range
+from branch_console.errors import ErrorKind
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Counts, Receipt
+from branch_console.procedures.branch.drop_branch import existing_branch
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+    plan_digest,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.receipts import event_of, receipt_of
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.missing_schemas import missing_schemas
+
+
+def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide which schemas a branch gets from main.
+
+    Arguments of the call: `table`, `branch`, `reason`.
+
+    Raises:
+        InvalidInput: It is main, from which others are repaired.
+        NotFound: There is no such table or branch, or it has no schema at all.
+        FormatError: A snapshot, a manifest or a schema that is needed cannot be decoded.
+    """
+    main = table_of(warehouse, call).on(MAIN_BRANCH)
+    branch = existing_branch(main, call.text("branch"), "repaired")
+    missing = missing_schemas(branch, branch.schema().id, branch.snapshots.all())
+    told = _consequences(branch, main, missing)
+    preview = Preview(
+        procedure=call.name,
+        title=f"Repair branch {branch.branch!r} of {main.identifier.table_name}",
+        plan_id=plan_digest(call, *map(str, missing)),
+        consequences=told,
+        typed_name=None,
+        role=Role.EDITOR,
+        undo="None: a schema that files need is not taken away again.",
+    )
+    return Planned(
+        preview=preview,
+        table=main,
+        branch=branch.branch,
+        journal={"planId": preview.plan_id, "schemas": list(missing)},
+    )
+
+
+def _consequences(
+    branch: FileStoreTable, main: FileStoreTable, missing: tuple[int, ...]
+) -> tuple[Consequence, ...]:
+    name = branch.branch
+    if not missing:
+        text = f"Branch {name!r} has every schema that its files need."
+        return (blocks(text, ErrorKind.NOTHING_TO_DO),)
+    on_main = set(main.schemas.ids())
+    absent = [each for each in missing if each not in on_main]
+    if absent:
+        return (
+            blocks(
+                f"Main has no {_schemas(absent)} either. Restore "
+                f"{branch.paths.schema(absent[0])} from a copy.",
+                ErrorKind.SCHEMA_NOT_FOUND,
+            ),
+        )
+    # Ids are given anew where main was replaced or rolled back. What both have of the ids behind
+    # the gap tells whether main's schemas are those that the branch began with.
+    witness = next(each for each in branch.schemas.ids() if each > missing[0])
+    if witness not in on_main or main.schemas.get(witness) != branch.schemas.get(witness):
+        return (
+            blocks(
+                f"Schema {witness} of {name!r} is not that of main, so that main's "
+                f"{_schemas(missing)} may be another one. Restore "
+                f"{branch.paths.schema(missing[0])} from a copy.",
+                ErrorKind.SCHEMA_NOT_FOUND,
+            ),
+        )
+    return (
+        changes(f"Branch {name!r} gets {_schemas(missing)} from main."),
+        keeps("No snapshot and no data file changes."),
+    )
+
+
+def finish_repair(operation: Operation) -> Receipt:
+    """Copy the schemas.
+
+    Raises:
+        CommitConflict: Somebody made another schema of that id in the meantime.
+    """
+    table, branch = operation.table, operation.table.on(operation.intent.branch)
+    wanted = operation.intent.plan["schemas"]
+    assert isinstance(wanted, list)
+    pairs = [(table.paths.schema(each), branch.paths.schema(each)) for each in wanted]
+    copy_files(operation.warehouse.store, pairs)
+    receipt = receipt_of(
+        operation,
+        counts=Counts(schemas_added=len(wanted)),
+        notes=(f"Branch {branch.branch!r} has {_schemas(wanted)} again.",),
+    )
+    return operation.complete(event_of(operation, LineageKind.REPAIRED, receipt))
+
+
+def _schemas(ids: list[int] | tuple[int, ...]) -> str:
+    return f"schema{'' if len(ids) == 1 else 's'} {id_range(sorted(ids))}"
+
+
+REPAIR_BRANCH = Verb(
+    name="repair_branch",
+    what="repair a branch",
+    doing="Copying schemas.",
+    plan=plan_repair,
+    finish=finish_repair,
+)

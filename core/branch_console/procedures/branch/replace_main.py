@@ -1,0 +1,133 @@
+"""Replacing main by a branch, whose history it becomes; a rescue branch keeps what main was."""
+
+import pyarrow as pa
+
+from branch_console.commit.branch.history_copy import HistoryCopy
+from branch_console.commit.branch.rescue import RESCUE_PREFIX, rescue_name
+from branch_console.diff.replacement import Replacement, plan_replacement
+from branch_console.errors import ErrorKind
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.json_text import without_nulls
+from branch_console.format.kept_elsewhere import Act
+from branch_console.procedures.branch.drop_branch import existing_branch, open_operations
+from branch_console.procedures.branch.fast_forward_preview import (
+    arrival_of,
+    removals_of,
+    sharing_of_history,
+)
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Preview, blocks, changes, keeps
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.verify_files import arriving_files
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.branch_histories import (
+    histories_of,
+    inherited_by,
+    schema_id_after,
+)
+from branch_console.procedures.history.file_sharing import journal_of_sharing
+from branch_console.procedures.history.forward_sharing import forward_safety
+from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.history.protection import owner_blocks
+from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.receipts import rows_of_heads
+
+
+def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide what comes to main and what leaves it.
+
+    Arguments of the call: `table`, `branch`, `reason`, `plan_id`.
+
+    Raises:
+        InvalidInput: The branch is main.
+        NotFound: There is no such table or branch.
+        FormatError: A snapshot, schema or tag of either cannot be decoded.
+    """
+    table = table_of(warehouse, call).on(MAIN_BRANCH)
+    branch = existing_branch(table, call.text("branch"), "replaced by itself")
+    plan = plan_replacement(table.identifier.table_name, *histories_of(branch, table))
+    copy = _copy_of(plan, call)
+    sharing = forward_safety(branch, table, plan.arrives, plan.removes)
+    told = [
+        *owner_blocks(table.ledger.whole(), MAIN_BRANCH, call.actor),
+        *open_operations(warehouse, table),
+    ]
+    if plan.source_head is None:
+        text = f"Branch {plan.source!r} has no snapshot, so main would be left with none."
+        told.append(blocks(text, ErrorKind.BRANCH_EMPTY))
+    elif plan.is_empty:
+        text = f"Main is the history of {plan.source!r} already."
+        told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
+    else:
+        told.append(arrival_of(plan.source, MAIN_BRANCH, plan.arrives))
+        told += removals_of(MAIN_BRANCH, plan.removes)
+        told += sharing_of_history(sharing, plan.source, MAIN_BRANCH)
+        told.append(keeps(f"Branch {plan.source!r} stays as it is."))
+        told += [changes(note) for note in plan.notes]
+    preview = Preview(
+        procedure=call.name,
+        title=f"Replace main of {table.identifier.table_name} by {plan.source!r}",
+        plan_id=plan.id,
+        consequences=tuple(told),
+        typed_name=MAIN_BRANCH,
+        role=Role.OPERATOR,
+        undo=f"Undo works until main moves; all of it is kept on {RESCUE_PREFIX}… until then.",
+    )
+    return Planned(
+        preview=preview,
+        act=Act.COMMIT,
+        table=table,
+        branch=MAIN_BRANCH,
+        journal=without_nulls(
+            {
+                **copy.to_object(),
+                **journal_of_sharing(
+                    sharing, branch, call.operation_id, (plan.source, MAIN_BRANCH)
+                ),
+                "makes": [copy.rescue_branch],
+                "planId": plan.id,
+                "reason": call.find_text("reason"),
+                "records": plan.arrives.figure.records,
+                **rows_of_heads(table, plan.target_head, plan.source_head),
+                "notes": list(plan.notes),
+                "schemaIdAfter": schema_id_after(table, copy),
+            }
+        ),
+    )
+
+
+def files_for_main(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
+    """Data files of the branch that main does not hold, with the columns of FILES_TO_VERIFY."""
+    main = table_of(warehouse, call).on(MAIN_BRANCH)
+    branch = main.on(call.text("branch"))
+    return arriving_files(branch, branch.head(), main)
+
+
+REPLACE_MAIN = Verb(
+    name="replace_main",
+    what="replace main",
+    doing="Keeping main on a rescue branch, then replacing it.",
+    plan=plan_replace_main,
+    finish=finish_take_over,
+    arriving=files_for_main,
+)
+
+
+def _copy_of(plan: Replacement, call: ProcedureCall) -> HistoryCopy:
+    source, target, removed = plan.source_head, plan.target_head, plan.removes
+    return HistoryCopy(
+        source=plan.source,
+        target=plan.target,
+        expected_head=None if target is None else target.identity,
+        expected_head_id=None if target is None else target.id,
+        new_head=None if source is None else source.identity,
+        new_head_id=None if source is None else source.id,
+        schema_ids=plan.arrives.schema_ids,
+        tags=tuple(tag.name for tag in plan.arrives.tags),
+        snapshot_ids=tuple(snapshot.id for snapshot in plan.arrives.snapshots),
+        inherited=inherited_by(plan.arrives),
+        remove_snapshot_ids=tuple(snapshot.id for snapshot in removed.snapshots),
+        remove_schema_ids=removed.schema_ids,
+        remove_tags=tuple(tag.name for tag in removed.tags),
+        rescue_branch=rescue_name(call.operation_id),
+    )

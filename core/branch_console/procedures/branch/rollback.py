@@ -1,0 +1,385 @@
+"""Going back to an earlier snapshot: by a new snapshot, or by cutting the history."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from branch_console.commit.branch.history_copy import HistoryCopy
+from branch_console.commit.branch.rescue import rescue_name
+from branch_console.commit.schema.tag_commit import put_tag, snapshot_bytes, without_retention
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.commit.snapshot.publish_check import write_hints
+from branch_console.diff.file_safety import FileSafety
+from branch_console.diff.lineage import OPERATION, RESTORES
+from branch_console.diff.rows.row_figure import difference, with_sign
+from branch_console.errors import CommitConflict, ErrorKind, InvalidInput
+from branch_console.format.json_text import JsonObject, without_nulls
+from branch_console.format.kept_elsewhere import Act
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Counts, Receipt, identity_from, identity_to
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.tag import Tag
+from branch_console.procedures.branch.drop_branch import open_operations
+from branch_console.procedures.branch.rollback_tags import PIN_PREFIX, pin_names, rollback_pins
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+    loses,
+    plan_digest,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.row_figures import head_figure
+from branch_console.procedures.call.verify_files import arriving_files
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.call.without_callbacks import leaves_callbacks_out
+from branch_console.procedures.history.dependents import readable_tags, standing_on
+from branch_console.procedures.history.file_sharing import (
+    Share,
+    journal_of_sharing,
+    notes_of_sharing,
+    put_fences,
+    safety_of,
+    told_of_sharing,
+)
+from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.history.protection import protection_of, rule_text
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.receipts import event_of, move_of, number_of, receipt_of, text_of
+from branch_console.table.consumer_manager import Consumer
+from branch_console.table.file_store_table import FileStoreTable
+
+
+def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide on going back, and say what that takes out of sight.
+
+    Arguments of the call: `table` (with its branch), `snapshot` or `tag`, `cut` (move the history
+    back instead of adding a snapshot), `reason`, `plan_id`.
+
+    Raises:
+        InvalidInput: Not one place is named, but none or two.
+        NotFound: There is no such table, branch, snapshot or tag.
+    """
+    table, cut = table_of(warehouse, call), call.flag("cut")
+    then, tag = _place(table, call)
+    head = table.head()
+    rule = protection_of(table.ledger.whole(), table.branch)
+    told: list[Consequence] = [*open_operations(warehouse, table)]
+    if head is not None and head.identity.same_as(then.identity):
+        text = f"Snapshot {then.id} is the head of {table.branch!r} already."
+        told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
+    journal: dict[str, object] = {"way": "cut" if cut else "restore"}
+    decided: list[object] = [str(then.identity), str(head and head.identity)]
+    if cut:
+        copy, expired = _cut(table, head, then, tag, call)
+        rewound = _rewound(table, then)
+        sharing = safety_of(Share(branches=(table,), for_rescue=(then,), can_copy=False))
+        told += _cut_told(table, then, copy, expired, rewound)
+        # Not where readers stand: they go on while somebody looks.
+        decided += [copy.remove_tags, [each.id for each in rewound]]
+        journal |= {
+            **copy.to_object(),
+            "makes": [copy.rescue_branch],
+            "event": str(LineageKind.ROLLED_BACK),
+            "expiredTag": tag.name if expired and tag is not None else None,
+            "notes": [f"Branch {table.branch!r} is cut back to snapshot {then.id}."],
+        }
+    else:
+        # What keeps the files that come back are the tags of the rollback itself.
+        sharing = safety_of(Share(branches=(table,), on_main=(None,), can_copy=False))
+        sharing = replace(sharing, pins=())
+        told += _restore_told(table, head, then)
+        journal |= {
+            "snapshotId": then.id,
+            "then": identity_to(then.identity),
+            "tag": None if tag is None else tag.name,
+            **dict(zip(("pin", "pinMade"), pin_names(call.operation_id), strict=True)),
+            "expectedHead": None if head is None else identity_to(head.identity),
+            "expectedHeadId": None if head is None else head.id,
+        }
+    told += _sharing_told(sharing)
+    journal |= journal_of_sharing(sharing, table, call.operation_id, (table.branch,))
+    if rule is not None:
+        told.append(changes(f"Branch {table.branch!r} is protected by {rule_text(rule)}."))
+    least = Role.EDITOR if rule is None else Role.APPROVER
+    place = f"tag {tag.name!r}" if tag is not None else f"snapshot {then.id}"
+    preview = Preview(
+        procedure=call.name,
+        title=f"{'Cut' if cut else 'Roll'} {table.identifier} back to {place}",
+        plan_id=plan_digest(call, *decided),
+        consequences=tuple(told),
+        typed_name=table.branch if cut else None,
+        role=Role.OPERATOR if cut else least,
+        undo=f"Undo works until {table.branch!r} moves; it brings back every byte.",
+    )
+    return Planned(
+        preview=preview,
+        act=Act.COMMIT,
+        table=table,
+        branch=table.branch,
+        journal=without_nulls(
+            {**journal, "planId": preview.plan_id, "reason": call.find_text("reason")}
+        ),
+    )
+
+
+def finish_rollback(operation: Operation) -> Receipt:
+    """Go back as the journal says.
+
+    Raises:
+        CommitConflict: Another writer came in between; what was there stays.
+    """
+    if operation.intent.plan.get("way") == "cut":
+        return finish_take_over(operation)
+    return _finish_restore(operation)
+
+
+def files_that_return(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
+    """Data files of then that the head does not hold, with the columns of FILES_TO_VERIFY."""
+    table = table_of(warehouse, call)
+    return arriving_files(table, _place(table, call)[0], table)
+
+
+ROLLBACK = Verb(
+    name="rollback",
+    what="roll a branch back",
+    doing="Going back.",
+    plan=plan_rollback,
+    finish=finish_rollback,
+    arriving=files_that_return,
+)
+
+
+def _place(table: FileStoreTable, call: ProcedureCall) -> tuple[Snapshot, Tag | None]:
+    snapshot_id, name = call.find_number("snapshot"), call.find_text("tag")
+    if (snapshot_id is None) == (name is None):
+        raise InvalidInput(
+            "A rollback goes to one place: give a snapshot or a tag.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    if name is not None:
+        tag = table.tags.get(name)
+        return tag.snapshot, tag
+    assert snapshot_id is not None
+    return table.snapshots.get(snapshot_id), None
+
+
+def _restore_told(
+    table: FileStoreTable, head: Snapshot | None, then: Snapshot
+) -> list[Consequence]:
+    schema = table.schema()
+    moved = difference(head_figure(table, head, schema), head_figure(table, then, schema))
+    number = 1 if head is None else head.id + 1
+    told = [
+        changes(
+            f"Snapshot {number} of {table.branch!r} holds again what snapshot {then.id} held: "
+            f"{moved.words(with_sign)}."
+        ),
+        keeps(f"The history stays: every snapshot up to {number - 1} can be read as before."),
+        keeps(
+            f"New tags {PIN_PREFIX}… on snapshots {then.id} and {number} stay: without them the "
+            "expiry of other engines deletes the files that come back, then or when they leave "
+            "again."
+        ),
+    ]
+    latest = table.schema().id
+    if latest != then.schema_id:
+        told.append(
+            keeps(
+                f"The schema stays {latest}; snapshot {then.id} was written with {then.schema_id}."
+            )
+        )
+    return told
+
+
+def _sharing_told(sharing: FileSafety) -> list[Consequence]:
+    """Tell what keeps the files that come back, or that nothing would."""
+    if sharing.shares:
+        return told_of_sharing(sharing)
+    text = f"An expiry would remove files that come back. {' '.join(sharing.reasons)}"
+    return [blocks(text, ErrorKind.FILES_IN_USE)]
+
+
+def _cut(
+    table: FileStoreTable,
+    head: Snapshot | None,
+    then: Snapshot,
+    tag: Tag | None,
+    call: ProcedureCall,
+) -> tuple[HistoryCopy, bool]:
+    """What leaves, and whether the snapshot has to be made again from its tag."""
+    ids = table.snapshots.ids()
+    found = table.snapshots.find(then.id)
+    expired = found is None and (not ids or then.id < ids[0])
+    if found is None and not expired:
+        raise InvalidInput(_foreign(table, then), kind=ErrorKind.NO_COMMON_HISTORY)
+    if found is not None and not found.identity.same_as(then.identity):
+        raise InvalidInput(_foreign(table, then), kind=ErrorKind.NO_COMMON_HISTORY)
+    tags, events = readable_tags(table), table.ledger.events()
+    standing = standing_on(table, events, tags)
+    pins = {pin.tag for pin in rollback_pins(events, table.branch) if pin.snapshot_id <= then.id}
+    leaving = [
+        each.name
+        for each in tags
+        if each.snapshot.id > then.id
+        and each is not tag
+        and each.name not in pins
+        and not any(one.is_vital for one in standing.get(each.name, ()))
+    ]
+    copy = HistoryCopy(
+        source=table.branch,
+        target=table.branch,
+        expected_head=None if head is None else head.identity,
+        expected_head_id=None if head is None else head.id,
+        new_head=then.identity,
+        new_head_id=then.id,
+        schema_ids=(),
+        tags=(),
+        snapshot_ids=(),
+        remove_snapshot_ids=tuple(each for each in ids if each > then.id),
+        remove_tags=tuple(leaving),
+        rescue_branch=rescue_name(call.operation_id),
+    )
+    return copy, expired
+
+
+def _foreign(table: FileStoreTable, then: Snapshot) -> str:
+    return (
+        f"Snapshot {then.id} is none of the history of {table.branch!r}, so that cannot be cut "
+        "back to it. Roll back by a new snapshot instead."
+    )
+
+
+def _rewound(table: FileStoreTable, then: Snapshot) -> tuple[Consumer, ...]:
+    """The streaming readers that are ahead of what a branch is cut back to."""
+    return tuple(each for each in table.consumers.all() if each.next_snapshot_id > then.id + 1)
+
+
+def _cut_told(
+    table: FileStoreTable,
+    then: Snapshot,
+    copy: HistoryCopy,
+    expired: bool,
+    rewound: tuple[Consumer, ...],
+) -> list[Consequence]:
+    ids = copy.remove_snapshot_ids
+    told = (
+        [
+            loses(
+                f"Snapshots {ids[0]} to {ids[-1]} leave the history of {table.branch!r}."
+                if len(ids) > 1
+                else f"Snapshot {ids[0]} leaves the history of {table.branch!r}."
+            )
+        ]
+        if ids
+        else []
+    )
+    if copy.remove_tags:
+        told.append(loses("Tags on them go.", tuple(f"tag {name}" for name in copy.remove_tags)))
+    if rewound:
+        told.append(
+            loses(
+                "Streaming readers wait for snapshots that are gone; reset them.",
+                tuple(f"{each.id} reads {each.next_snapshot_id} next" for each in rewound),
+            )
+        )
+    kept = [
+        tag.name
+        for tag in readable_tags(table)
+        if tag.snapshot.id > then.id and tag.name not in copy.remove_tags
+    ]
+    if kept:
+        told.append(keeps("Tags stay that other branches or rollbacks stand on.", tuple(kept)))
+    if expired:
+        told.append(changes(f"Snapshot {then.id} has expired, and is made again from its tag."))
+    told.append(keeps("The schema stays the newest one."))
+    told.append(keeps("A rescue branch keeps all that goes, byte for byte."))
+    return told
+
+
+def _finish_restore(operation: Operation) -> Receipt:
+    plan = operation.intent.plan
+    table = operation.table.on(operation.intent.branch)
+    raw = JsonObject(plan, "journal of a rollback")
+    then = _journalled(table, raw)
+    put_fences(operation)
+    _pin(operation, table, then, raw.get("pin", str))
+    landed = FileStoreCommit(
+        table, operation.warehouse.store, without_callbacks=leaves_callbacks_out(plan)
+    ).restore(
+        then,
+        user=operation.intent.actor,
+        identifier=operation.commit_identifier,
+        guard=identity_from(raw.find("expectedHead", dict), raw.what),
+        properties={
+            OPERATION: "rollback",
+            RESTORES: then.delta_manifest_list,
+            "branch.operation-id": operation.intent.operation_id,
+        },
+        seen_id=number_of(plan, "expectedHeadId"),
+    )
+    made = raw.find("pinMade", str)
+    if made is not None:
+        _pin(operation, table, landed, made)
+    ids = table.snapshots.ids()
+    if ids[-1] == landed.id:
+        # One that landed before it was cut off has not moved the hint.
+        write_hints(operation.warehouse.store, table.paths, ids[-1], ids[0])
+    before = table.snapshots.find(landed.id - 1)
+    receipt = receipt_of(
+        operation,
+        moves=(move_of(table.branch, before, landed),),
+        counts=Counts(
+            snapshots_added=1,
+            files_verified=number_of(plan, "filesVerified"),
+            records_added=landed.delta_record_count or 0,
+        ),
+        notes=(
+            f"Snapshot {landed.id} of {table.branch!r} holds what snapshot {then.id} held.",
+            *notes_of_sharing(plan),
+        ),
+    )
+    return operation.complete(
+        event_of(
+            operation,
+            LineageKind.ROLLED_BACK,
+            receipt,
+            branch=table.branch,
+            before=None if before is None else before.identity,
+            after=landed.identity,
+            parents=() if before is None else (before.identity,),
+        )
+    )
+
+
+def _pin(operation: Operation, table: FileStoreTable, snapshot: Snapshot, name: str) -> None:
+    """Keep what comes back from expiry, which judges by the snapshot that had taken it away.
+
+    Paimon spares what the last tag before that snapshot holds; it looks at main's tags, newer
+    releases at those of the branch. On main a tag of another branch would need that branch's schema
+    and, by its id, take the place of main's own tags there (hazard H6).
+    Source: Paimon SnapshotDeletion.createDataFileSkipperForTags.
+    """
+    data = without_retention(snapshot_bytes(table, snapshot))
+    put_tag(table, operation.warehouse.store, name, data, replaces=None)
+
+
+def _journalled(table: FileStoreTable, raw: JsonObject) -> Snapshot:
+    """The snapshot to go back to, which must still be the one that was decided on."""
+    name = text_of(raw.values, "tag")
+    number = number_of(raw.values, "snapshotId")
+    wanted = identity_from(raw.find("then", dict), raw.what)
+    tag = None if name is None else table.tags.find(name)
+    found = table.snapshots.find(number) if tag is None else tag.snapshot
+    if found is None or wanted is None or not found.identity.same_as(wanted):
+        raise CommitConflict(
+            f"Snapshot {number} of {table.branch!r} is gone in the meantime. Nothing was changed; "
+            "plan again.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=table.branch,
+        )
+    return found

@@ -1,0 +1,98 @@
+"""The health of tables: what may break their branches, which rule found it, what remedies it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from branch_console.diff.hazards import HealthFinding, Severity
+from branch_console.errors import PaimonError
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.procedures.browse.branches import read_branches
+from branch_console.procedures.browse.health_facts import Unchecked
+from branch_console.procedures.browse.remedies import remedy_statements
+from branch_console.procedures.browse.tables import list_table_names
+from branch_console.procedures.call.warehouse import Warehouse
+
+HEALTH: Final = pa.schema(
+    [
+        (name, pa.string())
+        for name in ("rule", "severity", "branch", "finding", "breaks", "advice", "evidence")
+    ]
+    + [("remedies", pa.list_(pa.string()))]
+)
+"""Findings as rows: the evidence joined by commas, the remedies as calls in SQL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableHealth:
+    """What a table suffers from, and which of it could not be looked at.
+
+    Attributes:
+        findings: The worst first.
+        unchecked: Files that could not be read, so that rules about them did not run.
+    """
+
+    table: Identifier
+    findings: tuple[HealthFinding, ...]
+    unchecked: tuple[Unchecked, ...]
+
+    def at_least(self, severity: Severity) -> tuple[HealthFinding, ...]:
+        """The findings that are as bad as that, or worse."""
+        return tuple(each for each in self.findings if each.severity.rank >= severity.rank)
+
+
+def examine(warehouse: Warehouse, table: Identifier) -> TableHealth:
+    """Run all quick rules on a table.
+
+    Args:
+        warehouse: The warehouse.
+        table: The table; where it is on a branch, the findings of that one alone.
+
+    Raises:
+        NotFound: There is no such table or branch.
+    """
+    reader = read_branches(warehouse, table)
+    if not table.is_main:
+        reader.check_exists(table.branch)
+    found = reader.health()
+    told = found if table.is_main else {table.branch: found.get(table.branch, ())}
+    findings = [each for findings in told.values() for each in findings]
+    return TableHealth(
+        table=table,
+        findings=tuple(sorted(findings, key=lambda each: -each.severity.rank)),
+        unchecked=reader.unchecked,
+    )
+
+
+def examine_all(warehouse: Warehouse) -> Iterable[TableHealth]:
+    """Run all quick rules on all tables, one after the other; a broken one is not checked."""
+    for table in list_table_names(warehouse):
+        try:
+            yield examine(warehouse, table)
+        except PaimonError as error:
+            unchecked = (Unchecked(branch=MAIN_BRANCH, error=error),)
+            yield TableHealth(table=table, findings=(), unchecked=unchecked)
+
+
+def health_rows(health: TableHealth) -> pa.Table:
+    """Return the columns of HEALTH: findings, then what was not checked."""
+    rows: list[dict[str, object]] = [
+        {
+            "rule": each.rule,
+            "severity": str(each.severity),
+            "branch": each.branch,
+            "finding": each.text,
+            "breaks": each.breaks,
+            "advice": each.advice,
+            "evidence": ", ".join(each.evidence),
+            "remedies": remedy_statements(each),
+        }
+        for each in health.findings
+    ]
+    rows += [
+        {"severity": "not checked", "branch": each.branch, "finding": each.error.message}
+        for each in health.unchecked
+    ]
+    return pa.Table.from_pylist(rows, schema=HEALTH)

@@ -1,0 +1,1 @@
+"""What every procedure is given: the call, the warehouse, who may ask, and the row engine."""

@@ -1,0 +1,151 @@
+"""The one command of the product: button, command line, SQL and jobs all make a ProcedureCall."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from branch_console.errors import FormatError, InvalidInput
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.operations.arguments import check_arguments
+
+Argument: TypeAlias = str | int | bool | None
+
+AGAIN: Final = "-again-"
+"""What stands between the id of a job and the number of an operation that it tried once more."""
+
+_OF_A_PREVIEW: Final = ("plan_id", "decisions", "heads")
+"""Arguments that say what somebody has looked at, not what is done."""
+
+
+class _StoredArguments(dict[str, Argument]):
+    """The arguments of a call that was made before; an earlier version may have had others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcedureCall:
+    """A verb with its arguments, said by somebody; raises InvalidInput for arguments it lacks.
+
+    Attributes:
+        name: The procedure, as `branch_console.procedures.dispatch` knows it.
+        arguments: JSON scalars by name.
+        actor: Who asked; kept in the ledger and on the receipt.
+        operation_id: The idempotency key: two calls with one id are the same operation.
+        role: The role of the actor when the call was made.
+    """
+
+    name: str
+    arguments: Mapping[str, Argument] = field(default_factory=lambda: MappingProxyType({}))
+    actor: str
+    operation_id: str
+    role: str = "operator"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.arguments, _StoredArguments):
+            check_arguments(self.name, self.arguments)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.operation_id))
+
+    def text(self, argument: str) -> str:
+        """Return a required text argument."""
+        value = self.arguments.get(argument)
+        if not isinstance(value, str) or not value:
+            raise InvalidInput(
+                f"{self.name} needs the argument {argument!r}. Name it and call again.",
+                argument=argument,
+            )
+        return value
+
+    def find_text(self, argument: str) -> str | None:
+        """Return a text argument, or None where it was left out."""
+        value = self.arguments.get(argument)
+        if value is None or isinstance(value, str):
+            return value or None
+        raise InvalidInput(f"The argument {argument!r} of {self.name} must be text.")
+
+    def find_number(self, argument: str) -> int | None:
+        """Return a whole number, or None where it was left out."""
+        value = self.arguments.get(argument)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+            return value
+        raise InvalidInput(f"The argument {argument!r} of {self.name} must be a whole number.")
+
+    def flag(self, argument: str, *, default: bool = False) -> bool:
+        """Return a yes-or-no argument; left out means no, unless the default says otherwise."""
+        value = self.arguments.get(argument)
+        if value is None and argument not in self.arguments:
+            return default
+        if isinstance(value, bool):
+            return value
+        raise InvalidInput(f"The argument {argument!r} of {self.name} must be true or false.")
+
+    def saying(self, others: Mapping[str, Argument]) -> "ProcedureCall":
+        """The same call with some other arguments; those of a stored one are taken as they are."""
+        kind = _StoredArguments if isinstance(self.arguments, _StoredArguments) else dict
+        return replace(self, arguments=kind({**self.arguments, **others}))
+
+    @property
+    def asked(self) -> dict[str, Argument]:
+        """The arguments that say what is done; not those that say what was looked at before."""
+        return {
+            name: value
+            for name, value in self.arguments.items()
+            if value is not None and name not in _OF_A_PREVIEW
+        }
+
+    def to_json(self) -> str:
+        """Encode; `from_json` reads it back."""
+        return json.dumps(
+            {
+                "name": self.name,
+                "arguments": dict(self.arguments),
+                "actor": self.actor,
+                "operation_id": self.operation_id,
+                "role": self.role,
+            },
+            sort_keys=True,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "ProcedureCall":
+        """Decode what `to_json` wrote."""
+        try:
+            raw = json.loads(text)
+            return cls(
+                name=raw["name"],
+                arguments=_StoredArguments(raw["arguments"]),
+                actor=raw["actor"],
+                operation_id=raw["operation_id"],
+                role=raw.get("role", "operator"),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise FormatError(f"A stored procedure call cannot be read: {error}.") from error
+
+    @property
+    def statement(self) -> str:
+        """The same call as SQL, for lists and receipts; of any plan, not of its own."""
+        sql, branch = self.arguments.get("sql"), self.arguments.get("branch")
+        if isinstance(sql, str):
+            # A call that is a statement: it says itself best.
+            return sql if branch in (None, MAIN_BRANCH) else f"USE BRANCH `{branch}`; {sql}"
+        arguments = ", ".join(
+            argument_text(name, value) for name, value in sorted(self.asked.items())
+        )
+        return f"CALL sys.{self.name}({arguments})"
+
+
+def argument_text(name: str, value: Argument) -> str:
+    """Write a named argument of a call as SQL."""
+    return f"{name} => {_literal(value)}"
+
+
+def _literal(value: Argument) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    # As in Spark, where two quotes end one text and begin another.
+    text = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{text}'"

@@ -1,0 +1,88 @@
+"""Which catalog keeps the tables of a warehouse, and what is not done beside it."""
+
+from dataclasses import dataclass
+
+from branch_console.errors import ErrorKind, NotAllowed, PaimonError
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.options import Options
+from branch_console.format.other_catalog import CatalogKind, find_catalog_sign
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherCatalog:
+    """A catalog that keeps tables outside of the warehouse's folders.
+
+    Attributes:
+        told_by: What says so, as the beginning of a sentence.
+    """
+
+    kind: CatalogKind
+    told_by: str
+
+
+def catalog_of_table(warehouse: Warehouse, table: FileStoreTable) -> OtherCatalog | None:
+    """Return the other catalog of a table by the setting or the table's own options."""
+    if warehouse.catalog_kind is not None:
+        return _catalog_of_setting(warehouse.catalog_kind)
+    try:
+        options = table.on_listed(MAIN_BRANCH).schema().options
+    except PaimonError:
+        return None  # main is missing or broken: such a table tells nothing
+    return _catalog_of_options(table.identifier, options)
+
+
+def check_catalog(
+    warehouse: Warehouse, identifier: Identifier, what: str, *, consequence: str
+) -> None:
+    """Refuse to create, drop, rename or alter a table that another catalog keeps.
+
+    Where no setting tells, the options of the tables of its database do: a new table has none yet.
+
+    Args:
+        warehouse: The warehouse.
+        identifier: The table.
+        what: What is not done, as the beginning of a sentence.
+        consequence: What would be wrong there, as it completes "the catalog would …".
+
+    Raises:
+        NotAllowed: Another catalog keeps the table.
+    """
+    other = _find_catalog(warehouse, identifier)
+    if other is None:
+        return
+    raise NotAllowed(
+        f"{what}. {other.told_by} that the tables of this warehouse are kept in "
+        f"{other.kind.keeper}. Branch Console does not write there, so the catalog would "
+        f"{consequence}. Nothing was changed. Run the statement in an engine that uses that "
+        "catalog; if the folders alone keep these tables, set BRANCH_CONSOLE_CATALOG=filesystem.",
+        kind=ErrorKind.UNSUPPORTED,
+        catalog=str(other.kind),
+    )
+
+
+def _find_catalog(warehouse: Warehouse, identifier: Identifier) -> OtherCatalog | None:
+    if warehouse.catalog_kind is not None:
+        return _catalog_of_setting(warehouse.catalog_kind)
+    # Of several tables its own says it best.
+    entries = sorted(
+        warehouse.catalog.tables(identifier.database),
+        key=lambda entry: entry.identifier.table != identifier.table,
+    )
+    signs = (_catalog_of_options(entry.identifier, entry.options) for entry in entries)
+    return next(filter(None, signs), None)
+
+
+def _catalog_of_options(table: Identifier, options: Options) -> OtherCatalog | None:
+    sign = find_catalog_sign(options)
+    if sign is None:
+        return None
+    key, kind = sign
+    return OtherCatalog(kind=kind, told_by=f"The option {key!r} of {table.table_name} says")
+
+
+def _catalog_of_setting(kind: CatalogKind) -> OtherCatalog | None:
+    if kind is CatalogKind.FILESYSTEM:
+        return None
+    return OtherCatalog(kind=kind, told_by=f"The setting catalog={kind} says")

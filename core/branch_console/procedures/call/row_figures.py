@@ -1,0 +1,87 @@
+"""Rows of heads and snapshots, as far as metadata tells them or a job has counted them."""
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from branch_console.diff.rows.row_figure import RowFigure, snapshot_figure
+from branch_console.errors import PaimonError
+from branch_console.format.identifier import Identifier
+from branch_console.format.read_branches import rows_elsewhere
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.table.file_store_table import FileStoreTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def state_name(table: Identifier, snapshot: Snapshot, schema: TableSchema) -> str:
+    """Return what the rows of a state are kept under; the same for the same content."""
+    lists = snapshot.identity.manifest_lists
+    content = [table.table_name, schema.fingerprint, snapshot.identity.uuid, *lists]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+
+
+def counted_figure(
+    warehouse: Warehouse,
+    table: FileStoreTable,
+    snapshot: Snapshot | None,
+    schema: TableSchema,
+    told: RowFigure,
+) -> RowFigure:
+    """Return a figure with the rows that a job has counted, if metadata does not tell them.
+
+    Args:
+        warehouse: Knows what was counted.
+        table: The table on the branch of the snapshot.
+        snapshot: The snapshot; None before the first commit.
+        schema: What it is read with.
+        told: What metadata tells.
+    """
+    if snapshot is None or told.rows is not None or warehouse.counted is None:
+        return told
+    # Rows of another branch may change while this snapshot stays.
+    if not schema.primary_keys or rows_elsewhere(schema, table.branch) is not None:
+        return told
+    rows = warehouse.counted.find(state_name(table.identifier, snapshot, schema))
+    return told if rows is None else replace(told, rows=rows, most_rows=None)
+
+
+def head_figure(table: FileStoreTable, head: Snapshot | None, schema: TableSchema) -> RowFigure:
+    """Return the rows of the head of a branch; a broken index manifest leaves an upper bound."""
+    told = snapshot_figure(head, schema, table.branch)
+    if told.most_rows is None:
+        return told
+    # Most heads have no deletion vector, and wait for nothing that reads one.
+    from branch_console.diff.file_figures import state_figure  # noqa: PLC0415
+
+    try:
+        return state_figure(head, schema, table.branch, table.index_entries)
+    except PaimonError:
+        # A list shows what can be told; whoever reads the rows is told what is broken.
+        return told
+
+
+def figure_of_files(
+    table: FileStoreTable, snapshot: Snapshot, files: "pa.Table", schema: TableSchema
+) -> RowFigure:
+    """Return the rows of a snapshot.
+
+    Args:
+        table: The table on the branch of the snapshot.
+        snapshot: The snapshot.
+        files: All its live files, with the columns of MANIFEST_ENTRY.
+        schema: What it is read with.
+
+    Raises:
+        FormatError: The index manifest cannot be decoded.
+    """
+    from branch_console.diff.file_figures import files_figure  # noqa: PLC0415 - as above
+
+    # Which branches a read takes rows from, the newest schema says, also of an old snapshot.
+    if rows_elsewhere(table.schema(), table.branch) is not None:
+        return RowFigure(rows=None, records=snapshot.total_record_count)
+    return files_figure(files, table.index_entries(snapshot), schema, table.branch)

@@ -1,0 +1,131 @@
+"""A warehouse, opened: its store, its catalog, and whether commits are safe in it."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from branch_console.catalog.catalog import Catalog
+from branch_console.catalog.filesystem_catalog import FilesystemCatalog
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.errors import ErrorKind, NotAllowed
+from branch_console.format.identifier import Identifier
+from branch_console.format.other_catalog import CatalogKind
+from branch_console.storage.file_io import FileIO
+from branch_console.storage.metadata_cache import MetadataCache
+from branch_console.storage.store_probe import StoreVerdict, probe
+from branch_console.table.file_store_table import FileStoreTable
+
+_CLAIMS: Final = "claims"
+
+
+class CountedStates(Protocol):
+    """Rows of states that a job has counted."""
+
+    def find(self, key: str) -> int | None:
+        """Return the rows of a state, None where nobody has counted them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Warehouse:
+    """What every procedure is handed; it is not changed after opening.
+
+    Attributes:
+        url: As the user named it.
+        verdict: Whether commits are safe here, and if not, why.
+        clock: Milliseconds since the epoch.
+        catalog_kind: The catalog that keeps the tables; None where nobody said.
+        counted: The rows of states that a job counted; None where these are not known.
+    """
+
+    url: str
+    file_io: FileIO
+    catalog: Catalog
+    store: CommitStore
+    verdict: StoreVerdict
+    clock: Callable[[], int]
+    catalog_kind: CatalogKind | None = None
+    counted: CountedStates | None = None
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        store_options: Mapping[str, object] | None = None,
+        cache_dir: Path | None = None,
+        read_only: bool = False,
+        catalog_kind: CatalogKind | None = None,
+        counted: CountedStates | None = None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> "Warehouse":
+        """Open a warehouse by path or URL.
+
+        Args:
+            url: A folder, or a URL that fsspec knows.
+            store_options: Options of the store, such as endpoint and keys. `claims` is ours: the
+                URL of a database in which writers claim what they publish, for a store that
+                cannot create a file only where there is none.
+            cache_dir: Where fetched metadata is kept; None keeps it for this process only.
+            read_only: Do not probe the store, and refuse to write.
+            catalog_kind: The catalog of Paimon that keeps the tables; None where nobody said.
+            counted: The rows of states that a job counted; None where these are not known.
+            clock: Milliseconds since the epoch.
+
+        Raises:
+            InvalidInput: The URL cannot be opened.
+        """
+        options = dict(store_options or {})
+        database = options.pop(_CLAIMS, None)
+        file_io = FileIO.for_url(url, options)
+        claims = None
+        if database is not None and not read_only:
+            from branch_console.storage.database_claims import DatabaseClaims  # noqa: PLC0415 - SQLAlchemy
+
+            claims = DatabaseClaims(str(database), file_io.url(file_io.root))
+        store = CommitStore.of(file_io, claims)
+        verdict = (
+            StoreVerdict(can_write=False, reason="The warehouse was opened for reading only.")
+            if read_only
+            else probe(file_io, store.publisher, file_io.root, claims)
+        )
+        cache = None if cache_dir is None else MetadataCache(cache_dir)
+        return cls(
+            url=url,
+            file_io=file_io,
+            catalog=FilesystemCatalog(file_io, file_io.root, cache),
+            store=store,
+            verdict=verdict,
+            clock=clock,
+            catalog_kind=catalog_kind,
+            counted=counted,
+        )
+
+    def table(self, name: str | Identifier) -> FileStoreTable:
+        """Open a table, on the branch that its name says.
+
+        Raises:
+            NotFound: There is no such table or branch.
+        """
+        return self.catalog.open(_identifier(name))
+
+    def find_table(self, name: str | Identifier) -> FileStoreTable | None:
+        """Open a table, on the branch that its name says; None if there is no such one."""
+        return self.catalog.find(_identifier(name))
+
+    def check_writable(self) -> None:
+        """Refuse to change a warehouse in which a commit could be lost.
+
+        Raises:
+            NotAllowed: The store, or the way it was opened, forbids it.
+        """
+        if not self.verdict.can_write:
+            raise NotAllowed(
+                f"{self.url} is open for reading only. {self.verdict.reason}",
+                kind=ErrorKind.READ_ONLY,
+            )
+
+
+def _identifier(name: str | Identifier) -> Identifier:
+    return Identifier.parse(name) if isinstance(name, str) else name

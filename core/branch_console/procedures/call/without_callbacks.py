@@ -1,0 +1,134 @@
+"""Verbs on tables whose metadata others keep too: refused, or an operator leaves those out.
+
+`without_callbacks` of a call holds the operator's reason; the ledger keeps it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from branch_console.errors import ErrorKind
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.kept_elsewhere import Act, KeptElsewhere, kept_elsewhere, kept_in_catalog
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Consequence, Preview, blocks, changes
+from branch_console.procedures.call.other_catalog import catalog_of_table
+from branch_console.procedures.call.permissions import Role, check_role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.table.file_store_table import FileStoreTable
+
+WITHOUT_CALLBACKS: Final = "without_callbacks"
+"""The argument of a call that goes on without them."""
+
+_JOURNALLED: Final = "withoutCallbacks"
+
+
+def left_out_of(
+    warehouse: Warehouse, target: FileStoreTable, act: Act, *, changes_schema: bool
+) -> tuple[KeptElsewhere, ...]:
+    """Return what Paimon would do for others, and is not done here.
+
+    Args:
+        warehouse: The warehouse, whose catalog may keep the schema of main.
+        target: The table on the branch that changes.
+        act: What is done to it.
+        changes_schema: Whether schemas come to the branch or leave it.
+    """
+    found = kept_elsewhere(target.schema().options, target.branch, act)
+    if not changes_schema or target.branch != MAIN_BRANCH:
+        return found
+    other = catalog_of_table(warehouse, target)
+    return found if other is None else (*found, kept_in_catalog(other.kind))
+
+
+def changes_schema(journal: Mapping[str, object]) -> bool:
+    """Whether schemas come to the target of an operation or leave it."""
+    return any(journal.get(key) for key in ("schemas", "schemaIds", "removeSchemaIds"))
+
+
+def weigh_callbacks(
+    preview: Preview, call: ProcedureCall, left_out: tuple[KeptElsewhere, ...]
+) -> Preview:
+    """Return a preview that also tells what Paimon would do for others.
+
+    Args:
+        preview: Of the call.
+        call: Its argument `without_callbacks` is why an operator goes on.
+        left_out: What is not done here.
+    """
+    if not left_out:
+        return preview
+    reason = call.find_text(WITHOUT_CALLBACKS)
+    told = tuple(
+        replace(_blocks(each) if reason is None else _leaves(each), excused_by=WITHOUT_CALLBACKS)
+        for each in left_out
+    )
+    role = preview.role if reason is None else Role.OPERATOR
+    return replace(preview, consequences=(*told, *preview.consequences), role=role)
+
+
+def journal_of_callbacks(
+    call: ProcedureCall, left_out: tuple[KeptElsewhere, ...]
+) -> dict[str, object]:
+    """Return what an operation notes of them; nothing where there is nothing to leave out."""
+    reason = call.find_text(WITHOUT_CALLBACKS)
+    if not left_out or reason is None:
+        return {}
+    return {_JOURNALLED: {"reason": reason, "options": [each.option for each in left_out]}}
+
+
+def leaves_callbacks_out(plan: Mapping[str, object]) -> bool:
+    """Whether a journalled operation goes on without them."""
+    return _JOURNALLED in plan
+
+
+def notes_of_callbacks(plan: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what a receipt tells of a journalled operation that left them out."""
+    noted = plan.get(_JOURNALLED)
+    if not isinstance(noted, Mapping):
+        return ()
+    return (_note(noted["options"], noted["reason"]),)
+
+
+def reason_for_rows(call: ProcedureCall, table: FileStoreTable) -> str | None:
+    """Return why a call writes rows without what Paimon does for others; None where it need not.
+
+    Raises:
+        NotAllowed: The role of the caller does not reach.
+    """
+    reason = call.find_text(WITHOUT_CALLBACKS)
+    if reason is None or not _left_out_by_rows(table):
+        return None
+    check_role(call.role, Role.OPERATOR, "leave out what Paimon does for others")
+    return reason
+
+
+def notes_of_rows(call: ProcedureCall, table: FileStoreTable) -> tuple[str, ...]:
+    """Return what a receipt tells of rows that were written without them."""
+    reason = call.find_text(WITHOUT_CALLBACKS)
+    left_out = () if reason is None else _left_out_by_rows(table)
+    return (_note([each.option for each in left_out], reason),) if left_out else ()
+
+
+def _left_out_by_rows(table: FileStoreTable) -> tuple[KeptElsewhere, ...]:
+    return kept_elsewhere(table.schema().options, table.branch, Act.COMMIT)
+
+
+def _note(options: Sequence[str], reason: object) -> str:
+    return f"Without what {' and '.join(map(repr, options))} asks for: {reason}"
+
+
+def _blocks(each: KeptElsewhere) -> Consequence:
+    return blocks(
+        f"Paimon {each.what} (option {each.option!r}). Branch Console does not. {each.stale} would "
+        "be out of date. Make this change with Paimon, or go on as an operator with a reason "
+        "(--without-callbacks).",
+        ErrorKind.UNSUPPORTED,
+    )
+
+
+def _leaves(each: KeptElsewhere) -> Consequence:
+    return changes(
+        f"{each.stale} is out of date until {each.until}: Paimon {each.what} (option "
+        f"{each.option!r}), Branch Console does not."
+    )

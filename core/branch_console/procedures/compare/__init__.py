@@ -1,0 +1,1 @@
+"""Comparing two states of a table: files, rows, profiles and rules."""

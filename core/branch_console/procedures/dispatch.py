@@ -1,0 +1,75 @@
+"""The verbs by their names, as a ProcedureCall knows them."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.branch.create_branch import create_branch
+from branch_console.procedures.branch.fast_forward import fast_forward
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import RowEngine
+from branch_console.procedures.call.stages import Stages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.compare.check_rules import check_rules
+from branch_console.procedures.compare.count_rows import COUNT_ROWS, count_rows
+from branch_console.procedures.compare.quality import COMPARE_QUALITY, compare_quality
+from branch_console.procedures.compare.rows import compare_rows_of_states
+from branch_console.procedures.demo import build_demo
+from branch_console.procedures.merge.merge_branch import MERGE_BRANCH
+from branch_console.procedures.merge.reconcile_rows import compare_rows
+from branch_console.procedures.recover import recover
+from branch_console.procedures.registry import VERBS
+from branch_console.procedures.run.procedure import Verb
+from branch_console.procedures.run.runner import run_verb
+from branch_console.procedures.statement.query import run_query
+from branch_console.procedures.statement.table_statement import run_table_statement
+from branch_console.procedures.statement.write_statement import run_compact, run_write
+from branch_console.sql.statement import COMPACT, QUERY
+from branch_console.sql.tables import TableKind
+from branch_console.sql.writes import WriteKind
+
+Procedure: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
+
+
+def _procedure(verb: Verb, *, is_dry: bool = False) -> Procedure:
+    return partial(run_verb, verb, is_dry=is_dry)
+
+
+PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
+    {
+        "build_demo": build_demo,
+        "check_rules": check_rules,
+        COMPARE_QUALITY: compare_quality,
+        "compare_rows": compare_rows,
+        "compare_states": compare_rows_of_states,
+        COUNT_ROWS: count_rows,
+        "create_branch": create_branch,
+        "dry_run_merge": _procedure(MERGE_BRANCH, is_dry=True),
+        "fast_forward": fast_forward,
+        QUERY: run_query,
+        COMPACT: run_compact,
+        **{str(kind): run_write for kind in WriteKind},
+        **{str(kind): run_table_statement for kind in TableKind},
+        "recover": recover,
+        **{name: _procedure(verb) for name, verb in VERBS.items()},
+    }
+)
+
+
+def run_call(warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages) -> Receipt:
+    """Run a call to its receipt.
+
+    Raises:
+        InvalidInput: There is no procedure of that name.
+    """
+    procedure = PROCEDURES.get(call.name)
+    if procedure is None:
+        raise InvalidInput(
+            f"There is no procedure {call.name!r}. There are {', '.join(sorted(PROCEDURES))}.",
+            kind=ErrorKind.INVALID_NAME,
+            procedure=call.name,
+        )
+    return procedure(warehouse, rows, call, stages)

@@ -1,0 +1,1 @@
+"""Which histories branches share, and what depends on their snapshots and files."""

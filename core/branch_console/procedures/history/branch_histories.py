@@ -1,0 +1,117 @@
+"""Reading what a decision on two histories rests on."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from branch_console.commit.branch.history_copy import HistoryCopy, InheritedSnapshot
+from branch_console.diff.history_move import Arrivals, BranchHistory, is_told
+from branch_console.format.receipt import identity_to
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.tag import Tag
+from branch_console.procedures.history.common_history import SideLine, meet
+from branch_console.procedures.history.dependents import Standing, standing_on, tags_read_by
+from branch_console.table.file_store_table import FileStoreTable
+
+
+def histories_of(
+    source: FileStoreTable, target: FileStoreTable, *, head_only: bool = False
+) -> tuple[BranchHistory, BranchHistory]:
+    """Read the histories of two branches.
+
+    A branch that was made from another branch lists its own part of its history. What lies on the
+    others is read where that part alone does not tell how the two relate.
+
+    Args:
+        source: The table on one branch.
+        target: The table on the other one.
+        head_only: Read no snapshot but the head, and not who stands on the tags.
+
+    Raises:
+        FormatError: A snapshot, schema or tag cannot be decoded.
+    """
+    theirs, ours = target.reader.both(
+        lambda: _history_of(source, head_only=head_only),
+        lambda: _history_of(target, head_only=head_only),
+    )
+    if head_only or theirs.head is None or ours.head is None or is_told(theirs, ours):
+        return theirs, ours
+    met = meet(target, source, ours.head, theirs.head)
+    if met is None:
+        return theirs, ours
+    return _with_inherited(theirs, met.theirs, met.root), _with_inherited(ours, met.ours, met.root)
+
+
+def _with_inherited(history: BranchHistory, side: SideLine, root: Snapshot) -> BranchHistory:
+    listed = {each.id for each in history.snapshots}
+    inherited = tuple(each for each in (root, *side.line) if each.id not in listed)
+    return replace(
+        history,
+        inherited=inherited,
+        lies_on={each.id: side.holder(each.id) for each in inherited},
+    )
+
+
+def inherited_by(arrives: Arrivals) -> tuple[InheritedSnapshot, ...]:
+    """Name what arrives from a branch that the source was made from, for the journal."""
+    return tuple(
+        InheritedSnapshot(branch=arrives.lies_on[each.id], id=each.id, identity=each.identity)
+        for each in arrives.snapshots
+        if each.id in arrives.lies_on
+    )
+
+
+def _history_of(table: FileStoreTable, *, head_only: bool) -> BranchHistory:
+    with table.reader.asking() as ask:
+        marks = ask(lambda: _tags(table, head_only=head_only))
+        snapshots = ask(lambda: _snapshots(table, head_only=head_only))
+        schemas, consumers = ask(table.schemas.all), ask(table.consumers.all)
+    tags, standing = marks.result()
+    return BranchHistory(
+        branch=table.branch,
+        snapshots=snapshots.result(),
+        schemas=schemas.result(),
+        tags=tags,
+        consumers=tuple((each.id, each.next_snapshot_id) for each in consumers.result()),
+        vital_tags=frozenset(
+            name for name, branches in standing.items() if any(each.is_vital for each in branches)
+        ),
+    )
+
+
+def _tags(
+    table: FileStoreTable, *, head_only: bool
+) -> tuple[tuple[Tag, ...], Mapping[str, tuple[Standing, ...]]]:
+    if head_only:
+        return table.tags.all(), {}
+    tags, events = table.reader.both(table.tags.all, table.ledger.events)
+    return tags, standing_on(table, events, tags)
+
+
+def _snapshots(table: FileStoreTable, *, head_only: bool) -> tuple[Snapshot, ...]:
+    if not head_only:
+        return table.snapshots.all()
+    head = table.head()
+    return () if head is None else (head,)
+
+
+def tags_before(target: FileStoreTable, schema_ids: Collection[int]) -> dict[str, object]:
+    """Return which tags a branch has before the schemas come that they are read by.
+
+    A pin of another branch is such a tag.
+
+    Args:
+        target: The table on the branch.
+        schema_ids: The schemas that come.
+
+    Returns:
+        What each tag names, by the name of the tag, as JSON values for the journal.
+    """
+    return {
+        tag.name: identity_to(tag.snapshot.identity) for tag in tags_read_by(target, schema_ids)
+    }
+
+
+def schema_id_after(target: FileStoreTable, copy: HistoryCopy) -> int | None:
+    """Return the newest schema that a branch has once history was moved to it."""
+    kept = set(target.schemas.ids()) - set(copy.remove_schema_ids)
+    return max(kept | set(copy.schema_ids), default=None)

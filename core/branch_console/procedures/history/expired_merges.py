@@ -1,0 +1,197 @@
+"""What two branches took in of each other where the snapshots that told of it have expired.
+
+A merge is told by its snapshot, and after that by the ledger. What it took in may have expired too,
+unless a tag keeps it: then nothing tells which rows came with it and which were written since. On a
+branch other than main a tag keeps nothing from Paimon's expiry, which looks at the tags of main.
+"""
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from branch_console.diff.history_move import Known
+from branch_console.diff.lineage import MERGE_SOURCE, merge_source
+from branch_console.errors import ErrorKind, NotFound
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.snapshot import Snapshot, SnapshotIdentity
+from branch_console.procedures.history.common_history import Line, SideLine
+from branch_console.table.file_store_table import FileStoreTable
+
+# From then on a branch has another history.
+_ANOTHER: Final = frozenset(
+    {LineageKind.CREATED, LineageKind.FORKED, LineageKind.REPLACED, LineageKind.RESTORED}
+)
+_TAKES_IN: Final = frozenset({LineageKind.MERGED, LineageKind.FAST_FORWARDED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedMerge:
+    """A merge that the ledger tells of, or a fast-forward; its snapshot may have expired.
+
+    Attributes:
+        source: What it took in.
+    """
+
+    source_branch: str | None
+    after_id: int
+    after: SnapshotIdentity
+    parents: tuple[SnapshotIdentity, ...]
+    source: SnapshotIdentity | None
+
+
+def is_whole(root: Snapshot, line: Line) -> bool:
+    """Whether no snapshot behind the root has expired."""
+    return not line or len(line) == line[-1].id - root.id
+
+
+def recorded_merges(
+    events: Sequence[LineageEvent], side: SideLine, root: Snapshot
+) -> tuple[RecordedMerge, ...]:
+    """The merges into the branches of a history behind the root, those of each the oldest first.
+
+    Args:
+        events: The ledger, in order.
+        side: The history.
+        root: A snapshot that it holds.
+    """
+    undone = {event.undoes for event in events if event.kind is LineageKind.UNDONE}
+    return tuple(
+        merge
+        for stretch in reversed(side.stretches)
+        for merge in _merges_into(stretch.table.branch, events, undone)
+        if root.id < merge.after_id <= stretch.newest_id
+    )
+
+
+def with_tagged(side: SideLine, root: Snapshot, events: Sequence[LineageEvent]) -> SideLine:
+    """A history with those of its snapshots that have expired and that a tag has kept.
+
+    Where it lies on several branches, one lists what the expiry of another may have destroyed.
+    """
+    found = list(side.line)
+    if not side.is_on_one_branch:
+        found = [each for each in found if each is found[-1] or _is_kept(side.table, each)]
+    if is_whole(root, tuple(found)):
+        return side
+    known = {each.id for each in found}
+    for stretch in side.stretches:
+        branch = stretch.table.branch
+        changes = (e.time_millis for e in events if e.branch == branch and e.kind in _ANOTHER)
+        since = max(changes, default=0)
+        for each in stretch.tagged():
+            is_behind = root.id < each.id < side.line[-1].id and each.id not in known
+            if is_behind and each.time_millis >= since and _is_kept(stretch.table, each):
+                known.add(each.id)
+                found.append(each)
+    return replace(side, line=tuple(sorted(found, key=lambda each: each.id)))
+
+
+def _merges_into(
+    branch: str, events: Sequence[LineageEvent], undone: Container[str | None]
+) -> list[RecordedMerge]:
+    found: list[RecordedMerge] = []
+    for event in events:
+        if event.branch != branch:
+            continue
+        if event.kind in _ANOTHER:
+            found.clear()
+        if event.operation_id in undone or event.after is None:
+            continue
+        moves = () if event.receipt is None else event.receipt.moves
+        after_id = next((each.after_id for each in moves if each.after == event.after), None)
+        if event.kind is LineageKind.ROLLED_BACK and after_id is not None:
+            # Where the branch was cut back, what stood behind is no part of its history any more.
+            found = [each for each in found if each.after_id <= after_id]
+        if event.kind not in _TAKES_IN:
+            continue
+        second = event.parents[1] if len(event.parents) > 1 else None
+        is_forward = event.kind is LineageKind.FAST_FORWARDED
+        if after_id is not None:
+            found.append(
+                RecordedMerge(
+                    source_branch=event.source_branch,
+                    after_id=after_id,
+                    after=event.after,
+                    parents=event.parents,
+                    source=event.after if is_forward else second,
+                )
+            )
+    return found
+
+
+def _is_kept(table: FileStoreTable, snapshot: Snapshot) -> bool:
+    lists = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
+    return all(table.reader.files.exists(table.paths.manifest(each)) for each in lists)
+
+
+def recorded_edges(
+    root: Snapshot, line: Line, merges: Sequence[RecordedMerge]
+) -> Iterator[tuple[SnapshotIdentity, SnapshotIdentity]]:
+    """What builds on what, as child and parent, over merges whose snapshots have expired."""
+    known = Known(line)
+    for merge in merges:
+        if merge.after in known:
+            continue
+        newer = next((each for each in line if each.id > merge.after_id), None)
+        older = next((each for each in reversed(line) if each.id < merge.after_id), root)
+        if newer is not None:
+            yield newer.identity, merge.after
+        for parent in (older.identity, *merge.parents):
+            yield merge.after, parent
+
+
+def check_taken_in(
+    root: Snapshot, target: SideLine, merges: Sequence[RecordedMerge], source: SideLine
+) -> None:
+    """Refuse where what the newest merge of a branch took in has expired.
+
+    Args:
+        root: The newest snapshot that both histories hold.
+        target: The history that was merged into.
+        merges: The recorded merges into it.
+        source: The history that was merged; where it lies on branches that it was made from, these
+            may have been merged at snapshots that it never held.
+
+    Raises:
+        NotFound: It is gone.
+    """
+    for table in (source.table, *source.passed):
+        newest = _newest_of(table.branch, target, merges)
+        if newest is None:
+            continue
+        held = source.line if table is source.table else _held(root, table)
+        if not is_whole(root, held) and newest not in Known((root, *held)):
+            raise _expired(target.table.branch, table.branch)
+
+
+def _newest_of(
+    name: str, target: SideLine, merges: Sequence[RecordedMerge]
+) -> SnapshotIdentity | None:
+    """What the newest merge of a branch took in, None where none is known."""
+    told = {merge.after_id: merge.source for merge in merges if merge.source_branch in (None, name)}
+    told |= {
+        each.id: merge_source(each)
+        for each in target.line
+        if each.properties.get(MERGE_SOURCE) == name
+    }
+    return told.get(max(told, default=0))
+
+
+def _held(root: Snapshot, table: FileStoreTable) -> Line:
+    """What a branch holds behind the root, also what came after it was left."""
+    held = {each.id: each for each in (tag.snapshot for tag in table.tags.all())}
+    held |= {each.id: each for each in table.snapshots.walk()}
+    behind = (held[each] for each in sorted(held) if each > root.id)
+    return tuple(each for each in behind if _is_kept(table, each))
+
+
+def _expired(branch: str, name: str) -> NotFound:
+    return NotFound(
+        f"What {branch!r} merged of {name!r} has expired on {name!r}, so nothing tells what "
+        f"came with that merge and what {name!r} did since: deleted rows could come again. "
+        f"Nothing was changed. Keep the snapshots of {name!r} from one merge to the next "
+        "('snapshot.num-retained.min', 'snapshot.time-retained'); for now, bring the rows over "
+        "by SQL.",
+        kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+        branch=name,
+    )

@@ -1,0 +1,207 @@
+"""What it takes that branches hold the same files: read, told, and carried out.
+
+Fences come before anything is published, pins right after it: a tag of a snapshot that may lose its
+place to another writer is a risk of its own. A fence that an operation adds stays, whatever becomes
+of the operation: others may rely on it by then, and it costs growth, never a file.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.commit.base.fences import fence_state, put_fence
+from branch_console.commit.schema.tag_commit import put_tag, snapshot_bytes, without_retention
+from branch_console.diff.file_safety import FileSafety, Holder, PinPlace, decide, hiding_tags
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.json_text import JsonObject, without_nulls
+from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.call.consequence import Consequence, changes
+from branch_console.procedures.history.dependents import readable_tags
+from branch_console.procedures.history.protection import protection_of
+from branch_console.procedures.history.share_pins import is_share_pin, share_pin, twin_of
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.table.file_store_table import FileStoreTable
+
+_FENCES: Final = "fences"
+_PINS: Final = "pins"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Share:
+    """Branches that are to hold the same files.
+
+    Attributes:
+        branches: The table on each of them.
+        on_main: The snapshots to keep if main is one of them; None stands for the next snapshot of
+            main, which the operation makes.
+        for_rescue: Snapshots of main that a rescue branch of the operation holds too.
+        history: The snapshots that main lists afterwards, as far as they are known now; None if it
+            lists what it does today.
+        leaving: Tags of main that leave with what they name.
+        can_copy: Whether files may get other names instead.
+    """
+
+    branches: tuple[FileStoreTable, ...]
+    on_main: tuple[Snapshot | None, ...] = ()
+    for_rescue: tuple[Snapshot, ...] = ()
+    history: tuple[Snapshot, ...] | None = None
+    leaving: frozenset[str] = frozenset()
+    can_copy: bool = True
+
+
+def safety_of(share: Share) -> FileSafety:
+    """Decide whether branches may share files, by their fences and by the tags of main.
+
+    Raises:
+        NotFound: A branch has no schema.
+        FormatError: A schema or a snapshot of main cannot be decoded.
+    """
+    distinct = {branch.branch: branch for branch in share.branches}
+    holders = [_holder(branch, share) for branch in distinct.values()]
+    return decide(holders, can_copy=share.can_copy)
+
+
+def _holder(branch: FileStoreTable, share: Share) -> Holder:
+    state = fence_state(branch)
+    is_pinned = branch.branch == MAIN_BRANCH and not state.is_effective
+    return Holder(
+        branch=branch.branch,
+        is_fenced=state.is_effective,
+        obstacles=state.obstacles,
+        pins=tuple(_places(branch, share)) if is_pinned else (),
+    )
+
+
+def _places(main: FileStoreTable, share: Share) -> Iterator[PinPlace]:
+    tags = tuple(tag for tag in readable_tags(main) if tag.name not in share.leaving)
+    newest_id, history = main.snapshots.latest_id() or 0, share.history
+    for snapshot in (*share.for_rescue, *share.on_main):
+        number = newest_id + 1 if snapshot is None else snapshot.id
+        identity = None if snapshot is None else snapshot.identity
+        if history is None and number < newest_id:
+            history = main.snapshots.all()
+        yield PinPlace(
+            snapshot_id=number,
+            snapshot=snapshot,
+            is_pinned=identity is not None
+            and any(is_share_pin(tag) and tag.snapshot.identity.same_as(identity) for tag in tags),
+            # A rescue branch is better off with a pin that a tag may hide than without.
+            hidden_by=hiding_tags(number, identity, tags, history or ())
+            if snapshot not in share.for_rescue
+            else (),
+        )
+
+
+def told_of_sharing(safety: FileSafety) -> list[Consequence]:
+    """Say what sharing adds to branches."""
+    return [
+        *(changes(_fence_text(branch)) for branch in safety.fences),
+        *(
+            changes(
+                f"Adds a tag to main that keeps snapshot {place.snapshot_id}, so that an expiry "
+                "there cannot remove files that other branches read."
+            )
+            for place in safety.pins
+        ),
+    ]
+
+
+def _fence_text(branch: str) -> str:
+    added = f"Adds a fence to {branch!r}, so that an expiry there cannot remove files that other"
+    if branch != MAIN_BRANCH:
+        return f"{added} branches read."
+    return (
+        f"{added} branches read: tags there would hide a pin. No other engine expires main until "
+        "somebody removes the fence."
+    )
+
+
+def journal_of_sharing(
+    safety: FileSafety, holder: FileStoreTable, operation_id: str, branches: Iterable[str]
+) -> dict[str, object]:
+    """What an operation notes of the steps; a snapshot that is there is noted by its bytes.
+
+    Args:
+        safety: The decision.
+        holder: The table on a branch that has the snapshots of the pins.
+        operation_id: The operation.
+        branches: Those that share; a pin that a protected one needs gets a twin.
+    """
+    if not (safety.fences or safety.pins):
+        return {}
+    events = holder.ledger.events() if safety.pins else ()
+    has_twin = any(protection_of(events, branch) is not None for branch in branches)
+    pins = []
+    for number, place in enumerate(safety.pins, start=1):
+        name = share_pin(operation_id, number)
+        found = None if place.snapshot is None else snapshot_bytes(holder, place.snapshot)
+        pins.append(
+            without_nulls(
+                {
+                    "tags": [name, twin_of(name)] if has_twin else [name],
+                    "snapshotId": place.snapshot_id,
+                    "content": None if found is None else without_retention(found).decode(),
+                }
+            )
+        )
+    return {_FENCES: list(safety.fences), _PINS: pins}
+
+
+def put_fences(operation: Operation) -> None:
+    """Fence the branches that the plan of an operation names; those that are gone need none.
+
+    Raises:
+        CommitConflict: Somebody else keeps changing a fence.
+        StorageError: The store did not let the outcome be known.
+    """
+    names = JsonObject(operation.intent.plan, "journal of an operation").find(_FENCES, list) or []
+    for name in names:
+        branch = operation.table.on_listed(str(name))
+        # A fence alone would make a branch of a folder that somebody has taken away.
+        if branch.schemas.find_latest() is not None:
+            put_fence(branch, operation.warehouse.store)
+
+
+def put_pins(operation: Operation, made: Snapshot | None = None) -> None:
+    """Make the tags on main that the plan of an operation names.
+
+    Args:
+        operation: What was published.
+        made: The snapshot that it made, for pins that keep it.
+
+    Raises:
+        CommitConflict: A tag of that name keeps something else.
+        StorageError: The store did not let the outcome be known.
+    """
+    main = operation.table.on(MAIN_BRANCH)
+    for pin in _pins(operation.intent.plan):
+        content = pin.find("content", str)
+        data = None if content is None else content.encode()
+        if data is None:
+            assert made is not None
+            data = without_retention(snapshot_bytes(main, made))
+        for name in pin.texts("tags"):
+            put_tag(main, operation.warehouse.store, name, data, replaces=None)
+
+
+def pins_of(plan: Mapping[str, object]) -> tuple[str, ...]:
+    """The tags on main that an operation makes, by its journal."""
+    return tuple(name for pin in _pins(plan) for name in pin.texts("tags"))
+
+
+def notes_of_sharing(plan: Mapping[str, object]) -> tuple[str, ...]:
+    """What a receipt says of the steps."""
+    raw = JsonObject(plan, "journal of an operation")
+    fences = raw.find(_FENCES, list) or []
+    return (
+        *(f"Branch {name!r} is fenced: other engines do not expire it." for name in fences),
+        *(
+            f"Tag {pin.texts('tags')[0]!r} on main keeps snapshot {pin.get('snapshotId', int)}."
+            for pin in _pins(plan)
+        ),
+    )
+
+
+def _pins(plan: Mapping[str, object]) -> tuple[JsonObject, ...]:
+    raw = JsonObject(plan, "journal of an operation")
+    return raw.objects(_PINS) if raw.find(_PINS, list) else ()

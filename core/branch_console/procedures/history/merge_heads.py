@@ -1,0 +1,301 @@
+"""Where two branches stand to each other: what their histories share, over merges too."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from branch_console.diff.branch_trace import BranchTrace
+from branch_console.diff.changes.virtual_base import Base, JoinedBase
+from branch_console.diff.history_move import Known
+from branch_console.diff.lineage import MERGE_SOURCE, Lineage, build_lineage, merge_source
+from branch_console.diff.merge_base import best_common_ancestors
+from branch_console.diff.three_way import ThreeWay
+from branch_console.errors import ErrorKind, FormatError, NotFound
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.snapshot import Snapshot, SnapshotIdentity
+from branch_console.procedures.history.common_history import Line, SideLine, meet, walk_back
+from branch_console.procedures.history.expired_merges import (
+    check_taken_in,
+    is_whole,
+    recorded_edges,
+    recorded_merges,
+    with_tagged,
+)
+from branch_console.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MergeBase:
+    """A snapshot that both sides build on.
+
+    Attributes:
+        branch: The side whose history it is part of, or another branch that both took in.
+        listed_on: The branch that lists it: that one, or one that it was made from.
+        line: How it came to be from `root`, which a side holds too; oldest first, itself last.
+    """
+
+    snapshot: Snapshot
+    branch: str
+    listed_on: str
+    root: Snapshot
+    line: tuple[Snapshot, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MergeHeads:
+    """Where two branches stand to each other.
+
+    Attributes:
+        root: The newest snapshot that the histories of both hold.
+        bases: The best common ancestors, over merges too; more than one in a criss-cross history.
+        base: What the rows of both come from: the only base, or what several come to; None where
+            one of them is gone.
+        ours_history, theirs_history: The snapshots behind the root, oldest first.
+        lies_on: The branches that the source was made from, as far as its history lies on them.
+        taken_in: The histories of other branches that merges of either side took in.
+    """
+
+    ours: Snapshot
+    theirs: Snapshot
+    root: Snapshot
+    bases: tuple[MergeBase, ...]
+    base: Base[MergeBase] | None
+    ours_history: Line
+    theirs_history: Line
+    lies_on: tuple[FileStoreTable, ...] = ()
+    taken_in: tuple[BranchTrace, ...] = ()
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether the target builds on the head of the source."""
+        theirs = self.theirs.identity
+        return any(each.snapshot.identity.same_as(theirs) for each in self.bases)
+
+    @property
+    def is_fast_forward(self) -> bool:
+        """Whether the target's head stands in the history of the source."""
+        return not self.ours_history and not self.is_up_to_date
+
+
+def find_heads(
+    target: FileStoreTable,
+    source: FileStoreTable,
+    ours: Snapshot,
+    theirs: Snapshot,
+) -> MergeHeads:
+    """Find what two heads have in common.
+
+    Args:
+        target: The table on the branch that is merged into.
+        source: The table on the branch that is merged.
+        ours: The head of the target, or an earlier one.
+        theirs: The head of the source, or an earlier one.
+
+    Raises:
+        NotFound: They share no history that could be merged.
+        FormatError: A snapshot or tag of either cannot be decoded.
+    """
+    met = meet(target, source, ours, theirs)
+    if met is None:
+        raise NotFound(
+            f"Branches {source.branch!r} and {target.branch!r} share no snapshot: there is nothing "
+            "that a merge could start from. Compare them instead.",
+            kind=ErrorKind.NO_COMMON_HISTORY,
+            source=source.branch,
+            target=target.branch,
+        )
+    root, sides = met.root, (met.ours, met.theirs)
+    is_told = all(is_whole(root, each.line) and each.is_on_one_branch for each in sides)
+    events = () if is_told else target.ledger.events()
+    mine, other = (with_tagged(each, root, events) for each in sides)
+    into_ours, into_theirs = (recorded_merges(events, each, root) for each in sides)
+    check_taken_in(root, mine, into_ours, other)
+    check_taken_in(root, other, into_theirs, mine)
+    edges = (
+        *recorded_edges(root, mine.line, into_ours),
+        *recorded_edges(root, other.line, into_theirs),
+    )
+    graph = _Graph(root, mine, other, edges)
+    return MergeHeads(
+        ours=ours,
+        theirs=theirs,
+        root=root,
+        bases=graph.bases,
+        base=graph.joined(graph.best),
+        ours_history=mine.line,
+        theirs_history=other.line,
+        lies_on=other.passed,
+        taken_in=graph.taken_in,
+    )
+
+
+def find_heads_of_pick(
+    target: FileStoreTable, source: FileStoreTable, ours: Snapshot, picked: Snapshot
+) -> MergeHeads:
+    """Find where a target and a picked snapshot stand if both come from the one before that.
+
+    Args:
+        target: The table on the branch that gets the change.
+        source: The table on the branch of the snapshot.
+        ours: The head of the target.
+        picked: The snapshot.
+
+    Raises:
+        NotFound: They share no history.
+        FormatError: A snapshot or tag of either cannot be decoded.
+    """
+    heads = find_heads(target, source, ours, picked)
+    before = source.snapshots.find(picked.id - 1)
+    ours_history = (picked, *heads.ours_history)
+    if (
+        picked.identity.same_as(heads.root.identity)
+        and before is not None
+        and is_whole(before, ours_history)
+    ):
+        # The target's own history holds it; what it did may be gone since, and come again.
+        heads = replace(heads, root=before, ours_history=ours_history, theirs_history=(picked,))
+    known = tuple(each for each in heads.theirs_history if each.id < picked.id)
+    is_next = bool(known) and known[-1].id == picked.id - 1
+    base = MergeBase(
+        snapshot=known[-1] if is_next else heads.root,
+        branch=source.branch,
+        listed_on=source.branch,
+        root=heads.root,
+        line=known if is_next else (),
+    )
+    return replace(heads, bases=(base,), base=base)
+
+
+class _Graph:
+    """What two heads have in common, over merges."""
+
+    def __init__(
+        self,
+        root: Snapshot,
+        ours: SideLine,
+        theirs: SideLine,
+        edges: Sequence[tuple[SnapshotIdentity, SnapshotIdentity]],
+    ) -> None:
+        self._root = root
+        self._sides = (ours, theirs)
+        self.taken_in: tuple[BranchTrace, ...] = ()
+        self._lineage: Lineage | None = None
+        if edges or any(merge_source(each) for side in self._sides for each in side.line):
+            traces = tuple(
+                BranchTrace(branch=side.table.branch, snapshots=(root, *side.line))
+                for side in self._sides
+            )
+            self.taken_in = _others(ours.table, root, traces)
+            lineage = build_lineage((*traces, *self.taken_in), forks={})
+            self._lineage = replace(lineage, parents=lineage.parents | frozenset(edges))
+        self.best = self._common(*((side.line or (root,))[-1].identity for side in self._sides))
+
+    @property
+    def bases(self) -> tuple[MergeBase, ...]:
+        """The best common ancestors that are there."""
+        found = (self._find(each) for each in self.best)
+        return tuple(each for each in found if each is not None) or (self._at_root(),)
+
+    def joined(self, bases: Sequence[SnapshotIdentity]) -> Base[MergeBase] | None:
+        """What some bases come to; None where one that is needed is gone."""
+        first, *others = bases
+        joined: Base[MergeBase] | None = self._find(first)
+        for each in others:
+            # Ancestors of two bases are older than both, so this comes to an end.
+            older, other = self.joined(self._common(first, each)), self._find(each)
+            if older is None or joined is None or other is None:
+                return None
+            joined = JoinedBase(sides=ThreeWay(base=older, ours=joined, theirs=other))
+        return joined
+
+    def _common(
+        self, one: SnapshotIdentity, other: SnapshotIdentity
+    ) -> tuple[SnapshotIdentity, ...]:
+        """The best common ancestors, those that the target holds first, then the source's."""
+        if self._lineage is None:
+            return (self._root.identity,)
+        found = best_common_ancestors(self._lineage, one, other)
+        order = (self._root, *(each for side in self._sides for each in side.line))
+        places = {each.identity.manifest_lists: at for at, each in enumerate(order)}
+        last = len(order)
+        ordered = sorted(found, key=lambda each: places.get(each.manifest_lists, last))
+        return tuple(ordered) or (self._root.identity,)
+
+    def _find(self, wanted: SnapshotIdentity) -> MergeBase | None:
+        if wanted.same_as(self._root.identity):
+            return self._at_root()
+        for side in self._sides:
+            for at, each in enumerate(side.line):
+                if each.identity.same_as(wanted):
+                    return MergeBase(
+                        snapshot=each,
+                        branch=side.table.branch,
+                        listed_on=side.holder(each.id),
+                        root=self._root,
+                        line=side.line[: at + 1],
+                    )
+        for trace in self.taken_in:
+            for each in trace.snapshots:
+                if each.identity.same_as(wanted):
+                    return self._on_third(trace.branch, each)
+        return None
+
+    def _on_third(self, branch: str, snapshot: Snapshot) -> MergeBase | None:
+        """A base of another branch, from where that parted from a side."""
+        for side in self._sides:
+            head = (side.line or (self._root,))[-1]
+            met = meet(side.table, side.table.on(branch), head, snapshot)
+            if met is not None:
+                return MergeBase(
+                    snapshot=snapshot,
+                    branch=branch,
+                    listed_on=met.theirs.holder(snapshot.id),
+                    root=met.root,
+                    line=met.theirs.line,
+                )
+        return None
+
+    def _at_root(self) -> MergeBase:
+        side = self._sides[0]
+        return MergeBase(
+            snapshot=self._root,
+            branch=side.table.branch,
+            listed_on=side.holder(self._root.id),
+            root=self._root,
+            line=(),
+        )
+
+
+def _others(
+    target: FileStoreTable, root: Snapshot, traces: Sequence[BranchTrace]
+) -> tuple[BranchTrace, ...]:
+    """The histories of other branches that either side took in, and of those that these took in.
+
+    What a side got from the other one through a third branch is known by them alone.
+    """
+    snapshots = [each for trace in traces for each in trace.snapshots]
+    found: list[BranchTrace] = []
+    known, taken_in = Known(snapshots), _taken_in(snapshots)
+    named = {each.properties.get(MERGE_SOURCE) for each in snapshots}
+    names = {MAIN_BRANCH, *target.branches.names()} - {trace.branch for trace in traces}
+    # A branch may have another name since it was merged: it was renamed, dropped or replaced.
+    for name in sorted(names, key=lambda each: (each not in named, each)):
+        missing = [each for each in taken_in if each not in known]
+        if not missing:
+            break
+        try:
+            line = list(walk_back(target.on_listed(name), root.id))[::-1]
+        except FormatError:
+            if name in named:
+                raise
+            continue  # some branch that has nothing to do with this
+        here = Known(line)
+        if any(each in here for each in missing):
+            found.append(BranchTrace(branch=name, snapshots=tuple(line)))
+            known.add(line)
+            taken_in += _taken_in(line)
+    return tuple(found)
+
+
+def _taken_in(line: Sequence[Snapshot]) -> list[SnapshotIdentity]:
+    """The heads that merges among some snapshots took in."""
+    return [source for source in map(merge_source, line) if source is not None]

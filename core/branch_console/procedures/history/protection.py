@@ -1,0 +1,93 @@
+"""Which branches are protected: rules of the ledger, by name or pattern.
+
+Verbs ask this of the whole ledger only (`LineageLedger.whole`): an event that cannot be read may
+be a rule.
+"""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from branch_console.errors import ErrorKind
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.procedures.call.consequence import Consequence, blocks
+
+_PATTERN_LETTERS = frozenset("*?[")
+_RULES = frozenset({LineageKind.PROTECTED, LineageKind.UNPROTECTED})
+
+
+def protection_of(events: Iterable[LineageEvent], branch: str) -> LineageEvent | None:
+    """Return the event that protects a branch now, None where nothing does.
+
+    The newest rule that matches decides: a branch can be freed from the pattern it falls under.
+
+    Args:
+        events: The ledger, in the order things happened, under the names of today.
+        branch: The name of a branch, which need not exist.
+    """
+    found = None
+    for event in events:
+        if event.kind in _RULES and fnmatchcase(branch, event.branch):
+            found = event if event.kind is LineageKind.PROTECTED else None
+    return found
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a rule's text may match more than the branch of that name."""
+    return not _PATTERN_LETTERS.isdisjoint(text)
+
+
+def rule_text(rule: LineageEvent) -> str:
+    """Say who protected what, and why, as it completes "Branch 'x' is protected: …"."""
+    what = f"rule {rule.branch!r}" if is_pattern(rule.branch) else "its own rule"
+    why = f", because {rule.reason.rstrip('.')!r}" if rule.reason else ""
+    return f"{what} by {rule.actor}{why}"
+
+
+def protection_blocks(
+    events: Iterable[LineageEvent], branch: str, what: str
+) -> tuple[Consequence, ...]:
+    """Return what stands in the way of a verb that no protected branch allows.
+
+    Args:
+        events: See `protection_of`.
+        branch: The branch.
+        what: What is not done to it, such as `dropped`.
+    """
+    rule = protection_of(events, branch)
+    if rule is None:
+        return ()
+    return (
+        blocks(
+            f"Branch {branch!r} is protected by {rule_text(rule)}: it cannot be {what}. Remove the "
+            "protection first.",
+            ErrorKind.PROTECTED,
+        ),
+    )
+
+
+def owner_blocks(
+    events: Iterable[LineageEvent], branch: str, actor: str
+) -> tuple[Consequence, ...]:
+    """Return what stands in the way of replacing a protected branch: not being its owner.
+
+    Args:
+        events: See `protection_of`.
+        branch: The branch.
+        actor: Who asks.
+    """
+    known = tuple(events)
+    rule = protection_of(known, branch)
+    if rule is None:
+        return ()
+    owners = [event.owner for event in known if event.branch == branch and event.owner is not None]
+    # A branch without a recorded owner, such as main, answers to whoever protected it.
+    owner = owners[-1] if owners else rule.actor
+    if owner == actor:
+        return ()
+    return (
+        blocks(
+            f"Branch {branch!r} is protected by {rule_text(rule)}: only {owner} may replace it. "
+            f"Ask {owner}, or remove the protection first.",
+            ErrorKind.PROTECTED,
+        ),
+    )

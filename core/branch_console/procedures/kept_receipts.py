@@ -1,0 +1,48 @@
+"""Receipts of operations, as pages and commands ask for them by the operation's id."""
+
+from branch_console.commit.rows.write_receipt import find_receipt_of_write
+from branch_console.errors import ErrorKind, NotFound, PaimonError
+from branch_console.format.identifier import Identifier
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.recover import tables_of
+from branch_console.procedures.registry import VERBS
+from branch_console.procedures.run.open_operation import find_receipt
+
+
+def read_receipt(
+    warehouse: Warehouse, operation_id: str, table: Identifier | None = None
+) -> Receipt:
+    """Return the receipt of a finished operation.
+
+    Args:
+        warehouse: The warehouse.
+        operation_id: The operation, which is also the id of its job.
+        table: Where to look; None looks at all tables.
+
+    Raises:
+        NotFound: No table knows the operation.
+    """
+    for found in tables_of(warehouse, None if table is None else table.full_name):
+        receipt = find_receipt(found, operation_id) or find_receipt_of_write(
+            found, warehouse.store, operation_id
+        )
+        if receipt is not None:
+            return receipt
+    raise NotFound(
+        f"There is no receipt of operation {operation_id!r}: it changed nothing, or has not ended.",
+        kind=ErrorKind.OPERATION_NOT_FOUND,
+        operation_id=operation_id,
+    )
+
+
+def is_recorded(warehouse: Warehouse, call: ProcedureCall, receipt: Receipt) -> bool:
+    """Whether `read_receipt` finds what a call returned: what changed nothing is in no ledger."""
+    if receipt.moves or call.name not in VERBS:
+        return bool(receipt.moves)
+    try:
+        read_receipt(warehouse, receipt.operation_id, Identifier.parse(call.text("table")))
+    except PaimonError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Merge, cherry-pick and revert: what comes in, its rows, its conflicts, its commit."""

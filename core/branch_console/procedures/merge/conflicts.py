@@ -1,0 +1,127 @@
+"""Resolving: the conflicts that a comparison found, and the draft of the policy that settles them.
+
+A draft belongs to a source, a target and their base, not to a plan: when a head moves it stays, and
+what it says of a value that is another one now asks to be looked at again.
+"""
+
+import functools
+from dataclasses import dataclass, replace
+from typing import Final
+
+from branch_console.commit.rows.policy_drafts import find_policy_draft, publish_policy_draft
+from branch_console.errors import ErrorKind, PaimonError, Refused
+from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.policy import Policy
+from branch_console.merge.policy_draft import PolicyDraft, draft_id, policy_to_compare_by, rebase
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.permissions import Role, check_role
+from branch_console.procedures.call.target_branch import target_table
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.merge.inputs import planned_merge
+
+_ATTEMPTS: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Resolution:
+    """What there is to decide on, and what was decided.
+
+    Attributes:
+        plan: By which rows are compared: it follows from the heads and from what of the draft
+            bears on which rows conflict, not from how conflicts are settled.
+        policy: The policy that the comparison is asked with; None without one.
+        draft: As it stands.
+    """
+
+    plan: MergePlan
+    policy: str | None
+    draft: PolicyDraft
+
+
+def find_resolution(warehouse: Warehouse, call: ProcedureCall) -> Resolution:
+    """Return what there is to decide on for a merge.
+
+    Args:
+        warehouse: Where the table lies.
+        call: Arguments of `merge_branch`; a policy in them does not count.
+
+    Raises:
+        NotFound: There is no such table or branch.
+        InvalidInput: The kept draft cannot be read; it names the line.
+    """
+    plain = _asked(call, None)
+    plan = planned_merge(warehouse, plain)
+    draft = _draft(warehouse, plain, plan)
+    policy = policy_to_compare_by(draft.policy)
+    if policy is not None:
+        plan = planned_merge(warehouse, _asked(call, policy))
+    return Resolution(plan=plan, policy=policy, draft=draft)
+
+
+def save_draft(
+    warehouse: Warehouse, call: ProcedureCall, seen: PolicyDraft, wanted: Policy
+) -> PolicyDraft:
+    """Keep what somebody decided, on top of what others have decided in the meantime.
+
+    Args:
+        warehouse: Where the table lies.
+        call: As for `find_resolution`; its actor decides.
+        seen: The draft that was looked at.
+        wanted: What is to become of it.
+
+    Returns:
+        The draft as it stands now.
+
+    Raises:
+        NotAllowed: The role does not reach, or the warehouse is open for reading only.
+        Refused: Somebody else has decided the same thing otherwise, or the branches have another
+            base now.
+    """
+    check_role(call.role, Role.EDITOR, "settle conflicts")
+    warehouse.check_writable()
+    plain = _asked(call, None)
+    plan = planned_merge(warehouse, plain)
+    paths = target_table(warehouse, plain).paths
+    for _ in range(_ATTEMPTS):
+        newest = _draft(warehouse, plain, plan)
+        if newest.id != seen.id:
+            raise Refused(
+                f"{plan.source!r} and {plan.target!r} have another base than when you looked. "
+                "Nothing was kept; open the merge again.",
+                kind=ErrorKind.HEAD_MOVED,
+            )
+        policy = wanted
+        if newest.version != seen.version:
+            policy = rebase(seen.policy, wanted, newest.policy)
+        version = newest.version + 1
+        if publish_policy_draft(warehouse.store, paths, newest.id, version, policy.to_yaml()):
+            return PolicyDraft(id=newest.id, version=version, policy=policy)
+    raise PaimonError(
+        "The draft is changed by too many people at a time; yours was not kept. Try again.",
+        kind=ErrorKind.COMMIT_CONFLICT,
+    )
+
+
+def _draft(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> PolicyDraft:
+    if plan.base is None:
+        return PolicyDraft(id="")
+    draft = draft_id(plan.source, plan.target, plan.base.identity)
+    paths = target_table(warehouse, call).paths
+    kept = find_policy_draft(warehouse.store.files, paths, draft)
+    if kept is None:
+        return PolicyDraft(id=draft)
+    version, text = kept
+    return PolicyDraft(id=draft, version=version, policy=_parsed(text))
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str) -> Policy:
+    """A kept policy; each look at a page reads it, and thousands of choices take their time."""
+    return Policy.from_yaml(text)
+
+
+def _asked(call: ProcedureCall, policy: str | None) -> ProcedureCall:
+    """The merge as it would be asked for with a policy, or without one."""
+    arguments = {key: value for key, value in call.arguments.items() if key != "policy"}
+    given = {} if policy is None else {"policy": policy}
+    return replace(call, name="merge_branch", arguments={**arguments, **given})

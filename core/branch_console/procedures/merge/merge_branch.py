@@ -1,0 +1,258 @@
+"""Merging a branch into another one, as one snapshot on the target: files move, rows do not."""
+
+import pyarrow as pa
+
+from branch_console.diff.fast_forward import plan_fast_forward
+from branch_console.diff.file_safety import FileSafety
+from branch_console.diff.history_move import count
+from branch_console.diff.rows.row_figure import with_sign
+from branch_console.errors import CommitConflict, ErrorKind, Refused
+from branch_console.format.json_text import without_nulls
+from branch_console.format.kept_elsewhere import Act
+from branch_console.format.receipt import Receipt
+from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.procedures.branch.drop_branch import open_operations
+from branch_console.procedures.branch.fast_forward import journal_of_forward, safety_of_forward
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    NOTHING_TO_UNDO,
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.row_engine import FILES_TO_VERIFY
+from branch_console.procedures.call.target_branch import target_table
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.branch_histories import histories_of, tags_before
+from branch_console.procedures.history.file_sharing import journal_of_sharing, told_of_sharing
+from branch_console.procedures.history.protection import protection_of, rule_text
+from branch_console.procedures.merge.carried_plan import CarriedPlan
+from branch_console.procedures.merge.inputs import plan_of, planned_merge, rules_of
+from branch_console.procedures.merge.merge_choices import decisions_on_merge
+from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
+from branch_console.procedures.merge.publish import FORWARD, finish_merge, journal_of_merge
+from branch_console.procedures.merge.reconcile_rows import settle_rows
+from branch_console.procedures.merge.result_states import sides_of_merge
+from branch_console.procedures.run.planned_heads import PlannedHeads
+from branch_console.procedures.run.procedure import Planned, Verb
+from branch_console.procedures.run.quality_gate import told_rules
+from branch_console.procedures.run.receipts import receipt_without_change
+from branch_console.procedures.run.written_rows import withdraw_rows
+from branch_console.table.data_file_paths import data_file_paths
+from branch_console.table.file_store_table import FileStoreTable
+
+
+def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide on a merge, and note what its run needs.
+
+    Arguments of the call: `table`, `branch` (the source), `target` (main), `strict`, `scope`
+    (table, partition), `isolation` (serializable, snapshot), `policy` (YAML that settles conflicts
+    of rows), `override_gate` (why an operator publishes what the gate blocks), `reason`, `plan_id`,
+    `plan_again` (go on with a new plan where the target moved and `decisions` still stand), `wait`
+    (how long to keep trying), `heads` (at which it was planned, while the branches go on).
+
+    Raises:
+        NotFound: There is no such table or branch.
+        InvalidInput: A rule is not known, or both branches are one.
+    """
+    target = target_table(warehouse, call)
+    spec = MergeSpec.from_call(target, call)
+    heads = PlannedHeads.of(call)
+    plan = plan_of(target, spec, rules_of(call), warehouse.clock(), heads)
+    if plan.reach is not None and heads.target_id is not None:
+        _check_carried(target, plan)
+    preview = preview_of_merge(warehouse, target, spec, plan)
+    journal: dict[str, object] = {"planId": plan.id, **spec.to_object()}
+    if plan.verdict is MergeVerdict.FAST_FORWARD:
+        forward = plan_fast_forward(plan.table, *histories_of(target.on(plan.source), target))
+        journal |= {**journal_of_forward(target, forward, call.operation_id), "way": FORWARD}
+        journal["planId"] = plan.id
+    elif plan.can_run:
+        journal |= journal_of_merge(plan)
+        journal |= journal_of_sharing(
+            plan.safety,
+            target.on(spec.source),
+            call.operation_id,
+            (plan.source, plan.target, *plan.lies_on),
+        )
+        made = () if plan.schema is None else plan.schema.schemas
+        journal["tagsBefore"] = tags_before(target, {schema.id for schema in made})
+    already = None
+    if plan.verdict is MergeVerdict.UP_TO_DATE:
+        already = _nothing_to_do(warehouse, call, plan)
+    planned = PlannedHeads.of_plan(plan)
+    return Planned(
+        preview=preview,
+        act=Act.COMMIT,
+        table=target,
+        branch=target.branch,
+        journal=without_nulls({**journal, "reason": call.find_text("reason")}),
+        already=already,
+        heads=None if planned is None else planned.to_text(),
+    )
+
+
+def _check_carried(target: FileStoreTable, plan: MergePlan) -> None:
+    """Refuse a plan that does not hold on the head as it is, before anything is done for it."""
+    try:
+        CarriedPlan(target, plan).check(target.head())
+    except CommitConflict as error:
+        raise Refused(error.message, kind=error.kind, plan_id=plan.id) from error
+
+
+def preview_of_merge(
+    warehouse: Warehouse, target: FileStoreTable, spec: MergeSpec, plan: MergePlan
+) -> Preview:
+    """Tell the consequences of a merge, a pick or a revert."""
+    events, open_ones = target.reader.both(
+        target.ledger.whole, lambda: open_operations(warehouse, target)
+    )
+    rule = protection_of(events, plan.target)
+    told: list[Consequence] = [blocks(each.text, each.kind) for each in plan.blocks]
+    if plan.verdict is MergeVerdict.CONFLICTS:
+        # What no policy settles needs another way out.
+        advice = dict.fromkeys(
+            f" {each.advice}"
+            for each in plan.conflicts
+            if each.kind is ConflictKind.FILE_REWRITTEN and each.advice
+        )
+        told.append(
+            blocks(
+                f"{count(len(plan.conflicts), 'conflict')} must be settled first.{''.join(advice)}",
+                ErrorKind.CONFLICTS_OPEN,
+                tuple(
+                    f"{each.kind}: {each.subject} ({each.rule}): {each.sides.theirs} on the "
+                    f"source, {each.sides.ours} on the target"
+                    for each in plan.conflicts
+                ),
+            )
+        )
+    if plan.cost.buckets_to_compare:
+        told.append(
+            changes(
+                f"{count(plan.cost.buckets_to_compare, 'bucket')} hold keys that both sides may "
+                "have changed: their rows are compared first, and a conflict stops the merge.",
+            )
+        )
+    told += open_ones
+    if plan.verdict in (MergeVerdict.CLEAN, MergeVerdict.UNDECIDED):
+        told += _gains(plan)
+    if plan.can_run:
+        told += told_of_sharing(_safety(target, plan))
+        told += told_rules(warehouse, target.identifier)
+    told += [changes(note) for note in plan.notes]
+    if rule is not None:
+        told.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))
+    told += [keeps(text) for text in _kept(spec)]
+    return Preview(
+        procedure=str(spec.kind),
+        title=f"{spec.title} of {plan.table}",
+        plan_id=plan.id,
+        consequences=tuple(told),
+        typed_name=None,
+        role=Role.EDITOR if rule is None else Role.APPROVER,
+        undo=NOTHING_TO_UNDO
+        if plan.verdict is MergeVerdict.UP_TO_DATE
+        else f"Undo works until {plan.target!r} moves; it brings back every byte.",
+    )
+
+
+def _safety(target: FileStoreTable, plan: MergePlan) -> FileSafety:
+    if plan.verdict is not MergeVerdict.FAST_FORWARD:
+        return plan.safety
+    forward = plan_fast_forward(plan.table, *histories_of(target.on(plan.source), target))
+    return safety_of_forward(target, forward)
+
+
+def files_to_merge(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
+    """Data files that come to the target, with the columns of FILES_TO_VERIFY."""
+    target, plan = target_table(warehouse, call), planned_merge(warehouse, call)
+    if plan.moves is None:
+        return FILES_TO_VERIFY.empty_table()
+    parts = []
+    source = target.on(plan.source)
+    for holder, files in (
+        (source, plan.moves.add),
+        (source, plan.moves.replays),
+        (target, plan.moves.restore),
+    ):
+        columns = [files["file_size"], files["row_count"]]
+        parts.append(pa.table([data_file_paths(holder, files), *columns], schema=FILES_TO_VERIFY))
+    return pa.concat_tables(parts)
+
+
+def _verb(kind: MergeKind, what: str, doing: str) -> Verb:
+    return Verb(
+        name=str(kind),
+        what=what,
+        doing=doing,
+        plan=plan_merge_call,
+        finish=finish_merge,
+        arriving=files_to_merge,
+        rows=settle_rows,
+        withdraw=withdraw_rows,
+        gate=sides_of_merge,
+        decisions=decisions_on_merge,
+    )
+
+
+MERGE_BRANCH = _verb(MergeKind.MERGE, "merge a branch", "Merging.")
+CHERRY_PICK = _verb(MergeKind.CHERRY_PICK, "pick a snapshot", "Picking the snapshot.")
+REVERT = _verb(MergeKind.REVERT, "revert a snapshot", "Reverting.")
+
+
+def _kept(spec: MergeSpec) -> tuple[str, ...]:
+    match spec.kind:
+        case MergeKind.MERGE:
+            return (f"{spec.source!r} and every snapshot of {spec.target!r} stay as they are.",)
+        case MergeKind.CHERRY_PICK:
+            return (
+                f"{spec.source!r} and every snapshot of {spec.target!r} stay as they are.",
+                f"A later merge of {spec.source!r} meets the same change again, and takes it once.",
+            )
+        case MergeKind.REVERT:
+            return (
+                f"Every snapshot of {spec.target!r} stays, and so does its schema.",
+                "What a reverted merge brought does not come with the next merge of that branch: "
+                "revert the revert first.",
+            )
+
+
+def _gains(plan: MergePlan) -> list[Consequence]:
+    cost = plan.cost
+    how = ", ".join(f"{name} {number:,}" for name, number in plan.strategies.items())
+    if cost.buckets_to_compare:
+        what = f"what of {plan.source!r} it brings is known once rows are compared."
+    else:
+        reads = "" if cost.files_joined else " No row is read or written."
+        what = (
+            f"{count(cost.files_added, 'file')} of {plan.source!r} come, "
+            f"{count(cost.files_removed, 'file')} go: {cost.figure.words(with_sign)}."
+            f"{reads}"
+        )
+    told = [
+        changes(f"{plan.target!r} gets 1 snapshot: {what}", (f"buckets: {how}",) if how else ())
+    ]
+    if cost.files_restored:
+        told.append(
+            changes(
+                f"{count(cost.files_restored, 'file')} come back from before a compaction of "
+                f"{plan.target!r}, because the source changed rows in them."
+            )
+        )
+    if cost.bytes_to_copy:
+        told.append(changes(f"{cost.bytes_to_copy:,} bytes are copied."))
+    schemas = () if plan.schema is None else plan.schema.schemas
+    if schemas:
+        told.append(changes(f"The schema of {plan.target!r} becomes {schemas[-1].id}."))
+    return told
+
+
+def _nothing_to_do(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> Receipt:
+    now = warehouse.clock()
+    notes = (*plan.notes, "Nothing was changed.")
+    return receipt_without_change(call, plan.id, notes, started_millis=now, finished_millis=now)

@@ -1,0 +1,55 @@
+"""What a person decides on who looks at a merge."""
+
+from dataclasses import replace
+
+from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.policy_draft import policy_to_compare_by
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.merge.inputs import planned_merge, policy_of
+from branch_console.procedures.run.agreed_choices import Decisions, digest, rows_of_plan
+
+
+def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> Decisions:
+    """Return what a person who looks at a merge now decides on.
+
+    Args:
+        warehouse: Where the table lies.
+        call: Arguments of `merge_branch`, with the policy that settles conflicts.
+    """
+    plan = planned_merge(warehouse, call)
+    overruled = sorted(plan.notes)
+    parts = {
+        "source": str(plan.theirs and plan.theirs.identity),
+        "base": str(plan.base and plan.base.identity),
+        "rules": repr(plan.rules),
+        "schema": _schema(plan),
+        "conflicts": repr([each.id for each in plan.conflicts]),
+        "overruled": repr([str(plan.verdict), overruled] if plan.moves is None else overruled),
+    }
+    return Decisions(
+        plan_id=plan.id,
+        target_id=None if plan.ours is None else plan.ours.id,
+        parts={name: digest(text) for name, text in parts.items()},
+        rows=_rows_of(warehouse, call, plan),
+        source_id=plan.theirs.id if plan.reach is not None and plan.theirs is not None else None,
+    )
+
+
+def _rows_of(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> str:
+    """Of the plan itself where a run has tried it, else of what was compared before deciding."""
+    if not plan.cost.buckets_to_compare:
+        return ""
+    found = rows_of_plan(warehouse, call, plan.id)
+    if found or call.find_text("policy") is None:
+        return found
+    compared_by = {**call.arguments, "policy": policy_to_compare_by(policy_of(call))}
+    compared = planned_merge(warehouse, replace(call, arguments=compared_by))
+    return rows_of_plan(warehouse, call, compared.id)
+
+
+def _schema(plan: MergePlan) -> str:
+    if plan.schema is None:
+        return ""
+    made = [each.fingerprint for each in plan.schema.schemas]
+    return repr(made or plan.schema.final_id)

@@ -1,0 +1,214 @@
+"""What is merged into what: a branch, one of its snapshots, or the reverse of a snapshot.
+
+All three are one three-way merge; they differ in what stands for base and for theirs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from branch_console.errors import ErrorKind, InvalidInput, NotFound
+from branch_console.format.branch_trail import Trail, trail_of
+from branch_console.format.json_text import JsonObject
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import HeadMove
+from branch_console.format.snapshot import Snapshot
+from branch_console.merge.merge_plan import MergeSides
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.history.merge_heads import find_heads, find_heads_of_pick
+from branch_console.procedures.merge.sides import read_reverse_sides, read_sides
+from branch_console.table.file_store_table import FileStoreTable
+
+
+class MergeKind(StrEnum):
+    """What comes to the target; values are the names of the procedures.
+
+    Attributes:
+        MERGE: All that a branch did since the merge base.
+        CHERRY_PICK: What one snapshot of a branch did.
+        REVERT: What one snapshot of the target did, turned around.
+    """
+
+    MERGE = "merge_branch"
+    CHERRY_PICK = "cherry_pick"
+    REVERT = "revert"
+
+    @property
+    def event(self) -> LineageKind:
+        """What the ledger calls it."""
+        return _EVENTS[self]
+
+
+_EVENTS: Mapping[MergeKind, LineageKind] = {
+    MergeKind.MERGE: LineageKind.MERGED,
+    MergeKind.CHERRY_PICK: LineageKind.CHERRY_PICKED,
+    MergeKind.REVERT: LineageKind.REVERTED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeSpec:
+    """What is merged.
+
+    Attributes:
+        source: The branch that it comes from; of a revert the target itself.
+        snapshot_id: The snapshot that is picked or turned around; None for a whole branch.
+        reverts: The operation that is turned around, where one was named.
+    """
+
+    kind: MergeKind
+    source: str
+    target: str
+    snapshot_id: int | None = None
+    reverts: str | None = None
+
+    @classmethod
+    def from_call(cls, target: FileStoreTable, call: ProcedureCall) -> "MergeSpec":
+        """Read what a call asks for.
+
+        Raises:
+            InvalidInput: An argument is missing, or the operation to revert did not add just one
+                snapshot.
+            NotFound: The operation to revert is not known, or added no snapshot.
+        """
+        kind = MergeKind(call.name)
+        if kind is MergeKind.MERGE:
+            return cls(kind=kind, source=call.text("branch"), target=target.branch)
+        number, operation = call.find_number("snapshot"), call.find_text("operation")
+        if kind is MergeKind.REVERT and operation is not None:
+            number = _snapshot_of(target, operation)
+        if number is None:
+            raise InvalidInput(
+                f"{call.name} needs a snapshot. Name it and call again.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+            )
+        source = target.branch if kind is MergeKind.REVERT else call.text("branch")
+        return cls(
+            kind=kind,
+            source=source,
+            target=target.branch,
+            snapshot_id=number,
+            reverts=operation if kind is MergeKind.REVERT else None,
+        )
+
+    @classmethod
+    def from_journal(cls, procedure: str, raw: JsonObject) -> "MergeSpec":
+        """Read what `to_object` wrote; raises FormatError."""
+        return cls(
+            kind=MergeKind(procedure),
+            source=raw.get("source", str),
+            target=raw.get("target", str),
+            snapshot_id=raw.find("snapshotId", int),
+            reverts=raw.find("reverts", str),
+        )
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values for the journal."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "snapshotId": self.snapshot_id,
+            "reverts": self.reverts,
+        }
+
+    @property
+    def title(self) -> str:
+        """What is done, as it begins "… of db.t"."""
+        match self.kind:
+            case MergeKind.MERGE:
+                return f"Merge {self.source!r} into {self.target!r}"
+            case MergeKind.CHERRY_PICK:
+                return f"Pick snapshot {self.snapshot_id} of {self.source!r} onto {self.target!r}"
+            case MergeKind.REVERT:
+                return f"Revert snapshot {self.snapshot_id} of {self.target!r}"
+
+
+def theirs_of(source: FileStoreTable, spec: MergeSpec, head: Snapshot | None) -> Snapshot | None:
+    """The snapshot that stands for theirs: the head, a picked one, or the one before.
+
+    Raises:
+        NotFound: There is no such snapshot, or none before it.
+    """
+    if spec.snapshot_id is None:
+        return head
+    named = source.snapshots.get(spec.snapshot_id)
+    if spec.kind is not MergeKind.REVERT:
+        return named
+    before = source.snapshots.find(named.id - 1)
+    if before is None:
+        raise NotFound(
+            f"Snapshot {named.id} of {source.branch!r} cannot be reverted: what stood before it "
+            "never was or has expired. Roll back to a snapshot that there is.",
+            kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+            branch=source.branch,
+            snapshot=named.id,
+        )
+    return before
+
+
+def sides_of(
+    target: FileStoreTable, spec: MergeSpec, ours: Snapshot, theirs: Snapshot
+) -> MergeSides:
+    """Read both sides; raises NotFound where they share no history."""
+    source = target.on(spec.source)
+    match spec.kind:
+        case MergeKind.MERGE:
+            return read_sides(target, source, find_heads(target, source, ours, theirs))
+        case MergeKind.CHERRY_PICK:
+            heads = find_heads_of_pick(target, source, ours, theirs)
+            return read_sides(target, source, heads, is_pick=True)
+        case MergeKind.REVERT:
+            undone = target.snapshots.get(theirs.id + 1)
+            return read_reverse_sides(target, ours, undone, theirs)
+
+
+def _snapshot_of(target: FileStoreTable, operation_id: str) -> int:
+    """The snapshot that an operation added to the target."""
+    events, elsewhere = target.ledger.whole_as_written(), ""
+    for event in events:
+        if event.operation_id != operation_id or event.receipt is None:
+            continue
+        for move in event.receipt.moves:
+            if move.after_id is None:
+                continue
+            trail = trail_of(events, operation_id, move.branch)
+            if trail.ended_by is not None:
+                elsewhere = _told_gone(move.branch, trail)
+            elif trail.name != target.branch:
+                elsewhere = f" It changed {trail.name!r}: revert it there."
+            elif not _is_there(target, move):
+                elsewhere = f" Snapshot {move.after_id}, which it added, was taken back."
+            elif move.is_one_snapshot:
+                return move.after_id
+            else:
+                raise InvalidInput(
+                    f"Operation {operation_id!r} moved {target.branch!r} {_span(move)}; a revert "
+                    "takes back one snapshot. Undo the operation, or revert its snapshots one by "
+                    "one, the newest first.",
+                    kind=ErrorKind.UNSUPPORTED,
+                    operation_id=operation_id,
+                )
+    raise NotFound(
+        f"The ledger of {target.identifier.table_name} knows no operation {operation_id!r} that "
+        f"added a snapshot to {target.branch!r}.{elsewhere}",
+        kind=ErrorKind.OPERATION_NOT_FOUND,
+        operation_id=operation_id,
+    )
+
+
+def _is_there(target: FileStoreTable, move: HeadMove) -> bool:
+    """Whether the number is still that of what was added; one that has expired is told later."""
+    found = None if move.after_id is None else target.snapshots.find(move.after_id)
+    return found is None or move.after is None or found.identity.same_as(move.after)
+
+
+def _told_gone(branch: str, trail: Trail) -> str:
+    assert trail.ended_by is not None
+    by = trail.ended_by
+    did = "dropped it" if by.kind is LineageKind.DROPPED else f"gave {trail.name!r} to another"
+    return f" It changed a branch {branch!r} that is gone: operation {by.operation_id} {did}."
+
+
+def _span(move: HeadMove) -> str:
+    before = "no snapshot" if move.before_id is None else f"snapshot {move.before_id}"
+    return f"from {before} to {move.after_id}"

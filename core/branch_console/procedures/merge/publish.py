@@ -1,0 +1,419 @@
+"""Carrying out a merge: copies and schemas first, then one snapshot, then the receipt."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.base.metadata_copy import publish_files
+from branch_console.commit.branch.data_copy import copy_data_files, remove_copies
+from branch_console.commit.schema.schema_commit import withdraw_schemas
+from branch_console.commit.snapshot.commit_identity import snapshots_behind
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.commit.snapshot.operation_manifests import remove_lost_manifests, uuids_of
+from branch_console.diff.changes.logical_log import original_names
+from branch_console.diff.changes.received_files import takes_back
+from branch_console.diff.lineage import (
+    MERGE_BASE_IDENTITY,
+    MERGE_COMPLETE,
+    MERGE_FIELD_IDS,
+    MERGE_REWRITES,
+    MERGE_SCHEMA_ID,
+    MERGE_SOURCE,
+    MERGE_SOURCE_IDENTITY,
+    OPERATION,
+    REVERTS,
+    REWRITES_ALL,
+    TAKES_BACK,
+    Rewrites,
+    rewrites_from,
+)
+from branch_console.errors import CommitConflict, ErrorKind, NotFound
+from branch_console.format.json_text import JsonObject
+from branch_console.format.receipt import Counts, HeadMove, Receipt, identity_from, identity_to
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.merge.conflict import ConflictKind, Take
+from branch_console.merge.file_moves import FileMoves, MergeRules
+from branch_console.merge.isolation import InsertScope, Isolation
+from branch_console.merge.merge_plan import MergePlan, plan_merge
+from branch_console.procedures.call.without_callbacks import leaves_callbacks_out
+from branch_console.procedures.history.file_sharing import (
+    notes_of_sharing,
+    pins_of,
+    put_fences,
+    put_pins,
+)
+from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.merge.carried_plan import CarriedPlan
+from branch_console.procedures.merge.file_messages import copies_of, moved_messages
+from branch_console.procedures.merge.inputs import remembered_plan
+from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec, sides_of
+from branch_console.procedures.merge.row_messages import joined_messages
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.quality_gate import gate_properties
+from branch_console.procedures.run.receipts import (
+    event_of,
+    gate_of,
+    number_of,
+    receipt_of,
+    text_of,
+    texts_of,
+)
+from branch_console.procedures.run.written_messages import messages_from, written_paths
+from branch_console.table.file_store_table import FileStoreTable
+
+FORWARD: Final = "fast-forward"
+"""How a merge goes that takes over the history of its source."""
+
+
+def journal_of_merge(plan: MergePlan) -> dict[str, object]:
+    """What an operation notes of a three-way merge: all that its end needs."""
+    assert plan.moves is not None
+    assert plan.schema is not None
+    assert plan.ours is not None
+    assert plan.theirs is not None
+    return {
+        "way": "three-way",
+        "ours": identity_to(plan.ours.identity),
+        "oursId": plan.ours.id,
+        "theirs": identity_to(plan.theirs.identity),
+        "theirsId": plan.theirs.id,
+        "base": None if plan.base is None else identity_to(plan.base.identity),
+        "strict": plan.rules.strict,
+        "scope": str(plan.rules.scope),
+        "isolation": str(plan.rules.isolation),
+        "policy": plan.rules.policy,
+        "kinds": {str(kind): str(take) for kind, take in plan.rules.kinds},
+        "moves": _digest(plan.moves),
+        "shares": plan.shares_files,
+        "filesShared": plan.cost.files_added if plan.shares_files else 0,
+        "bytesToCopy": plan.cost.bytes_to_copy,
+        "schemas": [schema.to_json() for schema in plan.schema.schemas],
+        "schemaIdAfter": plan.schema.final_id,
+        "sourceSchemaId": plan.source_schema_id,
+        "idMap": {str(theirs): ours for theirs, ours in plan.schema.id_map.items()},
+        "fieldIds": {str(theirs): ours for theirs, ours in plan.schema.field_ids.items()},
+        "notes": list(plan.notes),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Publication:
+    """What a merge makes: copies of files, schemas, then the commit of the messages."""
+
+    spec: MergeSpec
+    plan: MergePlan
+    ours: Snapshot
+    messages: tuple[CommitMessage, ...]
+    copies: tuple[tuple[str, str], ...]
+    schemas: tuple[TableSchema, ...]
+    properties: Mapping[str, str]
+    brings_back: bool
+
+
+def finish_merge(operation: Operation) -> Receipt:
+    """Merge as the journal says, from wherever it was cut off.
+
+    Raises:
+        CommitConflict: The target moved; it is as it was, and what was made for it is removed.
+            Or it cannot be told whether the merge landed, as its snapshot has expired.
+    """
+    if text_of(operation.intent.plan, "way") == FORWARD:
+        return finish_take_over(operation)
+    target = operation.table.on(operation.intent.branch)
+    raw = JsonObject(operation.intent.plan, "journal of a merge")
+    # A merge that landed needs nothing of what it was made from, which may have expired since.
+    landed = _find_landed(operation, target, raw) if operation.is_resumed else None
+    if landed is None:
+        landed = _publish(operation, target, raw)
+    _remove_lost_manifests(operation, target, landed)
+    put_pins(operation, landed)
+    return _complete(operation, target, raw, landed)
+
+
+def _complete(
+    operation: Operation, target: FileStoreTable, raw: JsonObject, landed: Snapshot
+) -> Receipt:
+    spec = MergeSpec.from_journal(operation.intent.procedure, raw)
+    ours, theirs = (identity_from(raw.get(each, dict), raw.what) for each in ("ours", "theirs"))
+    over = _carried_over(target, raw.get("oursId", int), landed)
+    if over and over[-1].id == landed.id - 1:
+        ours = over[-1].identity
+    move = HeadMove(
+        branch=target.branch,
+        before=ours,
+        before_id=landed.id - 1,
+        after=landed.identity,
+        after_id=landed.id,
+    )
+    receipt = receipt_of(
+        operation,
+        moves=(move,),
+        counts=Counts(
+            snapshots_added=1,
+            schemas_added=len(raw.texts("schemas")),
+            files_verified=number_of(operation.intent.plan, "filesVerified"),
+            files_shared=number_of(operation.intent.plan, "filesShared"),
+            records_added=landed.delta_record_count or 0,
+            bytes_written=number_of(operation.intent.plan, "bytesToCopy"),
+            tags_added=len(pins_of(operation.intent.plan)),
+        ),
+        notes=(
+            f"{spec.title}: done as snapshot {landed.id}.",
+            *_told_carried(raw.get("oursId", int), landed, over),
+            *notes_of_sharing(operation.intent.plan),
+            *texts_of(operation.intent.plan, "notes"),
+            *texts_of(operation.intent.plan, "rowNotes"),
+        ),
+    )
+    if over:
+        # What was counted holds for where it was planned.
+        receipt = replace(
+            receipt, counts=replace(receipt.counts, rows_before=None, rows_after=None)
+        )
+    parents = (ours, theirs) if spec.kind is MergeKind.MERGE else (ours,)
+    return operation.complete(
+        event_of(
+            operation,
+            spec.kind.event,
+            receipt,
+            branch=target.branch,
+            source_branch=None if spec.source == spec.target else spec.source,
+            before=ours,
+            after=landed.identity,
+            parents=tuple(each for each in parents if each is not None),
+            undoes=spec.reverts,
+        )
+    )
+
+
+def _carried_over(
+    target: FileStoreTable, planned_id: int, landed: Snapshot
+) -> tuple[Snapshot, ...]:
+    """The commits of others that a merge stands on, of those behind where it was planned.
+
+    Those that have expired since are left out.
+    """
+    found = map(target.snapshots.find, range(planned_id + 1, landed.id))
+    return tuple(each for each in found if each is not None)
+
+
+def _told_carried(planned_id: int, landed: Snapshot, over: Sequence[Snapshot]) -> tuple[str, ...]:
+    first, last = planned_id + 1, landed.id - 1
+    if last < first:
+        return ()
+    which = f"snapshot {first}" if first == last else f"snapshots {first} to {last}"
+    users = ", ".join(sorted({each.commit_user for each in over}))
+    by = f" by {users}" if users else ""
+    return (
+        f"Planned at snapshot {planned_id}, then carried over {which}{by}: nothing that this moves "
+        "was touched.",
+    )
+
+
+def _publish(operation: Operation, target: FileStoreTable, raw: JsonObject) -> Snapshot:
+    publication = _decided(operation, target, raw)
+    try:
+        return _land(operation, target, publication)
+    except CommitConflict:
+        # Whoever else finishes this operation may have been quicker; then all of it is needed.
+        standing = _find_landed(operation, target, raw)
+        if standing is None:
+            store = operation.warehouse.store
+            written = written_paths(target, messages_from(raw, "rowMessages"))
+            remove_copies(store, [*(path for _, path in publication.copies), *written])
+            _remove_lost_manifests(operation, target, None)
+            withdraw_schemas(target, store, publication.schemas)
+            raise
+        return standing
+
+
+def _decided(operation: Operation, target: FileStoreTable, raw: JsonObject) -> _Publication:
+    """Plan again what the journal decided on; raises CommitConflict where that is not there."""
+    spec = MergeSpec.from_journal(operation.intent.procedure, raw)
+    source = target.on(spec.source)
+    ours = _snapshot(target, raw, "ours")
+    theirs = _snapshot(source, raw, "theirs")
+    rules = _rules(raw)
+    plan = remembered_plan(target, spec, rules, ours, theirs)
+    if plan is None:
+        plan = plan_merge(sides_of(target, spec, ours, theirs), rules)
+    moves = plan.moves
+    if moves is None or _digest(moves) != raw.get("moves", str):
+        raise CommitConflict(
+            "The files of this merge are no longer what was decided on. Nothing was changed; plan "
+            "again.",
+            kind=ErrorKind.HEAD_MOVED,
+        )
+    shares = raw.get("shares", bool)
+    operation_id = operation.intent.operation_id
+    mark = None if shares else operation_id
+    moved, index = moved_messages(moves, (target, source), (ours, theirs), _id_map(raw), mark)
+    copies = index.copies
+    if not shares:
+        copies = (
+            *copies_of(source, target, pa.concat_tables([moves.add, moves.replays]), operation_id),
+            *copies_of(target, target, moves.restore, operation_id),
+            *copies,
+        )
+    return _Publication(
+        spec=spec,
+        plan=plan,
+        ours=ours,
+        messages=joined_messages(moved, messages_from(raw, "rowMessages"), target, ours),
+        copies=copies,
+        schemas=tuple(TableSchema.from_json(text) for text in raw.texts("schemas")),
+        properties={
+            OPERATION: str(spec.kind).removesuffix("_branch"),
+            "branch.operation-id": operation_id,
+            **gate_properties(raw.values),
+            **_lineage_properties(spec, target, theirs, raw, moves),
+            **_rewrites(spec, theirs, raw, moves),
+        },
+        brings_back=moves.brings_back,
+    )
+
+
+def _land(operation: Operation, target: FileStoreTable, publication: _Publication) -> Snapshot:
+    """Fence, copy what may not be shared, publish the schemas, commit: a crash does no harm."""
+    store, intent, ours = operation.warehouse.store, operation.intent, publication.ours
+    is_judged = gate_of(intent.plan) is not None
+    carried = CarriedPlan(target, publication.plan, is_judged=is_judged)
+    carried.check(target.head())
+    put_fences(operation)
+    copy_data_files(store, publication.copies)
+    publish_files(
+        store,
+        [(target.paths.schema(each.id), each.to_json().encode()) for each in publication.schemas],
+    )
+    committer = FileStoreCommit(
+        target,
+        store,
+        new_uuid=uuids_of(intent.operation_id),
+        without_callbacks=leaves_callbacks_out(intent.plan),
+    )
+    landed = committer.commit(
+        publication.messages,
+        user=intent.actor,
+        identifier=operation.commit_identifier,
+        properties=publication.properties,
+        expected_head=ours.identity,
+        # Nobody can have made it before where the operation has just begun.
+        seen_id=ours.id if operation.is_resumed else None,
+        since_id=ours.id,
+        check_append=publication.brings_back,
+        # Where the rules overruled all of it, the target notes that it has seen the source.
+        may_be_empty=True,
+        carry=carried.check,
+    )
+    assert landed is not None
+    return landed
+
+
+def _remove_lost_manifests(
+    operation: Operation, target: FileStoreTable, landed: Snapshot | None
+) -> None:
+    if operation.is_resumed:
+        store = operation.warehouse.store
+        remove_lost_manifests(target, store, operation.intent.operation_id, landed)
+
+
+def _lineage_properties(
+    spec: MergeSpec, target: FileStoreTable, theirs: Snapshot, raw: JsonObject, moves: FileMoves
+) -> dict[str, str]:
+    """What the snapshot tells of what it takes in, or back: all that the next merge builds on."""
+    match spec.kind:
+        case MergeKind.REVERT:
+            undone = target.snapshots.find(theirs.id + 1)
+            return {} if undone is None else {REVERTS: undone.delta_manifest_list}
+        case MergeKind.CHERRY_PICK:
+            reverted = theirs.properties.get(REVERTS)
+            return {
+                **({} if reverted is None else {REVERTS: reverted}),
+                **({TAKES_BACK: "true"} if takes_back(theirs) else {}),
+            }
+        case MergeKind.MERGE:
+            return {
+                **({MERGE_COMPLETE: "true"} if moves.is_complete else {}),
+                MERGE_SOURCE: spec.source,
+                MERGE_SOURCE_IDENTITY: json.dumps(identity_to(theirs.identity)),
+                MERGE_BASE_IDENTITY: json.dumps(raw.find("base", dict)),
+                MERGE_SCHEMA_ID: str(raw.get("sourceSchemaId", int)),
+                MERGE_FIELD_IDS: json.dumps(raw.get("fieldIds", dict)),
+            }
+
+
+def _rewrites(
+    spec: MergeSpec, theirs: Snapshot, raw: JsonObject, moves: FileMoves
+) -> dict[str, str]:
+    """What the snapshot tells of files that were made of others."""
+    read = [original_names(each.ours["file_name"]).to_pylist() for each in moves.joins]
+    written = (each.new_files["file_name"] for each in messages_from(raw, "rowMessages"))
+    found = Rewrites()
+    if moves.joins:
+        found = Rewrites(
+            read=frozenset().union(*read),
+            written=frozenset().union(*(each.to_pylist() for each in written)),
+        )
+    if spec.kind is MergeKind.CHERRY_PICK:
+        picked = rewrites_from(theirs.properties)
+        if picked is None:
+            return {MERGE_REWRITES: REWRITES_ALL}
+        found |= picked
+    return {MERGE_REWRITES: found.text} if any(found) else {}
+
+
+def _id_map(raw: JsonObject) -> dict[int, int]:
+    return {int(theirs): ours for theirs, ours in raw.get("idMap", dict).items()}
+
+
+def _find_landed(operation: Operation, target: FileStoreTable, raw: JsonObject) -> Snapshot | None:
+    """The snapshot of an operation, behind what it was decided on and what it was carried over.
+
+    Raises:
+        CommitConflict: What could be it has expired, so it cannot be told whether it landed.
+    """
+    own = (operation.intent.actor, operation.commit_identifier)
+    try:
+        for each in snapshots_behind(target, raw.get("oursId", int)):
+            if (each.commit_user, each.commit_identifier) == own:
+                return each
+    except NotFound as error:
+        raise CommitConflict(error.message, kind=ErrorKind.HEAD_MOVED) from error
+    return None
+
+
+def _snapshot(table: FileStoreTable, raw: JsonObject, side: str) -> Snapshot:
+    """The snapshot that a side stood at when the merge was decided."""
+    wanted = identity_from(raw.get(side, dict), raw.what)
+    found = table.snapshots.find(raw.get(f"{side}Id", int))
+    if found is None or wanted is None or not found.identity.same_as(wanted):
+        raise CommitConflict(
+            f"The snapshot at which {table.branch!r} was to be merged is gone. Nothing was "
+            "changed; plan again.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=table.branch,
+        )
+    return found
+
+
+def _rules(raw: JsonObject) -> MergeRules:
+    return MergeRules(
+        strict=raw.get("strict", bool),
+        scope=raw.choice("scope", InsertScope),
+        isolation=raw.choice("isolation", Isolation),
+        policy=raw.get("policy", str),
+        kinds=tuple(
+            (ConflictKind(kind), Take(take)) for kind, take in raw.text_map("kinds").items()
+        ),
+    )
+
+
+def _digest(moves: FileMoves) -> str:
+    """Tell the files of one decision from those of another."""
+    return hashlib.sha256(json.dumps(moves.told).encode()).hexdigest()[:16]

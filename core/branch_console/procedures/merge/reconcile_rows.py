@@ -1,0 +1,235 @@
+"""Rows of a merge that both sides may have changed: compared, settled by a policy, written."""
+
+from dataclasses import replace
+
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.commit.branch.data_copy import remove_copies
+from branch_console.commit.rows.row_conflicts import publish_row_conflicts
+from branch_console.diff.history_move import count
+from branch_console.errors import ErrorKind, Refused
+from branch_console.format.receipt import Receipt
+from branch_console.merge.file_moves import Knowledge
+from branch_console.merge.joined_deletes import overruled_updates
+from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.row_work import JoinedRows, Reconciled
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import Progress, RowEngine
+from branch_console.procedures.call.stages import Facts, Stages
+from branch_console.procedures.call.target_branch import target_table
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.merge.deletion_vectors import write_masks
+from branch_console.procedures.merge.inputs import planned_merge, policy_of
+from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec, sides_of
+from branch_console.procedures.merge.row_messages import row_scope, row_work, vectors_of
+from branch_console.procedures.run.receipts import receipt_of_stage
+from branch_console.procedures.run.written_messages import messages_to_json, written_paths
+from branch_console.procedures.run.written_rows import STAGED, staging
+from branch_console.table.file_store_table import FileStoreTable
+
+
+def settle_rows(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> Facts:
+    """Compare the rows that both sides may have changed, and write what replaying cannot give.
+
+    Raises:
+        Refused: Conflicts are open; they are kept under the plan's id, and nothing else is.
+    """
+    plan = planned_merge(warehouse, call)
+    with staging(warehouse, call, plan) as staged:
+        if staged is None:
+            return {}
+        facts = _settled(warehouse, rows, call, plan, progress, staged.id)
+        if not facts.get("rowMessages"):
+            staged.forget()
+            return facts
+        return {**facts, STAGED: staged.id}
+
+
+def _settled(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    plan: MergePlan,
+    progress: Progress,
+    write_id: str,
+) -> Facts:
+    found = reconcile_rows(warehouse, rows, call, plan, progress, writes=True, write_id=write_id)
+    if found is None:
+        return delete_rows(warehouse, rows, call, plan, progress, write_id)
+    if found.open_count:
+        remove_copies(warehouse.store, written_paths(target_table(warehouse, call), found.messages))
+        spec = MergeSpec.from_call(target_table(warehouse, call), call)
+        page = ", or on the page of conflicts" if spec.kind is MergeKind.MERGE else ""
+        raise Refused(
+            f"{spec.title} of {plan.table} is refused: "
+            f"{count(found.open_count, 'conflict')} of rows must be settled first. Nothing was "
+            f"changed. Settle them by a policy (--policy FILE){page}.",
+            kind=ErrorKind.CONFLICTS_OPEN,
+            plan_id=plan.id,
+            conflicts=found.open_count,
+        )
+    settled = found.conflicts.num_rows
+    settled_by = [f"{count(settled, 'conflict')} of rows settled by policy {plan.rules.policy}."]
+    return {
+        "plan_id": plan.id,
+        "rowMessages": messages_to_json(found.messages),
+        "rowNotes": [*(settled_by if settled else []), *_told_by_keys(plan, found)],
+    }
+
+
+def delete_rows(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    plan: MergePlan,
+    progress: Progress,
+    write_id: str,
+) -> Facts:
+    """Write what deletes rows of a table without keys: deletion vectors, and files written again.
+
+    Raises:
+        Refused: Of a file that both sides touched nothing tells which rows are left.
+    """
+    if plan.moves is None or plan.ours is None:
+        return {}
+    target = target_table(warehouse, call)
+    joined = _joined(target, rows, call, plan, progress, write_id)
+    if joined.changed:
+        remove_copies(warehouse.store, written_paths(target, joined.messages))
+        raise Refused(
+            f"{MergeSpec.from_call(target, call).title} of {plan.table} is refused: both sides "
+            f"changed rows of {', '.join(joined.changed)}, and rows without a key cannot be "
+            "matched with those of the other side. Nothing was changed; settle 'file rule' by ours "
+            "or theirs in a policy.",
+            kind=ErrorKind.CONFLICTS_OPEN,
+            plan_id=plan.id,
+            conflicts=len(joined.changed),
+        )
+    masks = write_masks(warehouse.store, target, plan.ours, plan.moves, write_id)
+    messages = (*masks, *joined.messages)
+    if not messages:
+        return {}
+    return {
+        "plan_id": plan.id,
+        "rowMessages": messages_to_json(messages),
+        "rowNotes": [overruled_updates(joined.beaten)] if joined.beaten else [],
+    }
+
+
+def _joined(
+    target: FileStoreTable,
+    rows: RowEngine,
+    call: ProcedureCall,
+    plan: MergePlan,
+    progress: Progress,
+    write_id: str,
+) -> JoinedRows[CommitMessage]:
+    assert plan.moves is not None
+    assert plan.ours is not None
+    if not plan.moves.joins or plan.theirs is None:
+        return JoinedRows(messages=(), changed=())
+    sides = sides_of(target, MergeSpec.from_call(target, call), plan.ours, plan.theirs)
+    marks = vectors_of(target, target.on(plan.source), sides)
+    scope = row_scope(plan, sides)
+    return rows.join_deletes(target, scope, plan.moves.joins, marks, progress, write_id)
+
+
+def compare_rows(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Look for conflicts of rows and keep them to be shown; the table is left as it is.
+
+    Takes the arguments of `merge_branch`.
+    """
+    merge = replace(call, name=str(MergeKind.MERGE))
+    return receipt_of_stage(
+        warehouse,
+        call,
+        stages,
+        "compare rows",
+        lambda progress: _compared(warehouse, rows, merge, progress),
+        message="Comparing rows that both sides may have changed.",
+    )
+
+
+def _compared(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> Facts:
+    plan = planned_merge(warehouse, call)
+    found = reconcile_rows(warehouse, rows, call, plan, progress, writes=False)
+    if found is None:
+        return {"plan_id": plan.id, "notes": ["No row had to be compared."]}
+    settled = found.conflicts.num_rows - found.open_count
+    return {
+        "plan_id": plan.id,
+        "notes": [
+            f"{count(found.open_count, 'conflict')} of rows must be settled, {settled:,} are.",
+            *_told_by_keys(plan, found),
+            "Nothing was changed.",
+        ],
+    }
+
+
+def _told_by_keys(plan: MergePlan, found: Reconciled[CommitMessage]) -> list[str]:
+    """In how many buckets no row had to be read."""
+    assert plan.moves is not None
+    columns = (found.verdicts[name].to_pylist() for name in ("partition", "bucket"))
+    with_rows = set(zip(*columns, strict=True))
+    keyed = [each.place for each in plan.moves.buckets if each.knowledge is Knowledge.KEYS]
+    alone = sum(place not in with_rows for place in keyed)
+    told = f"Decided by key columns alone: {alone:,} of {count(len(keyed), 'compared bucket')}."
+    return [told] if keyed else []
+
+
+def reconcile_rows(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    plan: MergePlan,
+    progress: Progress,
+    *,
+    writes: bool,
+    write_id: str = "",
+) -> Reconciled[CommitMessage] | None:
+    """Have the rows compared that a plan waits for, and keep the conflicts that there are.
+
+    Args:
+        warehouse: Where the table lies.
+        rows: Compares them.
+        call: The merge; its policy settles conflicts.
+        plan: Of that call.
+        progress: Told buckets done and all buckets.
+        writes: Whether the settled rows are written.
+        write_id: What the names of their files hold.
+
+    Returns:
+        None where the plan waits for no rows.
+    """
+    found = run_row_work(warehouse, rows, call, plan, progress, writes=writes, write_id=write_id)
+    if found is not None and (found.conflicts.num_rows or not writes):
+        # Without a run to tell, that there are none is an answer as well.
+        paths = target_table(warehouse, call).paths
+        publish_row_conflicts(warehouse.store, paths, plan.id, found.conflicts)
+    return found
+
+
+def run_row_work(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    plan: MergePlan,
+    progress: Progress,
+    *,
+    writes: bool,
+    write_id: str = "",
+) -> Reconciled[CommitMessage] | None:
+    """Do as `reconcile_rows` does, and keep nothing of it."""
+    if plan.moves is None or not plan.moves.row_places or plan.ours is None or plan.theirs is None:
+        return None
+    target = target_table(warehouse, call)
+    source = target.on(plan.source)
+    sides = sides_of(target, MergeSpec.from_call(target, call), plan.ours, plan.theirs)
+    work = row_work(target, source, sides, plan.moves.row_places)
+    scope, policy = row_scope(plan, sides), policy_of(call)
+    return rows.reconcile(target, scope, work, policy, progress, writes=writes, write_id=write_id)

@@ -1,0 +1,83 @@
+"""What a merge would leave on its target, as files, before it is published."""
+
+import pyarrow as pa
+
+from branch_console.commit.snapshot.commit_changes import append_part, combined_index
+from branch_console.errors import ErrorKind
+from branch_console.format.table_schema import BucketMode
+from branch_console.merge.merge_plan import MergePlan
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import Facts
+from branch_console.procedures.call.target_branch import target_table
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.merge.file_messages import moved_messages
+from branch_console.procedures.merge.inputs import planned_merge
+from branch_console.procedures.merge.row_messages import joined_messages
+from branch_console.procedures.run.quality_gate import GateSides, name_of, sides_of_forward, stale
+from branch_console.procedures.run.rule_evaluation import JudgedState
+from branch_console.procedures.run.written_messages import settled_messages
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.manifest_scan import live_files
+from branch_console.table.table_state import ReadState, StagedState
+
+
+def sides_of_merge(
+    warehouse: Warehouse, call: ProcedureCall, plan_id: str, written: Facts
+) -> GateSides:
+    """Return the target as it is, and as a merge, a pick or a revert would leave it.
+
+    Args:
+        warehouse: The warehouse.
+        call: Of the merge.
+        plan_id: Of the plan that is carried out.
+        written: What the stage left that settled rows; empty where no row had to be settled.
+
+    Raises:
+        Refused: A head moved: the plan is another one by now.
+    """
+    target, plan = target_table(warehouse, call), planned_merge(warehouse, call)
+    if plan.id != plan_id:
+        raise stale(f"{plan.source!r} or {plan.target!r} moved.", ErrorKind.HEAD_MOVED)
+    source = target.on(plan.source)
+    if plan.moves is None:
+        return sides_of_forward(target, source, plan.id)
+    return GateSides(
+        table=name_of(target),
+        plan_id=plan.id,
+        # The target may have gone on since it was planned.
+        before=JudgedState.of(ReadState(table=target, snapshot=plan.ours, schema=target.schema())),
+        after=_merged(target, source, plan, written),
+    )
+
+
+def _merged(
+    target: FileStoreTable, source: FileStoreTable, plan: MergePlan, written: Facts
+) -> JudgedState:
+    assert plan.moves is not None
+    assert plan.schema is not None
+    assert plan.ours is not None
+    assert plan.theirs is not None
+    # Copies are made when the merge is published: until then the files have the names they have.
+    moved, _ = moved_messages(
+        plan.moves, (target, source), (plan.ours, plan.theirs), plan.schema.id_map, mark=None
+    )
+    settled = settled_messages(written)
+    changes = append_part(joined_messages(moved, settled, target, plan.ours))
+    schemas = {each.id: each for each in (*target.schemas.all(), *plan.schema.schemas)}
+    schema = schemas[plan.schema.final_id]
+    return JudgedState(
+        content=StagedState(
+            table=target,
+            files=live_files(pa.concat_tables([target.live_files(plan.ours), changes.delta])),
+            index_files=combined_index(
+                target.index_entries(plan.ours),
+                changes,
+                is_bucketed=schema.bucket_mode is not BucketMode.BUCKET_UNAWARE,
+            ),
+            schema=schema,
+            schemas=schemas,
+            columns=(),
+        ),
+        schema=schema,
+        commit_millis=max(plan.ours.time_millis, plan.theirs.time_millis),
+    )

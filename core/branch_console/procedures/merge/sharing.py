@@ -1,0 +1,66 @@
+"""What it takes that a target holds files of the branch that it merges."""
+
+from branch_console.diff.file_safety import Answer, FileSafety
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.snapshot import Snapshot
+from branch_console.merge.merge_plan import MergePlan, with_safety
+from branch_console.procedures.history.common_history import meet
+from branch_console.procedures.history.file_sharing import Share, safety_of
+from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
+from branch_console.table.file_store_table import FileStoreTable
+
+
+def with_sharing(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> MergePlan:
+    """Decide whether the target of a merge may name the files that come to it, or needs copies.
+
+    Raises:
+        NotFound: A branch has no schema.
+        FormatError: A schema or a snapshot of main cannot be decoded.
+    """
+    if plan.moves is None:
+        return plan
+    has_links = target.reader.files.is_local
+    return with_safety(plan, _safety(target, spec, plan), has_links=has_links)
+
+
+def _safety(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> FileSafety:
+    moves, source = plan.moves, target.on(spec.source)
+    assert moves is not None
+    comes = any((moves.add.num_rows, moves.replays.num_rows, moves.adopts_index))
+    if not comes and not moves.restore.num_rows:
+        # No file is shared. A fence still keeps the head that the next merge starts from.
+        is_merge = spec.kind is MergeKind.MERGE and spec.source != MAIN_BRANCH
+        return safety_of(Share(branches=(source,) if is_merge else ()))
+    lies_on = tuple(target.on_listed(each) for each in plan.lies_on)
+    found = safety_of(
+        Share(branches=(target, source, *lies_on), on_main=_kept_on_main(target, spec, plan))
+    )
+    main_expires = any(place.snapshot is None for place in found.pins)
+    if found.shares and moves.restore.num_rows and main_expires:
+        # Each would need a pin of its own, at the snapshot before the compaction it comes from.
+        return FileSafety(
+            answer=Answer.COPY,
+            reasons=(
+                "Files come back from before a compaction of main, whose expiry would remove them. "
+                "Fence main to share them.",
+            ),
+        )
+    return found
+
+
+def _kept_on_main(
+    target: FileStoreTable, spec: MergeSpec, plan: MergePlan
+) -> tuple[Snapshot | None, ...]:
+    """The newest snapshots of main's own history that hold the files that are shared."""
+    theirs = plan.theirs
+    if target.branch == MAIN_BRANCH:
+        # What a revert brings back leaves with the expiry of the snapshot that had removed it.
+        return (theirs, None) if spec.kind is MergeKind.REVERT else (None,)
+    if spec.source == MAIN_BRANCH:
+        return (theirs,)
+    main = target.on(MAIN_BRANCH)
+    head = main.head() if MAIN_BRANCH in plan.lies_on else None
+    if head is None or theirs is None:
+        return ()
+    met = meet(main, target.on(spec.source), head, theirs)
+    return () if met is None else (met.root,)

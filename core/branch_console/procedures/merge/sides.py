@@ -1,0 +1,278 @@
+"""Reading both sides of a merge: only what happened since the branches parted."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from branch_console.diff.changes.logical_log import LogicalLog, fold_log
+from branch_console.diff.changes.rewrite_graph import NOTHING_TOLD, Descent
+from branch_console.diff.changes.table_changes import (
+    changes_since,
+    joined_logs,
+    with_held_by_both,
+    with_hidden,
+    with_taken_by_both,
+)
+from branch_console.diff.changes.virtual_base import Base, all_bases, each_base
+from branch_console.diff.history_move import Known
+from branch_console.diff.lineage import (
+    MERGE_FIELD_IDS,
+    MERGE_SCHEMA_ID,
+    field_ids_from,
+    merge_source,
+)
+from branch_console.errors import ErrorKind, NotFound
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.merge.merge_plan import HeldState, MergeSide, MergeSides
+from branch_console.procedures.history.common_history import walk_back
+from branch_console.procedures.history.merge_heads import MergeBase, MergeHeads
+from branch_console.procedures.merge.side_log import reverse_log, side_log
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.table_state import ReadState
+
+
+def holds_schema(target: FileStoreTable, source: FileStoreTable, heads: MergeHeads) -> bool:
+    """Whether a target that holds the head of the source has seen its newest schema too."""
+    lines = heads.ours_history
+    if heads.theirs.identity.same_as(heads.root.identity):
+        seen = _noted_schema(source, heads.root, lines) or _shared_schema(
+            target, source, heads.root
+        )
+    else:
+        seen = _schema_at(source, heads.theirs, lines)
+    return seen.id >= source.schema().id
+
+
+def read_sides(
+    target: FileStoreTable, source: FileStoreTable, heads: MergeHeads, *, is_pick: bool = False
+) -> MergeSides:
+    """Read what both sides did since the base.
+
+    Args:
+        target: The table on the branch that is merged into.
+        source: The table on the branch that is merged.
+        heads: Where both stand, and what they come from.
+        is_pick: Whether one change is taken over, whatever the target took in before.
+
+    Raises:
+        FormatError: A manifest or a schema of either cannot be decoded.
+        NotFound: A branch does not list a schema that its head needs.
+    """
+    root, both = heads.root, target.reader.both
+    ours, theirs = both(
+        lambda: side_log(target, root, heads.ours, heads.ours_history),
+        lambda: side_log(source, root, heads.theirs, heads.theirs_history),
+    )
+    base_log, base = fold_log(()), root
+    base_schema = _noted_schema(source, root, heads.ours_history) or _shared_schema(
+        target, source, root
+    )
+    for each in heads.bases:
+        if not each.line:
+            continue
+        holder = target.on(each.branch)
+        base_log = joined_logs(base_log, side_log(holder, each.root, each.snapshot, each.line))
+        if each.branch in (target.branch, source.branch):
+            base = each.snapshot
+            base_schema = _schema_at(holder, base, (*heads.ours_history, *heads.theirs_history))
+    is_keyed, descent = bool(target.schema().primary_keys), NOTHING_TOLD
+    if is_keyed or not is_pick:
+        base_log = with_taken_by_both(base_log, ours, theirs, is_pick=is_pick)
+    if not is_keyed:
+        # Where a side holds changes without what lies behind them, merges do not tell all.
+        is_selective = is_pick or any(s.is_selective for s in (*ours.steps, *theirs.steps))
+        others = _logs_of_others(target, source, heads, is_pick=is_pick) if is_selective else ()
+        held = with_held_by_both(base_log, ours, theirs, others)
+        if is_pick:
+            # Who holds a file, whatever is hidden of it, gets none of its rows once more.
+            came = (held.added - base_log.added) | (base_log.removed - held.removed)
+            held = with_hidden(held, came, theirs)
+        base_log = held
+        if is_selective:
+            descent = Descent((ours, theirs, base_log, *others))
+    our_side, their_side = both(
+        lambda: _side(target, heads.ours, base_log, ours),
+        lambda: _side(source, heads.theirs, base_log, theirs, heads.lies_on),
+    )
+    return MergeSides(
+        table=target.identifier.table_name,
+        base=base,
+        row_base=_row_base(target, source, heads.base),
+        base_schema=base_schema,
+        ours=our_side,
+        theirs=their_side,
+        known_field_ids=_known_field_ids(heads),
+        descent=descent,
+    )
+
+
+def _logs_of_others(
+    target: FileStoreTable, source: FileStoreTable, heads: MergeHeads, *, is_pick: bool
+) -> tuple[LogicalLog, ...]:
+    """What tells besides the sides what files of theirs were made of.
+
+    Who took in a branch has what that had left of its files; the other side may have picked them as
+    they were written.
+    """
+    later = (_later_log(source, heads.theirs),) if is_pick else ()
+    return (*later, *(_log_of(target.on(each.branch), each.snapshots) for each in heads.taken_in))
+
+
+def _later_log(source: FileStoreTable, picked: Snapshot) -> LogicalLog:
+    """What a branch did since a snapshot of it."""
+    later = (each for each in source.snapshots.ids() if each > picked.id)
+    found = (source.snapshots.find(each) for each in later)
+    return _log_of(source, (picked, *(each for each in found if each is not None)))
+
+
+def _log_of(table: FileStoreTable, line: Sequence[Snapshot]) -> LogicalLog:
+    """What came with the snapshots of a history behind its first one, oldest first."""
+    return side_log(table, line[0], line[-1], line[1:])
+
+
+def read_reverse_sides(
+    target: FileStoreTable, ours: Snapshot, undone: Snapshot, before: Snapshot
+) -> MergeSides:
+    """Read the sides of a revert: the base is what is undone, theirs what was there before it.
+
+    The schema stays as it is.
+
+    Raises:
+        FormatError: A manifest or a schema cannot be decoded.
+        NotFound: A snapshot since then has expired.
+    """
+    line = tuple(target.snapshots.get(each) for each in range(undone.id + 1, ours.id + 1))
+    since, back = side_log(target, undone, ours, line), reverse_log(target, before, undone)
+    schema, base_log, descent = target.schema(), fold_log(()), NOTHING_TOLD
+    if not schema.primary_keys:
+        # What the target itself has brought back since is there, perhaps as another copy.
+        held = with_held_by_both(base_log, since, back)
+        base_log = with_hidden(held, held.added, since, back)
+        if any(step.is_selective or step.merges for step in since.steps):
+            # Or as it was before it was written again, which was before what is undone.
+            earlier = [each for each in walk_back(target, 0) if each.id <= undone.id]
+            descent = Descent((_log_of(target, earlier[::-1]), since))
+    return MergeSides(
+        table=target.identifier.table_name,
+        base=undone,
+        row_base=HeldState(snapshot=undone, by_target=True),
+        base_schema=schema,
+        ours=_side(target, ours, base_log, since),
+        theirs=_side(target, before, base_log, back),
+        descent=descent,
+    )
+
+
+def _row_base(
+    target: FileStoreTable, source: FileStoreTable, base: Base[MergeBase] | None
+) -> Base[HeldState] | None:
+    """What the rows of both come from; None where that cannot be read."""
+    if base is None:
+        return None
+    held = {id(each): _held(target, source, each) for each in all_bases(base)}
+    found = {key: each for key, each in held.items() if each is not None}
+    return each_base(base, lambda one: found[id(one)]) if len(found) == len(held) else None
+
+
+def _held(target: FileStoreTable, source: FileStoreTable, base: MergeBase) -> HeldState | None:
+    """By whose schemas the files of a base are read; None where those of neither side fit."""
+    wanted = ReadState.as_it_was(target.on(base.branch), base.snapshot).schema
+    for table in (target, source):
+        if table.branch == base.branch:
+            return HeldState(snapshot=base.snapshot, by_target=table is target)
+    for table in (target, source):
+        same = next((each for each in table.schemas.all() if each.id == wanted.id), None)
+        if same is not None and same.fields == wanted.fields:
+            return HeldState(snapshot=base.snapshot, by_target=table is target)
+    return None
+
+
+def _side(
+    table: FileStoreTable,
+    head: Snapshot,
+    base_log: LogicalLog,
+    log: LogicalLog,
+    lies_on: Sequence[FileStoreTable] = (),
+) -> MergeSide:
+    schema, known = table.reader.both(table.schema, table.schemas.all)
+    schemas = {each.id: each for each in known}
+    missing = sorted({schema.id, head.schema_id} - schemas.keys())
+    if missing:
+        # A plan without them would leave columns of the branch behind and not say so.
+        raise NotFound(
+            f"Branch {table.branch!r} does not list its schema {missing[0]}, which snapshot "
+            f"{head.id} needs. If the file is there, try again; else restore it.",
+            kind=ErrorKind.SCHEMA_NOT_FOUND,
+            schema_id=missing[0],
+            branch=table.branch,
+        )
+    return MergeSide(
+        branch=table.branch,
+        head=head,
+        schema=schema,
+        schemas=schemas,
+        changes=changes_since(base_log, log),
+        lies_on={each.branch: each.schema() for each in lies_on},
+    )
+
+
+def _known_field_ids(heads: MergeHeads) -> dict[int, int]:
+    """How earlier merges of the two sides numbered columns of the source on the target."""
+    known: dict[int, int] = {}
+    for each in _merges(heads.ours_history, heads.theirs_history):
+        known |= field_ids_from(each.properties.get(MERGE_FIELD_IDS, "{}"))
+    # A merge the other way round numbered them the other way round.
+    for each in _merges(heads.theirs_history, heads.ours_history):
+        noted = field_ids_from(each.properties.get(MERGE_FIELD_IDS, "{}"))
+        known |= {theirs: ours for ours, theirs in noted.items()}
+    return known
+
+
+def _merges(line: Sequence[Snapshot], other: Sequence[Snapshot]) -> Iterator[Snapshot]:
+    """The commits of one side that merged the other; names of branches may be given again."""
+    known = Known(other)
+    for each in line:
+        source = merge_source(each)
+        if source is not None and source in known:
+            yield each
+
+
+def _shared_schema(target: FileStoreTable, source: FileStoreTable, root: Snapshot) -> TableSchema:
+    """The newest schema that both branches had when they parted.
+
+    It may be newer than the one that the root was committed with: a table can be altered without
+    a commit, and a branch takes the newest schema along.
+    """
+    ours, theirs = (
+        {schema.id: schema for schema in schemas}
+        for schemas in target.reader.both(target.schemas.all, source.schemas.all)
+    )
+    found = (
+        ours.get(root.schema_id)
+        or theirs.get(root.schema_id)
+        or ReadState.as_it_was(target, root).schema
+    )
+    while (mine := ours.get(found.id + 1)) is not None:
+        other = theirs.get(mine.id)
+        if other is None or other.fingerprint != mine.fingerprint:
+            break
+        found = mine
+    return found
+
+
+def _schema_at(holder: FileStoreTable, base: Snapshot, lines: Iterable[Snapshot]) -> TableSchema:
+    """The newest schema that a merged branch had when it was merged."""
+    return _noted_schema(holder, base, lines) or ReadState.as_it_was(holder, base).schema
+
+
+def _noted_schema(
+    holder: FileStoreTable, base: Snapshot, lines: Iterable[Snapshot]
+) -> TableSchema | None:
+    """The newest schema that merges of a snapshot noted; a branch is altered without a commit."""
+    noted = [
+        int(each.properties[MERGE_SCHEMA_ID])
+        for each in lines
+        if each.properties.get(MERGE_SCHEMA_ID, "").isdigit()
+        and (source := merge_source(each)) is not None
+        and source.same_as(base.identity)
+    ]
+    return holder.schemas.get(max(noted)) if noted else None

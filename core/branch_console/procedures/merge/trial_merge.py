@@ -1,0 +1,181 @@
+"""What merging one head into another would leave, staged to be looked at and taken away again."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from branch_console.diff.history_move import count
+from branch_console.diff.state_diff import StateDiff, TableState
+from branch_console.errors import ErrorKind, InvalidInput, Refused
+from branch_console.format.identifier import Identifier
+from branch_console.format.snapshot import Snapshot
+from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.policy import EVERY_TABLE, KindRule, Policy, Settle, Settling, TablePolicy
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.row_engine import Progress, RowEngine
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.merge.inputs import planned_merge
+from branch_console.procedures.merge.merge_kind import MergeKind
+from branch_console.procedures.merge.reconcile_rows import delete_rows, run_row_work
+from branch_console.procedures.merge.result_states import sides_of_merge
+from branch_console.procedures.run.written_messages import messages_to_json
+from branch_console.procedures.run.written_rows import STAGED, staging, withdraw_rows
+from branch_console.table.table_state import StagedState
+
+_OURS: Final = Settling(how=Settle.OURS)
+# What nobody has settled counts as the target has it.
+_TARGET_WINS: Final = Policy(
+    kinds=tuple(KindRule(kind=kind, take=_OURS) for kind in ConflictKind),
+    tables=(TablePolicy(table=EVERY_TABLE, take=_OURS),),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WouldBe:
+    """What a merge would leave.
+
+    Attributes:
+        state: Its files, some of which may be gone once it was looked at.
+        field_ids: Its field ids by those of the source, where they differ.
+        of_target: Whether its field ids are those of the target; else it is the source itself.
+        open_conflicts: What nobody has settled; the target's rows and schema stand there.
+    """
+
+    state: StagedState
+    field_ids: Mapping[int, int]
+    of_target: bool
+    open_conflicts: int
+
+
+@contextmanager
+def would_be_result(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    diff: StateDiff,
+    progress: Progress,
+) -> Iterator[WouldBe]:
+    """Stage what merging the second state into the first would leave.
+
+    Rows that both sides changed are settled and written beside the files of the table, and removed
+    at the end.
+
+    Args:
+        warehouse: Where the table lies.
+        rows: Settles rows.
+        call: Who asks, and of which table.
+        diff: The states: heads of two branches.
+        progress: Told what is done and what is known.
+
+    Raises:
+        InvalidInput: The states are no heads of two branches.
+        NotAllowed: Rows must be settled, and nothing may be written here.
+        Refused: They cannot be merged, or only once somebody settled a conflict.
+    """
+    _check_branches(diff)
+    sides: dict[str, Argument] = {
+        "table": call.text("table"), "branch": diff.after.branch, "target": diff.before.branch,
+    }  # fmt: skip
+    merge = replace(call, name=str(MergeKind.MERGE), arguments=sides)
+    undecided = _runnable(planned_merge(warehouse, merge))
+    merge = replace(merge, arguments={**sides, "policy": _TARGET_WINS.to_yaml()})
+    plan = _runnable(planned_merge(warehouse, merge))
+    _check_heads(plan, diff)
+    if plan.verdict is MergeVerdict.CONFLICTS:
+        raise _refused(plan, _unsettled(len(plan.conflicts)))
+    if plan.moves is None or plan.schema is None or plan.verdict is MergeVerdict.UP_TO_DATE:
+        yield _committed(warehouse, call, diff, plan.verdict)
+        return
+    if plan.moves.row_places or plan.moves.masks or plan.moves.joins:
+        warehouse.check_writable()
+    found, written = None, {}
+    with staging(warehouse, merge, plan) as staged:
+        if staged is not None:
+            found = run_row_work(
+                warehouse, rows, merge, plan, progress, writes=True, write_id=staged.id
+            )
+            rest = (
+                delete_rows(warehouse, rows, merge, plan, progress, staged.id)
+                if found is None
+                else {"rowMessages": messages_to_json(found.messages)}
+            )
+            written = {**rest, STAGED: staged.id}
+    try:
+        if found is not None and found.open_count:
+            raise _refused(plan, _unsettled(found.open_count))
+        content = sides_of_merge(warehouse, merge, plan.id, written).after.content
+        assert isinstance(content, StagedState)
+        yield WouldBe(
+            state=content,
+            field_ids=plan.schema.field_ids,
+            of_target=True,
+            open_conflicts=len(undecided.conflicts) + (found.conflicts.num_rows if found else 0),
+        )
+    finally:
+        withdraw_rows(warehouse, merge, written)
+
+
+def _runnable(plan: MergePlan) -> MergePlan:
+    if plan.verdict is MergeVerdict.REFUSED:
+        raise _refused(plan, " ".join(each.text for each in plan.blocks))
+    return plan
+
+
+def _committed(
+    warehouse: Warehouse, call: ProcedureCall, diff: StateDiff, verdict: MergeVerdict
+) -> WouldBe:
+    """The source, whose history would be taken over, or the target, which has all of it."""
+    takes_over = verdict is MergeVerdict.FAST_FORWARD
+    left = diff.after if takes_over else diff.before
+    table = warehouse.table(Identifier.parse(call.text("table")).on_branch(left.branch))
+    return WouldBe(
+        state=StagedState.of_snapshot(table, left.snapshot, left.schema),
+        field_ids={},
+        of_target=not takes_over,
+        open_conflicts=0,
+    )
+
+
+def _unsettled(number: int) -> str:
+    return f"{count(number, 'conflict')} must be settled before it is known what is left."
+
+
+def _check_branches(diff: StateDiff) -> None:
+    if diff.before.branch == diff.after.branch:
+        raise InvalidInput(
+            f"Both states are of branch {diff.before.branch!r}: nothing is merged. Compare the "
+            "heads of two branches.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    if diff.after.snapshot is None:
+        raise InvalidInput(
+            f"Branch {diff.after.branch!r} has no snapshot: there is nothing to merge. Compare "
+            "without the merged result.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+
+
+def _check_heads(plan: MergePlan, diff: StateDiff) -> None:
+    for state, head in ((diff.before, plan.ours), (diff.after, plan.theirs)):
+        if not _is_at(state, head):
+            raise InvalidInput(
+                f"{state.pinned} is not the head of {state.branch!r}: only heads are merged. "
+                "Compare the branches themselves.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+
+
+def _is_at(state: TableState, head: Snapshot | None) -> bool:
+    if state.snapshot is None or head is None:
+        return state.snapshot is head
+    return state.snapshot.identity.same_as(head.identity)
+
+
+def _refused(plan: MergePlan, why: str) -> Refused:
+    return Refused(
+        f"{plan.source!r} cannot be merged into {plan.target!r} of {plan.table}: {why} Nothing was "
+        "changed; compare without the merged result.",
+        kind=plan.blocks[0].kind if plan.blocks else ErrorKind.CONFLICTS_OPEN,
+    )

@@ -1,0 +1,35 @@
+"""The consequences of any call, told before it runs."""
+
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.procedures.branch.create_branch import plan_creation
+from branch_console.procedures.branch.fast_forward import preview_forward_call
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Consequence, Preview, Weight
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.registry import VERBS
+from branch_console.procedures.run.procedure import decide
+
+__all__ = ["Consequence", "Preview", "Weight", "preview_call"]
+
+
+def preview_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
+    """Tell what a call would do; nothing is written.
+
+    Raises:
+        InvalidInput: There is no such procedure, it has no preview, or an argument is wrong.
+        NotFound: What it names is not there.
+        AlreadyExists: The name that it would give is taken.
+    """
+    if call.name == "create_branch":
+        return plan_creation(warehouse, call).preview
+    if call.name == "fast_forward":
+        return preview_forward_call(warehouse, call)
+    verb = VERBS.get(call.name)
+    if verb is None:
+        known = ", ".join(sorted({*VERBS, "create_branch", "fast_forward"}))
+        raise InvalidInput(
+            f"There is no preview of {call.name!r}. There are previews of {known}.",
+            kind=ErrorKind.INVALID_NAME,
+            procedure=call.name,
+        )
+    return decide(verb, warehouse, call).preview

@@ -1,0 +1,215 @@
+"""Finding operations that were cut off, and finishing them or taking them back."""
+
+import platform
+from collections.abc import Collection
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+
+from branch_console.commit.journal import BrokenIntent, End, Ending, Intent, Journal
+from branch_console.commit.rows import row_write, staged_rows
+from branch_console.errors import CommitConflict, ErrorKind, NotFound, PaimonError, Refused
+from branch_console.format.identifier import Identifier
+from branch_console.format.receipt import Counts, Receipt
+from branch_console.procedures.branch import create_branch
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.permissions import Role, check_role
+from branch_console.procedures.call.row_engine import RowEngine
+from branch_console.procedures.call.stages import Facts, Stages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.registry import VERBS
+from branch_console.procedures.run.dry_run_results import forget_old_results, names_kept
+from branch_console.procedures.run.open_operation import FRESH_MILLIS, Operation
+from branch_console.procedures.run.procedure import finish_verb
+from branch_console.procedures.run.written_rows import names_of_rows
+from branch_console.table.file_store_table import FileStoreTable
+
+_FOREIGN_MILLIS = 300_000
+"""One of another machine younger than this may be at work: no lock tells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """What became of one operation that had been cut off; `error` where it still is."""
+
+    table: Identifier
+    operation_id: str
+    statement: str
+    ending: Ending | None
+    message: str
+    error: PaimonError | None = None
+
+
+def recover(warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages) -> Receipt:
+    """Finish or take back what was cut off; running it twice changes nothing.
+
+    Arguments of the call: `table`, or none for all tables.
+    """
+    facts = stages.run(
+        "recover",
+        lambda _: _recover_all(warehouse, call),
+        message="Looking for operations that were cut off.",
+        publishes=True,
+    )
+    return Receipt.from_json(str(facts["receipt"]))
+
+
+def recover_table(
+    warehouse: Warehouse, table: FileStoreTable, *, running: Collection[str] = ()
+) -> tuple[Recovery, ...]:
+    """Finish or take back the operations of one table, and forget what nobody published in time.
+
+    One whose intent cannot be read is left alone and told with its error.
+
+    Args:
+        warehouse: The warehouse.
+        table: The table.
+        running: Operations that somebody is at work on; they are left alone.
+    """
+    forget_old_results(warehouse, table)
+    journal = Journal(warehouse.store, table.paths)
+    found = journal.open_intents()
+    done = [_unreadable(table, each) for each in found.broken]
+    for intent in found.readable:
+        if _is_running(intent, running) or _may_be_at_work(journal, intent, warehouse.clock()):
+            continue
+        operation = Operation(warehouse=warehouse, table=table, journal=journal, intent=intent)
+        with _taken_up(operation) as held:
+            if held is not None:
+                done.append(_recover(held))
+    return tuple(done)
+
+
+def _taken_up(operation: Operation) -> AbstractContextManager[Operation | None]:
+    if operation.intent.procedure in (row_write.PROCEDURE, staged_rows.PROCEDURE):
+        # Rows have steps of their own that tell whose they are.
+        return nullcontext(replace(operation, is_resumed=True))
+    return operation.taken_up()
+
+
+def _unreadable(table: FileStoreTable, broken: BrokenIntent) -> Recovery:
+    return Recovery(
+        table=table.identifier,
+        operation_id=broken.operation_id,
+        statement=f"operation {broken.operation_id}",
+        ending=None,
+        message=broken.error.message,
+        error=broken.error,
+    )
+
+
+def _is_running(intent: Intent, running: Collection[str]) -> bool:
+    if intent.procedure == staged_rows.PROCEDURE:
+        return staged_rows.operation_of(intent) in running
+    return intent.operation_id in running
+
+
+def _may_be_at_work(journal: Journal, intent: Intent, now_millis: int) -> bool:
+    if intent.procedure == staged_rows.PROCEDURE:
+        return staged_rows.is_at_work(journal, intent, now_millis)
+    if intent.procedure == row_write.PROCEDURE:
+        # A write may take hours, and says which process it is of.
+        return row_write.is_at_work(intent, now_millis)
+    is_foreign = intent.host not in (None, platform.node())
+    return now_millis - intent.time_millis < (_FOREIGN_MILLIS if is_foreign else FRESH_MILLIS)
+
+
+def _recover(operation: Operation) -> Recovery:
+    intent = operation.intent
+    try:
+        end = _finish(operation)
+    except PaimonError as error:
+        ended = operation.journal.end_of(intent.operation_id)
+        return Recovery(
+            table=operation.table.identifier,
+            operation_id=intent.operation_id,
+            statement=intent.statement,
+            ending=None if ended is None else ended.ending,
+            message=error.message,
+            error=error,
+        )
+    return Recovery(
+        table=operation.table.identifier,
+        operation_id=intent.operation_id,
+        statement=intent.statement,
+        ending=end.ending,
+        message=end.message or "Finished.",
+    )
+
+
+def _names_of_rows(operation: Operation, begun: Intent | None) -> set[str]:
+    """The files of rows that an operation began with, or that dry runs keep."""
+    if begun is None:
+        return names_kept(operation.warehouse, operation.table)
+    return names_of_rows(begun.plan)
+
+
+def _finish(operation: Operation) -> End:
+    match operation.intent.procedure:
+        case "create_branch":
+            # One that cannot be finished any more is taken back, and its end says why.
+            with suppress(NotFound, CommitConflict):
+                create_branch.finish_creation(operation)
+        case "fast_forward":
+            finish_take_over(operation)
+        case row_write.PROCEDURE:
+            warehouse = operation.warehouse
+            row_write.recover_write(
+                operation.table, warehouse.store, operation.intent, warehouse.clock
+            )
+        case staged_rows.PROCEDURE:
+            warehouse = operation.warehouse
+            told = staged_rows.swept(
+                operation.table,
+                warehouse.store,
+                operation.intent,
+                lambda begun: _names_of_rows(operation, begun),
+            )
+            # Of rows that nobody was shown no end is kept.
+            return End(ending=Ending.ROLLED_BACK, time_millis=warehouse.clock(), message=told)
+        case name if name in VERBS:
+            finish_verb(VERBS[name], operation)
+        case other:
+            raise Refused(
+                f"Operation {operation.intent.operation_id} is a {other!r}, which this version "
+                "cannot finish. Upgrade Branch Console.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+    end = operation.journal.end_of(operation.intent.operation_id)
+    assert end is not None
+    return end
+
+
+def _recover_all(warehouse: Warehouse, call: ProcedureCall) -> Facts:
+    warehouse.check_writable()
+    check_role(call.role, Role.OPERATOR, "recover operations")
+    started = warehouse.clock()
+    found = [
+        each
+        for table in tables_of(warehouse, call.find_text("table"))
+        for each in recover_table(warehouse, table, running={call.operation_id})
+    ]
+    receipt = Receipt(
+        operation_id=call.operation_id,
+        statement=call.statement,
+        actor=call.actor,
+        plan_id=call.operation_id,
+        counts=Counts(),
+        notes=tuple(f"{each.table}: {each.statement}: {each.message}" for each in found)
+        or ("Nothing was cut off.",),
+        started_millis=started,
+        finished_millis=warehouse.clock(),
+    )
+    return {"receipt": receipt.to_json()}
+
+
+def tables_of(warehouse: Warehouse, name: str | None) -> tuple[FileStoreTable, ...]:
+    """Return the table of that name, or all tables that can be opened."""
+    if name is not None:
+        return (warehouse.table(name),)
+    return tuple(
+        warehouse.table(entry.identifier)
+        for database in warehouse.catalog.databases()
+        for entry in warehouse.catalog.tables(database)
+        if entry.error is None
+    )

@@ -1,0 +1,174 @@
+"""What a person decided on in a preview, so that it can be told whether it still stands.
+
+A head that moves makes another plan. Where the same things collide and the same changes are
+overruled, nobody would decide otherwise: a run that was told so plans again and goes on.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+
+from branch_console.commit.rows.row_conflicts import find_row_conflicts
+from branch_console.commit.snapshot.commit_identity import snapshots_since
+from branch_console.errors import ErrorKind, InvalidInput, NotFound, Refused
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.target_branch import target_table
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.run.planned_heads import HEADS, PlannedHeads
+from branch_console.table.file_store_table import FileStoreTable
+
+PLAN_AGAIN: Final = "plan_again"
+"""The argument of a call that lets a run plan again where a head moved."""
+
+DECISIONS: Final = "decisions"
+"""The argument that says what was decided on, as `Decisions.to_text` writes it."""
+
+_COMPARED: Final = ("conflict_id", "kind", "base", "ours", "theirs")
+_PARTS: Final[Mapping[str, str]] = {
+    "source": "the source moved too",
+    "base": "both sides build on another snapshot now",
+    "rules": "other rules hold",
+    "schema": "the schema would become another one",
+    "conflicts": "other things collide",
+    "overruled": "the rules overrule other changes",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decisions:
+    """What stood in a preview.
+
+    Attributes:
+        plan_id: Of the plan that was shown.
+        target_id: The snapshot that the target stood at; None where it had none.
+        source_id: The snapshot that the source stood at: what it got since is for the next merge.
+            None where the history of the source is taken over as it is.
+        parts: A digest of each thing that somebody decided on, by its name.
+        rows: Of the conflicts of rows that were found; empty where there were none, or where nobody
+            had looked for them.
+    """
+
+    plan_id: str
+    target_id: int | None
+    parts: Mapping[str, str]
+    rows: str = ""
+    source_id: int | None = None
+
+    def to_text(self) -> str:
+        """Encode as one line; `from_text` reads it back."""
+        told = [self.plan_id, self.target_id, dict(self.parts), self.rows, self.source_id]
+        return json.dumps(told, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: str) -> "Decisions":
+        """Decode what `to_text` wrote; raises InvalidInput."""
+        try:
+            plan_id, target_id, parts, rows, *more = json.loads(text)
+            # Those of before say nothing of the source.
+            (source_id,) = more or (None,)
+            return cls(
+                plan_id=plan_id,
+                target_id=target_id,
+                parts=dict(parts),
+                rows=rows,
+                source_id=source_id,
+            )
+        except (ValueError, TypeError) as error:
+            raise InvalidInput(
+                f"What was decided on cannot be read: {error}. Look at the preview again.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                argument=DECISIONS,
+            ) from error
+
+    def differences(self, now: "Decisions") -> list[str]:
+        """Return what is another thing now, in words; conflicts of rows are not compared here."""
+        return [words for name, words in _PARTS.items() if self.parts.get(name) != now.parts[name]]
+
+
+def look_first(
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    decisions: Callable[[Warehouse, ProcedureCall], Decisions],
+) -> Decisions:
+    """Return what is decided on by a call that does not say so: what there is now.
+
+    Raises:
+        Refused: The preview that the call names is another one by now.
+    """
+    now = decisions(warehouse, call)
+    if call.find_text("plan_id") not in (None, now.plan_id):
+        raise Refused(
+            "A branch moved before the run began. Nothing was changed; look at the new preview.",
+            kind=ErrorKind.HEAD_MOVED,
+            plan_id=now.plan_id,
+        )
+    return now
+
+
+def plan_again(
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    decided: Decisions,
+    decisions: Callable[[Warehouse, ProcedureCall], Decisions],
+) -> dict[str, object]:
+    """Return the plan for the heads as they are now, where what was decided still stands.
+
+    Returns:
+        `plan_id`, the `heads` that it was made at, and a `note` for the receipt that tells the
+        commits which came in between.
+
+    Raises:
+        Refused: Something would have to be decided anew.
+    """
+    heads = PlannedHeads(source_id=decided.source_id)
+    now, target = decisions(warehouse, heads.named_in(call)), target_table(warehouse, call)
+    moved = f"{target.branch!r} moved {_commits_since(target, decided.target_id)}"
+    others = decided.differences(now)
+    if others:
+        raise Refused(
+            f"{moved}, and {' and '.join(others)}. Nothing was changed and every decision is "
+            "kept; look at the new preview.",
+            kind=ErrorKind.HEAD_MOVED,
+            plan_id=now.plan_id,
+        )
+    return {
+        "plan_id": now.plan_id,
+        HEADS: replace(heads, target_id=now.target_id).to_text(),
+        "note": f"Planned again: {moved}; what collides and what is overruled stayed the same.",
+    }
+
+
+def rows_of_plan(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> str:
+    """Return the digest of the conflicts of rows that a run has found for a plan."""
+    paths = target_table(warehouse, call).paths
+    found = find_row_conflicts(warehouse.store.files, paths, plan_id)
+    return "" if found is None else _rows_digest(found)
+
+
+def _commits_since(target: FileStoreTable, seen_id: int | None) -> str:
+    """The commits that the target got since one, as they complete "'main' moved …"."""
+    head = target.head()
+    if head is None or seen_id is None:
+        return "to another history"
+    try:
+        came = snapshots_since(target, seen_id, head)
+    except NotFound:
+        came = ()
+    told = ", ".join(f"{each.id} by {each.commit_user}" for each in came)
+    return f"from snapshot {seen_id} to {head.id}" + (f" ({told})" if told else "")
+
+
+def _rows_digest(found: pa.Table) -> str:
+    if not found.num_rows:
+        return ""
+    rows = zip(*(found[name].to_pylist() for name in _COMPARED), strict=True)
+    return digest(repr(sorted(map(repr, rows))))
+
+
+def digest(text: str) -> str:
+    """Return a short digest of what somebody decided on."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,195 @@
+"""What a dry run staged: kept, taken by the merge that publishes it, and forgotten in time."""
+
+from typing import Final
+
+import pyarrow.compute as pc
+
+from branch_console.commit.branch.data_copy import remove_copies
+from branch_console.commit.rows.staged_results import (
+    StagedResult,
+    claim_staged,
+    find_staged,
+    forget_staged,
+    is_claimed,
+    keep_staged,
+    staged_results,
+)
+from branch_console.diff.history_move import count
+from branch_console.errors import NotFound
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import Facts
+from branch_console.procedures.call.target_branch import target_table
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.run.quality_gate import OVERRIDE, is_of_the_moment
+from branch_console.procedures.run.written_messages import settled_messages, written_paths
+from branch_console.procedures.run.written_rows import (
+    adopt_staged_rows,
+    names_of_rows,
+    without_staged,
+)
+from branch_console.table.data_file_paths import data_file_paths
+from branch_console.table.file_store_table import FileStoreTable
+
+KEPT_MILLIS: Final = 24 * 3_600_000
+"""How long a result is kept that nobody publishes: as long as other engines leave such files."""
+
+AS_GOOD: Final = "What was staged before is as good: it is published as it is."
+"""What is told where an earlier result of the same plan is kept."""
+
+_SWEEPER: Final = "forgotten"
+
+
+def keep_result(
+    warehouse: Warehouse, call: ProcedureCall, plan_id: str, written: Facts, judged: Facts
+) -> str | None:
+    """Keep what was staged for a plan, in place of what was for an earlier one of this merge.
+
+    Args:
+        warehouse: Where the table lies.
+        call: The merge that was tried.
+        plan_id: Of its plan.
+        written: What settled rows left, in files that nothing names; removed where none keeps it.
+        judged: What the quality gate said; not kept where time or a person's reason made it.
+
+    Returns:
+        A sentence on what was kept; None where somebody publishes this very plan by now.
+    """
+    target = target_table(warehouse, call)
+    if has_result(warehouse, call, plan_id):
+        # Another dry run was first; nothing came to name the files of this one.
+        remove_copies(warehouse.store, written_paths(target, settled_messages(written)))
+        return AS_GOOD
+    lasts = call.find_text(OVERRIDE) is None and not is_of_the_moment(warehouse, call)
+    staged = StagedResult(
+        plan_id=plan_id,
+        subject=f"{call.find_text('branch')} into {target.branch}",
+        branch=target.branch,
+        time_millis=warehouse.clock(),
+        written=written,
+        judged=judged if lasts else {},
+    )
+    forget_old_results(warehouse, target, superseded_by=staged)
+    if not keep_staged(warehouse.store, target.paths, staged):
+        return None
+    return "Kept for a day: while no head moves, it is published as it is."
+
+
+def has_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> bool:
+    """Whether a result of a plan is kept that nobody has taken."""
+    files, paths = warehouse.store.files, target_table(warehouse, call).paths
+    return find_staged(files, paths, plan_id) is not None and not is_claimed(files, paths, plan_id)
+
+
+def find_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Facts:
+    """Return `written` and `judged` of a kept result; one of which a file is gone is forgotten."""
+    target = target_table(warehouse, call)
+    staged = find_staged(warehouse.store.files, target.paths, plan_id)
+    if staged is None:
+        return {}
+    if _is_whole(warehouse, target, staged):
+        # Under this name nobody but the merge that takes them speaks of the rows.
+        return {**_facts(staged), "written": without_staged(staged.written)}
+    _drop(warehouse, target, staged, _SWEEPER)
+    return {}
+
+
+def take_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Facts:
+    """Return what `find_result` does, and let nobody else have it.
+
+    Whoever takes a result publishes its files, or removes them; either way it is forgotten then.
+    """
+    target = target_table(warehouse, call)
+    staged = find_staged(warehouse.store.files, target.paths, plan_id)
+    if staged is None:
+        return {}
+    if not claim_staged(warehouse.store, target.paths, plan_id, call.operation_id):
+        return {}
+    if _is_whole(warehouse, target, staged):
+        adopt_staged_rows(warehouse, call, staged.written)
+        return _facts(staged)
+    _drop(warehouse, target, staged, call.operation_id)
+    return {}
+
+
+def forget_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> None:
+    """Forget a result that was taken."""
+    forget_staged(warehouse.store, target_table(warehouse, call).paths, plan_id)
+
+
+def forget_old_results(
+    warehouse: Warehouse, table: FileStoreTable, *, superseded_by: StagedResult | None = None
+) -> None:
+    """Remove what nobody published in time, or what another result takes the place of.
+
+    Files of a result that somebody has taken are left to them.
+    """
+    oldest = warehouse.clock() - KEPT_MILLIS
+    for each in staged_results(warehouse.store.files, table.paths):
+        is_superseded = (
+            superseded_by is not None
+            and each.subject == superseded_by.subject
+            and each.plan_id != superseded_by.plan_id
+        )
+        if not is_superseded and each.time_millis > oldest:
+            continue
+        if not _drop(warehouse, table, each, _SWEEPER) and each.time_millis <= oldest:
+            forget_staged(warehouse.store, table.paths, each.plan_id)
+
+
+def names_kept(warehouse: Warehouse, table: FileStoreTable) -> set[str]:
+    """The names of the files of all kept results that nobody has taken."""
+    files, paths = warehouse.store.files, table.paths
+    return {
+        name
+        for each in staged_results(files, paths)
+        if not is_claimed(files, paths, each.plan_id)
+        for name in names_of_rows(each.written)
+    }
+
+
+def rows_staged(written: Facts) -> str:
+    """Tell how many records were written, in a sentence; blank where none were."""
+    files = [each.new_files for each in settled_messages(written) if each.new_files.num_rows]
+    if not files:
+        return ""
+    records = sum(int(pc.sum(each["row_count"]).as_py()) for each in files)
+    number = sum(each.num_rows for each in files)
+    return f"{count(records, 'record')} staged in {count(number, 'file')}."
+
+
+def _drop(warehouse: Warehouse, table: FileStoreTable, staged: StagedResult, holder: str) -> bool:
+    """Remove the files of a result and forget it; False where it is somebody else's."""
+    if not claim_staged(warehouse.store, table.paths, staged.plan_id, holder):
+        return False
+    remove_copies(warehouse.store, _paths_of(table, staged))
+    forget_staged(warehouse.store, table.paths, staged.plan_id)
+    return True
+
+
+def _facts(staged: StagedResult) -> Facts:
+    return {"written": dict(staged.written), "judged": dict(staged.judged)}
+
+
+def _is_whole(warehouse: Warehouse, target: FileStoreTable, staged: StagedResult) -> bool:
+    """Whether each file is there as it was written: other engines remove what no snapshot names."""
+    for each in settled_messages(staged.written):
+        index_paths = map(target.paths.index, each.new_index_files["file_name"].to_pylist())
+        paths = [*data_file_paths(target, each.new_files).to_pylist(), *index_paths]
+        sizes = [
+            *each.new_files["file_size"].to_pylist(),
+            *each.new_index_files["file_size"].to_pylist(),
+        ]
+        for path, size in zip(paths, sizes, strict=True):
+            found = warehouse.store.files.status(path)
+            if found is None or found.size != size:
+                return False
+    return True
+
+
+def _paths_of(table: FileStoreTable, staged: StagedResult) -> list[str]:
+    messages = settled_messages(staged.written)
+    try:
+        return written_paths(table.on(staged.branch), messages)
+    except NotFound:
+        # The branch was dropped: files of a table lie in the same places on every branch.
+        return written_paths(table, messages)

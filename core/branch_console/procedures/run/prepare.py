@@ -1,0 +1,274 @@
+"""What a verb looks at and stages before anything is published, and what becomes of it."""
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from branch_console.diff.history_move import count
+from branch_console.errors import ErrorKind, PaimonError, Refused
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import Progress, RowEngine
+from branch_console.procedures.call.stages import Facts, Stages
+from branch_console.procedures.call.verify_files import verify
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.run.agreed_choices import rows_of_plan
+from branch_console.procedures.run.dry_run_results import (
+    AS_GOOD,
+    find_result,
+    forget_result,
+    has_result,
+    keep_result,
+    rows_staged,
+    take_result,
+)
+from branch_console.procedures.run.planned_heads import HEADS
+from branch_console.procedures.run.procedure import Verb, find_begun, plan_to_run
+from branch_console.procedures.run.quality_gate import MESSAGE, STAGE, judge_result, rules_digest
+from branch_console.procedures.run.receipts import number_of, text_of, texts_of
+from branch_console.procedures.run.written_rows import (
+    STAGED,
+    forget_staged_rows,
+    let_go_staged_rows,
+)
+
+_CONFLICTS: Final = "conflicts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """What there is before anything is published.
+
+    Attributes:
+        plan_id: Of the plan that was agreed to, or found; None where nobody looked.
+        notes: What a dry run tells.
+        is_taken: Whether a dry run had staged it.
+        heads: Where that plan was made, if a run keeps to them.
+        receipt: Where nothing is left to be done.
+    """
+
+    plan_id: str | None
+    heads: str | None = None
+    files_verified: int = 0
+    written: Facts = field(default_factory=dict)
+    judged: Facts = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    is_taken: bool = False
+    receipt: Receipt | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class DecidedRows:
+    """The conflicts of rows that were decided on, where a run may plan again.
+
+    Attributes:
+        told: They, as `rows_of_plan` tells them.
+        moved: Why it was planned again; None in the first plan, whose conflicts are those.
+    """
+
+    told: str
+    moved: str | None = None
+
+    def check(self, found: str) -> None:
+        """Raise Refused for conflicts that nobody who let the run plan again has seen."""
+        if self.moved is None:
+            self.told = found
+        elif found != self.told:
+            raise Refused(
+                f"{self.moved} Now other rows collide than those that you decided on. Nothing "
+                "was changed, and every decision is kept. Look at the conflicts again.",
+                kind=ErrorKind.CONFLICTS_OPEN,
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VerbRun:
+    """What a run of a verb is given.
+
+    Attributes:
+        verb: What is done.
+        warehouse: Where the table lies.
+        rows: Looks at rows and writes them.
+        call: The arguments, under the verb's own name.
+        stages: Runs the stages.
+        is_dry: Whether it ends before anything is published, and keeps what was staged.
+    """
+
+    verb: Verb
+    warehouse: Warehouse
+    rows: RowEngine
+    call: ProcedureCall
+    stages: Stages
+    is_dry: bool
+
+
+class VerbStages:
+    """The stages of one plan of a verb that come before it changes anything."""
+
+    def __init__(self, run: VerbRun, agreed: str | None, decided: DecidedRows | None) -> None:
+        self._run = run
+        self._agreed = agreed
+        self._decided = decided
+        self._written: Facts = {}
+
+    def run(self) -> Staged:
+        """Decide, look at what would come, and stage what is to be published."""
+        if self._run.verb.arriving is None:
+            return Staged(plan_id=self._agreed)
+        checked = self._run.stages.run(
+            "check heads", lambda _: self._check(), message="Looking at what there is."
+        )
+        if "receipt" in checked:
+            receipt = Receipt.from_json(str(checked["receipt"]))
+            return Staged(plan_id=receipt.plan_id, receipt=receipt)
+        if "plan_id" not in checked:
+            return Staged(plan_id=self._agreed)
+        heads = text_of(checked, HEADS)
+        if heads is not None:
+            self._run = replace(self._run, call=self._run.call.saying({HEADS: heads}))
+        plan_id, kept = str(checked["plan_id"]), self._staged_before(checked)
+        found = self._run.stages.run(
+            "verify files",
+            self._verify,
+            message="Checking that the data files which arrive are there and whole.",
+        )
+        written = kept.get("written")
+        if not isinstance(written, dict):
+            written = self._compare_rows(plan_id)
+        self._written = written
+        judged = self._judged(plan_id, written, kept.get("judged"), checked.get("rules"))
+        files = number_of(found, "files")
+        return Staged(
+            plan_id=plan_id,
+            heads=heads,
+            files_verified=files,
+            written=written,
+            judged=judged,
+            notes=(
+                *texts_of(checked, "notes"),
+                f"{count(files, 'data file')} would come, and each is there and whole.",
+                *texts_of(written, "rowNotes"),
+                rows_staged(written) or "No row had to be written.",
+                *texts_of(judged, "notes"),
+            ),
+            is_taken=bool(kept) and not self._run.is_dry,
+        )
+
+    def _check(self) -> Facts:
+        """Decide, and tell by which plan the rest goes; nothing where the operation has begun."""
+        warehouse, call = self._run.warehouse, self._run.call
+        warehouse.check_writable()
+        if find_begun(warehouse, call) is not None:
+            return {}
+        planned = plan_to_run(self._run.verb, warehouse, call, self._agreed)
+        if planned.already is not None:
+            return {"receipt": planned.already.to_json()}
+        plan_id = planned.preview.plan_id
+        facts: dict[str, object] = {"plan_id": plan_id}
+        if planned.heads is not None:
+            facts[HEADS] = planned.heads
+        digest = None if self._run.verb.gate is None else rules_digest(warehouse, call)
+        if digest is not None:
+            facts["rules"] = digest
+        if self._run.verb.rows is not None and has_result(warehouse, call, plan_id):
+            facts["staged"] = True
+        if self._run.is_dry:
+            head = planned.table.head()
+            stands = "has no snapshot" if head is None else f"stays at snapshot {head.id}"
+            facts["notes"] = [f"Dry run: {planned.branch!r} {stands}."]
+        return facts
+
+    def _staged_before(self, checked: Facts) -> Facts:
+        """What a dry run has staged for the plan; nothing where none did."""
+        if "staged" not in checked:
+            return {}
+        plan_id = str(checked["plan_id"])
+        find = find_result if self._run.is_dry else take_result
+        return self._run.stages.run(
+            "take what was staged",
+            lambda _: find(self._run.warehouse, self._run.call, plan_id),
+            message="Looking at what a dry run has staged.",
+        )
+
+    def _verify(self, progress: Progress) -> Facts:
+        assert self._run.verb.arriving is not None
+        files = self._run.verb.arriving(self._run.warehouse, self._run.call)
+        return {"files": verify(self._run.rows, files, self._run.call.text("table"), progress)}
+
+    def _compare_rows(self, plan_id: str) -> Facts:
+        compare = self._run.verb.rows
+        if compare is None:
+            return {}
+
+        def work(progress: Progress) -> Facts:
+            written = compare(self._run.warehouse, self._run.rows, self._run.call, progress)
+            self._written = written
+            if self._decided is None:
+                return written
+            return {
+                **written,
+                _CONFLICTS: rows_of_plan(self._run.warehouse, self._run.call, plan_id),
+            }
+
+        facts = self._run.stages.run(
+            "compare rows", work, message="Comparing rows that both sides may have changed."
+        )
+        written = {name: value for name, value in facts.items() if name != _CONFLICTS}
+        self._written = written
+        if self._decided is not None and _CONFLICTS in facts:
+            try:
+                self._decided.check(str(facts[_CONFLICTS]))
+            except Refused:
+                self.withdraw(written)
+                raise
+        return written
+
+    def _judged(self, plan_id: str, written: Facts, kept: object, rules: object) -> Facts:
+        """Have the result judged; where it may not be published, what was written for it goes."""
+        gate = self._run.verb.gate
+        if rules is None or gate is None:
+            return {}
+        if isinstance(kept, dict) and kept.get("digest") == rules:
+            return kept
+
+        def work(progress: Progress) -> Facts:
+            sides = gate(self._run.warehouse, self._run.call, plan_id, written)
+            return judge_result(
+                self._run.warehouse, self._run.rows, self._run.call, sides, progress
+            )
+
+        try:
+            return self._run.stages.run(STAGE, work, message=MESSAGE)
+        except PaimonError:
+            self.withdraw(written)
+            raise
+
+    def keep(self, staged: Staged) -> Facts:
+        """Keep what a dry run staged, for a merge to publish."""
+        assert staged.plan_id is not None
+        warehouse, call, written = self._run.warehouse, self._run.call, staged.written
+        if written and STAGED not in written:
+            # An earlier dry run keeps it, unless somebody has published it by now.
+            return {"notes": [AS_GOOD]}
+        note = keep_result(warehouse, call, staged.plan_id, written, staged.judged)
+        if note is None:
+            self.withdraw(written)
+            return {}
+        # Last: where this is cut off recovery sees that a result names the rows.
+        forget_staged_rows(warehouse, call, written)
+        return {"notes": [note]}
+
+    def withdraw(self, written: Facts) -> None:
+        """Remove rows that were written for nothing."""
+        # What an earlier dry run keeps is not for this one to remove.
+        is_own = STAGED in written or not self._run.is_dry
+        if written and is_own and self._run.verb.withdraw is not None:
+            self._run.verb.withdraw(self._run.warehouse, self._run.call, written)
+
+    def let_go(self) -> None:
+        """Leave what was written to recovery, where nothing publishes it."""
+        let_go_staged_rows(self._run.warehouse, self._run.call, self._written)
+
+    def forget(self, staged: Staged) -> None:
+        """Forget what was taken of a dry run: it is published by now, or removed."""
+        if staged.is_taken and staged.plan_id is not None:
+            forget_result(self._run.warehouse, self._run.call, staged.plan_id)

@@ -1,0 +1,177 @@
+"""What every verb of the lifecycle is: a plan that changes nothing, and a finish that may repeat.
+
+The plan is made from what the table holds and goes into the journal; the finish reads nothing but
+that. So a preview, a run, a repeated click and a recovery all speak of one thing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from branch_console.commit.journal import Ending
+from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, Refused
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.kept_elsewhere import Act
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Preview
+from branch_console.procedures.call.permissions import check_role
+from branch_console.procedures.call.row_engine import Progress, RowEngine
+from branch_console.procedures.call.stages import Facts
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.call.without_callbacks import (
+    changes_schema,
+    journal_of_callbacks,
+    left_out_of,
+    weigh_callbacks,
+)
+from branch_console.procedures.run.agreed_choices import Decisions
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.quality_gate import GateSides
+from branch_console.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Planned:
+    """What was decided: the consequences for people, the journal for the machine.
+
+    Attributes:
+        table: The table, on the branch that the verb looks at.
+        branch: The branch that changes.
+        journal: JSON values: all that is needed to finish.
+        already: The receipt, where all this was done by an earlier operation.
+        act: What Paimon would call others after; None where it would not.
+        heads: Where it was decided, for the argument HEADS of the call, where the rest of a run
+            keeps to that and what others commit meanwhile may be passed over; else None.
+    """
+
+    preview: Preview
+    table: FileStoreTable
+    branch: str
+    journal: Mapping[str, object]
+    already: Receipt | None = None
+    act: Act | None = None
+    heads: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """One verb.
+
+    Attributes:
+        name: The procedure, as a call names it.
+        what: What a role may do, as it completes "You may not …".
+        doing: What goes on while it changes something, as a sentence.
+        plan: Decides; never writes.
+        finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict
+            where somebody else came in between, and has then taken back what it did.
+        arriving: The data files that become readable, with the columns of FILES_TO_VERIFY; they
+            are looked at before anything is changed. None where no file does.
+        rows: Has the row engine compare and write what only rows can tell; what it returns goes
+            into the journal, `plan_id` naming the preview that it worked for. None where no verb
+            needs rows.
+        withdraw: Removes what `rows` wrote, where the operation does not come to be.
+        gate: Tells what the rules of the table are to judge before anything is published, from
+            the plan's id and what `rows` returned. None where no row comes or goes.
+        decisions: Tells what somebody who looks at the preview decides on, so that a run may plan
+            again where a head moved. None where it never does.
+    """
+
+    name: str
+    what: str
+    doing: str
+    plan: Callable[[Warehouse, ProcedureCall], Planned]
+    finish: Callable[[Operation], Receipt]
+    arriving: Callable[[Warehouse, ProcedureCall], pa.Table] | None = None
+    rows: Callable[[Warehouse, RowEngine, ProcedureCall, Progress], Facts] | None = None
+    withdraw: Callable[[Warehouse, ProcedureCall, Facts], None] | None = None
+    gate: Callable[[Warehouse, ProcedureCall, str, Facts], GateSides] | None = None
+    decisions: Callable[[Warehouse, ProcedureCall], Decisions] | None = None
+
+
+def finish_verb(verb: Verb, operation: Operation) -> Receipt:
+    """Carry out what an operation set out to do, or tell how it ended.
+
+    Raises:
+        CommitConflict: Another writer came in between, now or when it was tried first.
+    """
+    with operation.carried_out() as held:
+        ended, done = held.end_unless_stopped(), held.receipt()
+        if done is not None:
+            if ended is None:
+                held.end(Ending.DONE)
+            return done
+        try:
+            return verb.finish(held)
+        except CommitConflict as error:
+            # A try on another machine, which no lock holds off, may have been faster.
+            ended, done = held.end(Ending.STOPPED, error.message), held.receipt()
+            if ended.ending is Ending.DONE and done is not None:
+                return done
+            raise
+
+
+def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
+    """Open the table that a call names, on the branch that it names."""
+    return warehouse.table(Identifier.parse(call.text("table")))
+
+
+def decide(verb: Verb, warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide, also on what Paimon would do for others; raises as the plan of the verb does."""
+    planned = verb.plan(warehouse, call)
+    act = planned.act
+    if act is None or planned.already is not None or not planned.preview.can_run:
+        return planned
+    target = planned.table.on(planned.branch)
+    left_out = left_out_of(warehouse, target, act, changes_schema=changes_schema(planned.journal))
+    return replace(
+        planned,
+        preview=weigh_callbacks(planned.preview, call, left_out),
+        journal={**planned.journal, **journal_of_callbacks(call, left_out)},
+    )
+
+
+def plan_to_run(
+    verb: Verb, warehouse: Warehouse, call: ProcedureCall, agreed: str | None
+) -> Planned:
+    """Decide, for a run of the preview that was agreed to; None where nobody looked at one.
+
+    Raises:
+        NotAllowed: The role does not reach.
+        Refused: Something stands in the way, or the preview is another one by now.
+    """
+    planned = decide(verb, warehouse, call)
+    check_role(call.role, planned.preview.role, verb.what)
+    if planned.already is None:
+        planned.preview.raise_unless_runnable(agreed)
+    return planned
+
+
+def check_rows(planned: Planned, written: Facts) -> None:
+    """Raise Refused for rows that were compared for another preview."""
+    if written and written.get("plan_id") != planned.preview.plan_id:
+        raise Refused(
+            f"{planned.preview.title}: a branch moved while rows were compared. Nothing was "
+            "changed; look at the new preview.",
+            kind=ErrorKind.HEAD_MOVED,
+            plan_id=planned.preview.plan_id,
+        )
+
+
+def find_begun(warehouse: Warehouse, call: ProcedureCall) -> Operation | None:
+    """Return the operation where it has begun; the branch of the call may be gone by now."""
+    named = Identifier.parse(call.text("table"))
+    for identifier in dict.fromkeys((named.on_branch(MAIN_BRANCH), named)):
+        table = warehouse.find_table(identifier)
+        if table is None:
+            continue
+        found = Operation.find(warehouse, table, call.operation_id)
+        if found is not None and found.intent.procedure != call.name:
+            raise InvalidInput(
+                f"Operation {call.operation_id} is a {found.intent.procedure} already. Use an id "
+                "of its own for each operation.",
+                operation_id=call.operation_id,
+            )
+        return found
+    return None

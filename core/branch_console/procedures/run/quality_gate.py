@@ -1,0 +1,283 @@
+"""The gate: a result is judged by the rules of its table before anything of it is published.
+
+It is judged as it will be, from the files that are staged. The verdict belongs to the plan and to
+the rules that it was made with; where either is another one by the end, it counts for nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from branch_console.diff.history_move import count
+from branch_console.diff.schema_diff import SchemaVerdict, diff_schemas
+from branch_console.errors import ErrorKind, InvalidInput, PaimonError, Refused
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Consequence, changes
+from branch_console.procedures.call.permissions import Role, check_role
+from branch_console.procedures.call.row_engine import Progress, RowEngine
+from branch_console.procedures.call.stages import Facts
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.run.receipts import COUNTED, gate_of, texts_of
+from branch_console.procedures.run.rule_evaluation import (
+    JudgedState,
+    count_rows_of,
+    evaluate,
+    find_rules,
+    keep_report,
+)
+from branch_console.quality.findings import Finding, GateReport, GateVerdict, findings_of
+from branch_console.quality.gate import failing_ids, judge
+from branch_console.quality.rules import RuleKind, RuleSet
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.table_state import ReadState
+
+OVERRIDE: Final = "override_gate"
+"""The argument of a call that says why a result is published although the gate blocks it."""
+
+STAGE: Final = "quality gate"
+MESSAGE: Final = "Judging the result by the rules of the table."
+
+_GATE: Final = "gate"
+_SAID: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JudgedSides:
+    """Two states of a table; the rules are judged on the second."""
+
+    table: Identifier
+    before: JudgedState
+    after: JudgedState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GateSides(JudgedSides):
+    """The target, and the target as a plan would leave it; `plan_id` is bound to both heads."""
+
+    plan_id: str
+
+
+def rules_digest(warehouse: Warehouse, call: ProcedureCall) -> str | None:
+    """Return the digest of the rules that a call is held to; None where there are none.
+
+    Raises:
+        InvalidInput: The rules cannot be read, or the gate is overridden without a reason.
+        NotAllowed: The role may not override the gate.
+    """
+    reason = call.arguments.get(OVERRIDE)
+    if reason is not None:
+        if not str(reason).strip():
+            raise InvalidInput(
+                "The gate is overridden with a reason only. Say why.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                argument=OVERRIDE,
+            )
+        check_role(call.role, Role.OPERATOR, "override the quality gate")
+    rules = find_rules(warehouse, Identifier.parse(call.text("table")))
+    return None if rules is None else rules.digest
+
+
+def is_of_the_moment(warehouse: Warehouse, call: ProcedureCall) -> bool:
+    """Whether a rule may be judged otherwise later, although nothing was committed since."""
+    rules = find_rules(warehouse, Identifier.parse(call.text("table")))
+    kinds = (RuleKind.FRESHNESS, RuleKind.SQL)
+    # Conditions that people write may ask for the time, too.
+    return rules is not None and any(
+        each.kind in kinds or each.where is not None for each in rules.rules
+    )
+
+
+def told_rules(warehouse: Warehouse, table: Identifier) -> list[Consequence]:
+    """Tell by which rules a result will be judged; nothing where there are none.
+
+    Raises:
+        InvalidInput: The rules cannot be read.
+    """
+    rules = find_rules(warehouse, table)
+    if rules is None:
+        return []
+    return [
+        changes(
+            f"{count(len(rules.rules), 'quality rule')} will be judged on the staged result, "
+            "before anything is published: not judged yet.",
+            tuple(f"{each.id} ({each.severity}): {each.text}" for each in rules.rules),
+        )
+    ]
+
+
+def judge_result(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    sides: GateSides,
+    progress: Progress,
+) -> Facts:
+    """Judge a staged result; what is found is kept as the answer of the job.
+
+    Returns:
+        `plan_id`, `digest` of the rules, `gate` for the journal, `notes` for the receipt and
+        `rowsCounted`, all rows of the target before and after.
+
+    Raises:
+        Refused: The gate blocks, and the call does not override it.
+    """
+    started = warehouse.clock()
+    rules = find_rules(warehouse, sides.table)
+    if rules is None:
+        raise stale("The rules of the table were taken away meanwhile.")
+    report = judge_sides(warehouse, rows, call, sides, rules, progress)
+    keep_report(warehouse, rows, call, report, started)
+    reason = call.find_text(OVERRIDE)
+    if report.verdict.blocks and reason is None:
+        raise Refused(
+            f"{_said(report.blocking)} Nothing was changed. Mend the source, or let an operator "
+            "override the gate with a reason.",
+            kind=ErrorKind.GATE_FAILED,
+            gate=report.to_object(),
+        )
+    gate = report.to_object()
+    notes = [f"Gate: {report.verdict}.", *_worth_telling(report)]
+    if report.verdict.blocks:
+        gate = {
+            **gate,
+            "override": {"reason": reason, "actor": call.actor, "timeMillis": warehouse.clock()},
+        }
+        notes = [f"Gate overridden by {call.actor}: {reason}", *notes]
+    return {
+        "plan_id": sides.plan_id,
+        "digest": rules.digest,
+        _GATE: gate,
+        "notes": notes,
+        **_counted(rows, call, sides, progress),
+    }
+
+
+def _counted(
+    rows: RowEngine, call: ProcedureCall, sides: GateSides, progress: Progress
+) -> dict[str, object]:
+    """All rows of the target before and after; nothing if they cannot be read here."""
+    rows_of = partial(
+        count_rows_of, rows, sides.table, operation_id=call.operation_id, progress=progress
+    )
+    try:
+        return {COUNTED: [rows_of(sides.before), rows_of(sides.after)]}
+    except PaimonError as error:
+        # Whoever overrode rules that cannot be evaluated there is not stopped by a count.
+        if isinstance(error, InvalidInput) or error.kind is ErrorKind.UNEXPECTED:
+            return {}
+        raise
+
+
+def gate_journal(
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    plan_id: str,
+    journal: Mapping[str, object],
+    judged: Facts,
+) -> dict[str, object]:
+    """Return the journal of an operation with the verdict that lets it begin.
+
+    Args:
+        warehouse: The warehouse.
+        call: What was asked for.
+        plan_id: Of the plan that is carried out.
+        journal: Of the plan.
+        judged: What `judge_result` returned; empty where there were no rules to judge by.
+
+    Raises:
+        Refused: The verdict is of another plan, or of other rules than the table has now.
+    """
+    if rules_digest(warehouse, call) != judged.get("digest"):
+        raise stale("The rules of the table were changed meanwhile.")
+    if not judged:
+        return dict(journal)
+    if judged["plan_id"] != plan_id:
+        raise stale("A branch moved while its result was judged.", ErrorKind.HEAD_MOVED)
+    notes = [*texts_of(journal, "notes"), *texts_of(judged, "notes")]
+    told = {key: judged[key] for key in (_GATE, COUNTED) if key in judged}
+    return {**journal, **told, "notes": notes}
+
+
+def gate_properties(journal: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a snapshot tells of the gate that it passed; nothing where there was none."""
+    gate = gate_of(journal)
+    if gate is None:
+        return {}
+    told = {"branch.gate": gate["verdict"], "branch.gate-rules": gate["digest"]}
+    override = gate.get("override")
+    if not override:
+        return told
+    blocking = GateReport(digest="", findings=findings_of(gate["findings"])).blocking
+    return told | {
+        "branch.gate-override-reason": override["reason"],
+        "branch.gate-override-by": override["actor"],
+        "branch.gate-override-time": str(override["timeMillis"]),
+        "branch.gate-findings": _said(blocking),
+    }
+
+
+def stale(what: str, kind: ErrorKind = ErrorKind.GATE_FAILED) -> Refused:
+    """Return the refusal of a result whose verdict is worth nothing; `what` says why."""
+    return Refused(
+        f"{what} The verdict of the quality gate counts no more, and nothing was changed; run "
+        "again.",
+        kind=kind,
+    )
+
+
+def judge_sides(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    sides: JudgedSides,
+    rules: RuleSet,
+    progress: Progress,
+) -> GateReport:
+    """Judge one state, and where a rule fails there tell how the other one stands."""
+    look = partial(
+        evaluate,
+        rows,
+        sides.table,
+        now_millis=warehouse.clock(),
+        operation_id=call.operation_id,
+        progress=progress,
+    )
+    after = look(sides.after, rules.rules)
+    failing = failing_ids(rules, after)
+    # What passes on the result passes the gate, however the target stands.
+    asked_again = [each for each in rules.rules if each.id in failing]
+    before = look(sides.before, asked_again, shows_rows=False)
+    diff = diff_schemas(sides.before.schema, sides.after.schema)
+    breaking = [
+        f"{each.kind} {each.subject!r}: {each.reason}"
+        for each in diff.changes
+        if each.verdict is SchemaVerdict.BREAKING
+    ]
+    return judge(rules, after, before, breaking)
+
+
+def _worth_telling(report: GateReport) -> list[str]:
+    return [each.said for each in report.findings if each.verdict != GateVerdict.PASS]
+
+
+def _said(findings: tuple[Finding, ...]) -> str:
+    more = len(findings) - _SAID
+    said = " ".join(each.said for each in findings[:_SAID])
+    return f"{said} And {more} more." if more > 0 else said
+
+
+def sides_of_forward(target: FileStoreTable, source: FileStoreTable, plan_id: str) -> GateSides:
+    """Return the target as it is, and as it is once it took over the history of the source."""
+    return GateSides(
+        table=name_of(target),
+        plan_id=plan_id,
+        before=JudgedState.of(ReadState.as_it_is(target)),
+        after=JudgedState.of(ReadState.as_it_is(source)),
+    )
+
+
+def name_of(table: FileStoreTable) -> Identifier:
+    """Return the name of a table without its branch."""
+    return Identifier.parse(table.identifier.table_name)

@@ -1,0 +1,186 @@
+"""Events and receipts, as the verbs of the lifecycle write them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from branch_console.diff.rows.row_figure import snapshot_figure
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console.format.snapshot import Snapshot, SnapshotIdentity
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import Progress
+from branch_console.procedures.call.stages import Facts, Stages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.call.without_callbacks import notes_of_callbacks
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.table.file_store_table import FileStoreTable
+
+COUNTED: Final = "rowsCounted"
+"""What a journal calls all rows of the branch before and after, where both were counted."""
+
+
+def receipt_of(
+    operation: Operation,
+    *,
+    moves: tuple[HeadMove, ...] = (),
+    counts: Counts | None = None,
+    notes: tuple[str, ...] = (),
+    rescue_branch: str | None = None,
+) -> Receipt:
+    """Return the receipt of an operation that ends now."""
+    intent = operation.intent
+    before, after = counted_rows(intent.plan)
+    return Receipt(
+        operation_id=intent.operation_id,
+        statement=intent.statement,
+        actor=intent.actor,
+        plan_id=text_of(intent.plan, "planId") or "",
+        rescue_branch=rescue_branch,
+        moves=moves,
+        counts=replace(counts or Counts(), rows_before=before, rows_after=after),
+        notes=(*notes, *notes_of_callbacks(intent.plan)),
+        gate=gate_of(intent.plan),
+        started_millis=intent.time_millis,
+        finished_millis=operation.warehouse.clock(),
+    )
+
+
+def receipt_without_change(
+    call: ProcedureCall,
+    plan_id: str,
+    notes: tuple[str, ...],
+    *,
+    started_millis: int,
+    finished_millis: int,
+) -> Receipt:
+    """Return the receipt of a call that had nothing to change; no ledger holds it."""
+    return Receipt(
+        operation_id=call.operation_id,
+        statement=call.statement,
+        actor=call.actor,
+        plan_id=plan_id,
+        notes=notes,
+        started_millis=started_millis,
+        finished_millis=finished_millis,
+    )
+
+
+def receipt_of_stage(
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    stages: Stages,
+    name: str,
+    work: Callable[[Progress], Facts],
+    *,
+    message: str,
+    publishes: bool = False,
+) -> Receipt:
+    """Run the one stage of a call that no ledger holds, and return its receipt.
+
+    Args:
+        warehouse: Tells the time.
+        call: What was asked for.
+        stages: Runs the stage.
+        name: The stage, as people see it.
+        work: Does it; its facts may hold `notes`, and `plan_id` where it planned something.
+        message: A sentence on what goes on.
+        publishes: Whether something changes, so that nothing may be cancelled.
+    """
+    started = warehouse.clock()
+    facts = stages.run(name, work, message=message, publishes=publishes)
+    return receipt_without_change(
+        call,
+        text_of(facts, "plan_id") or call.operation_id,
+        texts_of(facts, "notes"),
+        started_millis=started,
+        finished_millis=warehouse.clock(),
+    )
+
+
+def event_of(
+    operation: Operation,
+    kind: LineageKind,
+    receipt: Receipt,
+    *,
+    branch: str | None = None,
+    source_branch: str | None = None,
+    before: SnapshotIdentity | None = None,
+    after: SnapshotIdentity | None = None,
+    parents: tuple[SnapshotIdentity, ...] = (),
+    base_tag: str | None = None,
+    tag: str | None = None,
+    undoes: str | None = None,
+) -> LineageEvent:
+    """Return the event of an operation, which carries its receipt."""
+    intent = operation.intent
+    return LineageEvent(
+        id=intent.operation_id,
+        branch=branch or intent.branch,
+        operation_id=intent.operation_id,
+        actor=intent.actor,
+        kind=kind,
+        source_branch=source_branch,
+        time_millis=intent.event_millis,
+        before=before,
+        after=after,
+        parents=parents,
+        reason=text_of(intent.plan, "reason"),
+        base_tag=base_tag,
+        tag=tag,
+        undoes=undoes,
+        receipt=receipt,
+    )
+
+
+def move_of(branch: str, before: Snapshot | None, after: Snapshot | None) -> HeadMove:
+    """Return the move of a head."""
+    return HeadMove(
+        branch=branch,
+        before=None if before is None else before.identity,
+        before_id=None if before is None else before.id,
+        after=None if after is None else after.identity,
+        after_id=None if after is None else after.id,
+    )
+
+
+def rows_of_heads(
+    table: FileStoreTable, before: Snapshot | None, after: Snapshot | None
+) -> dict[str, object]:
+    """Return what a journal notes of all rows of two heads; nothing where they do not tell them."""
+    schema = table.schema()
+    rows = [snapshot_figure(head, schema, table.branch).rows for head in (before, after)]
+    return {} if None in rows else {COUNTED: rows}
+
+
+def counted_rows(plan: object) -> tuple[int | None, int | None]:
+    """Return all rows before and after, as a journalled plan has them; None where not counted."""
+    found = plan.get(COUNTED) if isinstance(plan, Mapping) else None
+    if not isinstance(found, list) or not all(isinstance(each, int) for each in found):
+        return None, None
+    before, after = found
+    return before, after
+
+
+def gate_of(plan: object) -> Mapping[str, Any] | None:
+    """Return what the quality gate said, as a journalled plan has it; None where there was none."""
+    value = plan.get("gate") if isinstance(plan, Mapping) else None
+    return value if isinstance(value, Mapping) else None
+
+
+def text_of(plan: object, key: str) -> str | None:
+    """Return a text of a journalled plan, None where there is none."""
+    value = plan.get(key) if isinstance(plan, Mapping) else None
+    return value if isinstance(value, str) else None
+
+
+def texts_of(plan: object, key: str) -> tuple[str, ...]:
+    """Return a list of texts of a journalled plan."""
+    value = plan.get(key) if isinstance(plan, Mapping) else None
+    return tuple(str(each) for each in value) if isinstance(value, list) else ()
+
+
+def number_of(plan: object, key: str) -> int:
+    """Return a number of a journalled plan, 0 where there is none."""
+    value = plan.get(key) if isinstance(plan, Mapping) else None
+    return value if isinstance(value, int) else 0

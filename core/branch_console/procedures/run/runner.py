@@ -1,0 +1,339 @@
+"""Running a verb: what is looked at and staged first, then one stage that changes something.
+
+A dry run is the same way, up to that stage: what it staged is kept, and published as it is by the
+run that finds nothing moved.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from branch_console.diff.history_move import count
+from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, PaimonError, Refused
+from branch_console.format.options import parse_duration
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import AGAIN, ProcedureCall
+from branch_console.procedures.call.row_engine import Progress, RowEngine
+from branch_console.procedures.call.stages import Facts, Stages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.run.agreed_choices import (
+    DECISIONS,
+    PLAN_AGAIN,
+    Decisions,
+    look_first,
+    plan_again,
+)
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.planned_heads import HEADS, PlannedHeads
+from branch_console.procedures.run.prepare import DecidedRows, Staged, VerbRun, VerbStages
+from branch_console.procedures.run.procedure import (
+    Verb,
+    check_rows,
+    find_begun,
+    finish_verb,
+    plan_to_run,
+)
+from branch_console.procedures.run.quality_gate import gate_journal
+from branch_console.procedures.run.receipts import number_of, receipt_without_change, texts_of
+from branch_console.procedures.run.written_rows import (
+    hand_over_staged_rows,
+    take_staged_rows,
+    without_staged,
+)
+
+MOST_PLANS: Final = 3
+"""How often a run plans again where heads move, unless the call says how long."""
+
+WAIT: Final = "wait"
+"""The argument that says how long a run keeps trying, such as `60s`."""
+
+_MOVED: Final = (ErrorKind.HEAD_MOVED, ErrorKind.COMMIT_CONFLICT)
+
+
+def run_verb(
+    verb: Verb,
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    stages: Stages,
+    *,
+    is_dry: bool = False,
+) -> Receipt:
+    """Run a verb to its receipt; a call that ran before returns the receipt of then.
+
+    Args:
+        verb: What is done.
+        warehouse: Where the table lies.
+        rows: Looks at rows and writes them.
+        call: Its arguments; of a dry run under any name.
+        stages: Runs the stages.
+        is_dry: Do all that comes before anything is published, and keep what was staged.
+
+    Raises:
+        NotAllowed: The role does not reach, or the store is not safe to write.
+        Refused: Something stands in the way, or the heads are not those of the preview.
+        CommitConflict: Another writer came in between; nothing of it is lost.
+    """
+    given = VerbRun(
+        verb=verb,
+        warehouse=warehouse,
+        rows=rows,
+        call=replace(call, name=verb.name),
+        stages=stages,
+        is_dry=is_dry,
+    )
+    run = _Runner(given)
+    try:
+        if is_dry:
+            return run.try_out(call)
+        wait = wait_millis(call)
+        if verb.decisions is not None and call.flag(PLAN_AGAIN):
+            return run.publish_planning_again(verb.decisions, wait)
+        if wait is not None:
+            return run.publish_within(wait)
+        return run.publish(call.find_text("plan_id"))
+    except BaseException:
+        run.let_go()
+        raise
+
+
+def wait_millis(call: ProcedureCall) -> int | None:
+    """How long a run keeps trying; None where the call does not say. Raises InvalidInput."""
+    text = call.find_text(WAIT)
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"How long to keep trying is told as 60s or 5min, not {text!r}: {error}. Nothing was "
+            "changed.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            argument=WAIT,
+        ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Patience:
+    """Since when a run tries, and for how long; in milliseconds."""
+
+    began: int
+    wait: int
+
+    def check(self, now: int, tries: int, stopped: Refused | CommitConflict) -> None:
+        """Raise Refused with what stopped the last try once the time is over."""
+        if now - self.began >= self.wait:
+            how = f"It was tried {count(tries, 'time')} in {self.wait / 1000:g} s."
+            raise _tried(stopped, how) from stopped
+
+
+class _Runner:
+    """Takes one run of a verb through its stages."""
+
+    def __init__(self, run: VerbRun) -> None:
+        self._run = run
+        self._notes: list[str] = []
+        self._staging: VerbStages | None = None
+
+    def let_go(self) -> None:
+        """Leave what was written to recovery, where nothing publishes it."""
+        if self._staging is not None:
+            self._staging.let_go()
+
+    def try_out(self, asked: ProcedureCall) -> Receipt:
+        """Run the stages that change nothing, keep what they staged, and tell what there was."""
+        started = self._run.warehouse.clock()
+        staging = self._begin(asked.find_text("plan_id"))
+        staged = staging.run()
+        notes = staged.notes
+        if staged.receipt is not None:
+            notes = staged.receipt.notes
+        elif staged.written or staged.judged:
+            kept = self._run.stages.run(
+                "keep the result",
+                lambda _: staging.keep(staged),
+                message="Keeping what was staged, for a merge to publish.",
+            )
+            notes = (*notes, *texts_of(kept, "notes"))
+        return receipt_without_change(
+            asked,
+            staged.plan_id or asked.operation_id,
+            (*notes, "No branch was changed."),
+            started_millis=started,
+            finished_millis=self._run.warehouse.clock(),
+        )
+
+    def publish(self, agreed: str | None, decided: DecidedRows | None = None) -> Receipt:
+        """Run all stages once."""
+        staging = self._begin(agreed, decided)
+        staged = staging.run()
+        if staged.receipt is not None:
+            return staged.receipt
+        if staged.heads is not None:
+            # What was staged is published as it was planned, wherever the branches are by then.
+            self._keep_to(staged.heads)
+        facts = self._run.stages.run(
+            self._run.verb.name.replace("_", " "),
+            lambda _: self._carry_out(staging, staged),
+            message=self._run.verb.doing,
+            publishes=True,
+        )
+        return Receipt.from_json(str(facts["receipt"]))
+
+    def publish_within(self, wait: int) -> Receipt:
+        """Run all stages, and publish what they staged anew while others are always faster.
+
+        What does not hold on the head any more is not tried again: nobody let this plan again.
+        """
+        patience, tries = self._patience(wait), 0
+        while True:
+            try:
+                return self.publish(self._run.call.find_text("plan_id"))
+            except CommitConflict as error:
+                if not _lost_all_tries(error):
+                    raise
+                lost = error
+            tries += 1
+            self._run.stages.run(
+                "try again",
+                partial(self._try_again, patience, tries, lost),
+                message="Others were faster: trying again.",
+            )
+            self._take_another_id(tries)
+
+    def publish_planning_again(
+        self,
+        decisions: Callable[[Warehouse, ProcedureCall], Decisions],
+        wait: int | None,
+    ) -> Receipt:
+        """Run all stages, anew where a head moved and what was decided still stands."""
+        patience = None if wait is None else self._patience(wait)
+        text = self._run.call.find_text(DECISIONS)
+        decided = self._decided(decisions) if text is None else Decisions.from_text(text)
+        rows = DecidedRows(told=decided.rows)
+        agreed, plans = decided.plan_id, 0
+        if decided.source_id is not None:
+            seen = PlannedHeads(source_id=decided.source_id, target_id=decided.target_id)
+            self._keep_to(seen.to_text())
+        while True:
+            try:
+                return self.publish(agreed, rows)
+            except (Refused, CommitConflict) as error:
+                if error.kind not in _MOVED:
+                    raise
+                if wait is None and plans == MOST_PLANS:
+                    raise _tried(error, f"It was planned again {plans} times already.") from error
+                moved = error
+            plans += 1
+            found = self._run.stages.run(
+                "plan again",
+                partial(self._plan_again, patience, plans, moved, decided, decisions),
+                message="A branch moved: planning again.",
+            )
+            agreed = str(found["plan_id"])
+            self._notes.append(str(found["note"]))
+            rows.moved = self._notes[-1]
+            if HEADS in found:
+                self._keep_to(str(found[HEADS]))
+            if isinstance(moved, CommitConflict):
+                self._take_another_id(plans)
+
+    def _patience(self, wait: int) -> "_Patience":
+        facts = self._run.stages.run(
+            "begin",
+            lambda _: {"began": self._run.warehouse.clock()},
+            message="Looking at the clock.",
+        )
+        return _Patience(began=number_of(facts, "began"), wait=wait)
+
+    def _try_again(
+        self, patience: "_Patience", tries: int, stopped: Refused | CommitConflict, _: Progress
+    ) -> Facts:
+        patience.check(self._run.warehouse.clock(), tries, stopped)
+        return {}
+
+    def _plan_again(
+        self,
+        patience: "_Patience | None",
+        tries: int,
+        stopped: Refused | CommitConflict,
+        decided: Decisions,
+        decisions: Callable[[Warehouse, ProcedureCall], Decisions],
+        _: Progress,
+    ) -> Facts:
+        if patience is not None:
+            patience.check(self._run.warehouse.clock(), tries, stopped)
+        return plan_again(self._run.warehouse, self._run.call, decided, decisions)
+
+    def _keep_to(self, heads: str) -> None:
+        self._run = replace(self._run, call=self._run.call.saying({HEADS: heads}))
+
+    def _take_another_id(self, number: int) -> None:
+        # An operation that was taken back is over: this is another one of the same job.
+        first, _, _ = self._run.call.operation_id.partition(AGAIN)
+        call = replace(self._run.call, operation_id=f"{first}{AGAIN}{number}")
+        self._run = replace(self._run, call=call)
+
+    def _begin(self, agreed: str | None, decided: DecidedRows | None = None) -> VerbStages:
+        self._staging = VerbStages(self._run, agreed, decided)
+        return self._staging
+
+    def _decided(self, decisions: Callable[[Warehouse, ProcedureCall], Decisions]) -> Decisions:
+        """What is decided on where the call does not say so: what there is now."""
+        facts = self._run.stages.run(
+            "plan",
+            lambda _: {
+                DECISIONS: look_first(self._run.warehouse, self._run.call, decisions).to_text()
+            },
+            message="Looking at what there is.",
+        )
+        return Decisions.from_text(str(facts[DECISIONS]))
+
+    def _carry_out(self, staging: VerbStages, staged: Staged) -> Facts:
+        try:
+            receipt = self._finish(staging, staged)
+        except PaimonError:
+            staging.forget(staged)
+            raise
+        staging.forget(staged)
+        return {"receipt": receipt.to_json()}
+
+    def _finish(self, staging: VerbStages, staged: Staged) -> Receipt:
+        warehouse, call = self._run.warehouse, self._run.call
+        warehouse.check_writable()
+        operation = find_begun(warehouse, call)
+        if operation is None:
+            try:
+                planned = plan_to_run(self._run.verb, warehouse, call, staged.plan_id)
+                check_rows(planned, staged.written)
+                journal = dict(planned.journal)
+                if self._run.verb.gate is not None and planned.already is None:
+                    plan_id = planned.preview.plan_id
+                    journal = gate_journal(warehouse, call, plan_id, planned.journal, staged.judged)
+            except PaimonError:
+                staging.withdraw(staged.written)
+                raise
+            if planned.already is not None:
+                return planned.already
+            take_staged_rows(warehouse, call, staged.written)
+            written = without_staged(staged.written)
+            journal |= {name: each for name, each in written.items() if name != "plan_id"}
+            if staged.files_verified:
+                journal["filesVerified"] = staged.files_verified
+            if self._notes:
+                journal["notes"] = [*texts_of(journal, "notes"), *self._notes]
+            operation = Operation.begin(
+                warehouse, planned.table, call, branch=planned.branch, plan=journal
+            )
+        hand_over_staged_rows(warehouse, call, staged.written, operation.intent.plan)
+        return finish_verb(self._run.verb, operation)
+
+
+def _lost_all_tries(error: CommitConflict) -> bool:
+    """Whether others were faster each time, so that the same commit may land yet."""
+    return error.kind is ErrorKind.COMMIT_CONFLICT and "rule" not in error.facts
+
+
+def _tried(error: Refused | CommitConflict, how: str) -> Refused:
+    return Refused(f"{error.message} {how}", kind=error.kind)

@@ -1,0 +1,153 @@
+"""Rows of a merge that are written before anything is published, from a call's side.
+
+Whoever writes them names them in what its stage leaves (`STAGED`), for the operation that takes
+them, or for recovery.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from branch_console.commit.branch.data_copy import remove_copies
+from branch_console.commit.rows.staged_rows import StagedRows
+from branch_console.commit.rows.write_files import names_in
+from branch_console.errors import CommitConflict, ErrorKind, PaimonError, Refused
+from branch_console.merge.merge_plan import MergePlan
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import Facts
+from branch_console.procedures.call.target_branch import target_table
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.run.written_messages import settled_messages, written_paths
+
+STAGED: Final = "stagedRows"
+"""What the journal calls the rows that a stage wrote; beside `rowMessages`, which name them."""
+
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def staging(
+    warehouse: Warehouse, call: ProcedureCall, plan: MergePlan
+) -> Iterator[StagedRows | None]:
+    """Tell the journal of rows that are about to be written; None where a plan writes none.
+
+    What was written goes where the body fails. Tasks that were stopped may yet end a file: recovery
+    looks for it once more.
+    """
+    if not plan.writes_rows:
+        yield None
+        return
+    staged = begin_staged_rows(warehouse, call)
+    try:
+        yield staged
+    except Refused:
+        staged.forget()
+        raise
+    except BaseException:
+        try:
+            staged.remove()
+            staged.let_go()
+        except PaimonError as error:
+            _log.warning("files of %s stay until recovery: %s", staged.id, error)
+        raise
+
+
+def withdraw_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+    """Remove the files of settled rows of a merge that does not come to be."""
+    target = target_table(warehouse, call)
+    remove_copies(warehouse.store, written_paths(target, settled_messages(written)))
+    forget_staged_rows(warehouse, call, written)
+
+
+def begin_staged_rows(
+    warehouse: Warehouse, call: ProcedureCall, staged_id: str | None = None
+) -> StagedRows:
+    """Tell the journal of rows that a call is about to write, or that it takes from another."""
+    return StagedRows.begin(
+        target_table(warehouse, call),
+        warehouse.store,
+        operation_id=call.operation_id,
+        actor=call.actor,
+        statement=call.statement,
+        clock=warehouse.clock,
+        staged_id=staged_id,
+    )
+
+
+def take_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+    """Make the rows that a stage wrote those of the operation that is about to begin.
+
+    Raises:
+        CommitConflict: Recovery removed them, as their run seemed to be over.
+    """
+    staged = _staged_rows(warehouse, call, written)
+    if staged is not None and not staged.take(call.operation_id):
+        raise CommitConflict(
+            "The rows that were settled are gone: recovery removed them, as this run was cancelled "
+            "or cut off. Nothing was changed; merge again.",
+            kind=ErrorKind.INTERRUPTED,
+        )
+
+
+def hand_over_staged_rows(
+    warehouse: Warehouse, call: ProcedureCall, written: Facts, plan: Mapping[str, object]
+) -> None:
+    """Leave the rows that a stage wrote to the operation that has begun.
+
+    Args:
+        warehouse: Where the table lies.
+        call: The merge.
+        written: What the stage left.
+        plan: What the operation began with. Another run may have begun it, with rows of its own:
+            those of this one are removed.
+    """
+    staged = _staged_rows(warehouse, call, written)
+    if staged is None:
+        return
+    if names_of_rows(written).isdisjoint(names_of_rows(plan)):
+        withdraw_rows(warehouse, call, written)
+    else:
+        staged.forget()
+
+
+def forget_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+    """Forget rows of a call that somebody else names from here on, or that are gone."""
+    staged = _staged_rows(warehouse, call, written)
+    if staged is not None and staged.is_for(call.operation_id):
+        staged.forget()
+
+
+def adopt_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+    """Tell the journal that a call has the rows which a dry run wrote, whoever had them before."""
+    staged = _staged_rows(warehouse, call, written)
+    if staged is not None:
+        staged.forget()  # the dry run was cut off before it could
+        begin_staged_rows(warehouse, call, staged.id)
+
+
+def let_go_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+    """Leave rows to recovery, as their run ends here; it may be taken up again before that."""
+    staged = _staged_rows(warehouse, call, written)
+    try:
+        if staged is not None:
+            staged.let_go()
+    except PaimonError as error:
+        _log.warning("rows of %s stay until their process ends: %s", call.operation_id, error)
+
+
+def names_of_rows(facts: Facts) -> set[str]:
+    """The names of the files of rows that a stage wrote, from what it or a journal tells."""
+    return names_in(settled_messages(facts))
+
+
+def without_staged(written: Facts) -> dict[str, object]:
+    """What a stage left, without the name under which recovery knows the rows."""
+    return {name: each for name, each in written.items() if name != STAGED}
+
+
+def _staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> StagedRows | None:
+    name = written.get(STAGED)
+    if name is None:
+        return None
+    return StagedRows(target_table(warehouse, call), warehouse.store, str(name))

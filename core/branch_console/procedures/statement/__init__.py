@@ -1,0 +1,1 @@
+"""SQL statements: queries, writes, tables, and what SHOW answers."""

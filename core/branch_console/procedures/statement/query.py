@@ -1,0 +1,104 @@
+"""A query, or another statement that gives rows: its rows, with what they come from."""
+
+from typing import Final
+
+import pyarrow as pa
+
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.browse.doctor import examine, health_rows
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import Progress, RowEngine
+from branch_console.procedures.call.stages import Facts, Stages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.run.receipts import receipt_of_stage
+from branch_console.procedures.statement.query_sources import open_query, with_times
+from branch_console.procedures.statement.show_statement import creating, described, tables_in
+from branch_console.sql.answer import Answer
+from branch_console.sql.looks import LookKind, parse_look
+from branch_console.sql.place import Place
+
+KEPT_ROWS: Final = 100_000
+"""Rows of an answer that a job keeps where nobody says how many."""
+
+
+def run_query(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Answer a query as a job; the answer is kept under the operation's id.
+
+    Arguments of the call: those of `answer_query`.
+    """
+
+    def answer(progress: Progress) -> Facts:
+        found = answer_query(warehouse, rows, call, progress)
+        rows.keep(call.operation_id, found)
+        count = found.rows.num_rows
+        more = " and more" if found.has_more else ""
+        return {"notes": [f"{count:,} row{'' if count == 1 else 's'}{more}.", *found.notes]}
+
+    return receipt_of_stage(warehouse, call, stages, "read rows", answer, message="Reading rows.")
+
+
+def answer_query(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> Answer:
+    """Answer a query.
+
+    Arguments of the call: `sql`, the statement; `branch`, where tables are read whose branch it
+    does not name; `limit`, how many rows are answered, within the bound of
+    the engine; `line` and `column`, where the statement
+    stands in what was given.
+
+    Raises:
+        InvalidInput: The statement gives no rows, or Spark cannot make sense of it.
+        NotFound: It names a table, branch or version that there is not.
+    """
+    started = warehouse.clock()
+    look = parse_look(call.text("sql"), place_of(call))
+    branch = call.find_text("branch") or MAIN_BRANCH
+    wanted_rows = call.find_number("limit") or KEPT_ROWS
+    limit = min(wanted_rows, rows.most_rows)
+    opened, plan = None, ""
+    if look.query is not None:
+        query = with_times(rows, look.query, progress)
+        opened = open_query(warehouse, query, branch, call.operation_id)
+    if look.target is not None:
+        found = health_rows(examine(warehouse, look.target.on(branch)))
+    elif opened is None:
+        found = tables_in(warehouse, look.database)
+    elif look.kind in (LookKind.COLUMNS, LookKind.TABLE):
+        found = described(opened, extended=look.kind is LookKind.TABLE)
+    elif look.kind is LookKind.STATEMENT:
+        found = creating(opened)
+    else:
+        is_plan = look.kind is LookKind.PLAN
+        wanted = 0 if is_plan else limit + 1
+        with opened.told():
+            found, plan = rows.query(opened.rewritten.text, opened.contents, wanted, progress)
+        found = pa.table({"plan": [plan]}) if is_plan else found
+    has_more = found.num_rows > limit
+    notes = () if opened is None else opened.notes
+    if has_more and limit < wanted_rows:
+        notes = (*notes, _bound_note(limit))
+    return Answer(
+        rows=found.slice(0, limit),
+        has_more=has_more,
+        plan=plan,
+        reads=() if opened is None else opened.reads,
+        notes=notes,
+        started_millis=started,
+        finished_millis=warehouse.clock(),
+    )
+
+
+def _bound_note(limit: int) -> str:
+    return (
+        f"The answer ends at {limit:,} rows, as many as one may have. Read less, or raise the "
+        "setting query_rows."
+    )
+
+
+def place_of(call: ProcedureCall) -> Place:
+    """Return where the statement of a call stands in what was given."""
+    return Place(line=call.find_number("line") or 1, column=call.find_number("column") or 1)

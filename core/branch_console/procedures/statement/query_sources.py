@@ -1,0 +1,216 @@
+"""What a query reads: its tables opened, each at the state that it asks for."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC
+
+import pyarrow as pa
+
+from branch_console.errors import ErrorKind, InvalidInput, PaimonError
+from branch_console.expr.filter_pushdown import condition_of
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.scan_options import ScanOptions, check_branch, unfit_option
+from branch_console.procedures.call.row_engine import Progress, QuerySource, RowEngine
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.sql.answer import StateRead
+from branch_console.sql.pushdown import Comparison
+from branch_console.sql.query import Query, ReferenceState, RewrittenQuery, TableReference
+from branch_console.sql.words import wrong
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.scan_state import state_asked
+from branch_console.table.system_tables import SYSTEM_TABLES, read_system_table
+from branch_console.table.table_state import ChangedState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenedQuery:
+    """A query with all that it reads.
+
+    Attributes:
+        rewritten: The query over views.
+        contents: What each view holds.
+        reads: The states that are read, each once.
+        notes: Where another branch is read than was asked for.
+    """
+
+    rewritten: RewrittenQuery
+    contents: Mapping[str, QuerySource]
+    reads: tuple[StateRead, ...]
+    notes: tuple[str, ...]
+    _written: Mapping[str, str]
+
+    @contextmanager
+    def told(self, sql: RewrittenQuery | None = None) -> Iterator[None]:
+        """Tell errors of the engine by places of the statement, and tables by their names.
+
+        Args:
+            sql: What the engine is given, where that is not `rewritten` itself.
+        """
+        try:
+            yield
+        except InvalidInput as error:
+            offset = error.facts.get("offset")
+            if not isinstance(offset, int):
+                raise
+            place, message = (sql or self.rewritten).place_of(offset), error.message
+            for view, name in self._written.items():
+                message = message.replace(view, name)
+            raise InvalidInput(f"{place}: {message}", kind=error.kind) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Source:
+    content: QuerySource
+    read: StateRead
+    note: str | None
+
+
+def open_query(warehouse: Warehouse, query: Query, branch: str, operation_id: str) -> OpenedQuery:
+    """Open what a query reads, each state once.
+
+    Args:
+        warehouse: The warehouse.
+        query: The query.
+        branch: Where tables are read whose branch the query does not name; a table without that
+            branch is read on main.
+        operation_id: Whose query it is: no other one may have views of the same names.
+
+    Raises:
+        NotFound: There is no such table, branch or version.
+        InvalidInput: There is no such system table.
+    """
+    own = hashlib.sha256(operation_id.encode()).hexdigest()[:16]
+    views: dict[ReferenceState, str] = {}
+    written: dict[str, str] = {}
+    sources: dict[str, _Source] = {}
+    states = [reference.state for reference in query.references]
+    for reference in query.references:
+        if reference.state not in views:
+            view = views[reference.state] = f"q{own}_{len(views)}"
+            written[view] = reference.written
+            # Who reads a state twice wants other rows each time.
+            is_once = states.count(reference.state) == 1
+            compared = query.comparisons.get(reference.start, ()) if is_once else ()
+            sources[view] = _source(warehouse, query, reference, branch, compared)
+    return OpenedQuery(
+        rewritten=query.over([views[each.state] for each in query.references]),
+        contents={view: source.content for view, source in sources.items()},
+        reads=tuple(source.read for source in sources.values()),
+        notes=tuple(dict.fromkeys(each.note for each in sources.values() if each.note)),
+        _written=written,
+    )
+
+
+def with_times(rows: RowEngine, query: Query, progress: Progress) -> Query:
+    """Have an engine tell the times that a query gives as expressions.
+
+    Raises:
+        InvalidInput: One is no time.
+    """
+    asked = [each for each in query.references if each.time_expression is not None]
+    found: list[int] = []
+    for reference in asked:
+        sql = f"SELECT unix_millis(CAST(({reference.time_expression}) AS TIMESTAMP)) AS millis"
+        try:
+            answer, _ = rows.query(sql, {}, 1, progress)
+        except InvalidInput as error:
+            raise InvalidInput(f"{reference.place}: {error.message}", kind=error.kind) from error
+        millis = answer["millis"][0].as_py()
+        if millis is None:
+            raise wrong(reference.place, f"{reference.time_expression} is null, which is no time")
+        found.append(millis)
+    return query.at_times(found)
+
+
+def _source(
+    warehouse: Warehouse,
+    query: Query,
+    reference: TableReference,
+    branch: str,
+    comparisons: Iterable[Comparison],
+) -> _Source:
+    try:
+        options = _options_of(reference)
+        table, note = _open(warehouse, reference, branch, options)
+        if reference.identifier.system_table is not None:
+            return _system_source(table, reference, options, note)
+        state = state_asked(table, options)
+    except PaimonError as error:
+        raise type(error)(
+            f"{reference.place}: {error.message}", kind=error.kind, **error.facts
+        ) from error
+    return _Source(
+        content=(
+            replace(state, columns=query.columns_of(state.schema.row_type.names)),
+            condition_of(state.schema, comparisons),
+        ),
+        read=StateRead(
+            table=reference.identifier.table_name,
+            branch=state.table.branch,
+            snapshot_id=None if state.snapshot is None else state.snapshot.id,
+            asked=state.asked if isinstance(state, ChangedState) else options.asked,
+        ),
+        note=note,
+    )
+
+
+def _options_of(reference: TableReference) -> ScanOptions:
+    """What a query asks of a table, by its options or by the words behind its name."""
+    options = ScanOptions.parse(dict(reference.options))
+    if options.branch is not None:
+        named = reference.names_branch
+        check_branch(reference.identifier, options.branch, names_branch=named)
+    if not reference.names_state:
+        return options
+    if options.travels:
+        raise unfit_option(
+            "The table names a version or time, and its options name another state. Give one of "
+            "them.",
+            next(key for key, _ in reference.options),
+        )
+    return replace(options, version=reference.version, time_millis=reference.time_millis)
+
+
+def _open(
+    warehouse: Warehouse, reference: TableReference, branch: str, options: ScanOptions
+) -> tuple[FileStoreTable, str | None]:
+    """Open a table on its branch; the note tells where that is not the session's."""
+    identifier = reference.identifier
+    if options.branch is not None:
+        return warehouse.table(identifier.on_branch(options.branch)), None
+    if reference.names_branch or branch == MAIN_BRANCH:
+        return warehouse.table(identifier), None
+    found = warehouse.find_table(identifier.on_branch(branch))
+    if found is not None:
+        return found, None
+    note = f"{identifier.table_name} has no branch {branch!r}: main is read."
+    return warehouse.table(identifier), note
+
+
+def _system_source(
+    table: FileStoreTable, reference: TableReference, options: ScanOptions, note: str | None
+) -> _Source:
+    name = (reference.identifier.system_table or "").lower()
+    if name not in SYSTEM_TABLES:
+        raise InvalidInput(
+            f"The system table {name!r} is not read here. There are {', '.join(SYSTEM_TABLES)}.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    if options.travels or options.how is not None or options.fallback is not None:
+        raise InvalidInput(
+            "A system table shows one branch as it is now; it does not travel or tell changes.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    # Spark's session speaks of times in UTC, and so do they.
+    content: pa.Table = read_system_table(table, name, zone=UTC)
+    return _Source(
+        content=content,
+        read=StateRead(
+            table=f"{reference.identifier.table_name}${name}",
+            branch=table.branch,
+            snapshot_id=None,
+        ),
+        note=note,
+    )

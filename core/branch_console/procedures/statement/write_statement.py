@@ -1,0 +1,341 @@
+"""Statements that write rows, and compaction by name: from the text to the snapshot."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from typing import assert_never, cast
+
+from branch_console.errors import ErrorKind, InvalidInput, NotFound, Refused
+from branch_console.format.data_types import has_fine_times
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.receipt import Receipt
+from branch_console.format.table_schema import TableSchema
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import Progress, RowEngine
+from branch_console.procedures.call.row_writer import Rows, RowWriter, row_writer
+from branch_console.procedures.call.stages import Facts, Stages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.call.without_callbacks import WITHOUT_CALLBACKS, notes_of_rows
+from branch_console.procedures.history.protection import protection_blocks
+from branch_console.procedures.run.receipts import receipt_of_stage
+from branch_console.procedures.statement.query import place_of
+from branch_console.procedures.statement.query_sources import open_query, with_times
+from branch_console.procedures.statement.write_rows import (
+    Written,
+    compact_table,
+    delete_rows,
+    insert_rows,
+    merge_into,
+    overwrite_rows,
+    update_rows,
+)
+from branch_console.sql.defaults import default_expression
+from branch_console.sql.merges import Merge, RowClause, RowMerge
+from branch_console.sql.place import Place
+from branch_console.sql.query import RewrittenQuery
+from branch_console.sql.statement import COMPACT
+from branch_console.sql.targets import NamedColumn, Part, Target, unknown_column
+from branch_console.sql.words import quoted_name, wrong
+from branch_console.sql.writes import Write, WriteKind, parse_write
+from branch_console.table.file_store_table import FileStoreTable
+
+_DONE: Mapping[str, str] = {
+    WriteKind.INSERT: "inserted into",
+    WriteKind.OVERWRITE: "written over",
+    WriteKind.UPDATE: "updated in",
+    WriteKind.DELETE: "deleted from",
+    WriteKind.MERGE: "merged into",
+    COMPACT: "written anew in",
+}
+
+
+def run_write(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Run INSERT, INSERT OVERWRITE, UPDATE, DELETE or MERGE INTO.
+
+    Arguments of the call: `sql`, the statement; `branch`, where a target stands whose branch it
+    does not name; `line` and `column`, where the statement stands in what was given;
+    `without_callbacks`, why an operator leaves out what Paimon does for others.
+
+    Raises:
+        InvalidInput: The statement is wrong; nothing was written.
+        NotFound: It names a table, branch or version that there is not.
+        Refused: The branch is protected.
+        CommitConflict: Somebody else came in between, where that matters; nothing is left.
+    """
+    return _staged(
+        warehouse, call, stages, lambda progress: _written(warehouse, rows, call, progress)
+    )
+
+
+def run_compact(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Compact a table.
+
+    Arguments of the call: `table`; `partitions`, one partition as `day=2026-01-01,region=eu`, all
+    if left out; `without_callbacks`, as for a statement that writes rows.
+    """
+
+    def compact(progress: Progress) -> _Done:
+        table = warehouse.table(Identifier.parse(call.text("table")))
+        check_unprotected(table, "compacted")
+        partition = _partition_of(call.find_text("partitions"))
+        written = compact_table(
+            warehouse, row_writer(rows), table, call, partition=partition, progress=progress
+        )
+        return written, table, _notes(call, table, written)
+
+    return _staged(warehouse, call, stages, compact)
+
+
+def target_table(warehouse: Warehouse, target: Target, branch: str) -> FileStoreTable:
+    """Open the table that a statement changes, on the branch that it names or else the session's.
+
+    Raises:
+        NotFound: There is no such table or branch: a write never goes to another branch instead.
+    """
+    identifier = target.on(branch)
+    try:
+        return warehouse.table(identifier)
+    except NotFound as error:
+        raise NotFound(
+            f"{target.place}: {error.message} Nothing was changed.", kind=error.kind, **error.facts
+        ) from error
+
+
+@contextmanager
+def told_at(place: Place) -> Iterator[None]:
+    """Give errors of a statement its place, where they have none of their own."""
+    try:
+        yield
+    except (InvalidInput, NotFound) as error:
+        if error.message.startswith("Line "):
+            raise
+        raise type(error)(f"{place}: {error.message}", kind=error.kind, **error.facts) from error
+
+
+@contextmanager
+def _told_by_column(write: Write) -> Iterator[None]:
+    """Give errors of a column its place, where the statement names it just once."""
+    try:
+        yield
+    except InvalidInput as error:
+        name = str(error.facts.get("column", "")).lower()
+        places = [each.place for each in write.named_columns if each.name.lower() == name]
+        clause = error.facts.get("clause")
+        if write.merge is not None and isinstance(clause, int):
+            places = [write.merge.clauses[clause].place]
+        with told_at(places[0]) if len(places) == 1 else nullcontext():
+            raise
+
+
+def check_unprotected(table: FileStoreTable, what: str) -> None:
+    """Refuse to change a protected branch; `what` says what is not done to it."""
+    for each in protection_blocks(table.ledger.whole(), table.branch, what):
+        raise Refused(f"{each.text} Nothing was changed.", kind=each.kind)
+
+
+_Done = tuple[Written, FileStoreTable, tuple[str, ...]]
+
+
+def _staged(
+    warehouse: Warehouse, call: ProcedureCall, stages: Stages, work: Callable[[Progress], _Done]
+) -> Receipt:
+    def write(progress: Progress) -> Facts:
+        written, table, notes = work(progress)
+        return {"notes": [_sentence(call.name, written, table), *notes]}
+
+    return receipt_of_stage(warehouse, call, stages, "write rows", write, message="Writing rows.")
+
+
+def _written(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> _Done:
+    write = parse_write(call.text("sql"), place_of(call))
+    call = _with_reason_of(call, write)
+    branch = call.find_text("branch") or MAIN_BRANCH
+    table = target_table(warehouse, write.target, branch)
+    check_unprotected(table, "written")
+    schema = table.schema()
+    columns = None if write.columns is None else _columns_of(schema, write.columns)
+    write = _in_words_of(schema, write, columns)
+    query = with_times(rows, write.query, progress)
+    opened = open_query(warehouse, query, branch, call.operation_id)
+    sql = opened.rewritten
+    if columns is not None:
+        names = ", ".join(map(quoted_name, columns))
+        sql = sql.within("SELECT * FROM (", f") AS given ({names})")
+    with (
+        told_at(write.target.place),
+        _told_by_column(write),
+        opened.told(sql),
+        rows.opened(sql.text, opened.contents, keeps_times=_keeps_times(write, schema)) as f,
+    ):
+        # What the engine opened, it takes.
+        frame = cast(Rows, f)
+        done = _carry_out(warehouse, row_writer(rows), call, write, table, sql, frame, progress)
+    return done, table, (*_notes(call, table, done), *opened.notes)
+
+
+def _keeps_times(write: Write, schema: TableSchema) -> bool:
+    """Whether what a statement reads may go into columns that are finer than the engine's times."""
+    is_read_to_write = write.kind in (WriteKind.INSERT, WriteKind.OVERWRITE, WriteKind.MERGE)
+    return is_read_to_write and any(has_fine_times(field.type) for field in schema.fields)
+
+
+def _notes(call: ProcedureCall, table: FileStoreTable, written: Written) -> tuple[str, ...]:
+    return () if written.snapshot_id is None else notes_of_rows(call, table)
+
+
+def _with_reason_of(call: ProcedureCall, write: Write) -> ProcedureCall:
+    """The call with the reason that the statement itself gives; another one counts no more."""
+    reason = write.target.without_callbacks
+    if reason is None:
+        return call
+    return replace(call, arguments={**call.arguments, WITHOUT_CALLBACKS: reason})
+
+
+def _carry_out(
+    warehouse: Warehouse,
+    writer: RowWriter,
+    call: ProcedureCall,
+    write: Write,
+    table: FileStoreTable,
+    sql: RewrittenQuery,
+    frame: Rows,
+    progress: Progress,
+) -> Written:
+    condition = None if write.condition is None else write.condition.of(sql)
+    by_position = write.columns is None and not write.by_name
+    match write.kind:
+        case WriteKind.INSERT:
+            return insert_rows(
+                warehouse, writer, table, frame, call, by_position=by_position,
+                partition=write.partition or {}, progress=progress,
+            )  # fmt: skip
+        case WriteKind.OVERWRITE:
+            return overwrite_rows(
+                warehouse, writer, table, frame, call, by_position=by_position,
+                partition=write.partition, progress=progress,
+            )  # fmt: skip
+        case WriteKind.UPDATE:
+            names = _columns_of(table.schema(), [column for column, _ in write.assignments])
+            parts = [part for _, part in write.assignments]
+            values = _values(sql, table.schema(), names, parts)
+            return update_rows(
+                warehouse, writer, table, values, condition, call,
+                alias=write.target.name, progress=progress,
+            )  # fmt: skip
+        case WriteKind.DELETE:
+            return delete_rows(
+                warehouse, writer, table, condition, call, alias=write.target.name,
+                progress=progress,
+            )  # fmt: skip
+        case WriteKind.MERGE:
+            assert write.merge is not None
+            merge = _merge_over(sql, write.merge, write.target.name, table.schema())
+            return merge_into(warehouse, writer, table, merge, call, progress=progress)
+        case _:
+            assert_never(write.kind)
+
+
+def _merge_over(sql: RewrittenQuery, merge: Merge, target: str, schema: TableSchema) -> RowMerge:
+    """The statement with views for its tables, and columns as the table spells them."""
+    clauses = []
+    for each in merge.clauses:
+        values = None
+        if each.values is not None:
+            names = _columns_of(schema, [column for column, _ in each.values])
+            values = _values(sql, schema, names, [part for _, part in each.values])
+        clauses.append(
+            RowClause(
+                meeting=each.meeting,
+                action=each.action,
+                condition=None if each.condition is None else each.condition.of(sql),
+                values=values,
+            )
+        )
+    return RowMerge(
+        target_name=target,
+        source=merge.source.of(sql),
+        source_name=merge.source_name,
+        condition=merge.condition.of(sql),
+        clauses=tuple(clauses),
+    )
+
+
+def _values(
+    sql: RewrittenQuery, schema: TableSchema, names: Sequence[str], parts: Sequence[Part | None]
+) -> dict[str, str]:
+    """The expressions of columns; those without one get the column's default."""
+    return {
+        name: default_expression(schema.field(name)) if part is None else part.of(sql)
+        for name, part in zip(names, parts, strict=True)
+    }
+
+
+def _in_words_of(schema: TableSchema, write: Write, columns: Sequence[str] | None) -> Write:
+    """An INSERT with the partition as the table spells it, and defaults of columns as values."""
+    known = {key.lower(): key for key in schema.partition_keys}
+    for column in write.partition_columns:
+        if column.name.lower() not in known:
+            keys = ", ".join(known.values()) or "none"
+            what = f"{column.name!r} is no partition column; the table has {keys}"
+            raise wrong(column.place, what)
+    partition = write.partition
+    if partition is not None:
+        partition = {known[name.lower()]: value for name, value in partition.items()}
+    taken = columns or [name for name in schema.row_type.names if name not in (partition or {})]
+    # A row that is too long is told of when all of it is known.
+    defaults = {
+        at: default_expression(schema.field(taken[number]))
+        for at, number in write.defaults.items()
+        if number < len(taken)
+    }
+    return replace(write, partition=partition, query=write.query.replacing(defaults))
+
+
+def _columns_of(schema: TableSchema, named: Sequence[NamedColumn]) -> tuple[str, ...]:
+    """The columns as the table spells them."""
+    known = {name.lower(): name for name in schema.row_type.names}
+    found: list[str] = []
+    for column in named:
+        name = known.get(column.name.lower())
+        if name is None:
+            raise unknown_column(column, known.values())
+        if name in found:
+            raise wrong(column.place, f"column {name!r} is there twice")
+        found.append(name)
+    return tuple(found)
+
+
+def _partition_of(text: str | None) -> dict[str, object]:
+    """A partition as Paimon's procedures write it: `day=2026-01-01,region=eu`."""
+    if text is None:
+        return {}
+    if ";" in text:
+        raise InvalidInput(
+            "One partition is compacted at a time, or all of them. Name one, or none.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    pairs = [each.partition("=") for each in text.split(",")]
+    if not all(name.strip() and sign for name, sign, _ in pairs):
+        raise InvalidInput(f"{text!r} names no partition. Write day=2026-01-01,region=eu.")
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _sentence(name: str, written: Written, table: FileStoreTable) -> str:
+    if written.snapshot_id is None:
+        return f"No row of {table.identifier.table_name} on {table.branch!r} had to change."
+    if name == WriteKind.OVERWRITE and not written.rows:
+        return (
+            f"Rows of {table.identifier.table_name} were removed and none came in their place: "
+            f"{table.branch!r} is at snapshot {written.snapshot_id}."
+        )
+    count = f"{written.rows:,} row{'' if written.rows == 1 else 's'}"
+    return (
+        f"{count} {_DONE[name]} {table.identifier.table_name}: {table.branch!r} is at snapshot "
+        f"{written.snapshot_id}."
+    )

@@ -1,0 +1,1 @@
+"""Undoing an operation while nothing builds on it."""

@@ -1,0 +1,202 @@
+"""Taking an operation back, while nothing builds on what it did."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from branch_console.commit.rows.write_receipt import find_receipt_of_write
+from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, PaimonError
+from branch_console.format.identifier import Identifier
+from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.branch.fence_branch import finish_fence
+from branch_console.procedures.branch.rename_branch import finish_rename
+from branch_console.procedures.branch.tags import finish_tag, finish_tag_deletion
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import NOTHING_TO_UNDO, Preview, keeps, plan_digest
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.undo.undo_branch import (
+    finish_restore,
+    plan_rename_back,
+    plan_restore,
+)
+from branch_console.procedures.undo.undo_fence import plan_fence_back
+from branch_console.procedures.undo.undo_history import plan_way_back
+from branch_console.procedures.undo.undo_tag import plan_tag_back
+from branch_console.table.file_store_table import FileStoreTable
+
+Way = Callable[[Warehouse, ProcedureCall, FileStoreTable, LineageEvent], Planned]
+
+_WAYS: Final[Mapping[LineageKind, Way]] = MappingProxyType(
+    {
+        LineageKind.DROPPED: plan_restore,
+        LineageKind.RENAMED: plan_rename_back,
+        LineageKind.FAST_FORWARDED: plan_way_back,
+        LineageKind.MERGED: plan_way_back,
+        LineageKind.CHERRY_PICKED: plan_way_back,
+        LineageKind.REVERTED: plan_way_back,
+        LineageKind.REPLACED: plan_way_back,
+        LineageKind.ROLLED_BACK: plan_way_back,
+        LineageKind.TAGGED: plan_tag_back,
+        LineageKind.UNTAGGED: plan_tag_back,
+        LineageKind.FENCED: plan_fence_back,
+        LineageKind.UNFENCED: plan_fence_back,
+    }
+)
+_FINISHES: Final[Mapping[str, Callable[[Operation], Receipt]]] = MappingProxyType(
+    {
+        "restore": finish_restore,
+        "rename": finish_rename,
+        "history": finish_take_over,
+        "tag": finish_tag,
+        "delete tag": finish_tag_deletion,
+        "fence": finish_fence,
+    }
+)
+_INSTEAD: Final[Mapping[LineageKind, str]] = MappingProxyType(
+    {
+        LineageKind.CREATED: "drop the branch instead.",
+        LineageKind.FORKED: "drop the branch instead.",
+        LineageKind.PROTECTED: "remove the protection instead.",
+        LineageKind.UNPROTECTED: "protect the branch again instead.",
+        LineageKind.PINNED: "delete the tag instead.",
+        LineageKind.REPAIRED: "files of the branch need the schemas that it copied.",
+    }
+)
+
+
+def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide whether an operation can be taken back.
+
+    Arguments of the call: `table`, `operation` (its id), `plan_id`.
+
+    Raises:
+        InvalidInput: It is an operation of a kind that is not undone, or a write of rows.
+        NotFound: The ledger of the table knows no such operation.
+    """
+    table, operation_id = table_of(warehouse, call), call.text("operation")
+    events = table.ledger.whole_as_written()
+    event = next(
+        (each for each in events if each.operation_id == operation_id and each.receipt), None
+    )
+    if event is None:
+        _raise_if_written(warehouse, table, operation_id)
+        raise NotFound(
+            f"The ledger of {table.identifier.table_name} has no operation {operation_id!r}: it "
+            "changed nothing, has not ended, or was another table's.",
+            kind=ErrorKind.OPERATION_NOT_FOUND,
+            operation_id=operation_id,
+        )
+    undone = undone_by(events).get(operation_id)
+    if undone is not None and undone.receipt is not None:
+        return _already(call, table, undone, undone.receipt)
+    way = _WAYS.get(event.kind)
+    if way is None or (event.undoes is not None and event.kind is not LineageKind.REVERTED):
+        instead = _INSTEAD.get(event.kind, "run again what it took back.")
+        raise InvalidInput(
+            f"There is no undo of operation {operation_id} ({event.kind}): {instead}",
+            kind=ErrorKind.UNSUPPORTED,
+            operation_id=operation_id,
+        )
+    return way(warehouse, call, table, event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoChance:
+    """Whether `undo` of an operation would run, as things stand.
+
+    Attributes:
+        obstacle: Why not, in sentences that name the way out; None where it would.
+        undone_by: The operation that took it back already.
+    """
+
+    obstacle: str | None
+    undone_by: str | None = None
+
+
+def find_undo_chance(warehouse: Warehouse, table: Identifier, operation_id: str) -> UndoChance:
+    """Tell whether an operation on a table can be taken back now, and what stands in the way."""
+    call = ProcedureCall(
+        name=UNDO.name,
+        arguments={"table": table.table_name, "operation": operation_id},
+        actor="",
+        operation_id="undo-chance",
+    )
+    try:
+        planned = plan_undo(warehouse, call)
+    except PaimonError as error:
+        return UndoChance(obstacle=error.message)
+    if planned.already is not None:
+        told = planned.preview.consequences[0].text
+        return UndoChance(obstacle=told, undone_by=planned.already.operation_id)
+    return UndoChance(obstacle=" ".join(each.text for each in planned.preview.blocks) or None)
+
+
+def finish_undo(operation: Operation) -> Receipt:
+    """Carry out the journalled way back, unless another undo of the same operation is first.
+
+    Raises:
+        CommitConflict: Somebody came in between; what the operation did stands, or is undone.
+    """
+    undone, own = str(operation.intent.plan["undoes"]), operation.intent.operation_id
+    claim = f"undo-{undone}"
+    holder = operation.journal.claim(claim, own)
+    if holder != own:
+        raise _another_undo(undone, holder)
+    try:
+        # One that had the claim before has told of it by now.
+        other = undone_by(operation.table.ledger.whole_as_written()).get(undone)
+        if other is not None and other.operation_id != own:
+            raise _another_undo(undone, other.operation_id)
+        return _FINISHES[str(operation.intent.plan["way"])](operation)
+    finally:
+        operation.journal.release(claim, own)
+
+
+def _another_undo(undone: str, operation_id: str) -> CommitConflict:
+    return CommitConflict(
+        f"Operation {operation_id} undoes operation {undone} too, and was first. Nothing was "
+        "changed by this one; look at the receipt of the other.",
+        kind=ErrorKind.HEAD_MOVED,
+        operation_id=operation_id,
+    )
+
+
+UNDO = Verb(
+    name="undo",
+    what="undo this operation",
+    doing="Taking the operation back.",
+    plan=plan_undo,
+    finish=finish_undo,
+)
+
+
+def _raise_if_written(warehouse: Warehouse, table: FileStoreTable, operation_id: str) -> None:
+    """Raise InvalidInput for a write of rows, which has a receipt and is in no ledger."""
+    if find_receipt_of_write(table, warehouse.store, operation_id) is not None:
+        raise InvalidInput(
+            f"There is no undo of operation {operation_id}, which wrote rows: revert it instead.",
+            kind=ErrorKind.UNSUPPORTED,
+            operation_id=operation_id,
+        )
+
+
+def _already(
+    call: ProcedureCall, table: FileStoreTable, undone: LineageEvent, receipt: Receipt
+) -> Planned:
+    told = f"Operation {undone.undoes} was undone already, by operation {undone.operation_id}."
+    preview = Preview(
+        procedure=call.name,
+        title=f"Undo operation {undone.undoes}",
+        plan_id=plan_digest(call, undone.id),
+        consequences=(keeps(told),),
+        typed_name=None,
+        role=Role.VIEWER,
+        undo=NOTHING_TO_UNDO,
+    )
+    return Planned(preview=preview, table=table, branch="", journal={}, already=receipt)

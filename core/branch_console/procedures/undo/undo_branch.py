@@ -1,0 +1,162 @@
+"""Undoing what moved a branch: a drop, a rename."""
+
+from branch_console.commit.base.fences import put_fence
+from branch_console.commit.branch.branch_move import BranchMove
+from branch_console.errors import ErrorKind
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.receipt import HeadMove, Receipt
+from branch_console.format.snapshot import SnapshotIdentity
+from branch_console.procedures.branch.drop_branch import move_of_branch, open_operations
+from branch_console.procedures.branch.rename_branch import carry_out_move
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Consequence, blocks, changes
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.dependents import OptionUse, options_naming
+from branch_console.procedures.history.protection import protection_blocks
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.receipts import event_of, receipt_of, text_of
+from branch_console.procedures.undo.undo_preview import planned_undo, traced
+from branch_console.table.file_store_table import FileStoreTable
+
+
+def plan_restore(
+    warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
+) -> Planned:
+    """Bring a dropped branch back from its rescue branch, whatever that was renamed to."""
+    assert event.receipt is not None
+    kept_as, name = event.receipt.rescue_branch or "", event.branch
+    found = traced(table, event, kept_as)
+    rescue, uses = found.name, options_naming(table, found.name)
+    told: list[Consequence] = list(found.gone)
+    if table.branches.exists(name):
+        told.append(_taken(name))
+    move = move_of_branch(table.on(rescue), name)
+    if not found.gone:
+        told += _moved_since(event.before, move)
+        told += open_operations(warehouse, table.on(rescue))
+    if rescue != kept_as:
+        # Somebody made it a branch like any other.
+        told += protection_blocks(table.ledger.events(), rescue, "renamed")
+    told += _turned(uses, name)
+    told.append(changes(f"Branch {name!r} is back as it was, from {rescue!r}."))
+    return planned_undo(
+        call,
+        table,
+        event,
+        told,
+        branch=name,
+        journal={
+            **move.to_object(),
+            "way": "restore",
+            "makes": [name],
+            "options": [[use.branch, use.key] for use in uses],
+        },
+    )
+
+
+def finish_restore(operation: Operation) -> Receipt:
+    """Move the rescue branch to the name of the dropped one, and record it.
+
+    Raises:
+        CommitConflict: It got a commit, or the name was taken in the meantime; it is as it was.
+    """
+    move = BranchMove.from_object(operation.intent.plan)
+    carry_out_move(operation, move)
+    put_fence(operation.table.on(move.target), operation.warehouse.store)
+    receipt = receipt_of(
+        operation,
+        moves=(
+            HeadMove(
+                branch=move.target,
+                before=None,
+                before_id=None,
+                after=move.head,
+                after_id=move.head_id,
+            ),
+        ),
+        notes=(f"Branch {move.target!r} is back as it was.",),
+    )
+    done = operation.complete(
+        event_of(
+            operation,
+            LineageKind.RESTORED,
+            receipt,
+            branch=move.target,
+            source_branch=move.source,
+            after=move.head,
+            undoes=text_of(operation.intent.plan, "undoes"),
+        )
+    )
+    operation.journal.release(move.target, operation.intent.operation_id)
+    return done
+
+
+def plan_rename_back(
+    warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
+) -> Planned:
+    """Give a renamed branch its old name, and turn the options that name it."""
+    found, old = traced(table, event, event.branch), event.source_branch or ""
+    name = found.name
+    told: list[Consequence] = list(found.gone)
+    if name == old and not found.gone:
+        told.append(_named_so(old))
+    elif table.branches.exists(old):
+        told.append(_taken(old))
+    move = move_of_branch(table.on(name), old)
+    if not found.gone:
+        told += _moved_since(event.after, move)
+        told += open_operations(warehouse, table.on(name))
+        told += protection_blocks(table.ledger.whole(), name, "renamed")
+    uses = options_naming(table, name)
+    told += _turned(uses, old)
+    told.append(changes(f"Branch {name!r} is {old!r} again."))
+    return planned_undo(
+        call,
+        table,
+        event,
+        told,
+        branch=name,
+        journal={
+            **move.to_object(),
+            "way": "rename",
+            "makes": [old],
+            "options": [[use.branch, use.key] for use in uses],
+        },
+    )
+
+
+def _moved_since(expected: SnapshotIdentity | None, move: BranchMove) -> tuple[Consequence, ...]:
+    same = move.head is expected or (
+        move.head is not None and expected is not None and move.head.same_as(expected)
+    )
+    is_broken = move.head is None and move.head_id is not None
+    if same or is_broken:
+        return ()
+    now = "has no snapshot any more: it is another one, or was emptied"
+    if move.head is not None:
+        now = f"has newer commits, up to snapshot {move.head_id}"
+    told = f"Undo is not possible: branch {move.source!r} {now}. Rename it instead."
+    return (blocks(told, ErrorKind.UNDO_BLOCKED),)
+
+
+def _turned(uses: tuple[OptionUse, ...], to: str) -> list[Consequence]:
+    return [
+        changes(f"Option {use.key!r} of {use.branch!r} names {to!r} by a new schema.")
+        for use in uses
+    ]
+
+
+def _named_so(branch: str) -> Consequence:
+    return blocks(
+        f"Undo is not possible: branch {branch!r} has that name again already. There is nothing "
+        "to undo.",
+        ErrorKind.UNDO_BLOCKED,
+    )
+
+
+def _taken(branch: str) -> Consequence:
+    return blocks(
+        f"Undo is not possible: there is a branch {branch!r} again. Rename or drop that one first.",
+        ErrorKind.UNDO_BLOCKED,
+    )

@@ -1,0 +1,114 @@
+"""What the plan of every undo has."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.errors import ErrorKind
+from branch_console.format.branch_trail import Trail, trail_of
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.json_text import without_nulls
+from branch_console.format.kept_elsewhere import Act
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Consequence, Preview, blocks, plan_digest
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.run.procedure import Planned
+from branch_console.table.file_store_table import FileStoreTable
+
+_ACTS: Final = {"history": Act.COMMIT, "tag": Act.TAG, "delete tag": Act.TAG}
+"""By the way of an undo."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traced:
+    """A branch that an undo needs, as it is now.
+
+    Attributes:
+        name: Its name of today; of one that is gone its last one, which may be another's by now.
+        gone: What is told where it is gone.
+    """
+
+    name: str
+    gone: tuple[Consequence, ...]
+
+
+def traced(table: FileStoreTable, event: LineageEvent, branch: str) -> Traced:
+    """Find a branch that an operation was about, whatever it was renamed to since.
+
+    Args:
+        table: The table.
+        event: The operation.
+        branch: The name that the branch had at the end of it.
+    """
+    trail = trail_of(table.ledger.whole_as_written(), event.operation_id, branch)
+    is_there = trail.name == MAIN_BRANCH or table.branches.exists(trail.name)
+    told = () if is_there and trail.ended_by is None else (_gone(trail, is_there=is_there),)
+    return Traced(name=trail.name, gone=told)
+
+
+def planned_undo(
+    call: ProcedureCall,
+    table: FileStoreTable,
+    event: LineageEvent,
+    told: list[Consequence],
+    *,
+    branch: str,
+    journal: Mapping[str, object],
+    role: Role = Role.EDITOR,
+) -> Planned:
+    """Return the plan of an undo.
+
+    Args:
+        call: The call of `undo`.
+        table: The table.
+        event: What is taken back.
+        told: The consequences.
+        branch: The branch that changes.
+        journal: All that is needed to finish; its `way` says how.
+        role: The least role that may.
+    """
+    # The rescue branch is named after the operation, which a preview has none of.
+    decided = {key: each for key, each in journal.items() if key not in ("rescueBranch", "makes")}
+    preview = Preview(
+        procedure=call.name,
+        title=f"Undo operation {event.operation_id} of {table.identifier.table_name}",
+        plan_id=plan_digest(call, decided, [each.text for each in told]),
+        consequences=tuple(told),
+        typed_name=None,
+        role=role,
+        undo="Run the operation again.",
+    )
+    return Planned(
+        preview=preview,
+        act=_ACTS.get(str(journal["way"])),
+        table=table,
+        branch=branch,
+        journal=without_nulls({**journal, "planId": preview.plan_id, "undoes": event.operation_id}),
+    )
+
+
+def _gone(trail: Trail, *, is_there: bool) -> Consequence:
+    """Return that a branch is gone, and how to get it back; `is_there` is of its last name."""
+    told, ended = f"Undo is not possible: branch {trail.name!r} is gone", trail.ended_by
+    if ended is None:
+        told = (
+            f"{told}, and the ledger knows of no drop: other software removed it. Restore its "
+            "folder, then try again."
+        )
+    elif ended.kind is not LineageKind.DROPPED:
+        told = (
+            f"{told}: other software removed it, and operation {ended.operation_id} gave its name "
+            "to another branch. That one stays as it is; change it by an operation of its own."
+        )
+    elif is_there:
+        told = (
+            f"{told}: operation {ended.operation_id} dropped it, and another branch has its name "
+            f"now. Rename that one, undo operation {ended.operation_id}, then try again."
+        )
+    else:
+        told = (
+            f"{told}: operation {ended.operation_id} dropped it. Undo operation "
+            f"{ended.operation_id} first."
+        )
+    return blocks(told, ErrorKind.UNDO_BLOCKED)

@@ -1,0 +1,82 @@
+"""Where columns drifted: the partitions that differ, each compared by itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from branch_console.quality.drift import Measure, Rating
+
+MOST_PARTITIONS: Final = 60
+"""Those in which most rows differ are looked at."""
+
+
+class Base(StrEnum):
+    """What the rows that B has for itself in a partition are compared with."""
+
+    OWN = "the rows that only A has there"
+    PARTITION = "all rows that A has there"
+    WHOLE = "all rows of A, which has too few there"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftCell:
+    """How far a column lies apart in a partition; see `Drift`."""
+
+    column: str
+    rating: Rating
+    severity: float
+    measure: Measure
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionDrift:
+    """A partition.
+
+    Attributes:
+        partition: As its folder is called.
+        rows: Of `base`, and those that only B has.
+        cells: Of the columns that are rated, the worst first; none where rows are too few.
+    """
+
+    partition: str
+    rows: tuple[int, int]
+    base: Base
+    cells: tuple[DriftCell, ...]
+
+    @property
+    def severity(self) -> float:
+        """Of its worst column."""
+        return max((each.severity for each in self.cells), default=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftMap:
+    """Partitions, the worst first.
+
+    Attributes:
+        left_out: How many more partitions differ.
+    """
+
+    partitions: tuple[PartitionDrift, ...]
+    left_out: int
+
+    @classmethod
+    def from_object(cls, raw: Mapping[str, Any]) -> "DriftMap":
+        """Decode JSON values; raises KeyError, TypeError or ValueError."""
+        return cls(partitions=tuple(map(_partition, raw["partitions"])), left_out=raw["left_out"])
+
+
+def _partition(raw: Mapping[str, Any]) -> PartitionDrift:
+    return PartitionDrift(
+        partition=raw["partition"],
+        rows=(raw["rows"][0], raw["rows"][1]),
+        base=Base(raw["base"]),
+        cells=tuple(
+            DriftCell(
+                **{**each, "rating": Rating(each["rating"]), "measure": Measure(each["measure"])}
+            )
+            for each in raw["cells"]
+        ),
+    )

@@ -1,0 +1,108 @@
+"""What the rules of a table find, as values: they are kept with an operation and shown again."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from branch_console.quality.rules import Outcome
+
+
+class GateVerdict(StrEnum):
+    """What the gate says, of one rule or of all; from best to worst.
+
+    Attributes:
+        INFO: A rule fails that is only listed: of all, that is a pass.
+    """
+
+    PASS = "pass"
+    INFO = "info"
+    WARN = "warn"
+    BLOCK = "block"
+    NOT_EVALUATED = "not evaluated"
+
+    @property
+    def blocks(self) -> bool:
+        """Whether nothing may be published: what is not known is not good."""
+        return self in (GateVerdict.BLOCK, GateVerdict.NOT_EVALUATED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was found of one rule; numbers are None where nothing was counted.
+
+    Attributes:
+        rule: Its id.
+        asked: What it asks for.
+        said: What was found, in a sentence.
+        outcome: How it ended; None for what is no rule.
+        outcome_before: How it ended on the state before; None where that was not asked.
+        worse_by: How many rows more than before break it, or milliseconds that the newest is older;
+            None where both are not known.
+        examples: Some rows that fail, each a JSON object of texts by column.
+    """
+
+    rule: str
+    asked: str
+    severity: str
+    verdict: str
+    said: str
+    rows: int | None = None
+    failures: int | None = None
+    rows_before: int | None = None
+    failures_before: int | None = None
+    outcome: str | None = None
+    outcome_before: str | None = None
+    worse_by: int | None = None
+    examples: tuple[str, ...] = ()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it fails now, and passed before."""
+        return (self.outcome, self.outcome_before) == (Outcome.FAILS, Outcome.PASSES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateReport:
+    """All findings of one judgement; `digest` is of the rule file."""
+
+    digest: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """The worst of all findings."""
+        order = list(GateVerdict)
+        found = (GateVerdict(each.verdict) for each in self.findings)
+        worst = max(found, key=order.index, default=GateVerdict.PASS)
+        return GateVerdict.PASS if worst is GateVerdict.INFO else worst
+
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        """The findings that let nothing be published."""
+        return tuple(each for each in self.findings if GateVerdict(each.verdict).blocks)
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values."""
+        return {
+            "digest": self.digest,
+            "verdict": str(self.verdict),
+            "findings": self.worst_first(),
+        }
+
+    def worst_first(self) -> list[dict[str, Any]]:
+        """Return the findings as JSON values: what fails newly first, then the worst first."""
+        order = [str(each) for each in GateVerdict]
+        ordered = sorted(
+            self.findings, key=lambda each: (not each.is_new, -order.index(each.verdict))
+        )
+        return [_object(each) for each in ordered]
+
+
+def findings_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:
+    """Return findings from the JSON values of a report, or from the rows of its table."""
+    return tuple(Finding(**{**row, "examples": tuple(row["examples"])}) for row in rows)
+
+
+def _object(finding: Finding) -> dict[str, Any]:
+    return {**asdict(finding), "examples": list(finding.examples)}

@@ -1,0 +1,152 @@
+"""Whether the rules let a result be published: what fails now, and did not fail before.
+
+Source: section 7 of the design of quality. A rule is judged on the staged result; only where it
+fails there does it matter how it stood on the target.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from branch_console.quality.findings import Finding, GateReport, GateVerdict
+from branch_console.quality.rules import (
+    Outcome,
+    Rule,
+    RuleKind,
+    RuleResult,
+    RuleSet,
+    Severity,
+    outcome,
+    result_text,
+    worse_by,
+    worse_text,
+)
+
+SCHEMA_RULE: Final = "schema"
+"""What the built-in check of the schema is called."""
+
+FINDINGS: Final = pa.schema(
+    [
+        pa.field("rule", pa.string(), nullable=False),
+        pa.field("asked", pa.string(), nullable=False),
+        pa.field("severity", pa.string(), nullable=False),
+        pa.field("verdict", pa.string(), nullable=False),
+        pa.field("said", pa.string(), nullable=False),
+        pa.field("rows", pa.int64()),
+        pa.field("failures", pa.int64()),
+        pa.field("rows_before", pa.int64()),
+        pa.field("failures_before", pa.int64()),
+        pa.field("outcome", pa.string()),
+        pa.field("outcome_before", pa.string()),
+        pa.field("worse_by", pa.int64()),
+        pa.field("examples", pa.list_(pa.string()), nullable=False),
+    ]
+)
+"""What was found of each rule; numbers are null where nothing was counted."""
+
+
+def findings_table(report: GateReport) -> pa.Table:
+    """Return the columns of FINDINGS: what fails newly first, then the worst first."""
+    return pa.Table.from_pylist(report.worst_first(), schema=FINDINGS)
+
+
+def failing_ids(rules: RuleSet, after: Mapping[str, RuleResult]) -> frozenset[str]:
+    """Return the rules that do not pass on the result: how these stood before matters."""
+    return frozenset(
+        rule.id for rule in rules.rules if outcome(rule, after[rule.id]) is not Outcome.PASSES
+    )
+
+
+def judge(
+    rules: RuleSet,
+    after: Mapping[str, RuleResult],
+    before: Mapping[str, RuleResult],
+    breaking: Sequence[str] = (),
+) -> GateReport:
+    """Decide whether a result may be published.
+
+    Args:
+        rules: The rules.
+        after: What was found on the staged result, of every rule.
+        before: What was found on the target, of those that do not pass after.
+        breaking: Changes of the schema that old readers would trip over, in sentences.
+    """
+    findings = [_judged(rule, after[rule.id], before.get(rule.id)) for rule in rules.rules]
+    findings += [
+        Finding(
+            rule=SCHEMA_RULE,
+            asked="no breaking change of the schema",
+            severity=str(Severity.BLOCK),
+            verdict=str(GateVerdict.BLOCK),
+            said=each,
+        )
+        for each in breaking
+    ]
+    return GateReport(digest=rules.digest, findings=tuple(findings))
+
+
+def judge_state(rules: RuleSet, found: Mapping[str, RuleResult]) -> GateReport:
+    """Decide how one state stands, with none before it: a `block` rule that fails blocks."""
+    findings = tuple(_judged(rule, found[rule.id], None) for rule in rules.rules)
+    return GateReport(digest=rules.digest, findings=findings)
+
+
+def _judged(rule: Rule, after: RuleResult, before: RuleResult | None) -> Finding:
+    ended = outcome(rule, after)
+    stood = None if before is None else outcome(rule, before)
+    worse = None if before is None else worse_by(rule, after, before)
+    return Finding(
+        rule=rule.id,
+        asked=rule.text,
+        severity=str(rule.severity),
+        verdict=str(_verdict(rule, ended, stood)),
+        said=_said(rule, after, before, worse),
+        outcome=str(ended),
+        outcome_before=None if stood is None else str(stood),
+        worse_by=worse,
+        **_numbers(rule, after, ""),
+        **_numbers(rule, before, "_before"),
+        examples=after.examples,
+    )
+
+
+def _verdict(rule: Rule, after: Outcome, before: Outcome | None) -> GateVerdict:
+    if after is Outcome.PASSES:
+        return GateVerdict.PASS
+    if rule.severity is Severity.INFO:
+        return GateVerdict.INFO
+    if rule.severity is Severity.WARN:
+        return GateVerdict.WARN
+    if after is Outcome.NOT_EVALUATED:
+        return GateVerdict.NOT_EVALUATED
+    # What failed before is not this merge's doing.
+    is_old = before is Outcome.FAILS and not rule.strict
+    return GateVerdict.WARN if is_old else GateVerdict.BLOCK
+
+
+def _said(rule: Rule, after: RuleResult, before: RuleResult | None, worse: int | None) -> str:
+    ended, now = outcome(rule, after), result_text(rule, after)
+    if ended is Outcome.NOT_EVALUATED:
+        return f"Rule {rule.id!r} was {now.rstrip('.')}."
+    if ended is Outcome.PASSES:
+        allowed = 1 - rule.min_pass_rate
+        at_most = f"; at most {allowed:.6%} may".replace(".000000%", "%") if after.failures else ""
+        return f"Rule {rule.id!r} passes: {now}{at_most}."
+    if before is None:
+        return f"Rule {rule.id!r} fails: {now}."
+    then = result_text(rule, before).rstrip(".")
+    match outcome(rule, before):
+        case Outcome.PASSES:
+            return f"Rule {rule.id!r} newly fails: {now}; it passed before: {then}."
+        case Outcome.NOT_EVALUATED:
+            return f"Rule {rule.id!r} fails: {now}; before it was {then}."
+        case Outcome.FAILS:
+            more = "" if worse is None else f", {worse_text(rule, worse)}"
+            return f"Rule {rule.id!r} fails: {now}{more}; it failed before: {then}."
+
+
+def _numbers(rule: Rule, found: RuleResult | None, suffix: str) -> dict[str, int | None]:
+    if found is None or found.problem is not None or rule.kind is RuleKind.FRESHNESS:
+        return {}
+    return {f"rows{suffix}": found.rows, f"failures{suffix}": found.failures}

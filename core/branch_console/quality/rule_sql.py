@@ -1,0 +1,263 @@
+"""Rules as Spark SQL: one query counts for all rules of rows, one more for each that compares rows.
+
+Texts of people are part of these queries; whoever runs them looks at them first (package `sql`).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from sqlglot import exp
+
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.data_types import AtomicType, DataField, TypeRoot
+from branch_console.format.identifier import Identifier
+from branch_console.format.table_schema import TableSchema
+from branch_console.quality.rule_file import TABLE_IN_QUERY
+from branch_console.quality.rules import MOST_EXAMPLES, Rule, RuleKind
+
+OF_ROWS: Final = frozenset(
+    {RuleKind.NOT_NULL, RuleKind.IN_RANGE, RuleKind.IN_SET, RuleKind.MATCHES}
+)
+"""Rules that each row passes or fails by itself."""
+
+COUNTED: Final = OF_ROWS | {RuleKind.ROW_COUNT_BETWEEN, RuleKind.FRESHNESS}
+"""Rules that one query counts together."""
+
+_EXACT: Final = frozenset(
+    {TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DECIMAL}
+)
+_FLOATING: Final = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
+_TEXTS: Final = frozenset({TypeRoot.CHAR, TypeRoot.VARCHAR})
+_EASTMOST: Final = timedelta(hours=14)
+_TIMES: Final = {
+    TypeRoot.DATE: (date.fromisoformat, "DATE"),
+    TypeRoot.TIME: (time.fromisoformat, "TIME"),
+    TypeRoot.TIMESTAMP: (datetime.fromisoformat, "TIMESTAMP_NTZ"),
+    TypeRoot.TIMESTAMP_LTZ: (datetime.fromisoformat, "TIMESTAMP"),
+}
+
+
+def count_query(
+    rules: Sequence[Rule], schema: TableSchema, table: Identifier, now_millis: int
+) -> str:
+    """Return one SELECT that counts for rules of COUNTED.
+
+    Its one row has for the rule at position n the columns `rows_n` and `failures_n`, or of
+    `freshness` with a column `newest_n`, of the values that are not after `now_millis`, and
+    `future_n`, how many are.
+
+    Raises:
+        InvalidInput: A rule does not fit the columns.
+    """
+    parts = [
+        part
+        for number, rule in enumerate(rules)
+        for part in _counts(number, rule, schema, now_millis)
+    ]
+    # Rules of the last commit ask nothing of rows.
+    return f"SELECT {', '.join(['count(*) AS total', *parts])} FROM {table_sql(table)}"
+
+
+def duplicate_query(rule: Rule, schema: TableSchema, table: Identifier) -> str:
+    """Return a SELECT of `rows`, and of `failures`: rows that share their values with another.
+
+    Raises:
+        InvalidInput: A rule does not fit the columns.
+    """
+    return (
+        "SELECT coalesce(sum(n), 0) AS rows_0, "
+        "coalesce(sum(CASE WHEN n > 1 AND is_whole THEN n END), 0) AS failures_0 "
+        f"FROM (SELECT count(*) AS n, {_whole(rule, schema)} AS is_whole FROM {table_sql(table)} "
+        f"WHERE {_scope(rule)} GROUP BY {_columns(rule, schema)})"
+    )
+
+
+def example_query(rule: Rule, schema: TableSchema, table: Identifier) -> str:
+    """Return a SELECT of some rows that fail; of `unique` the values with how often they occur.
+
+    Raises:
+        InvalidInput: A rule does not fit the columns, or speaks of no rows.
+    """
+    if rule.kind is RuleKind.SQL:
+        return f"SELECT * FROM ({sql_query(rule, table)}) LIMIT {MOST_EXAMPLES}"
+    if rule.kind is RuleKind.UNIQUE:
+        names = _columns(rule, schema)
+        return (
+            f"SELECT {names}, count(*) AS `rows` FROM {table_sql(table)} WHERE {_scope(rule)} "
+            f"AND {_whole(rule, schema)} GROUP BY {names} HAVING count(*) > 1 "
+            f"ORDER BY `rows` DESC LIMIT {MOST_EXAMPLES}"
+        )
+    return (
+        f"SELECT * FROM {table_sql(table)} WHERE {_scope(rule)} AND ({_fails(rule, schema)}) "
+        f"LIMIT {MOST_EXAMPLES}"
+    )
+
+
+def sql_query(rule: Rule, table: Identifier) -> str:
+    """Return the SELECT of a `sql` rule over its table."""
+    assert rule.query is not None
+    return rule.query.replace(TABLE_IN_QUERY, table_sql(table))
+
+
+def row_query(rule: Rule, table: Identifier) -> str:
+    """Return a SELECT of the rows that a rule looks at, to read its condition by itself."""
+    return f"SELECT * FROM {table_sql(table)} WHERE {_scope(rule)}"
+
+
+def table_sql(table: Identifier) -> str:
+    """Write a table as a query names it."""
+    return f"{_name(table.database)}.{_name(table.table)}"
+
+
+def literal(text: str, field: DataField) -> str:
+    """Write a value of a column.
+
+    Raises:
+        InvalidInput: The text is no value of its type, or the type has no order.
+    """
+    root = field.type.root if isinstance(field.type, AtomicType) else None
+    try:
+        if root in _EXACT:
+            return f"({format(_finite(text), 'f')})"
+        if root in _FLOATING:
+            return f"CAST({_text(str(_finite(text)))} AS {root})"
+        if root in _TEXTS:
+            return _text(text)
+        if root is TypeRoot.BOOLEAN and text.lower() in ("true", "false"):
+            return text.lower()
+        if root in _TIMES:
+            read, name = _TIMES[root]
+            return f"CAST({_text(str(read(text.strip())))} AS {name})"
+    except (ValueError, InvalidOperation):
+        pass
+    else:
+        if root is not TypeRoot.BOOLEAN:
+            raise _unfit(f"Column {field.name!r} is {field.type}, which is not compared.")
+    raise _unfit(f"{text!r} is no {field.type}, which column {field.name!r} is.")
+
+
+def _counts(number: int, rule: Rule, schema: TableSchema, now_millis: int) -> Iterable[str]:
+    scope = _scope(rule)
+    if rule.kind is RuleKind.FRESHNESS:
+        for name in rule.columns:
+            field = _dated(name, schema)
+            # A value in the future, such as the year 9999, tells nothing of how old the rows are.
+            is_past = f"{_name(field.name)} <= {_moment(now_millis, field)}"
+            yield f"max(CASE WHEN {is_past} THEN {_name(field.name)} END) AS newest_{number}"
+            yield f"count_if(NOT ({is_past})) AS future_{number}"
+        return
+    yield f"count_if({scope}) AS rows_{number}"
+    if rule.kind in OF_ROWS:
+        yield f"count_if({scope} AND ({_fails(rule, schema)})) AS failures_{number}"
+
+
+def _fails(rule: Rule, schema: TableSchema) -> str:
+    """When a row fails; NULL, which counts as no, where a value is missing."""
+    fields = [_field(name, schema) for name in rule.columns]
+    if rule.kind is RuleKind.NOT_NULL:
+        return " OR ".join(f"{_name(field.name)} IS NULL" for field in fields)
+    field = fields[0]
+    column = _name(field.name)
+    is_text = isinstance(field.type, AtomicType) and field.type.root in _TEXTS
+    match rule.kind:
+        case RuleKind.IN_RANGE:
+            _check_order(rule, field)
+            bounds = [
+                *_bound(column, rule.low, "<=" if rule.excludes_low else "<", field),
+                *_bound(column, rule.high, ">=" if rule.excludes_high else ">", field),
+            ]
+            if isinstance(field.type, AtomicType) and field.type.root in _FLOATING:
+                bounds.append(f"isnan({column})")
+            return " OR ".join(bounds)
+        case RuleKind.IN_SET:
+            values = ", ".join(literal(each, field) for each in rule.values)
+            return f"{column} NOT IN ({values})"
+        case RuleKind.MATCHES if is_text:
+            return f"NOT ({column} RLIKE {_text(rule.pattern or '')})"
+        case _:
+            raise _unfit(f"Column {field.name!r} is {field.type}, and only texts are matched.")
+
+
+def _check_order(rule: Rule, field: DataField) -> None:
+    """Refuse bounds between which no value lies."""
+    if rule.low is None or rule.high is None:
+        return
+    root = field.type.root if isinstance(field.type, AtomicType) else None
+    literal(rule.low, field)
+    literal(rule.high, field)
+    read: Callable[[str], Any] = str.encode
+    if root in _EXACT | _FLOATING:
+        read = Decimal
+    elif root in _TIMES:
+        read = _TIMES[root][0]
+    low, high = read(rule.low.strip()), read(rule.high.strip())
+    try:
+        is_above = low > high
+    except TypeError:
+        return  # one time has a zone and the other has none
+    if is_above:
+        raise _unfit(f"'min' is {rule.low!r} and above 'max', which is {rule.high!r}.")
+
+
+def _bound(column: str, text: str | None, sign: str, field: DataField) -> Iterable[str]:
+    if text is not None:
+        yield f"{column} {sign} {literal(text, field)}"
+
+
+def _scope(rule: Rule) -> str:
+    return "true" if rule.where is None else f"({rule.where})"
+
+
+def _whole(rule: Rule, schema: TableSchema) -> str:
+    names = (_name(_field(each, schema).name) for each in rule.columns)
+    return f"({' AND '.join(f'{name} IS NOT NULL' for name in names)})"
+
+
+def _columns(rule: Rule, schema: TableSchema) -> str:
+    return ", ".join(_name(_field(each, schema).name) for each in rule.columns)
+
+
+def _field(name: str, schema: TableSchema) -> DataField:
+    found = schema.find_field(name)
+    if found is None:
+        raise _unfit(f"There is no column {name!r}.")
+    return found
+
+
+def _dated(name: str, schema: TableSchema) -> DataField:
+    field = _field(name, schema)
+    root = field.type.root if isinstance(field.type, AtomicType) else None
+    if root not in _TIMES or root is TypeRoot.TIME:
+        raise _unfit(f"Column {name!r} is {field.type}, which tells no day.")
+    return field
+
+
+def _moment(millis: int, field: DataField) -> str:
+    """Write a time as a value of a column; times without a zone are of UTC."""
+    at = datetime.fromtimestamp(millis / 1000, UTC)
+    root = field.type.root if isinstance(field.type, AtomicType) else None
+    if root is TypeRoot.DATE:
+        # East of Greenwich tomorrow begins up to so much earlier.
+        return literal(str((at + _EASTMOST).date()), field)
+    return literal(str(at if root is TypeRoot.TIMESTAMP_LTZ else at.replace(tzinfo=None)), field)
+
+
+def _finite(text: str) -> Decimal:
+    found = Decimal(text)
+    if not found.is_finite():
+        raise ValueError(text)
+    return found
+
+
+def _name(name: str) -> str:
+    return str(exp.to_identifier(name, quoted=True).sql("spark"))
+
+
+def _text(text: str) -> str:
+    return str(exp.Literal.string(text).sql("spark"))
+
+
+def _unfit(what: str) -> InvalidInput:
+    return InvalidInput(what, kind=ErrorKind.INVALID_ARGUMENT)

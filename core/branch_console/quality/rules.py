@@ -1,0 +1,225 @@
+"""What rows of a table are held to, and whether what was counted of them is good enough."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final
+
+from branch_console.diff.history_move import count
+
+MOST_EXAMPLES: Final = 20
+"""Failing rows that are kept of a rule."""
+
+_MILLIS_AN_HOUR: Final = 3_600_000
+
+
+class RuleKind(StrEnum):
+    """What a rule looks at."""
+
+    NOT_NULL = "not_null"
+    UNIQUE = "unique"
+    IN_RANGE = "in_range"
+    IN_SET = "in_set"
+    MATCHES = "matches"
+    ROW_COUNT_BETWEEN = "row_count_between"
+    FRESHNESS = "freshness"
+    SQL = "sql"
+
+
+class Severity(StrEnum):
+    """What a rule that fails does to a merge: holds it back, is told, or is only listed."""
+
+    BLOCK = "block"
+    WARN = "warn"
+    INFO = "info"
+
+
+class Outcome(StrEnum):
+    """How a rule ended on one state."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    NOT_EVALUATED = "not evaluated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule; what its kind does not use stays empty.
+
+    NULL passes every rule but `not_null`. A row of a `unique` rule fails where another row has the
+    same values.
+
+    Attributes:
+        line: Where it stands in its file.
+        columns: Whose values it looks at; of `freshness` perhaps none, for the last commit.
+        where: Only rows for which this holds count; Spark SQL.
+        min_pass_rate: The share of these rows that must pass.
+        strict: Whether it blocks although it failed before.
+        low: `min`, as it is written: a value of the column, or a number of rows.
+        high: `max`, likewise.
+        excludes_low: Whether `min` itself fails.
+        excludes_high: Whether `max` itself fails.
+        values: What a value may be, as it is written.
+        pattern: A regular expression of Java that is found in a value.
+        max_age_millis: How old the newest value, or the last commit, may be.
+        query: One SELECT over `{table}`, which passes without a row.
+    """
+
+    id: str
+    kind: RuleKind
+    line: int = 1
+    severity: Severity = Severity.WARN
+    columns: tuple[str, ...] = ()
+    where: str | None = None
+    min_pass_rate: Decimal = Decimal(1)
+    strict: bool = False
+    low: str | None = None
+    high: str | None = None
+    excludes_low: bool = False
+    excludes_high: bool = False
+    values: tuple[str, ...] = ()
+    pattern: str | None = None
+    max_age_millis: int = 0
+    query: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What is asked for, in a few words."""
+        names = ", ".join(self.columns)
+        match self.kind:
+            case RuleKind.NOT_NULL:
+                asked = f"{names} not null"
+            case RuleKind.UNIQUE:
+                asked = f"{names} unique"
+            case RuleKind.IN_RANGE:
+                asked = f"{names} {self._bounds}"
+            case RuleKind.IN_SET:
+                asked = f"{names} one of {', '.join(self.values)}"
+            case RuleKind.MATCHES:
+                asked = f"{names} matches {self.pattern}"
+            case RuleKind.ROW_COUNT_BETWEEN:
+                asked = f"number of rows {self._bounds}"
+            case RuleKind.FRESHNESS:
+                hours = hours_text(self.max_age_millis)
+                asked = f"{names or 'last commit'} at most {hours} old"
+            case RuleKind.SQL:
+                asked = f"no row in {self.query}"
+        where = f" where {self.where}" if self.where else ""
+        rate = "" if self.min_pass_rate == 1 else f" in {self.min_pass_rate:%} of the rows"
+        return f"{asked}{where}{rate}"
+
+    @property
+    def _bounds(self) -> str:
+        over = None if self.low is None else f"{'>' if self.excludes_low else '>='} {self.low}"
+        under = None if self.high is None else f"{'<' if self.excludes_high else '<='} {self.high}"
+        return " and ".join(each for each in (over, under) if each)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSet:
+    """The rules of one table; `digest` tells one file from another."""
+
+    table: str
+    digest: str
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleResult:
+    """What was found of a rule in one state.
+
+    Attributes:
+        rule_id: The rule.
+        rows: Rows that it looks at; of `sql` all that its query gives.
+        failures: Those of them that fail.
+        age_millis: How old the newest value that is not in the future, or the last commit, is; None
+            where there is none.
+        future: Rows whose value lies in the future, so that it tells nothing of how old they are.
+        problem: Why nothing was found, in a sentence; None where it was evaluated.
+        examples: Some of the rows that fail, each a JSON object of texts by column.
+    """
+
+    rule_id: str
+    rows: int = 0
+    failures: int = 0
+    age_millis: int | None = None
+    future: int = 0
+    problem: str | None = None
+    examples: tuple[str, ...] = ()
+
+
+def outcome(rule: Rule, found: RuleResult) -> Outcome:
+    """Decide whether what was found of a rule is good enough."""
+    if found.problem is not None:
+        return Outcome.NOT_EVALUATED
+    match rule.kind:
+        case RuleKind.ROW_COUNT_BETWEEN:
+            low, high = (None if each is None else int(each) for each in (rule.low, rule.high))
+            is_good = (low is None or found.rows >= low) and (high is None or found.rows <= high)
+        case RuleKind.FRESHNESS:
+            is_good = found.age_millis is not None and found.age_millis <= rule.max_age_millis
+        case _:
+            is_good = found.failures <= (1 - rule.min_pass_rate) * found.rows
+    return Outcome.PASSES if is_good else Outcome.FAILS
+
+
+def result_text(rule: Rule, found: RuleResult) -> str:
+    """Tell what was found of a rule, in a few words."""
+    if found.problem is not None:
+        return f"not evaluated: {found.problem}"
+    match rule.kind:
+        case RuleKind.ROW_COUNT_BETWEEN:
+            return count(found.rows, "row")
+        case RuleKind.FRESHNESS:
+            age = "no value" if found.age_millis is None else f"{hours_text(found.age_millis)} old"
+            future = f", without {count(found.future, 'row')} in the future" if found.future else ""
+            return f"{age}{future}"
+        case RuleKind.SQL:
+            return f"{count(found.failures, 'row')} found"
+        case _:
+            breaks = "breaks" if found.failures == 1 else "break"
+            return f"{found.failures:,} of {count(found.rows, 'row')} {breaks} it"
+
+
+def worse_by(rule: Rule, after: RuleResult, before: RuleResult) -> int | None:
+    """By how much a rule is broken more than before: rows, or milliseconds of age; less below 0.
+
+    None where that cannot be told: one was not evaluated, or has no age.
+    """
+    if after.problem is not None or before.problem is not None:
+        return None
+    match rule.kind:
+        case RuleKind.FRESHNESS:
+            if after.age_millis is None or before.age_millis is None:
+                return None
+            return after.age_millis - before.age_millis
+        case RuleKind.ROW_COUNT_BETWEEN:
+            return _rows_beyond(rule, after.rows) - _rows_beyond(rule, before.rows)
+        case _:
+            return after.failures - before.failures
+
+
+def worse_text(rule: Rule, number: int) -> str:
+    """Tell what `worse_by` returned, in a few words."""
+    match rule.kind:
+        case RuleKind.FRESHNESS:
+            size, less, more = hours_text(abs(number)), "newer", "older"
+        case RuleKind.ROW_COUNT_BETWEEN:
+            size, less, more = count(abs(number), "row"), "nearer", "farther off"
+        case _:
+            size, less, more = f"{abs(number):,}", "fewer", "more"
+    if not number:
+        return "no more than before"
+    return f"{size} {more if number > 0 else less} than before"
+
+
+def _rows_beyond(rule: Rule, rows: int) -> int:
+    low, high = (None if each is None else int(each) for each in (rule.low, rule.high))
+    if low is not None and rows < low:
+        return low - rows
+    return rows - high if high is not None and rows > high else 0
+
+
+def hours_text(millis: int) -> str:
+    """Write a span of time in hours."""
+    return f"{millis / _MILLIS_AN_HOUR:,.1f} h"

@@ -1,0 +1,1 @@
+"""Comparing, counting and profiling the rows of two states."""

@@ -1,0 +1,1 @@
+"""The data source `paimon-branch` for notebooks and other sessions of Spark."""

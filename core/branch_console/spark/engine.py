@@ -1,0 +1,170 @@
+"""The row engine that procedures are given: Spark tasks over one warehouse's store."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.merge.joined_deletes import JoinedDeletes
+from branch_console.merge.policy import Policy
+from branch_console.merge.row_work import JoinedRows, Reconciled, RowScope, RowWork
+from branch_console.spark.files.verify_files import verify_data_files
+from branch_console.spark.merge.join_deletes import join_deletes
+from branch_console.spark.merge.reconcile_rows import find_changed_keys, reconcile
+from branch_console.spark.read.sql_engine import Sources, query_frame, run_query
+from branch_console.spark.session.session import Progress
+from branch_console.spark.write.row_writer import SparkRowWriter
+from branch_console.spark.write.writers import write_rows
+from branch_console.sql.answer import MOST_ROWS, Answer
+from branch_console.table.file_store_table import FileStoreTable
+
+
+class SparkRowEngine(SparkRowWriter):
+    """Implements `RowEngine` and `RowWriter` of `branch_console.procedures`; it never publishes.
+
+    Attributes:
+        most_rows: How many rows one answer may have.
+    """
+
+    most_rows: int = MOST_ROWS
+
+    def verify_files(self, files: pa.Table, progress: Progress) -> pa.Table:
+        """Compare data files with what the manifests say of them.
+
+        Args:
+            files: Columns `path`, `size` in bytes and `row_count`.
+            progress: Called with files done and all files; what it raises stops the check.
+
+        Returns:
+            Columns `path`, `problem`, `expected` and `found`; no row when all is well.
+        """
+        return verify_data_files(self._open_session, self._store, files, progress)
+
+    def write_rows(
+        self, table: FileStoreTable, rows: pa.Table, progress: Progress
+    ) -> tuple[CommitMessage, ...]:
+        """Write rows as data files of `table` in tasks; nothing is visible until committed.
+
+        Args:
+            table: The table on the branch to be written.
+            rows: Columns of the table by name; `_VALUE_KIND` 3 deletes by primary key.
+            progress: Called with tasks done and tasks known; what it raises stops the writing.
+        """
+        return write_rows(self._session, self._store, table, rows, progress=progress)
+
+    def find_changed_keys(
+        self, table: FileStoreTable, scope: RowScope, work: Sequence[RowWork], progress: Progress
+    ) -> pa.Table:
+        """Count the keys that each side changed, and that both changed, in each bucket.
+
+        Args:
+            table: The table on the target.
+            scope: What the buckets share.
+            work: The buckets.
+            progress: Called with tasks done and tasks known; what it raises stops the run.
+
+        Returns:
+            Columns of CHANGED_KEYS, one row a bucket in the order of `work`.
+        """
+        return find_changed_keys(self._session, self._store, table, scope, work, progress=progress)
+
+    def reconcile(
+        self,
+        table: FileStoreTable,
+        scope: RowScope,
+        work: Sequence[RowWork],
+        policy: Policy,
+        progress: Progress,
+        *,
+        writes: bool = True,
+        write_id: str = "",
+    ) -> Reconciled[CommitMessage]:
+        """Merge rows that both sides changed, and write what replaying would not give.
+
+        Args:
+            table: The table on the target; files are written for it.
+            scope: What the buckets share.
+            work: The buckets.
+            policy: When rows conflict, and how conflicts are settled.
+            progress: Called with tasks done and tasks known; what it raises stops the run.
+            writes: Whether files are written. A bucket with open conflicts gets none.
+            write_id: What the names of the files hold, so that they are found again.
+        """
+        return reconcile(
+            self._session,
+            self._store,
+            table,
+            scope,
+            work,
+            policy,
+            writes=writes,
+            write_id=write_id,
+            progress=progress,
+        )
+
+    def join_deletes(
+        self,
+        table: FileStoreTable,
+        scope: RowScope,
+        work: Sequence[JoinedDeletes],
+        marks: pa.Table,
+        progress: Progress,
+        write_id: str = "",
+    ) -> JoinedRows[CommitMessage]:
+        """Write files again without the rows that either side deleted of them.
+
+        Args:
+            table: The table on the target; files are written for it.
+            scope: What the files share.
+            work: The files.
+            marks: The deletion vectors of the base and of both heads, as INDEX_MANIFEST_ENTRY.
+            progress: Called with tasks done and tasks known; what it raises stops the run.
+            write_id: As for `reconcile`.
+
+        Raises:
+            FormatError: A file is missing or cannot be read.
+            InvalidInput: The table is of a kind whose rows cannot be read or written here.
+        """
+        return join_deletes(
+            self._session,
+            self._store,
+            table,
+            scope,
+            work,
+            marks,
+            write_id=write_id,
+            progress=progress,
+        )
+
+    def query(
+        self,
+        sql: str,
+        sources: Sources,
+        limit: int,
+        progress: Progress,
+    ) -> tuple[pa.Table, str]:
+        """Run a query of the sources, and return its rows with the plan.
+
+        Args:
+            sql: Of Spark; its tables are `sources` by name.
+            sources: What it reads.
+            limit: How many rows are answered at most.
+            progress: Called with tasks done and tasks known; what it raises stops the query.
+        """
+        return run_query(self._session, self._store, sql, sources, limit, progress=progress)
+
+    def opened(
+        self, sql: str, sources: Sources, *, keeps_times: bool = False
+    ) -> AbstractContextManager[DataFrame]:
+        """Open a query as a frame; its rows, and the views of the sources, are there within."""
+        spark = self._session.spark
+        return query_frame(spark, self._store, sql, sources, keeps_times=keeps_times)
+
+    def keep(self, operation_id: str, answer: Answer) -> None:
+        """Do nothing: whoever asked this engine has the answer."""
+
+    def cancel(self) -> None:
+        """Stop what runs now; the running call raises."""
+        self._session.cancel()

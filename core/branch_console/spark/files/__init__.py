@@ -1,0 +1,1 @@
+"""Data files and index files, read and written one by one."""

@@ -1,0 +1,1 @@
+"""Merging rows of one bucket when they are read. Pure; does not know Spark."""

@@ -1,0 +1,1 @@
+"""Row work of a three-way merge."""

@@ -1,0 +1,41 @@
+"""Errors of ours that tasks raise, with their kind and message for whoever waits for the tasks.
+
+Spark carries an error out of Python as the text of its traceback alone. A note of the error is part
+of that text, and has what the text lacks.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeVar
+
+from branch_console.errors import ErrorKind, PaimonError, error_of
+
+T = TypeVar("T")
+
+_SIGN: Final = "branch-console raised: "
+_NOTE: Final = re.compile(re.escape(_SIGN) + r"(\{.*\})")
+
+
+def with_kinds(rows: Iterable[T]) -> Iterator[T]:
+    """What a task makes; an error of ours on the way leaves Spark with its kind."""
+    try:
+        yield from rows
+    except PaimonError as error:
+        facts = {name: value for name, value in error.facts.items() if isinstance(value, str | int)}
+        told = {"name": type(error).__name__, "message": error.message, "kind": error.kind}
+        error.add_note(_SIGN + json.dumps({**told, "facts": facts}))
+        raise
+
+
+def error_of_task(error: BaseException) -> PaimonError | None:
+    """The error of ours that made a task fail, None where another did."""
+    note = _NOTE.search(str(error))
+    if note is None:
+        return None
+    try:
+        told = json.loads(note[1])
+        kind = ErrorKind(told["kind"])
+        return error_of(told["name"], told["message"], kind, **told["facts"])
+    except (ValueError, KeyError, TypeError):
+        return None  # a text of somebody's that looks like it

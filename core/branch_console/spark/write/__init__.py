@@ -1,0 +1,1 @@
+"""Writing rows: INSERT, UPDATE, DELETE, MERGE INTO and compaction."""

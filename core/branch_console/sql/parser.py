@@ -1,0 +1,299 @@
+"""From text to statements; what is wrong is told with its line and column.
+
+The statements about branches are few and flat, so that each is read word by word.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from sqlglot import TokenType
+
+from branch_console.errors import InvalidInput
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.sql.looks import LOOKS, parse_look
+from branch_console.sql.place import Place
+from branch_console.sql.statement import (
+    CALLED,
+    COMPACT,
+    CONFIRM,
+    QUERY,
+    VERSION,
+    Called,
+    Statement,
+    Value,
+)
+from branch_console.sql.tables import TableKind, parse_table_statement
+from branch_console.sql.targets import Target
+from branch_console.sql.words import Words, quoted_name
+from branch_console.sql.writes import WriteKind, parse_write
+
+WRITING: Final = frozenset({*WriteKind, *TableKind, COMPACT})
+"""The procedures of statements that change rows or tables, and have no preview."""
+
+_WRITES: Final = frozenset({"INSERT", "TRUNCATE", "UPDATE", "DELETE", "MERGE INTO"})
+_TABLES: Final = frozenset({"CREATE TABLE", "DROP TABLE", "ALTER TABLE"})
+_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", *LOOKS})
+
+
+def parse_statements(text: str, branch: str = MAIN_BRANCH) -> tuple[Statement, ...]:
+    """Read statements that semicolons divide.
+
+    Args:
+        text: The statements.
+        branch: Where the session stands: the target of merges that name none. `USE BRANCH` moves
+            it for the statements behind.
+
+    Raises:
+        InvalidInput: A word is not what can stand there; nothing was run.
+    """
+    return tuple(_Parser(text, branch).statements())
+
+
+class _Parser(Words):
+    def __init__(self, text: str, branch: str) -> None:
+        super().__init__(text)
+        self._branch = branch
+
+    def statements(self) -> list[Statement]:
+        found = []
+        while self.at < len(self.tokens):
+            if self.kind() is TokenType.SEMICOLON:
+                self.at += 1
+                continue
+            start = self.at
+            statement = self._statement()
+            if self.at < len(self.tokens) and self.kind() is not TokenType.SEMICOLON:
+                raise self.unexpected("the end of the statement")
+            if statement is not None:
+                procedure, arguments, confirms, is_dry = statement
+                found.append(
+                    Statement(
+                        text=self.between(start),
+                        procedure=procedure,
+                        arguments=MappingProxyType(
+                            {name: value for name, value in arguments.items() if value is not None}
+                        ),
+                        is_dry=is_dry,
+                        confirms=confirms,
+                    )
+                )
+        return found
+
+    def _statement(self) -> "_Read | None":
+        if any(self.stands(word) for word in _QUERIES):
+            return self.query()
+        if any(self.stands(word) for word in _WRITES):
+            return self.write()
+        if any(self.stands(words) for words in _TABLES):
+            return self.about_table()
+        for words, read in _STATEMENTS.items():
+            if self.takes(words):
+                return read(self)
+        if self.stands("SET") or self.stands("RESET"):
+            raise self.error(
+                f"{self.tokens[self.at].text.upper()} is for the settings of a session, and there "
+                "is none here; write Paimon's options behind the table that they are for, as "
+                "/*+ OPTIONS('key' = 'value') */"
+            )
+        raise self.unexpected(f"a statement; there are {', '.join(_ALL)}")
+
+    def query(self) -> "_Read":
+        place, text = self.place(self.at), self.to_end_of_statement()
+        parse_look(text, place)
+        return QUERY, self._itself(text, place), None, False
+
+    def write(self) -> "_Read":
+        place, text = self.place(self.at), self.to_end_of_statement()
+        found = parse_write(text, place)
+        return str(found.kind), self._itself(text, place, found.target), None, False
+
+    def about_table(self) -> "_Read":
+        place, text = self.place(self.at), self.to_end_of_statement()
+        found = parse_table_statement(text, place)
+        return str(found.kind), self._itself(text, place, found.target), None, False
+
+    def _itself(self, text: str, place: Place, target: Target | None = None) -> dict[str, Value]:
+        """The arguments of procedures that are told the statement itself."""
+        found: dict[str, Value] = {
+            "sql": text,
+            "branch": self._branch,
+            "line": place.line,
+            "column": place.column,
+        }
+        if target is not None:
+            found["table"] = target.on(self._branch).full_name
+        return found
+
+    def use(self) -> None:
+        self._branch = self.name("the name of a branch")
+
+    def merge(self) -> "_Read":
+        source = self.name("the branch to merge")
+        arguments: dict[str, Value] = {"branch": source, "target": self._target()}
+        if self.takes("ON DATABASE") or not self.stands("ON"):
+            raise self.error("one table is merged at a time; say ON TABLE")
+        arguments["table"] = self._table()
+        return "merge_branch", arguments, None, self.takes("DRY RUN")
+
+    def create(self) -> "_Read":
+        arguments: dict[str, Value] = {"branch": self.name("the name of the branch")}
+        arguments["table"] = self._table()
+        if self.takes("FROM TAG"):
+            arguments["tag"] = self.name("a tag")
+        elif self.takes("FROM SNAPSHOT"):
+            arguments["snapshot"] = self.number()
+        elif self.takes("FROM BRANCH"):
+            arguments["from_branch"] = self.name("a branch")
+        elif self.takes("EMPTY"):
+            arguments["empty"] = True
+        return "create_branch", arguments, None, self.takes("DRY RUN")
+
+    def drop(self) -> "_Read":
+        branch = self.name("the name of the branch")
+        arguments: dict[str, Value] = {"branch": branch, "table": self._table()}
+        return "drop_branch", arguments, branch, self.takes("DRY RUN")
+
+    def rename(self) -> "_Read":
+        branch = self.name("the name of the branch")
+        self.expect("TO")
+        arguments: dict[str, Value] = {"branch": branch, "to": self.name("the new name")}
+        arguments["table"] = self._table()
+        return "rename_branch", arguments, None, self.takes("DRY RUN")
+
+    def forward(self) -> "_Read":
+        source = self.name("the branch to take over")
+        arguments: dict[str, Value] = {"branch": source, "target": self._target()}
+        arguments["table"] = self._table()
+        return "fast_forward", arguments, None, self.takes("DRY RUN")
+
+    def replace(self) -> "_Read":
+        arguments: dict[str, Value] = {"branch": self.name("a branch")}
+        arguments["table"] = self._table()
+        return "replace_main", arguments, MAIN_BRANCH, self.takes("DRY RUN")
+
+    def pick(self) -> "_Read":
+        arguments: dict[str, Value] = {"snapshot": self.number()}
+        self.expect("OF BRANCH")
+        arguments["branch"] = self.name("a branch")
+        arguments["target"] = self._target()
+        arguments["table"] = self._table()
+        return "cherry_pick", arguments, None, self.takes("DRY RUN")
+
+    def revert(self) -> "_Read":
+        arguments: dict[str, Value] = {"snapshot": self.number()}
+        arguments["table"] = self._table(of=self._branch)
+        return "revert", arguments, None, self.takes("DRY RUN")
+
+    def call(self) -> "_Read":
+        if not self.takes("SYS ."):
+            # As in Paimon, where procedures live in the database `sys`.
+            raise self.unexpected("sys. and a procedure, such as CALL sys.create_branch(…)")
+        name = self.name("a procedure").lower()
+        if name not in CALLED:
+            self.at -= 1
+            raise self.unexpected(f"a procedure; there are {', '.join(CALLED)}")
+        called = CALLED[name]
+        given = self._arguments(called)
+        said = (given.get(name) for name in called.confirms)
+        confirms = next((str(name) for name in said if name is not None), None)
+        given.pop(CONFIRM, None)
+        if called.procedure == QUERY:
+            return QUERY, self._health_of(given.get("table")), None, False
+        return called.procedure, given, confirms, False
+
+    def _health_of(self, table: Value) -> dict[str, Value]:
+        """The arguments of the query that tells what a table suffers from."""
+        found = Identifier.parse(str(table or ""))
+        database, name = (quoted_name(each) for each in (found.database, found.table))
+        return {"sql": f"SHOW HEALTH FROM {database}.{name}", "branch": found.branch}
+
+    def _arguments(self, called: Called) -> dict[str, Value]:
+        """Take the arguments of a call: in their order, then by name, each once; NULL is none."""
+        found: dict[str, Value] = {}
+        said: list[str] = []
+        is_named = False
+        self.expect_kind(TokenType.L_PAREN, "'('")
+        while not self.takes_kind(TokenType.R_PAREN):
+            if said:
+                self.expect_kind(TokenType.COMMA, "','")
+            at = self.at
+            is_named = is_named or self._is_named()
+            name = self._argument_name(called) if is_named else self._argument_at(called, len(said))
+            value = self.value()
+            ours = called.arguments.get(name)
+            if value is not None and ours == VERSION:
+                is_id = str(value).isascii() and str(value).isdigit()
+                ours, value = ("snapshot", int(value)) if is_id else ("tag", value)
+            if name in said or (value is not None and ours in found):
+                self.at = at
+                raise self._no_argument(called)
+            if value is not None and ours is None:
+                self.at = at
+                raise self.error(f"the argument {name!r} of this procedure is not served here")
+            said.append(name)
+            if value is not None and ours is not None:
+                found[ours] = value
+        return found
+
+    def _is_named(self) -> bool:
+        """Whether an argument comes next by its name, or what can be none without one."""
+        behind = self.tokens[self.at + 1 : self.at + 2]
+        is_named = any(token.token_type is TokenType.FARROW for token in behind)
+        return is_named or self.kind() not in _LITERALS
+
+    def _argument_name(self, called: Called) -> str:
+        at = self.at
+        if self.kind() in _LITERALS and not self._is_named():
+            raise self.unexpected("the name of an argument, as the one before has a name")
+        name = self.name("the name of an argument").lower()
+        if name not in (*called.arguments, *called.order):
+            self.at = at
+            raise self._no_argument(called)
+        self.expect_kind(TokenType.FARROW, "'=>' (arguments are named)")
+        return name
+
+    def _argument_at(self, called: Called, number: int) -> str:
+        if number < len(called.order):
+            return called.order[number]
+        raise self.unexpected(f"')' or a name: the arguments are {', '.join(called.order)}")
+
+    def _no_argument(self, called: Called) -> InvalidInput:
+        return self.unexpected(f"an argument; there are {', '.join(called.arguments)}, each once")
+
+    def _target(self) -> str:
+        return self.name("the target") if self.takes("TO") else self._branch
+
+    def _table(self, of: str = MAIN_BRANCH) -> str:
+        self.expect("ON TABLE")
+        at = self.at
+        database = self.name("a database")
+        self.expect_kind(TokenType.DOT, "'.' and a table")
+        try:
+            found = Identifier.parse(f"{database}.{self.name('a table')}")
+        except InvalidInput as error:
+            self.at = at
+            raise self.error(error.message) from error
+        return found.on_branch(of).full_name
+
+
+# What an argument without a name is.
+_LITERALS: Final = frozenset(
+    {TokenType.STRING, TokenType.NUMBER, TokenType.TRUE, TokenType.FALSE, TokenType.NULL}
+)
+_Read = tuple[str, Mapping[str, Value], str | None, bool]
+_STATEMENTS: Final[Mapping[str, Callable[[_Parser], "_Read | None"]]] = MappingProxyType(
+    {
+        "USE BRANCH": _Parser.use,
+        "MERGE BRANCH": _Parser.merge,
+        "CREATE BRANCH": _Parser.create,
+        "DROP BRANCH": _Parser.drop,
+        "RENAME BRANCH": _Parser.rename,
+        "FAST FORWARD BRANCH": _Parser.forward,
+        "REPLACE MAIN WITH BRANCH": _Parser.replace,
+        "CHERRY PICK SNAPSHOT": _Parser.pick,
+        "REVERT SNAPSHOT": _Parser.revert,
+        "CALL": _Parser.call,
+    }
+)
+_ALL: Final = ("SELECT", *LOOKS, *sorted(_WRITES), *sorted(_TABLES), *_STATEMENTS)

@@ -1,0 +1,68 @@
+"""Removing files. Only the packages `commit` and `maintenance` may import this module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from branch_console.errors import StorageError
+from branch_console.storage.durable import sync_path
+from branch_console.storage.file_io import FileIO
+
+
+class FileRemover:
+    """Removes files of a warehouse, never anything outside it."""
+
+    def __init__(self, file_io: FileIO) -> None:
+        self._file_io = file_io
+
+    def remove(self, paths: Iterable[str]) -> int:
+        """Remove files for good; those that are gone already are no error.
+
+        Every path is checked before the first file goes. On a local store no crash brings them
+        back: a snapshot that did come back would stand on top of another history.
+
+        Returns:
+            How many were there.
+
+        Raises:
+            InvalidInput: A path lies outside the warehouse; nothing was removed.
+            StorageError: The store did not answer; what stands before that path is removed.
+        """
+        doomed = tuple(paths)
+        removed = self.discard(doomed)
+        self._sync_folders_of(doomed)
+        return removed
+
+    def discard(self, paths: Iterable[str]) -> int:
+        """Remove files that nothing refers to, which a crash may well bring back.
+
+        As `remove` otherwise, without a wait for the disk.
+        """
+        doomed = tuple(paths)
+        for path in doomed:
+            self._file_io.check_inside(path)
+        return sum(self._file_io.remove(path) for path in doomed)
+
+    def remove_empty_directories(self, paths: Iterable[str]) -> int:
+        """Remove those of the directories that hold nothing, in the order given, for good."""
+        doomed = tuple(paths)
+        removed = sum(self._file_io.remove_empty_directory(path) for path in doomed)
+        self._sync_folders_of(doomed)
+        return removed
+
+    def _sync_folders_of(self, paths: Iterable[str]) -> None:
+        if not self._file_io.is_local:
+            return
+        folders = dict.fromkeys(Path(self._file_io.native_path(path)).parent for path in paths)
+        for folder in folders:
+            try:
+                sync_path(folder)
+            except FileNotFoundError:
+                continue  # it went too
+            except OSError as error:
+                raise StorageError(
+                    f"Files of {folder} were removed, but whether a crash brings them back is not "
+                    f"known: {error}. Try again.",
+                    path=str(folder),
+                ) from error

@@ -1,0 +1,191 @@
+"""Files that a directory numbers or names: `snapshot-7`, `schema-0`, `tag-v1`.
+
+One listing finds them all. A file that cannot be decoded spoils itself only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar, cast
+
+from branch_console.errors import ErrorKind, FormatError, NotFound, PaimonError
+from branch_console.format.bounds import MOST_ID
+from branch_console.storage.file_io import FileStatus
+from branch_console.storage.metadata_cache import MetadataReader
+
+T = TypeVar("T")
+
+_MOST_DIGITS: Final = len(str(MOST_ID))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileState(Generic[T]):
+    """A file of a listing: what it holds, or why that cannot be told."""
+
+    name: str
+    path: str
+    modified_millis: int
+    value: T | None = None
+    error: PaimonError | None = None
+
+
+def list_prefixed(reader: MetadataReader, directory: str, prefix: str) -> dict[str, FileStatus]:
+    """The files of a directory by their name without the prefix, in name order."""
+    return {
+        status.name.removeprefix(prefix): status
+        for status in reader.files.list(directory)
+        if status.name.startswith(prefix) and not status.is_directory
+    }
+
+
+def list_numbered(reader: MetadataReader, directory: str, prefix: str) -> dict[int, FileStatus]:
+    """The files of a directory by their number, rising; other names are ignored, as Paimon does."""
+    found = list_prefixed(reader, directory, prefix)
+    numbers = {int(text): status for text, status in found.items() if _is_number(text)}
+    return dict(sorted(numbers.items()))
+
+
+def list_numbers(reader: MetadataReader, directory: str, prefix: str) -> tuple[int, ...]:
+    """The numbers alone, rising; nothing is asked about each file, so a folder counts as one."""
+    return tuple(sorted(map(int, filter(_is_number, _list_rests(reader, directory, prefix)))))
+
+
+def newest_numbered(
+    reader: MetadataReader, directory: str, prefix: str, *, least: int = 0
+) -> FileStatus | None:
+    """The file of a directory with the highest number from `least` on, or None."""
+    if not reader.files.is_local:
+        # What a store far away lists it tells all about.
+        return _newest_listed(reader, directory, prefix, least)
+    rests = _list_rests(reader, directory, prefix)
+    newest = max(filter(str.isdecimal, rests), key=int, default="")
+    if not newest:
+        return None
+    if _is_number(newest) and int(newest) >= least:
+        status = reader.files.status(f"{directory}/{prefix}{newest}")
+        if status is not None and not status.is_directory:
+            return status
+    # Gone since, a folder, or no number as Paimon writes it: a whole listing settles it.
+    return _newest_listed(reader, directory, prefix, least)
+
+
+def _list_rests(reader: MetadataReader, directory: str, prefix: str) -> list[str]:
+    """What follows the prefix in the names of a directory, in any order."""
+    start = len(prefix)
+    return [name[start:] for name in reader.files.names(directory) if name.startswith(prefix)]
+
+
+def _newest_listed(
+    reader: MetadataReader, directory: str, prefix: str, least: int
+) -> FileStatus | None:
+    found = list_numbered(reader, directory, prefix)
+    newest = max(found, default=-1)
+    return found[newest] if newest >= least else None
+
+
+def decode(reader: MetadataReader, status: FileStatus, decoder: Callable[[bytes], T]) -> T:
+    """What a file of a listing holds.
+
+    Raises:
+        NotFound: It is gone since the listing.
+        FormatError: It cannot be decoded; the message and `path` name the file.
+    """
+    try:
+        return reader.decode(status, decoder)
+    except FormatError as error:
+        if error.facts.get("path") == status.path:
+            raise  # it says itself which file it is
+        raise naming_file(error, status.path) from error
+
+
+def decode_states(
+    reader: MetadataReader, statuses: dict[str, FileStatus], decoder: Callable[[bytes], T]
+) -> tuple[FileState[T], ...]:
+    """What each file of a listing holds, or its error; files gone since are left out."""
+    states = reader.each(lambda item: _state_of(reader, *item, decoder), list(statuses.items()))
+    return tuple(each for each in states if each is not None)
+
+
+def states_of_immutable(
+    reader: MetadataReader, directory: str, prefix: str, decoder: Callable[[bytes], T]
+) -> tuple[FileState[T], ...]:
+    """What each file of a directory holds, by name, where no name is ever used twice.
+
+    As `decode_states` of a listing; on a local store only files that are new are looked at.
+    """
+    if not reader.files.is_local:
+        return decode_states(reader, list_prefixed(reader, directory, prefix), decoder)
+
+    def state(rest: str) -> FileState[T] | None:
+        path = f"{directory}/{prefix}{rest}"
+        known = reader.known(path, decoder)
+        if known is not None:
+            return cast(FileState[T], known)
+        status = reader.files.status(path)
+        if status is None or status.is_directory:
+            return None
+        found = _state_of(reader, rest, status, decoder)
+        if found is not None and found.error is None:
+            reader.keep(path, decoder, found)
+        return found
+
+    states = map(state, sorted(_list_rests(reader, directory, prefix)))
+    return tuple(each for each in states if each is not None)
+
+
+def values_of(states: tuple[FileState[T], ...]) -> Iterator[T]:
+    """The decoded values; raises the error of the first file that could not be decoded."""
+    for state in states:
+        if state.error is not None:
+            raise state.error
+        if state.value is not None:
+            yield state.value
+
+
+def naming_file(error: FormatError, path: str) -> FormatError:
+    """The same error, whose message and facts name the file."""
+    name = path.rsplit("/", 1)[-1]
+    if error.message.startswith(name):
+        message = path + error.message.removeprefix(name)
+    elif error.kind is ErrorKind.BROKEN_FILE:
+        message = f"{path} is broken: {error.message}"
+    else:
+        message = f"{path} cannot be read: {error.message}"
+    return FormatError(message, kind=error.kind, **{**error.facts, "path": path})
+
+
+def _state_of(
+    reader: MetadataReader, name: str, status: FileStatus, decoder: Callable[[bytes], T]
+) -> FileState[T] | None:
+    """What one file of a listing holds, or its error; None where it is gone since."""
+    value, error = None, None
+    try:
+        value = decode(reader, status, decoder)
+    except NotFound:
+        return None
+    except PaimonError as caught:
+        error = caught
+    return FileState(
+        name=name,
+        path=status.path,
+        modified_millis=status.modified_millis,
+        value=value,
+        error=error,
+    )
+
+
+def _is_number(text: str) -> bool:
+    # `snapshot-07` is not the file of snapshot 7, though it parses, and Paimon's ids are longs.
+    is_plain = text.isascii() and text.isdigit() and (text == "0" or not text.startswith("0"))
+    return is_plain and len(text) <= _MOST_DIGITS and int(text) <= MOST_ID
+
+
+def missing_file(path: str) -> FormatError:
+    """The error of a file that a snapshot names and the store does not have."""
+    return FormatError(
+        f"{path} is missing, though the snapshot needs it. Another tool's expiry or orphan "
+        "cleaning may have removed it; restore it or drop what refers to it.",
+        kind=ErrorKind.FILES_MISSING,
+        path=path,
+    )
