@@ -92,9 +92,11 @@ def test_a_run_may_plan_again_and_leads_back_where_it_was_refused(tmp_path: Path
     console = air_console(tmp_path)
     page = console.open("merge", **FIX, isolation="snapshot").choose(*PUBLISH)
     page.at.checkbox(key="merge-plan-again-if").check()
+    page.at.selectbox(key="merge-wait").select("5min")
     page = page.run().click("run-merge_branch")
     (call,) = console.services.sent
     assert call.flag("plan_again")
+    assert call.arguments["wait"] == "5min"
     assert call.arguments["decisions"] == call.arguments["plan_id"]
     known = console.services.known_jobs
     refused = replace(known[call.operation_id], state=JobState.REFUSED, error=ErrorKind.HEAD_MOVED)

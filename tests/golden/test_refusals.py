@@ -129,10 +129,11 @@ def _call(
     *,
     kind: CatalogKind | None = None,
     role: str = "operator",
+    operation: str = "op",
     **arguments: Any,
 ) -> object:
     given = {"table": "db.t", **arguments}
-    call = ProcedureCall(name=name, arguments=given, actor="ann", operation_id="op", role=role)
+    call = ProcedureCall(name=name, arguments=given, actor="ann", operation_id=operation, role=role)
     rows: Any = TrustingRows()
     return run_call(bench.warehouse(catalog_kind=kind), rows, call, InlineStages())
 
@@ -203,6 +204,29 @@ def test_tables_of_other_catalogs(bench: BranchBench, tmp_path: Path, golden: Go
             )
 
     write_refusals(golden, tmp_path, "other-catalogs", cases())
+
+
+def test_commits_that_come_while_a_merge_is_made(
+    bench: BranchBench, tmp_path: Path, golden: Golden
+) -> None:
+    def cases() -> Iterator[Refusal]:
+        merge = partial(_call, bench, "merge_branch", branch="dev")
+        seen = "2:2"
+        yield "--wait soon", partial(merge, wait="soon")
+        yield "heads that are none", partial(merge, heads="dev")
+        yield "heads that are gone", partial(merge, heads="2:9")
+        yield "a preview that was made before", partial(merge, plan_id="0", heads=seen)
+        bench.alter()
+        bench.append("d")
+        merge(operation="other")
+        yield "another merge came meanwhile", partial(merge, heads=seen)
+        bench.store.remover.remove([bench.table().paths.snapshot(3)])
+        yield "a snapshot in between has expired", partial(merge, heads=seen)
+        paths = bench.table().paths
+        bench.store.remover.remove([paths.snapshot(4), paths.latest_hint])
+        yield "the target was cut back", partial(merge, heads="2:3")
+
+    write_refusals(golden, tmp_path, "live-merges", cases())
 
 
 def test_spellings_of_sql(tmp_path: Path, golden: Golden) -> None:

@@ -6,10 +6,10 @@ The data files of the walks exist as entries only. No model knows a merge base.
 from typing import Final
 
 import pytest
-from hypothesis import example, given
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from tests.property.walk_steps import Walks, law, steps_with, walking
+from tests.property.walk_steps import Walks, late, late_steps, law, steps_with, walking
 from tests.support.keyed_walks import KeyedWalk
 from tests.support.keyless_walks import KeylessWalk, MixedWalk, RewritingWalk
 from tests.support.merge_walk import BRANCHES, Steps, Walk
@@ -131,6 +131,16 @@ _JOINED_WITH_WHAT_IS_NEW: Final = [
     ("dev", "hide", 215, 227),
     ("exp", "merge", 1, 0),
 ]
+# main gets more between the plan of a merge and the merge.
+_LATE: Final = [
+    ("dev", "write", 0, 0),
+    ("main", "write", 0, 0),
+    ("main", "merge_late", 0, 0),
+    ("dev", "write", 1, 1),
+    ("main", "merge_late", 0, 1),
+    ("dev", "hide", 0, 0),
+    ("main", "merge_late", 0, 3),
+]
 
 
 @pytest.mark.parametrize("kind", [KeylessWalk, RewritingWalk, MixedWalk])
@@ -152,6 +162,18 @@ def test_merges_of_rows_without_keys_follow_the_model(
 def test_merges_of_keys_follow_the_model(steps: Steps, walks: Walks) -> None:
     walk = walks(KeyedWalk)
     walk.play(steps)
+
+
+@pytest.mark.parametrize("kind", [KeylessWalk, RewritingWalk, MixedWalk, KeyedWalk])
+@late
+@given(steps=late_steps())
+@example(steps=_LATE)
+def test_a_plan_that_is_carried_over_a_commit_gives_what_a_new_one_would(
+    kind: type[KeylessWalk], steps: Steps, walks: Walks
+) -> None:
+    walk = walks(kind)
+    walk.play([*((branch, "write", 0, 0) for branch in BRANCHES), *steps])
+    event(f"carried over {min(walk.carried, 1)}, stopped {min(walk.stopped, 1)}")
 
 
 @law

@@ -25,6 +25,14 @@ def steps_with(*more: str) -> st.SearchStrategy[Steps]:
     return st.lists(each, min_size=4, max_size=10)
 
 
+def late_steps() -> st.SearchStrategy[Steps]:
+    """Steps of which most are merges whose target gets a commit once they were planned."""
+    numbers = st.integers(0, 1000)
+    actions = st.sampled_from(("write", "hide", "compact", "merge_late", "merge_late"))
+    branches = st.sampled_from(BRANCHES[:2])
+    return st.lists(st.tuples(branches, actions, numbers, numbers), min_size=3, max_size=8)
+
+
 def _tries(full: int, long: int) -> settings:
     """How many examples are tried; each commits, merges and reads a dozen times over."""
     usual = settings.default.max_examples
@@ -39,5 +47,6 @@ def _tries(full: int, long: int) -> settings:
 # Every walk asserts I1 to I3 and I9 to I12; the others have laws of their own.
 walking = _tries(20, 3_000)
 law = _tries(30, 6_000)
+late = _tries(5, 500)
 law_of_four = _tries(15, 2_500)
 law_of_undo = _tries(20, 3_000)

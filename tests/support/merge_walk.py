@@ -15,7 +15,7 @@ import pytest
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.commit_store import CommitStore
-from branch_console.errors import Refused
+from branch_console.errors import CommitConflict, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.manifest_entry import MANIFEST_ENTRY
 from branch_console.merge.file_moves import MergeRules
@@ -23,6 +23,7 @@ from branch_console.merge.isolation import Isolation
 from branch_console.merge.merge_plan import MergePlan, MergeVerdict
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.inputs import preview_merge
+from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.table.file_store_table import FileStoreTable
 from tests.support.branch_bench import BranchBench, TrustingRows, tree
 
@@ -32,6 +33,7 @@ Steps: TypeAlias = list[tuple[str, str, int, int]]
 """A branch or two, what is done there, and numbers to choose files or keys with."""
 
 _TABLE: Final = Identifier(database="db", table="t")
+_MEANWHILE: Final = ("write", "compact", "write", "hide", "change")
 _RULES: Final = MergeRules(isolation=Isolation.SNAPSHOT)
 
 
@@ -60,6 +62,8 @@ class Walk:
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     read: dict[str, pa.Table] = field(default_factory=dict)
     refused: int = 0
+    carried: int = 0
+    stopped: int = 0
     last_operation: str = ""
     has_expired: bool = False
 
@@ -149,6 +153,27 @@ class Walk:
         after = tree(self.root)
         assert {name: after.get(name) for name in lasting(before)} == lasting(before), "I12"
 
+    def merge_late(self, target: str, first: int, second: int) -> None:
+        """Merge as planned before the target got another commit: as if planned anew, or not."""
+        source = [each for each in BRANCHES if each != target][first % 2]
+        seen = self.plan(source, target)
+        heads = PlannedHeads.of_plan(seen)
+        getattr(self, _MEANWHILE[second % len(_MEANWHILE)])(target, first, second)
+        if heads is None or (seen.moves is not None and seen.moves.row_places):
+            return
+        before = tree(self.root)
+        try:
+            self.run(source, target, seen, heads=heads.to_text())
+        except (Refused, CommitConflict):
+            self.stopped += 1
+            assert self.without_ledger(tree(self.root)) == self.without_ledger(before), "I10"
+            return
+        self.carried += 1
+        expected = self.merged(source, target)
+        assert self.content(target) == expected, f"I11: {seen.verdict} {source} to {target}"
+        self.take_over(source, target)
+        assert self.plan(source, target).verdict is MergeVerdict.UP_TO_DATE, "I2"
+
     def expire(self, branch: str, first: int, _: int) -> None:
         """Remove old snapshots of a branch, and metadata that nothing names any more."""
         table = self.bench.table(branch)
@@ -178,7 +203,7 @@ class Walk:
     def plan(self, source: str, target: str) -> MergePlan:
         return preview_merge(self.console, _TABLE, source, target, _RULES)
 
-    def run(self, source: str, target: str, plan: MergePlan) -> None:
+    def run(self, source: str, target: str, plan: MergePlan, *, heads: str | None = None) -> None:
         self.last_operation = f"merge-{next(self.numbers)}"
         self.bench.call(
             "merge_branch",
@@ -187,6 +212,7 @@ class Walk:
             target=target,
             isolation="snapshot",
             plan_id=plan.id,
+            heads=heads,
             rows=self.engine(),
         )
 

@@ -81,6 +81,18 @@ def test_a_run_that_may_plan_again_says_what_was_decided_on(
     assert "decisions" not in done["receipt"]["statement"]
 
 
+def test_a_run_that_keeps_trying_goes_on_from_the_heads_that_were_seen(
+    console: CommandLine, diverged: BranchBench
+) -> None:
+    before = diverged.live_names()
+    refused = console(*DEV, "--wait", "soon")
+    assert (refused.code == 0, diverged.live_names()) == (False, before)
+    done = console.json(*DEV, "--wait", "60s")
+    assert "wait => '60s'" in done["receipt"]["statement"]
+    assert "heads" not in done["receipt"]["statement"]
+    assert diverged.live_names() > before
+
+
 def test_a_preview_prints_the_plan(console: CommandLine, diverged: BranchBench) -> None:
     plan = preview_merge(diverged.warehouse(), TABLE, "dev", "main", MergeRules())
     assert console.json(*DEV, "--preview") == plan.to_object()

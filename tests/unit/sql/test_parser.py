@@ -68,6 +68,11 @@ from branch_console.sql.statement import CALLED
             {"table": "db.t", "branch": "dev", "strict": True},
         ),
         (
+            "CALL sys.merge_branch('db.t', 'dev', plan_again => true, wait => '60s')",
+            "merge_branch",
+            {"table": "db.t", "branch": "dev", "plan_again": True, "wait": "60s"},
+        ),
+        (
             "CALL sys.rename_branch(table => 'db.t', from_branch => 'a', to_branch => 'b')",
             "rename_branch",
             {"table": "db.t", "branch": "a", "to": "b"},
