@@ -57,6 +57,7 @@ class MergeRules:
         strict: Turn what the rules overrule and only report into conflicts.
         policy: The digest of the policy that settles conflicts of rows; empty without one.
         kinds: How all conflicts of a kind are settled; each kind once.
+        notes: What is to be told of how the policy was read, in sentences.
     """
 
     strict: bool = False
@@ -64,6 +65,8 @@ class MergeRules:
     isolation: Isolation = Isolation.SERIALIZABLE
     policy: str = ""
     kinds: tuple[tuple[ConflictKind, Take], ...] = ()
+    # It decides nothing, and the ids of plans are digests of what rules print.
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
     def takes(self, kind: ConflictKind) -> Take | None:
         """How conflicts of a kind are settled, None where they stay open."""

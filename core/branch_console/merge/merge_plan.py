@@ -304,7 +304,7 @@ def _decided(sides: MergeSides, rules: MergeRules, now_millis: int) -> MergePlan
         notes=(
             (_no_change(theirs.branch), *schema.notes)
             if verdict is MergeVerdict.UP_TO_DATE
-            else (*schema.notes, *moves.notes, *_notes(sides, moves))
+            else (*rules.notes, *schema.notes, *moves.notes, *_notes(sides, moves))
         ),
     )
 

@@ -38,6 +38,12 @@ from branch_console.merge.conflict import ConflictKind, Take
 
 EVERY_TABLE: Final = "*"
 _VERSION: Final = "1"
+_TOUCHED: Final = "touched"
+"""A rule that was given up: it called equal changes of a row a conflict as well."""
+_READ_AS_ROW: Final = (
+    "The policy says 'rows: touched', which is read as 'rows: row': rows that both sides changed "
+    "alike do not conflict. Write 'rows: row' in the policy."
+)
 _NEWEST_BY: Final = "newest by "
 _CONCATENATE_WITH: Final = "concatenate with "
 # The one in C writes 100,000 choices in seconds, the one in Python in minutes.
@@ -49,7 +55,6 @@ class RowRule(StrEnum):
 
     CELL = "cell"
     ROW = "row"
-    TOUCHED = "touched"
 
 
 class Settle(StrEnum):
@@ -173,11 +178,15 @@ class Policy:
     """When rows conflict and how conflicts are settled; nothing is settled unless it says so.
 
     Strongest first: cell, row, predicate, column, table, kind.
+
+    Attributes:
+        notes: How its file was read where it says what is no more, in sentences.
     """
 
     rows: RowRule = RowRule.CELL
     kinds: tuple[KindRule, ...] = ()
     tables: tuple[TablePolicy, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def from_yaml(cls, text: str) -> "Policy":
@@ -329,13 +338,16 @@ def _policy(root: _Part) -> Policy:
     fields = root.fields("version", "rows", "kinds", "tables")
     if root.get(fields, "version").text() != _VERSION:
         raise fields["version"].error(f"is not {_VERSION}, the one that is known")
+    is_touched = "rows" in fields and fields["rows"].find_text() == _TOUCHED
+    rule = fields["rows"].one_of(RowRule) if "rows" in fields and not is_touched else None
     return Policy(
-        rows=fields["rows"].one_of(RowRule) if "rows" in fields else RowRule.CELL,
+        rows=RowRule.ROW if is_touched else rule or RowRule.CELL,
         kinds=tuple(
             KindRule(kind=ConflictKind(name), take=part.settling())
             for name, part in _items(fields, "kinds", *ConflictKind)
         ),
         tables=tuple(_table(name, part) for name, part in _items(fields, "tables")),
+        notes=(_READ_AS_ROW,) if is_touched else (),
     )
 
 

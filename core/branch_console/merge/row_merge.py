@@ -147,7 +147,13 @@ def hidden_conflicts(sides: ThreeWay[pa.Table], schema: TableSchema, *, table: s
     Returns:
         Columns of `row_conflict_schema`, one open conflict a key that a side has.
     """
-    found = merge_rows(sides, schema, Policy(rows=RowRule.TOUCHED), table=table).conflicts
+    keys, (base, ours, theirs) = _align((sides.base, sides.ours, sides.theirs), schema)
+    state = _State.of(keys, ThreeWay(base=base, ours=ours, theirs=theirs), schema)
+    can_conflict = bool(state.plain) or not state.names
+    is_hidden = np.full(state.count, can_conflict) | (state.both_changed & state.one_has)
+    ids, at = _key_ids(state, is_hidden), np.flatnonzero(is_hidden)
+    settled = [_settle(state, ids, None, at, Policy(), table)] if len(at) else []
+    found = _conflict_table(state, settled)
     kinds = pa.repeat(pa.scalar(str(ConflictKind.HIDDEN)), found.num_rows)
     position = found.schema.get_field_index("kind")
     return found.set_column(position, found.schema.field(position), kinds)
@@ -299,9 +305,6 @@ def _row_conflicts(state: _State, rule: RowRule) -> Bools:
             images = [~state.changes[name].agree for name in state.plain]
             differ: Bools = np.logical_or.reduce([nowhere, *images])
             return is_delete | (state.both_changed & state.both_have & differ)
-        case RowRule.TOUCHED:
-            can_conflict = bool(state.plain) or not state.names
-            return ~nowhere if can_conflict else is_delete
         case _:
             assert_never(rule)
 

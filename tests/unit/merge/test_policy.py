@@ -67,6 +67,15 @@ def test_a_policy_holds_what_its_file_says() -> None:
     assert not policy.decides_by_row("flights.delays")
 
 
+def test_a_rule_that_was_given_up_is_read_as_the_one_nearest_to_it_and_told() -> None:
+    policy = Policy.from_yaml("version: 1\nrows: touched\n")
+    row = Policy.from_yaml("version: 1\nrows: row\n")
+    assert (policy.rows, policy.digest) == (RowRule.ROW, row.digest)
+    assert (len(policy.notes), row.notes) == (1, ())
+    assert "rows: row" in policy.notes[0]
+    assert Policy.from_yaml(policy.to_yaml()).notes == ()
+
+
 def test_what_says_the_same_has_one_digest() -> None:
     short = Policy.from_yaml("{version: 1, tables: {t: {columns: {a: max}}}}")
     long = Policy.from_yaml("version: 1\nrows: cell\ntables:\n  t:\n    columns:\n      a: 'max'\n")
@@ -80,7 +89,7 @@ def test_an_empty_file_settles_nothing() -> None:
 WRONG = {
     "rows: cell": "Line 1: the policy has no 'version'",
     "version: 2": "Line 1: version is not 1",
-    "version: 1\nrows: cells": "Line 2: rows is 'cells'; it may be cell, row, touched",
+    "version: 1\nrows: cells": "Line 2: rows is 'cells'; it may be cell, row",
     "version: 1\nkinds: {edit: ours}": "Line 2: kinds.edit is not known",
     "version: 1\nkind: {}": "Line 2: kind is not known; there may be version, rows",
     "version: 1\ntables: [t]": "Line 2: tables should hold fields",

@@ -104,8 +104,6 @@ def test_a_row_gets_the_verdict_of_the_table(case: Case, rule: RowRule, swap: bo
         sides, verdict = sides.mirrored, MIRRORED.get(verdict, verdict)
     if rule is RowRule.ROW and case.row is not None:
         verdict = case.row
-    if rule is RowRule.TOUCHED:
-        verdict = RowVerdict.CONFLICT
     base, ours, theirs = (
         [] if row is None else [row] for row in (sides.base, sides.ours, sides.theirs)
     )

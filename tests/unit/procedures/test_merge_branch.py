@@ -28,8 +28,9 @@ from branch_console.merge.file_moves import Knowledge, MergeRules, Strategy
 from branch_console.merge.isolation import Isolation
 from branch_console.merge.merge_plan import MergePlan, MergeVerdict
 from branch_console.merge.row_work import JoinedRows
+from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import NOTHING_TO_UNDO
-from branch_console.procedures.merge.inputs import preview_merge
+from branch_console.procedures.merge.inputs import planned_merge, preview_merge
 from branch_console.procedures.undo.undo import UndoChance
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows, tree
 from tests.support.commit_tables import data_files, message
@@ -134,6 +135,19 @@ def merge(bench: BranchBench, operation: str = "merge-1", **arguments: str | boo
 
 def names(bench: BranchBench, branch: str = "main") -> set[str]:
     return short_names(bench.live_names(branch))
+
+
+def test_a_rule_of_rows_that_was_given_up_is_told_with_the_merge(bench: BranchBench) -> None:
+    bench.append("theirs", branch="dev")
+    bench.append("mine")
+    call = ProcedureCall(
+        name="merge_branch",
+        arguments={"table": "db.t", "branch": "dev", "policy": "version: 1\nrows: touched"},
+        actor="tester",
+        operation_id="merge-1",
+        role="operator",
+    )
+    assert any("rows: row" in note for note in planned_merge(bench.warehouse(), call).notes)
 
 
 def test_both_sides_appended(bench: BranchBench) -> None:

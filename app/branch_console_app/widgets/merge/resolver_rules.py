@@ -282,4 +282,6 @@ def _lay_over(resolver: Resolver) -> None:
     except PaimonError as error:
         tell(error)
         return
+    for note in given.notes:
+        st.toast(note, icon=":material/info:")
     resolver.keep(laid_over(resolver.policy, given))

@@ -264,6 +264,7 @@ def rules_of(call: ProcedureCall) -> MergeRules:
             isolation=Isolation(call.find_text("isolation") or usual),
             policy="" if policy is None else policy.digest,
             kinds=() if policy is None else _kinds(policy),
+            notes=() if policy is None else policy.notes,
         )
     except ValueError as error:
         raise InvalidInput(
