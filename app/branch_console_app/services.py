@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from branch_console.diff.state_diff import StateDiff, TableState
     from branch_console.format.receipt import Receipt
     from branch_console.jobs.client import JobClient
-    from branch_console.jobs.kept_diffs import KeptDiff
+    from branch_console.jobs.kept_diffs import KeptDiff, KeptDiffs
     from branch_console.jobs.progress import JobView, WorkerView
     from branch_console.merge.policy import Policy
     from branch_console.merge.policy_draft import PolicyDraft
@@ -88,6 +88,12 @@ class Services(TableLists):
         from branch_console.jobs.client import JobClient
 
         return JobClient(self.job_settings)
+
+    @functools.cached_property
+    def _kept_diffs(self) -> KeptDiffs:
+        from branch_console.jobs.kept_diffs import KeptDiffs
+
+        return KeptDiffs(folder=self.job_settings.diffs_path)
 
     @property
     def job_settings(self) -> JobSettings:
@@ -170,11 +176,9 @@ class Services(TableLists):
 
     def row_diff(self, table: Identifier, diff: StateDiff) -> KeptDiff | None:
         """Return the rows in which two states differ, None where no job has compared them yet."""
-        from branch_console.jobs.kept_diffs import KeptDiffs
         from branch_console.procedures.compare.rows import row_diff_name
 
-        kept = KeptDiffs(folder=self.job_settings.diffs_path)
-        return kept.find(row_diff_name(table, diff))
+        return self._kept_diffs.find(row_diff_name(table, diff))
 
     def row_counts(self, table: Identifier, diff: StateDiff) -> RowCounts | None:
         """Return the rows of two states, None where nobody has counted them yet."""

@@ -9,7 +9,6 @@ from typing import Final, TypeVar
 import pytest
 
 from branch_console.errors import PaimonError, StorageError
-from branch_console.procedures.merge import inputs
 from tests.reliability import states
 from tests.reliability.operations import (
     OPERATIONS,
@@ -56,7 +55,6 @@ def test_a_store_that_fails_and_lies_loses_nothing_and_breaks_nothing(
     repeatable: Repeatable,
     examples: Examples,
     rng: random.Random,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     count = examples(
         _SEEDS // _PARTS, quick=_SEEDS_IN_QUICK // _PARTS, long=_SEEDS_AT_NIGHT // _PARTS
@@ -68,8 +66,6 @@ def test_a_store_that_fails_and_lies_loses_nothing_and_breaks_nothing(
         new = _clean(operation, origin)
         # Whatever the seed, an operation draws the same names: what is equal is decoded once.
         repeatable.begin(operation.name)
-        # Worlds are alike to the last identifier: what was decided on one is not for the next.
-        monkeypatch.setattr(inputs, "_REMEMBERED", {})
         _weather_one(origin, new, operation, chance, seed)
 
 

@@ -172,3 +172,68 @@ def test_every_package_says_what_it_knows() -> None:
         if path.name == "__init__.py" and not ast.get_docstring(tree)
     ]
     assert silent == []
+
+
+_CHANGES = frozenset(
+    (
+        *("add", "append", "appendleft", "clear", "discard", "extend", "insert", "move_to_end"),
+        *("pop", "popitem", "popleft", "remove", "setdefault", "update"),
+    )
+)
+
+
+def mutated_values(tree: ast.Module) -> set[str]:
+    """The values of a module that its own code changes, or gives other ones."""
+    targets = [
+        target
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+    values = {each.id for each in targets if isinstance(each, ast.Name)}
+    inside = [each for node in tree.body for each in ast.walk(node)]
+    found = {name for node in inside if isinstance(node, ast.Global) for name in node.names}
+    for node in inside:
+        changed: ast.expr | None = None
+        if (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)) or (
+            isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del)
+        ):
+            changed = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            changed = node.func.value if node.func.attr in _CHANGES else None
+        elif isinstance(node, ast.AugAssign):
+            changed = node.target
+        if isinstance(changed, ast.Name) and changed.id in values:
+            found.add(changed.id)
+    return found
+
+
+def test_no_module_holds_a_value_that_changes() -> None:
+    # What is remembered has an owner, with whom it comes and goes; `lru_cache` keeps what a pure
+    # function answers.
+    changing = {
+        f"{module}.{name}" for module, _, tree in modules() for name in mutated_values(tree)
+    }
+    assert changing == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "_known = {}\ndef f(key): _known[key] = 1",
+        "_known: dict[str, int] = {}\ndef f(key): del _known[key]",
+        "_known = []\ndef f(key): _known.append(key)",
+        "_known = set()\nclass A:\n    def f(self, key): _known.discard(key)",
+        "_known = {}\ndef f(): return lambda key: _known.setdefault(key, 1)",
+        "_known = None\ndef f(key):\n    global _known\n    _known = key",
+        "_known = object()\ndef f(key): _known.last = key",
+        "_known = []\nif True:\n    _known += [1]",
+    ],
+)
+def test_a_value_that_changes_is_found(text: str) -> None:
+    assert mutated_values(ast.parse(text)) == {"_known"}
+
+
+def test_a_value_that_is_only_read_is_left_alone() -> None:
+    text = "_known = {}\ndef f(key):\n    own = dict(_known)\n    own[key] = _known.get(key)"
+    assert mutated_values(ast.parse(text)) == set()

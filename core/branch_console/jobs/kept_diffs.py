@@ -8,9 +8,9 @@ looking at the rows before it.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +31,7 @@ from branch_console.errors import ErrorKind, FormatError, InvalidInput
 from branch_console.expr.predicate import Condition, holds, names_in, parse_condition
 from branch_console.format.values.fine_times import readable
 from branch_console.jobs.kept_files import forget_oldest, unfinished
+from branch_console.storage.shelf import Shelf
 
 _ABOUT: Final = b"branch-console"
 _VERSION: Final = 1
@@ -38,8 +39,9 @@ _KEPT: Final = 50
 _ROWS_A_GROUP: Final = 10_000
 _SORTED_UP_TO: Final = 200_000
 _MOST_COUNTED: Final = 64
-# A file never changes, so that what was counted in it need not be counted for each page again.
-_COUNTED: dict[tuple[Path, RowFilter], tuple[int, ...]] = {}
+
+Counted: TypeAlias = Shelf[tuple[Path, RowFilter], tuple[int, ...]]
+"""How many rows of each group of a file are wanted by a filter; a file never changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +51,12 @@ class KeptDiff:
     Attributes:
         path: A Parquet file with the columns of `row_diff_schema`.
         index: What is known of its rows without reading them.
+        counted: What was counted of it, so that no page counts it again.
     """
 
     path: Path
     index: RowDiffIndex
+    counted: Counted = field(repr=False, compare=False)
 
     def check(self, wanted: RowFilter) -> None:
         """Refuse a filter that these rows cannot be asked for.
@@ -124,7 +128,7 @@ class KeptDiff:
         if wanted.where is None:
             return known
         key = (self.path, wanted)
-        found = _COUNTED.get(key)
+        found = self.counted.find(key)
         if found is None:
             columns = [KIND, CHANGED, *self._asked(parse_condition(wanted.where))]
             with self._opened() as file:
@@ -134,9 +138,7 @@ class KeptDiff:
                     else 0
                     for number, there in enumerate(known)
                 )
-            _COUNTED[key] = found
-            while len(_COUNTED) > _MOST_COUNTED:
-                _COUNTED.pop(next(iter(_COUNTED)), None)
+            self.counted.put(key, found)
         return found
 
     def _only(self, rows: pa.Table, wanted: RowFilter) -> pa.Table:
@@ -175,6 +177,9 @@ class KeptDiffs:
     """The comparisons in a folder; the newest are kept."""
 
     folder: Path
+    counted: Counted = field(
+        default_factory=lambda: Shelf(_MOST_COUNTED), repr=False, compare=False
+    )
 
     def find(self, name: str) -> KeptDiff | None:
         """Return a comparison, None where it was never made or is forgotten."""
@@ -182,9 +187,9 @@ class KeptDiffs:
         try:
             with pq.ParquetFile(path) as file:
                 about = json.loads((file.metadata.metadata or {})[_ABOUT])
-            return (
-                KeptDiff(path=path, index=_index(about)) if about["version"] == _VERSION else None
-            )
+            if about["version"] != _VERSION:
+                return None
+            return KeptDiff(path=path, index=_index(about), counted=self.counted)
         except FileNotFoundError:
             return None
         except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from branch_console.catalog.catalog import Catalog
 from branch_console.catalog.filesystem_catalog import FilesystemCatalog
@@ -14,10 +14,16 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.other_catalog import CatalogKind
 from branch_console.storage.file_io import FileIO
 from branch_console.storage.metadata_cache import MetadataCache
+from branch_console.storage.shelf import Shelf
 from branch_console.storage.store_probe import StoreVerdict, probe
 from branch_console.table.file_store_table import FileStoreTable
 
+if TYPE_CHECKING:
+    # It needs Arrow, which takes longer to load than to open a warehouse.
+    from branch_console.merge.merge_plan import MergePlan
+
 _CLAIMS: Final = "claims"
+_MOST_PLANS: Final = 16
 
 
 class CountedStates(Protocol):
@@ -37,6 +43,7 @@ class Warehouse:
         clock: Milliseconds since the epoch.
         catalog_kind: The catalog that keeps the tables; None where nobody said.
         counted: The rows of states that a job counted; None where these are not known.
+        plans: The merges that were planned here, by all that a plan depends on.
     """
 
     url: str
@@ -47,6 +54,9 @@ class Warehouse:
     clock: Callable[[], int]
     catalog_kind: CatalogKind | None = None
     counted: CountedStates | None = None
+    plans: "Shelf[tuple[object, ...], MergePlan]" = field(
+        default_factory=lambda: Shelf(_MOST_PLANS)
+    )
 
     @classmethod
     def open(

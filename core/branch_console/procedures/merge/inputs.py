@@ -34,8 +34,6 @@ from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
 
 _AS_THEY_ARE: Final = PlannedHeads()
-_MOST_REMEMBERED: Final = 16
-_REMEMBERED: dict[tuple[object, ...], MergePlan] = {}
 
 
 def preview_merge(
@@ -54,26 +52,26 @@ def preview_merge(
     """
     found = warehouse.table(table.on_branch(target))
     spec = MergeSpec(kind=MergeKind.MERGE, source=source, target=target)
-    return plan_of(found, spec, rules or MergeRules(), warehouse.clock())
+    return plan_of(warehouse, found, spec, rules or MergeRules())
 
 
 def planned_merge(warehouse: Warehouse, call: ProcedureCall) -> MergePlan:
     """Decide on the merge that a call asks for; raises as `preview_merge` does."""
     target = target_table(warehouse, call)
     spec = MergeSpec.from_call(target, call)
-    return plan_of(target, spec, rules_of(call), warehouse.clock(), PlannedHeads.of(call))
+    return plan_of(warehouse, target, spec, rules_of(call), PlannedHeads.of(call))
 
 
 def plan_of(
+    warehouse: Warehouse,
     target: FileStoreTable,
     spec: MergeSpec,
     rules: MergeRules,
-    now_millis: int,
     heads: PlannedHeads = _AS_THEY_ARE,
 ) -> MergePlan:
     """Decide as `preview_merge` does, for a table that is open on its target.
 
-    A run decides several times over; for the same heads and schemas the answer is remembered.
+    A run decides several times over; for the same heads and schemas the warehouse has the answer.
 
     Raises:
         Refused: A snapshot that is named among the heads is gone.
@@ -87,29 +85,32 @@ def plan_of(
     )
     found = (states[0][0], states[1][0])
     key = _key(target, spec, rules, found, (states[0][1], states[1][1]))
-    known = _REMEMBERED.get(key)
+    known = warehouse.plans.find(key)
     if known is None:
-        known = _decide(target, source, spec, rules, now_millis, found)
+        known = _decide(target, source, spec, rules, warehouse.clock(), found)
         # Tags come and go, and with them whether a history can be taken over; and branches in
         # between are altered.
         if known.moves is not None and not known.lies_on:
-            _REMEMBERED[key] = known
-        while len(_REMEMBERED) > _MOST_REMEMBERED:
-            _REMEMBERED.pop(next(iter(_REMEMBERED)), None)
+            warehouse.plans.put(key, known)
     if known.moves is None and heads != _AS_THEY_ARE:
         # What the histories alone decide holds for the heads as they are.
-        return plan_of(target, spec, rules, now_millis)
+        return plan_of(warehouse, target, spec, rules)
     return with_sharing(target, spec, known)
 
 
 def remembered_plan(
-    target: FileStoreTable, spec: MergeSpec, rules: MergeRules, ours: Snapshot, theirs: Snapshot
+    warehouse: Warehouse,
+    target: FileStoreTable,
+    spec: MergeSpec,
+    rules: MergeRules,
+    ours: Snapshot,
+    theirs: Snapshot,
 ) -> MergePlan | None:
     """Return what was decided before on these snapshots, under the schemas of now."""
     source = target.on(spec.source)
     newest = theirs if spec.kind is MergeKind.MERGE else source.head()
     schemas = target.reader.both(target.schema, source.schema)
-    known = _REMEMBERED.get(_key(target, spec, rules, (ours, newest), schemas))
+    known = warehouse.plans.find(_key(target, spec, rules, (ours, newest), schemas))
     if known is None or known.ours is None or known.theirs is None:
         return None
     is_it = known.ours.identity.same_as(ours.identity)

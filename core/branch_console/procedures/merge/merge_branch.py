@@ -62,7 +62,7 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     target = target_table(warehouse, call)
     spec = MergeSpec.from_call(target, call)
     heads = PlannedHeads.of(call)
-    plan = plan_of(target, spec, rules_of(call), warehouse.clock(), heads)
+    plan = plan_of(warehouse, target, spec, rules_of(call), heads)
     if plan.reach is not None and heads.target_id is not None:
         _check_carried(target, plan)
     preview = preview_of_merge(warehouse, target, spec, plan)

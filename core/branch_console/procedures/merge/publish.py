@@ -240,7 +240,7 @@ def _decided(operation: Operation, target: FileStoreTable, raw: JsonObject) -> _
     ours = _snapshot(target, raw, "ours")
     theirs = _snapshot(source, raw, "theirs")
     rules = _rules(raw)
-    plan = remembered_plan(target, spec, rules, ours, theirs)
+    plan = remembered_plan(operation.warehouse, target, spec, rules, ours, theirs)
     if plan is None:
         plan = plan_merge(sides_of(target, spec, ours, theirs), rules)
     moves = plan.moves
