@@ -47,6 +47,7 @@ def rename_branch(
         typer.Option("--update-options", help="Change the options that name the branch, too."),
     ] = False,
     reason: ReasonOption = None,
+    without_callbacks: WithoutCallbacksOption = None,
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
@@ -59,6 +60,7 @@ def rename_branch(
         "to": to,
         "update_options": update_options or None,
         "reason": reason,
+        "without_callbacks": without_callbacks,
     }
     return run_previewed(
         warehouse,

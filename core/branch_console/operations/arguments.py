@@ -49,7 +49,7 @@ ARGUMENTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "protect_branch": _CHANGED | {"branch", "protected"},
         "query": _STATEMENT | {"table", "limit"},
         "recover": frozenset({"table"}),
-        "rename_branch": _CHANGED | {"branch", "to", "update_options"},
+        "rename_branch": _CHANGED | {"branch", "to", "update_options", "without_callbacks"},
         "repair_branch": _CHANGED | {"branch"},
         "replace_main": _COMMITTED | {"branch"},
         "revert": _MERGED | {"snapshot", "operation"},

@@ -97,7 +97,7 @@ CALLED: Final[Mapping[str, Called]] = MappingProxyType(
             "table from_branch to_branch",
             _same(
                 "rename_branch", "table", "branch", "to", "reason", "update_options",
-                from_branch="branch", to_branch="to",
+                "without_callbacks", from_branch="branch", to_branch="to",
             ),
         ),
         "protect_branch": _same("protect_branch", "table", "branch", "protected", "reason"),

@@ -36,8 +36,14 @@ def bench(tmp_path: Path) -> BranchBench:
     return bench
 
 
-def _call(bench: BranchBench, name: str, kind: CatalogKind | None, **given: Argument) -> Receipt:
-    call = ProcedureCall(name=name, arguments=given, actor="ann", operation_id="op")
+def _call(
+    bench: BranchBench,
+    name: str,
+    kind: CatalogKind | None,
+    operation_id: str = "op",
+    **given: Argument,
+) -> Receipt:
+    call = ProcedureCall(name=name, arguments=given, actor="ann", operation_id=operation_id)
     warehouse = bench.warehouse(catalog_kind=kind)
     rows: Any = TrustingRows()
     return run_call(warehouse, rows, call, InlineStages())
@@ -111,6 +117,26 @@ def test_a_schema_that_comes_to_main_is_told_to_the_catalog_or_refused(
     receipt = _call(bench, verb, kind, **given)
     assert "Without what 'metastore' asks for: later" in receipt.notes
     assert bench.table().schema().find_field("x") is not None
+
+
+@pytest.mark.parametrize("kind", _OTHERS)
+def test_options_of_main_that_follow_a_rename_and_its_undo_are_told_to_the_catalog_or_refused(
+    bench: BranchBench, kind: CatalogKind
+) -> None:
+    change_schema(
+        bench.table(), bench.store, [set_options({"scan.fallback-branch": "dev"})], now_millis=NOW
+    )
+    renamed: dict[str, Argument] = {"branch": "dev", "to": "fix", "update_options": True}
+    for verb, given in (("rename_branch", renamed), ("undo", {"operation": "op"})):
+        before = metadata(bench)
+        with pytest.raises(Refused, match="keeps a copy of the columns and options of main in"):
+            _call(bench, verb, kind, operation_id=verb[:2], table="db.t", **given)
+        assert metadata(bench) == before
+        receipt = _call(
+            bench, verb, kind, operation_id="op" if verb != "undo" else "back",
+            table="db.t", **given, without_callbacks="later",
+        )  # fmt: skip
+        assert "Without what 'metastore' asks for: later" in receipt.notes
 
 
 @pytest.mark.parametrize("kind", _OTHERS)

@@ -52,7 +52,7 @@ def test_tables_are_listed_of_one_database_or_of_all() -> None:
         ("DESCRIBE (SELECT 1)", "column 10: found '('; expected a table"),
         ("DESCRIBE db.t id", "column 15: found 'id'; expected the end of the statement"),
         ("EXPLAIN", "column 8: found the end; expected a query to explain"),
-        ("EXPLAIN DELETE FROM db.t", "column 9: a query stands here"),
+        ("EXPLAIN DELETE FROM db.t", "column 9: found another statement; expected a query"),
         ("EXPLAIN SELECT 1 FROM nothing", "column 23: 'nothing' names no table"),
     ],
 )

@@ -37,13 +37,24 @@ def left_out_of(
     found = kept_elsewhere(target.schema().options, target.branch, act)
     if not changes_schema or target.branch != MAIN_BRANCH:
         return found
-    other = catalog_of_table(warehouse, target)
-    return found if other is None else (*found, kept_in_catalog(other.kind))
+    return (*found, *left_out_by_catalog(warehouse, target))
+
+
+def left_out_by_catalog(warehouse: Warehouse, main: FileStoreTable) -> tuple[KeptElsewhere, ...]:
+    """Return what Paimon would tell another catalog of a new schema of main."""
+    other = catalog_of_table(warehouse, main)
+    return () if other is None else (kept_in_catalog(other.kind),)
 
 
 def changes_schema(journal: Mapping[str, object]) -> bool:
     """Whether schemas come to the target of an operation or leave it."""
     return any(journal.get(key) for key in ("schemas", "schemaIds", "removeSchemaIds"))
+
+
+def turns_options_of_main(journal: Mapping[str, object]) -> bool:
+    """Whether an operation renames a branch that options of main name, which get the new name."""
+    uses = journal.get("options")
+    return isinstance(uses, list) and any(branch == MAIN_BRANCH for branch, _ in uses)
 
 
 def weigh_callbacks(

@@ -12,7 +12,7 @@ import pyarrow as pa
 from branch_console.commit.journal import Ending
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, Refused
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
-from branch_console.format.kept_elsewhere import Act
+from branch_console.format.kept_elsewhere import Act, KeptElsewhere
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Preview
@@ -23,7 +23,9 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.call.without_callbacks import (
     changes_schema,
     journal_of_callbacks,
+    left_out_by_catalog,
     left_out_of,
+    turns_options_of_main,
     weigh_callbacks,
 )
 from branch_console.procedures.run.agreed_choices import Decisions
@@ -120,16 +122,28 @@ def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
 def decide(verb: Verb, warehouse: Warehouse, call: ProcedureCall) -> Planned:
     """Decide, also on what Paimon would do for others; raises as the plan of the verb does."""
     planned = verb.plan(warehouse, call)
-    act = planned.act
-    if act is None or planned.already is not None or not planned.preview.can_run:
+    if planned.already is not None or not planned.preview.can_run:
         return planned
-    target = planned.table.on(planned.branch)
-    left_out = left_out_of(warehouse, target, act, changes_schema=changes_schema(planned.journal))
+    left_out = _left_out(warehouse, planned)
     return replace(
         planned,
         preview=weigh_callbacks(planned.preview, call, left_out),
         journal={**planned.journal, **journal_of_callbacks(call, left_out)},
     )
+
+
+def _left_out(warehouse: Warehouse, planned: Planned) -> tuple[KeptElsewhere, ...]:
+    table, journal = planned.table, planned.journal
+    by_options = (
+        left_out_by_catalog(warehouse, table.on(MAIN_BRANCH))
+        if turns_options_of_main(journal)
+        else ()
+    )
+    if planned.act is None:
+        return by_options
+    target = table.on(planned.branch)
+    changes = changes_schema(journal)
+    return (*by_options, *left_out_of(warehouse, target, planned.act, changes_schema=changes))
 
 
 def plan_to_run(
