@@ -9,6 +9,7 @@ import pytest
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.commit_queue import NoQueue
+from branch_console.commit.schema.schema_commit import change_schema, set_options
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
 from branch_console.errors import (
     CommitConflict,
@@ -20,13 +21,17 @@ from branch_console.errors import (
 )
 from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import CommitKind, Snapshot
+from branch_console.merge.file_moves import MergeRules
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
-from branch_console.procedures.merge.inputs import planned_merge
+from branch_console.procedures.merge.carried_plan import CarriedPlan
+from branch_console.procedures.merge.inputs import plan_of, planned_merge
+from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from branch_console.procedures.recover import recover_table
 from branch_console.procedures.run.planned_heads import PlannedHeads
-from tests.support.branch_bench import BranchBench, TrustingRows
+from branch_console.procedures.run.runner import MOST_PLANS
+from tests.support.branch_bench import NOW, BranchBench, TrustingRows
 from tests.support.commit_tables import data_files, message
 from tests.support.interleaved import interleaved
 from tests.support.lifecycle import run
@@ -110,9 +115,11 @@ def merge(
     on_stage: Callable[[str], None] = lambda _: None,
     write: int = -1,
     happens: Callable[[], object] = lambda: None,
+    before_write: Callable[[str], object] = lambda _: None,
+    clock: Callable[[], int] = lambda: NOW,
     **arguments: str | bool,
 ) -> Receipt:
-    store, _ = interleaved(bench.store, write, happens)
+    store, _ = interleaved(bench.store, write, happens, before_write)
     call = ProcedureCall(
         name=MERGE,
         arguments={"table": "db.t", "branch": "dev", **arguments},
@@ -120,7 +127,7 @@ def merge(
         operation_id=operation,
     )
     stages = InlineStages(on_stage=lambda stage, _: on_stage(stage))
-    return run_call(bench.warehouse(store), TrustingRows(), call, stages)
+    return run_call(bench.warehouse(store, clock), TrustingRows(), call, stages)
 
 
 def writes_of_a_merge(root: Path) -> int:
@@ -314,6 +321,90 @@ def test_a_merge_that_was_cut_off_is_found_behind_the_commits_that_it_stands_on(
         assert names(bench) == expected, number
         ends.add(len(found))
     assert ends == {0, 1}
+
+
+def test_strict_merges_are_not_carried_over_rows_that_no_rule_was_judged_on(
+    tmp_path: Path,
+) -> None:
+    bench = bench_of(tmp_path)
+    target = bench.table()
+    spec = MergeSpec(kind=MergeKind.MERGE, source="dev", target="main")
+    plan = plan_of(target, spec, MergeRules(strict=True), NOW)
+    compacts(bench, "other", "again")
+    CarriedPlan(target, plan, is_judged=True).check(bench.table().head())
+    appends(bench, "late")
+    CarriedPlan(target, plan).check(bench.table().head())
+    with pytest.raises(CommitConflict, match="the rules were not judged on, as strict asks for"):
+        CarriedPlan(target, plan, is_judged=True).check(bench.table().head())
+
+
+def test_a_target_that_was_altered_meanwhile_is_refused_while_publishing(tmp_path: Path) -> None:
+    bench = bench_of(tmp_path)
+    seen = planned_at(bench)
+    appends(bench, "late")
+
+    def alter(path: str) -> None:
+        if "/snapshot/snapshot-5" in path:
+            bench.alter()
+            appends(bench, "later")
+
+    with pytest.raises(CommitConflict, match="its schema is 1 now"):
+        merge(bench, before_write=alter, **seen)
+    assert names(bench) == {"base", "other", "mine", "late", "later"}
+
+
+class Racing:
+    """Another engine that is faster than the first so many tries of a merge to publish."""
+
+    def __init__(self, bench: BranchBench, times: int) -> None:
+        self.bench = bench
+        self.left = times
+
+    def __call__(self, path: str) -> None:
+        if "/snapshot/snapshot-" in path and self.left:
+            self.left -= 1
+            appends(self.bench, f"late-{self.left}")
+
+
+def test_who_waits_tries_again_what_others_were_always_faster_than(tmp_path: Path) -> None:
+    now = iter(range(NOW, NOW + 1_000_000, 1_000))
+    for wait, lands in ((None, False), ("1ms", False), ("60s", True)):
+        bench = bench_of(tmp_path / str(wait))
+        never_again = set_options({"commit.max-retries": "0"})
+        change_schema(bench.table(), bench.store, [never_again], now_millis=NOW)
+        arguments = {} if wait is None else {"wait": wait}
+        racing = Racing(bench, 2)
+        if not lands:
+            with pytest.raises((Refused, CommitConflict), match="lost against other writers"):
+                merge(bench, before_write=racing, clock=lambda: next(now), **arguments)
+            assert "theirs" not in names(bench)
+            continue
+        receipt = merge(bench, before_write=racing, clock=lambda: next(now), **arguments)
+        assert receipt.operation_id == "merge-1-again-2"
+        assert {"theirs", "mine", "late-0", "late-1"} <= names(bench)
+
+
+def test_who_waits_plans_again_as_often_as_the_time_allows(tmp_path: Path) -> None:
+    for wait, lands in ((None, False), ("60s", True)):
+        bench = bench_of(tmp_path / str(wait), deleted="base")
+        left = list(range(MOST_PLANS + 2))
+
+        def compact(stage: str, bench: BranchBench = bench, left: list[int] = left) -> None:
+            if stage == "merge branch" and left:
+                number = left.pop()
+                old = "base" if live(bench, "base").num_rows else "again"
+                compacts(bench, old, f"again-{number}")
+
+        arguments: dict[str, str | bool] = {"isolation": "snapshot", "plan_again": True}
+        if wait is not None:
+            arguments["wait"] = wait
+        if lands:
+            merge(bench, on_stage=compact, **arguments)
+            assert names(bench) == {"other", "mine", "theirs"}
+            continue
+        with pytest.raises(Refused, match="planned again 3 times already"):
+            merge(bench, on_stage=compact, **arguments)
+        assert "theirs" not in names(bench)
 
 
 def test_keeping_to_try_is_told_in_time(tmp_path: Path) -> None:

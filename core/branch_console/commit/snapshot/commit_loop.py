@@ -136,13 +136,13 @@ class Landing:
             with contextlib.suppress(NotAllowed):
                 attempts.encode_ahead(request.changes, schema)
         seen_id = request.since_id if request.seen_id is None else request.seen_id
-        failure, was_sent = None, request.seen_id is not None
+        failure, was_sent, is_ours = None, request.seen_id is not None, False
         for _ in policy.tries(clock=self._clock, sleep=self._sleep, jitter=self._jitter):
             is_new = False
             with self._queue.turn() as end_turn:
                 head, schema = self._table.head_and_schema()
                 standing = self._find_own(request.commit_id, seen_id, head)
-                if standing is None and was_sent and _shows_in(head, request, live):
+                if standing is None and was_sent and _shows_in(head, request, live, is_ours):
                     attempts.spare_sent()
                     standing = head
                 if standing is None:
@@ -152,7 +152,8 @@ class Landing:
                     outcome, failure = attempts.publish(attempt, end_turn)
                     if outcome is not Published.LOST:
                         # Others may build on it, which stands even where it is replaced itself.
-                        was_sent, live = True, LiveView(self._table, request.partitions)
+                        was_sent, is_ours = True, True
+                        live = LiveView(self._table, request.partitions)
                     if outcome is Published.WON:
                         standing, is_new = attempt.snapshot, True
             if standing is None:
@@ -252,14 +253,17 @@ class Landing:
         )
 
 
-def _shows_in(head: Snapshot | None, request: Request, live: LiveView) -> bool:
-    """Whether what a commit changes shows in a head, whoever's snapshot that is."""
+def _shows_in(head: Snapshot | None, request: Request, live: LiveView, is_ours: bool) -> bool:
+    """Whether what a commit changes shows in a head, whoever's snapshot that is.
+
+    `is_ours` says that it was sent from here, not perhaps by a process of before.
+    """
     if head is None or request.is_guarded_at(head):
         # On top of what was asked for nothing of it stands, and no live file has to be read.
         return False
     changes = request.plan(head, live)
-    if request.carry is not None and not changes.added.num_rows:
-        # Others took away what was to go, perhaps to keep its rows elsewhere.
+    if request.carry is not None and not (is_ours or changes.added.num_rows):
+        # Others may have taken away what was to go, and keep its rows elsewhere.
         return False
     return _is_in_effect(changes, live.at(head))
 
