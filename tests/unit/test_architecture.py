@@ -27,7 +27,7 @@ HOMES = {
     # The two below fsspec's package for S3.
     "aiobotocore": ("branch_console.storage.s3_session",),
     "botocore": ("branch_console.storage.s3_session",),
-    "pyspark": ("branch_console.spark",),
+    "pyspark": ("branch_console.spark", "branch_console.api"),
     "py4j": ("branch_console.spark",),
     "datafusion": ("branch_console.table",),
     "fastavro": ("branch_console.format",),

@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from importlib.metadata import entry_points, version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import branch_console
 import branch_console_app
@@ -128,3 +130,16 @@ def test_the_wheel_runs_beside_a_project_with_folders_of_the_same_names(
     places, _, tables = answer.stdout.partition("\n")
     assert [Path(place).is_relative_to(installed) for place in places.split()] == [True] * 3
     assert json.loads(tables)["tables"] == []
+
+
+def test_what_the_checks_install_is_within_the_bounds_that_users_get() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = (ROOT / ".ci" / "constraints.txt").read_text().splitlines()
+    pinned = dict(line.lower().split("==") for line in lines if not line.startswith("#"))
+    extras = project["optional-dependencies"]
+    used = ("java", "demo", "s3", "gcs", "abfs", "test", "dev")
+    asked = [Requirement(each) for name in used for each in extras[name]]
+    asked += [Requirement(each) for each in project["dependencies"]]
+    for wanted in asked:
+        if wanted.name != project["name"]:
+            assert wanted.specifier.contains(pinned[wanted.name.lower()]), wanted
