@@ -146,7 +146,7 @@ def compacting(table: JavaTable, write: Callable[[int], None]) -> Callable[[int]
 @pytest.fixture
 def count(examples: Examples) -> int:
     """How many merges a test makes."""
-    return 50 if examples.depth == "long" else 3
+    return 50 if examples.depth == "long" else 2
 
 
 def test_merges_of_rows_without_keys_land_beside_writers(

@@ -164,7 +164,15 @@ def test_merges_of_keys_follow_the_model(steps: Steps, walks: Walks) -> None:
     walk.play(steps)
 
 
-@pytest.mark.parametrize("kind", [KeylessWalk, RewritingWalk, MixedWalk, KeyedWalk])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(KeylessWalk, marks=pytest.mark.depth("long")),
+        pytest.param(RewritingWalk, marks=pytest.mark.depth("long")),
+        MixedWalk,
+        KeyedWalk,
+    ],
+)
 @late
 @given(steps=late_steps())
 @example(steps=_LATE)

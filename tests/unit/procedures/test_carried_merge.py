@@ -26,8 +26,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.merge.carried_plan import CarriedPlan
-from branch_console.procedures.merge.inputs import plan_of, planned_merge
-from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
+from branch_console.procedures.merge.inputs import planned_merge, preview_merge
 from branch_console.procedures.recover import recover_table
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.procedures.run.runner import MOST_PLANS
@@ -328,8 +327,9 @@ def test_strict_merges_are_not_carried_over_rows_that_no_rule_was_judged_on(
 ) -> None:
     bench = bench_of(tmp_path)
     target = bench.table()
-    spec = MergeSpec(kind=MergeKind.MERGE, source="dev", target="main")
-    plan = plan_of(target, spec, MergeRules(strict=True), NOW)
+    plan = preview_merge(
+        bench.warehouse(), bench.identifier, "dev", "main", MergeRules(strict=True)
+    )
     compacts(bench, "other", "again")
     CarriedPlan(target, plan, is_judged=True).check(bench.table().head())
     appends(bench, "late")
