@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from branch_console.diff.fast_forward import BranchHistory, FastForwardPlan, plan_fast_forward
-from branch_console.diff.hazards import PIN, HealthFinding, Remedy, Severity
+from branch_console.diff.hazards import PIN, HazardSeverity, HealthFinding, Remedy
 from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure, add_up
 from branch_console.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused
 from branch_console.format.data_types import DataField, parse_data_type
@@ -26,9 +26,9 @@ from branch_console.merge.file_moves import BucketMove, FileMoves, MergeRules, S
 from branch_console.merge.merge_plan import MergePlan, MergeVerdict, PlanCost
 from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.procedures.browse.page_values import (
+    BranchDistance,
     BranchGraph,
     BranchItem,
-    Distance,
     DroppedBranch,
     FallbackView,
     ForkView,
@@ -118,7 +118,7 @@ def unpinned(text: str) -> HealthFinding:
     remedy = Remedy(procedure=PIN, arguments={"table": "air.flights", "branch": "archive-2012"})
     return HealthFinding(
         rule="F03",
-        severity=Severity.WARNING,
+        severity=HazardSeverity.WARNING,
         branch="archive-2012",
         evidence=("tag base",),
         text=text,
@@ -574,7 +574,7 @@ def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> Bra
         owner=branch.owner,
         reason=branch.reason,
         fork=fork,
-        versus=Distance(
+        versus=BranchDistance(
             ahead=len(ahead),
             behind=len(behind),
             figure_ahead=add_up(change_of(table, each) for each in ahead),

@@ -24,7 +24,7 @@ from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import encode_row
 from branch_console.merge.conflict import ConflictKind
-from branch_console.merge.conflict_matrix import Rule, cells
+from branch_console.merge.conflict_matrix import CellRule, cells
 from branch_console.merge.file_moves import MergeRules, Naming
 from branch_console.merge.isolation import InsertScope, Isolation
 from branch_console.merge.merge_plan import HeldState, MergePlan, MergeSide, MergeSides, plan_merge
@@ -290,7 +290,7 @@ def test_every_kind_and_cell_of_a_conflict_is_told() -> None:
     ]
     for theirs, ours in product(_OPERATIONS, _OPERATIONS):
         (cell,) = cells(frozenset({theirs}), frozenset({ours}))
-        if cell.settle_with or cell.rule in (Rule.A1, Rule.A3):
+        if cell.settle_with or cell.rule in (CellRule.A1, CellRule.A3):
             assert cell.id in {each.rule for each in told}
     # Conflicts of rows are told by their values; partitions are not dropped by name; and a file
     # is lost only where what it was compacted from has expired.

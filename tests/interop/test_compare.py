@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from branch_console.diff.rows.row_bounds import Bounds
+from branch_console.diff.rows.row_bounds import CountBounds
 from branch_console.diff.rows.row_diff import COPIES_AFTER, COPIES_BEFORE, KIND, plan_row_diff
 from branch_console.diff.rows.row_kind import RowKind
 from branch_console.diff.state_diff import StateDiff, TableState
@@ -92,7 +92,7 @@ def _pairs(table: FileStoreTable) -> Iterator[tuple[str, str]]:
             yield "main", name
 
 
-def _holds(number: int, bounds: Bounds) -> bool:
+def _holds(number: int, bounds: CountBounds) -> bool:
     return bounds.low <= number <= bounds.high
 
 

@@ -12,7 +12,7 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.scan_options import READ_OPTIONS, SCAN_BRANCH, WRITE_OPTIONS, ScanOptions
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.statement.query_sources import open_query
-from branch_console.spark.connector.data_source import BranchReader
+from branch_console.spark.connector.data_source import ConnectorReader
 from branch_console.spark.read.readers import plan_table
 from branch_console.sql.query import parse_query
 from branch_console.sql.writes import parse_write
@@ -77,7 +77,7 @@ def test_what_one_statement_does_not_honour_it_refuses(java: JavaPaimon, tmp_pat
             acts.append(partial(parse_write, write))
         # One more is our own: the folder of a table.
         if key not in (*READ_OPTIONS, "path"):
-            acts.append(BranchReader({**source, key: "1"}).partitions)
+            acts.append(ConnectorReader({**source, key: "1"}).partitions)
         for act in acts:
             # Spark gives the options of a data source in lower case.
             assert repr(key).lower() in refusal(act).lower(), (number, key)

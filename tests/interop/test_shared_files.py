@@ -11,7 +11,7 @@ from pathlib import Path
 import jpype
 import pytest
 
-from branch_console.diff.hazards import HealthFinding, Severity
+from branch_console.diff.hazards import HazardSeverity, HealthFinding
 from branch_console.format.identifier import Identifier
 from branch_console.procedures.browse.doctor import examine
 from branch_console.procedures.call.call import Argument, ProcedureCall
@@ -71,10 +71,14 @@ class Doctor:
         found = examine(self._warehouse(), Identifier.parse(_NAME))
         assert found.unchecked == ()
         return {
-            each.rule: each for each in found.at_least(Severity.WARNING) if each.branch == branch
+            each.rule: each
+            for each in found.at_least(HazardSeverity.WARNING)
+            if each.branch == branch
         }
 
-    def tells(self, rule: str, branch: str, *, severity: Severity = Severity.CRITICAL) -> None:
+    def tells(
+        self, rule: str, branch: str, *, severity: HazardSeverity = HazardSeverity.CRITICAL
+    ) -> None:
         """Check that a rule tells something of a branch."""
         found = self.findings(branch)
         assert rule in found
@@ -155,7 +159,7 @@ def test_f03_the_last_tag_on_what_expired_on_main(
     table.create_tag("t1", retained=retained)
     table.create_branch("dev", "t1")
     replace_all(table)
-    severity = Severity.WARNING if retained is None else Severity.CRITICAL
+    severity = HazardSeverity.WARNING if retained is None else HazardSeverity.CRITICAL
     doctor.tells("F03", "dev", severity=severity)
     if is_remedied:
         for remedy in doctor.findings("dev")["F03"].remedies:
@@ -185,7 +189,7 @@ def test_f05_a_tag_of_a_branch_that_expires(
 ) -> None:
     dev.write([(3, "cas")])
     dev.create_tag("bt")
-    doctor.tells("F05", "dev", severity=Severity.WARNING)
+    doctor.tells("F05", "dev", severity=HazardSeverity.WARNING)
     if is_remedied:
         doctor.remedy("F05", "dev")
     replace_all(dev)
@@ -285,9 +289,9 @@ def test_f11_tags_that_a_branch_makes_on_main(table: JavaTable, doctor: Doctor) 
     table.create_branch("dev")
     dev = table.on("dev")
     dev.set_options({"tag.automatic-creation": "process-time", "tag.creation-period": "hourly"})
-    doctor.tells("F11", "dev", severity=Severity.WARNING)
+    doctor.tells("F11", "dev", severity=HazardSeverity.WARNING)
     dev.write([(3, "cas")])
-    doctor.tells("F11", "main", severity=Severity.WARNING)
+    doctor.tells("F11", "main", severity=HazardSeverity.WARNING)
     dev.remove_options("tag.automatic-creation")
     assert "F11" not in doctor.findings("dev")
 
@@ -299,7 +303,7 @@ def test_f12_snapshots_that_a_hint_hides(table: JavaTable, dev: JavaTable, docto
     assert "F12" not in doctor.findings("main")
     table.write([(5, "eve")])
     table.fast_forward("dev")
-    doctor.tells("F12", "main", severity=Severity.WARNING)
+    doctor.tells("F12", "main", severity=HazardSeverity.WARNING)
     assert "1, 2" in doctor.findings("main")["F12"].text
 
 
@@ -312,7 +316,7 @@ def test_f15_and_f16_a_fast_forward_that_drops_commits(
     dev.write([(4, "dan")])
     assert "F16" not in doctor.findings("dev")
     table.write([(5, "eve")])
-    doctor.tells("F16", "dev", severity=Severity.WARNING)
+    doctor.tells("F16", "dev", severity=HazardSeverity.WARNING)
     table.fast_forward("dev")
     assert sorted(table.rows()) == [*_ROWS, (3, "cas"), (4, "dan")]
     doctor.tells("F15", "dev")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from branch_console.diff.three_way import ThreeWay
 from branch_console.merge.policy import Policy, RowRule
-from branch_console.merge.row_merge import RowMerge, merge_rows
+from branch_console.merge.row_merge import MergedRows, merge_rows
 from branch_console.merge.row_work import RowVerdict
 from tests.unit.merge.merged_rows import TABLE, keyed, rows_of, tuples
 
@@ -22,7 +22,7 @@ values = st.tuples(st.sampled_from([None, 0, 1]), st.sampled_from([None, "x", "y
 states = st.dictionaries(st.integers(0, 5), values, max_size=6)
 
 
-def merge(base: Rows, ours: Rows, theirs: Rows, rule: RowRule = RowRule.CELL) -> RowMerge:
+def merge(base: Rows, ours: Rows, theirs: Rows, rule: RowRule = RowRule.CELL) -> MergedRows:
     tables = [
         rows_of(SCHEMA, [(key, *row) for key, row in side.items()]) for side in (base, ours, theirs)
     ]
@@ -30,14 +30,14 @@ def merge(base: Rows, ours: Rows, theirs: Rows, rule: RowRule = RowRule.CELL) ->
     return merge_rows(sides, SCHEMA, Policy(rows=rule), table=TABLE)
 
 
-def content(merged: RowMerge, replayed: Rows) -> Rows:
+def content(merged: MergedRows, replayed: Rows) -> Rows:
     """What is there after replay and what the merge writes."""
     found = {**replayed, **{row[0]: row[1:] for row in tuples(merged.upserts)}}
     gone = {row[0] for row in tuples(merged.deletes)}
     return {key: row for key, row in found.items() if key not in gone}
 
 
-def conflicts(merged: RowMerge) -> set[tuple[Any, ...]]:
+def conflicts(merged: MergedRows) -> set[tuple[Any, ...]]:
     return {
         (row["conflict_id"], row["kind"], row["base"], row["ours"], row["theirs"])
         for row in merged.conflicts.to_pylist()

@@ -21,7 +21,7 @@ from branch_console.diff.database_operation import DatabaseOperation
 from branch_console.diff.file_masks import FileMask
 from branch_console.diff.table_operation import TableOperation
 from branch_console.merge import conflict_matrix, engine_rules
-from branch_console.merge.conflict_matrix import Rule
+from branch_console.merge.conflict_matrix import CellRule
 from branch_console.merge.file_moves import FileMoves, MergeRules, Naming
 from branch_console.merge.keyless_files import merge_keyless_files
 from tests.support.commit_tables import UNPARTITIONED
@@ -42,7 +42,7 @@ _FILES: Final = ("f", "h")
 
 @contextmanager
 def flipped(
-    patch: pytest.MonkeyPatch, table: str, theirs: Any, ours: Any, rule: Rule
+    patch: pytest.MonkeyPatch, table: str, theirs: Any, ours: Any, rule: CellRule
 ) -> Iterator[None]:
     """The table that merges go by, with another rule in one cell."""
     cells = getattr(conflict_matrix, table)
@@ -69,7 +69,7 @@ def test_the_rule_tests_notice_every_flip(
     for (theirs, ours), rule in test_conflict_matrix.typed(typed).items():
         kind = DatabaseOperation if table == "_DATABASE" else TableOperation
         assert not is_noticed(test, theirs, ours, rule)
-        for other in set(Rule) - {Rule(rule)}:
+        for other in set(CellRule) - {CellRule(rule)}:
             flips += 1
             with flipped(monkeypatch, table, kind(theirs), kind(ours), other):
                 if not is_noticed(test, theirs, ours, rule):
@@ -226,7 +226,7 @@ def test_merges_notice_every_flip_of_a_verdict(monkeypatch: pytest.MonkeyPatch) 
     missed, flips = [], 0
     for theirs, ours in product(_OF_FILES, _OF_FILES):
         (cell,) = conflict_matrix.cells(frozenset({theirs}), frozenset({ours}))
-        for rule in {Rule.OK, Rule.CONFLICT} - {cell.rule}:
+        for rule in {CellRule.OK, CellRule.CONFLICT} - {cell.rule}:
             flips += 1
             with flipped(monkeypatch, "_TABLE", theirs, ours, rule):
                 if all(outcome(case) == (case.rows, case.conflict) for case in _CASES):

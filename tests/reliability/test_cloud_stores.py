@@ -13,7 +13,7 @@ import pytest
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.errors import NotAllowed, StorageError
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.storage.directory_mover import Moved
+from branch_console.storage.directory_mover import MoveOutcome
 from branch_console.storage.file_io import FileIO
 from branch_console.storage.metadata_cache import MetadataCache, MetadataReader
 from branch_console.storage.publishers import publisher_for
@@ -120,7 +120,7 @@ def test_what_is_written_is_listed_at_once_and_what_is_removed_no_more(
 def test_a_store_has_no_directories_to_move(store: FileIO) -> None:
     store.create(f"{store.root}/a/x", b"")
     moved = CommitStore.of(store).mover.move(f"{store.root}/a", f"{store.root}/b")
-    assert moved is Moved.UNSUPPORTED
+    assert moved is MoveOutcome.UNSUPPORTED
 
 
 @pytest.mark.parametrize("kind", ["s3", "gcs", _AZURE])

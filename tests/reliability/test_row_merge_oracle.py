@@ -11,7 +11,7 @@ from typing import Any
 from branch_console.diff.three_way import ThreeWay
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.policy import Policy
-from branch_console.merge.row_merge import RowMerge, merge_rows
+from branch_console.merge.row_merge import MergedRows, merge_rows
 from branch_console.merge.row_work import RowVerdict
 from tests.support.examples import Examples
 from tests.support.requirements import need_doltlite
@@ -63,7 +63,7 @@ def schedule(rng: random.Random, count: int) -> ThreeWay[Rows]:
     return ThreeWay(base=base, ours=ours, theirs=theirs)
 
 
-def merged_rows(sides: ThreeWay[Rows], merged: RowMerge) -> dict[int, Row]:
+def merged_rows(sides: ThreeWay[Rows], merged: MergedRows) -> dict[int, Row]:
     """What the target holds after replay of theirs and what the merge writes, by key."""
     found = {row[0]: row for row in sides.theirs}
     found |= {row[0]: row for row in tuples(merged.upserts)}

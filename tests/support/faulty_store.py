@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.errors import NotFound, StorageError
-from branch_console.storage.directory_mover import DirectoryMover, Moved
+from branch_console.storage.directory_mover import DirectoryMover, MoveOutcome
 from branch_console.storage.file_io import FileIO, FileReader, FileStatus
 from branch_console.storage.file_publisher import FilePublisher, Published
 from branch_console.storage.file_remover import FileRemover
@@ -319,7 +319,7 @@ class FaultyMover:
         self._faulty = faulty
         self._inner: DirectoryMover = faulty.inner.mover
 
-    def move(self, from_path: str, to_path: str) -> Moved:
+    def move(self, from_path: str, to_path: str) -> MoveOutcome:
         moved, _ = self._faulty.change(
             "move", from_path, lambda: self._inner.move(from_path, to_path), lambda: None
         )

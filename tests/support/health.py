@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from branch_console.diff.hazards import HealthFinding, Severity
+from branch_console.diff.hazards import HazardSeverity, HealthFinding
 from branch_console.procedures.browse.branches import list_branches
 from branch_console.procedures.browse.page_values import Health
 from branch_console.storage.table_paths import FENCE_ID
@@ -10,12 +10,12 @@ from tests.support.branch_bench import BranchBench
 
 
 def findings(
-    bench: BranchBench, least: Severity = Severity.WARNING
+    bench: BranchBench, least: HazardSeverity = HazardSeverity.WARNING
 ) -> dict[str, Mapping[str, HealthFinding]]:
     """The findings of all branches that have some, by branch and rule."""
     items = list_branches(bench.warehouse(), bench.identifier)
     for item in items:
-        is_bad = any(each.severity is not Severity.INFO for each in item.findings)
+        is_bad = any(each.severity is not HazardSeverity.INFO for each in item.findings)
         assert is_bad == (item.health is Health.AT_RISK)
     found = {
         item.name: {each.rule: each for each in item.findings if each.severity.rank >= least.rank}
@@ -24,7 +24,9 @@ def findings(
     return {name: each for name, each in found.items() if each}
 
 
-def rules(bench: BranchBench, branch: str, least: Severity = Severity.WARNING) -> list[str]:
+def rules(
+    bench: BranchBench, branch: str, least: HazardSeverity = HazardSeverity.WARNING
+) -> list[str]:
     """The rules that tell something of a branch, in order."""
     return sorted(findings(bench, least).get(branch, {}))
 

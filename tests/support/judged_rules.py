@@ -3,7 +3,7 @@
 from typing import Final
 
 from branch_console.quality.gate import judge
-from branch_console.quality.rules import Rule, RuleKind, RuleResult, RuleSet, Severity
+from branch_console.quality.rules import QualityRule, RuleKind, RuleResult, RuleSet, Severity
 
 _BEFORE: Final = {"worse": 4, "better": 3, "newly": 0, "newly warns": 0}
 _AFTER: Final = {"worse": 9, "fine": 0, "better": 2, "newly warns": 7, "newly": 1}
@@ -13,7 +13,7 @@ ORDERED: Final = judge(
         table="air.flights",
         digest="d",
         rules=tuple(
-            Rule(
+            QualityRule(
                 id=each, kind=RuleKind.NOT_NULL, columns=("carrier",), strict=True,
                 severity=Severity.WARN if each == "newly warns" else Severity.BLOCK,
             )

@@ -3,6 +3,7 @@
 import ast
 import functools
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -237,3 +238,17 @@ def test_a_value_that_changes_is_found(text: str) -> None:
 def test_a_value_that_is_only_read_is_left_alone() -> None:
     text = "_known = {}\ndef f(key):\n    own = dict(_known)\n    own[key] = _known.get(key)"
     assert mutated_values(ast.parse(text)) == set()
+
+
+def test_a_name_of_a_class_is_given_once() -> None:
+    places: dict[str, list[str]] = {}
+    for module, _, tree in modules():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(module)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_no_folder_holds_more_than_thirty_modules() -> None:
+    counts = Counter(path.parent for _, path, _ in modules() if path.name != "__init__.py")
+    assert [str(folder) for folder, count in counts.items() if count > 30] == []

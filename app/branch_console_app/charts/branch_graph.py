@@ -8,12 +8,12 @@ from typing import Any, Final
 import plotly.graph_objects as go
 
 from branch_console_app.charts.marks import POLE, schema_bars, tag_flags
-from branch_console_app.charts.palette import Role, framed, quiet_axis, selection
+from branch_console_app.charts.palette import ColourRole, framed, quiet_axis, selection
 from branch_console_app.models.branches.branch_graph import (
     Axis,
-    BranchGraph,
     Edge,
     EdgeKind,
+    LaneGraph,
     Node,
     NodeKind,
 )
@@ -29,14 +29,14 @@ _VISIBLE_COLUMNS: Final = 26
 _CURVE_STEPS: Final = 12
 
 COLOURS: Final = {
-    LaneState.MAIN: Role.OURS,
-    LaneState.AHEAD: Role.MERGED,
-    LaneState.DIVERGED: Role.THEIRS,
-    LaneState.EVEN: Role.BASE,
-    LaneState.BEHIND: Role.BASE,
-    LaneState.UNRELATED: Role.STALE,
-    LaneState.EMPTY: Role.STALE,
-    LaneState.BROKEN: Role.REMOVED,
+    LaneState.MAIN: ColourRole.OURS,
+    LaneState.AHEAD: ColourRole.MERGED,
+    LaneState.DIVERGED: ColourRole.THEIRS,
+    LaneState.EVEN: ColourRole.BASE,
+    LaneState.BEHIND: ColourRole.BASE,
+    LaneState.UNRELATED: ColourRole.STALE,
+    LaneState.EMPTY: ColourRole.STALE,
+    LaneState.BROKEN: ColourRole.REMOVED,
 }
 _SYMBOLS: Final = {
     NodeKind.APPEND: "circle",
@@ -73,17 +73,17 @@ _LEGEND: Final = {
 }
 # At most six edge traces whatever the number of lanes: a trace costs more than its points.
 _EDGE_GROUPS: Final = (
-    (Role.OURS, "solid"),
-    (Role.MERGED, "solid"),
-    (Role.THEIRS, "solid"),
-    (Role.BASE, "solid"),
-    (Role.STALE, "dot"),
-    (Role.REMOVED, "dot"),
+    (ColourRole.OURS, "solid"),
+    (ColourRole.MERGED, "solid"),
+    (ColourRole.THEIRS, "solid"),
+    (ColourRole.BASE, "solid"),
+    (ColourRole.STALE, "dot"),
+    (ColourRole.REMOVED, "dot"),
 )
 
 
 def branch_graph_figure(
-    graph: BranchGraph, *, uirevision: str, width_columns: int = _VISIBLE_COLUMNS
+    graph: LaneGraph, *, uirevision: str, width_columns: int = _VISIBLE_COLUMNS
 ) -> go.Figure:
     """Draw the graph; points carry `[branch, id, identity]`, folded runs `[branch, id, "fold"]`.
 
@@ -108,13 +108,13 @@ def branch_graph_figure(
     return figure
 
 
-def is_wider_than_shown(graph: BranchGraph) -> bool:
+def is_wider_than_shown(graph: LaneGraph) -> bool:
     """Whether older columns stand left of what is seen at first."""
     last = max((node.x for node in graph.nodes), default=0.0)
     return graph.axis is Axis.LINEAGE and last > _VISIBLE_COLUMNS
 
 
-def legend_words(graph: BranchGraph) -> list[tuple[str, str]]:
+def legend_words(graph: LaneGraph) -> list[tuple[str, str]]:
     """Return glyph and meaning of the kinds of node that the graph holds."""
     kinds = {node.kind for node in graph.nodes}
     return [(_GLYPHS[kind], _LEGEND[kind]) for kind in _LEGEND if kind in kinds]
@@ -143,7 +143,7 @@ def _time(x: float) -> Any:
 def _edge_traces(
     edges: Iterable[Edge], axis: Axis, to_x: Callable[[float], Any]
 ) -> Iterator[go.Scatter]:
-    lines: dict[Role, tuple[list[Any], list[float | None]]] = {}
+    lines: dict[ColourRole, tuple[list[Any], list[float | None]]] = {}
     for edge in edges:
         xs, ys = lines.setdefault(COLOURS[edge.state], ([], []))
         for x, y in _curve(edge, axis):
@@ -184,7 +184,7 @@ def _curve(edge: Edge, axis: Axis) -> Iterator[tuple[float, float]]:
     yield (x1, float(y1))
 
 
-def _node_traces(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatter]:
+def _node_traces(graph: LaneGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatter]:
     colours = {lane.row: COLOURS[lane.state].value for lane in graph.lanes}
     problems = {lane.row: lane.track.problem for lane in graph.lanes}
     for kind, symbol in _SYMBOLS.items():
@@ -214,7 +214,7 @@ def _node_traces(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[g
         )
 
 
-def _folds(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatter]:
+def _folds(graph: LaneGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatter]:
     folds = [node for node in graph.nodes if node.kind is NodeKind.FOLD]
     if not folds:
         return
@@ -241,7 +241,7 @@ def _folds(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scat
     )
 
 
-def _marks(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatter]:
+def _marks(graph: LaneGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scatter]:
     """Yield what stands above, below and around nodes: tags, schema changes, the selection."""
     tagged = [node for node in graph.nodes if node.tags]
     if tagged:
@@ -255,7 +255,7 @@ def _marks(graph: BranchGraph, to_x: Callable[[float], Any]) -> Iterator[go.Scat
         yield schema_bars(places, ["the schema changed here"] * len(altered))
 
 
-def _tag_labels(graph: BranchGraph, tagged: list[Node]) -> list[str]:
+def _tag_labels(graph: LaneGraph, tagged: list[Node]) -> list[str]:
     """Name the tags of each lane as far as their names have room; hovering tells the rest."""
     if graph.axis is Axis.TIME:
         return [""] * len(tagged)
@@ -313,7 +313,7 @@ def _fold_hover(node: Node) -> str:
     )
 
 
-def _scale(figure: go.Figure, graph: BranchGraph, width_columns: int) -> None:
+def _scale(figure: go.Figure, graph: LaneGraph, width_columns: int) -> None:
     rows = max(len(graph.lanes), 1)
     figure.update_yaxes(**quiet_axis(range=[rows - 0.5, -0.5], fixedrange=True, autorange=False))
     figure.update_layout(margin={"t": TOP, "b": _BOTTOM})

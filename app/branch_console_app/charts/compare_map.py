@@ -6,14 +6,14 @@ from typing import Final
 
 import plotly.graph_objects as go
 
-from branch_console_app.charts.palette import GRID, SELECTED, Role, framed
+from branch_console_app.charts.palette import GRID, SELECTED, ColourRole, framed
 from branch_console_app.models.compare.partition_map import CellKind, MapCell, PartitionMap
 from branch_console_app.models.parts.wording import chart_text, shortened
 
 _COLOURS: Final = {
-    CellKind.MORE: Role.ADDED,
-    CellKind.FEWER: Role.REMOVED,
-    CellKind.BOTH: Role.CHANGED,
+    CellKind.MORE: ColourRole.ADDED,
+    CellKind.FEWER: ColourRole.REMOVED,
+    CellKind.BOTH: ColourRole.CHANGED,
 }
 _LABEL: Final = 18
 _ROW: Final = 30
@@ -57,7 +57,12 @@ def compare_map_figure(
 
 
 def _trace(
-    cells: list[MapCell], kind: CellKind, role: Role, size: int, most: int, selected: str | None
+    cells: list[MapCell],
+    kind: CellKind,
+    role: ColourRole,
+    size: int,
+    most: int,
+    selected: str | None,
 ) -> go.Scatter:
     # A light square is few rows, a full one many; the sign says which way without the colour.
     shares = [0.35 + 0.65 * math.sqrt(abs(cell.net) / most) for cell in cells]

@@ -6,15 +6,15 @@ from typing import Final
 import plotly.graph_objects as go
 
 from branch_console.quality.drift import Rating
-from branch_console_app.charts.palette import GRID, Role, faint, framed
+from branch_console_app.charts.palette import GRID, ColourRole, faint, framed
 from branch_console_app.models.compare.quality import BinShares, DriftBars
 from branch_console_app.models.parts.wording import chart_text, shortened
 
 _COLOURS: Final = {
-    Rating.ALARM: Role.CONFLICT,
-    Rating.WATCH: Role.THEIRS,
-    Rating.SMALL: Role.OURS,
-    Rating.CALM: Role.BASE,
+    Rating.ALARM: ColourRole.CONFLICT,
+    Rating.WATCH: ColourRole.THEIRS,
+    Rating.SMALL: ColourRole.OURS,
+    Rating.CALM: ColourRole.BASE,
 }
 _SIGNS: Final = {Rating.ALARM: "!", Rating.WATCH: "~", Rating.SMALL: "+", Rating.CALM: ""}
 _BAR: Final = 26
@@ -36,7 +36,7 @@ def drift_figure(drift: DriftBars, *, uirevision: str) -> go.Figure:
             y=list(range(len(names))),
             x=[min(each.severity, _FULL) for each in drift.bars],
             customdata=[[name] for name in names],
-            marker={"color": [_COLOURS.get(each.rating, Role.BASE) for each in drift.bars]},
+            marker={"color": [_COLOURS.get(each.rating, ColourRole.BASE) for each in drift.bars]},
             text=[
                 f"{_SIGNS.get(each.rating, '')} {each.severity:.2f}".strip() for each in drift.bars
             ],
@@ -47,7 +47,7 @@ def drift_figure(drift: DriftBars, *, uirevision: str) -> go.Figure:
             hovertemplate="%{hovertext}<extra></extra>",
         )
     )
-    figure.add_vline(x=1, line={"color": Role.CONFLICT.value, "width": 1.4, "dash": "dash"})
+    figure.add_vline(x=1, line={"color": ColourRole.CONFLICT.value, "width": 1.4, "dash": "dash"})
     figure.update_yaxes(
         tickmode="array", tickvals=list(range(len(names))),
         ticktext=[chart_text(shortened(name, _LABEL)) for name in names],
@@ -66,8 +66,8 @@ def bins_figure(bins: BinShares, *, uirevision: str) -> go.Figure:
     """Draw both sides' shares of each bin, and what those on a line add up to."""
     figure = framed(320, uirevision=uirevision, left=44, right=44)
     places = list(range(len(bins.labels)))
-    role_of_first = Role.OURS if bins.first == "A" else Role.BASE
-    role_of_other = Role.THEIRS if bins.other == "B" else Role.MERGED
+    role_of_first = ColourRole.OURS if bins.first == "A" else ColourRole.BASE
+    role_of_other = ColourRole.THEIRS if bins.other == "B" else ColourRole.MERGED
     sides = (
         (bins.first, bins.before, role_of_first, ""),
         (bins.other, bins.after, role_of_other, "/"),

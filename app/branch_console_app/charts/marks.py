@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from branch_console_app.charts.palette import Role
+from branch_console_app.charts.palette import ColourRole
 from branch_console_app.models.parts.wording import chart_text
 
 # Reaches down from a flag to the snapshot it names; charts without room do with the flag alone.
@@ -16,7 +16,7 @@ POLE: Final = {
     "symmetric": False,
     "thickness": 1.4,
     "width": 0,
-    "color": Role.CHANGED.value,
+    "color": ColourRole.CHANGED.value,
 }
 
 
@@ -39,11 +39,11 @@ def tag_flags(
         x=[x for x, _ in places],
         y=[y for _, y in places],
         mode="markers+text",
-        marker={"symbol": "triangle-right", "size": 8, "color": Role.CHANGED.value},
+        marker={"symbol": "triangle-right", "size": 8, "color": ColourRole.CHANGED.value},
         error_y=pole,
         text=[chart_text(label) for label in labels],
         textposition="middle right",
-        textfont={"size": 10, "color": Role.CHANGED.value},
+        textfont={"size": 10, "color": ColourRole.CHANGED.value},
         hovertext=[f"tag {chart_text(', '.join(names))}" for names in tags],
         hovertemplate="%{hovertext}<extra></extra>",
         name="tags",
@@ -59,7 +59,7 @@ def schema_bars(places: Sequence[tuple[Any, float]], words: Sequence[str]) -> go
         marker={
             "symbol": "line-ew",
             "size": 12,
-            "line": {"width": 2.6, "color": Role.CHANGED.value},
+            "line": {"width": 2.6, "color": ColourRole.CHANGED.value},
         },
         hovertext=list(words),
         hovertemplate="%{hovertext}<extra></extra>",

@@ -10,7 +10,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 
 
-class Role(StrEnum):
+class ColourRole(StrEnum):
     """What a colour means, wherever it appears."""
 
     OURS = "#2A74CC"
@@ -30,7 +30,7 @@ CLEAR: Final = "rgba(0, 0, 0, 0)"
 CHART_CONFIG: Final = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
 
 
-def faint(role: Role, share: float = 0.14) -> str:
+def faint(role: ColourRole, share: float = 0.14) -> str:
     """Return a role's colour for surfaces: text on it keeps the colour of the theme."""
     red, green, blue = (int(role.value[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {share})"

@@ -5,15 +5,15 @@ from typing import Final
 import plotly.graph_objects as go
 
 from branch_console.quality.drift import Rating
-from branch_console_app.charts.palette import GRID, SELECTED, Role, framed
+from branch_console_app.charts.palette import GRID, SELECTED, ColourRole, framed
 from branch_console_app.models.compare.quality_map import QualityCell, QualityMap
 from branch_console_app.models.parts.wording import chart_text, shortened
 
 _LOOKS: Final = {
-    Rating.ALARM: ("!", Role.CONFLICT),
-    Rating.WATCH: ("~", Role.THEIRS),
-    Rating.SMALL: ("+", Role.OURS),
-    Rating.CALM: ("", Role.BASE),
+    Rating.ALARM: ("!", ColourRole.CONFLICT),
+    Rating.WATCH: ("~", ColourRole.THEIRS),
+    Rating.SMALL: ("+", ColourRole.OURS),
+    Rating.CALM: ("", ColourRole.BASE),
 }
 _LABEL: Final = 24
 _ROW: Final = 24
@@ -49,7 +49,11 @@ def quality_map_figure(
 
 
 def _trace(
-    drift: QualityMap, cells: list[QualityCell], sign: str, role: Role, selected: QualityCell | None
+    drift: QualityMap,
+    cells: list[QualityCell],
+    sign: str,
+    role: ColourRole,
+    selected: QualityCell | None,
 ) -> go.Scatter:
     rows = {name: at for at, name in enumerate(drift.partitions)}
     columns = {name: at for at, name in enumerate(drift.columns)}

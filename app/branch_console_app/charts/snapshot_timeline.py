@@ -9,7 +9,14 @@ from plotly.subplots import make_subplots
 
 from branch_console.format.snapshot import CommitKind
 from branch_console_app.charts.marks import schema_bars, tag_flags
-from branch_console_app.charts.palette import GRID, SELECTED, Role, framed, quiet_axis, selection
+from branch_console_app.charts.palette import (
+    GRID,
+    SELECTED,
+    ColourRole,
+    framed,
+    quiet_axis,
+    selection,
+)
 from branch_console_app.models.branches.snapshot_timeline import Bar, Timeline, TimelineAxis
 from branch_console_app.models.branches.tag_labels import spaced_labels, tag_label
 from branch_console_app.models.parts.wording import chart_text, count, moment, shortened, signed
@@ -18,10 +25,10 @@ _PANEL_HEIGHT: Final = 250
 _SMALLEST_SCALE: Final = 4
 _FEWEST_COLUMNS: Final = 11
 KIND_COLOURS: Final = {
-    CommitKind.APPEND: Role.ADDED,
-    CommitKind.OVERWRITE: Role.CHANGED,
-    CommitKind.COMPACT: Role.BASE,
-    CommitKind.ANALYZE: Role.STALE,
+    CommitKind.APPEND: ColourRole.ADDED,
+    CommitKind.OVERWRITE: ColourRole.CHANGED,
+    CommitKind.COMPACT: ColourRole.BASE,
+    CommitKind.ANALYZE: ColourRole.STALE,
 }
 _SYMBOLS: Final = {
     CommitKind.APPEND: "circle",
@@ -90,7 +97,7 @@ def _totals(timeline: Timeline, axis: TimelineAxis) -> Iterator[go.Scatter]:
         x=[_place(bar, axis) for bar in bars],
         y=[bar.total for bar in bars],
         mode="lines",
-        line={"shape": "hvh", "color": Role.OURS.value, "width": 2},
+        line={"shape": "hvh", "color": ColourRole.OURS.value, "width": 2},
         fill="tozeroy",
         fillcolor="rgba(42, 116, 204, 0.10)",
         customdata=[_custom(timeline.branch, bar) for bar in bars],
@@ -107,14 +114,14 @@ def _changes(timeline: Timeline, axis: TimelineAxis) -> Iterator[go.Bar]:
             yield _bar_trace(timeline, bars, axis, role, kind.lower(), is_removal=False)
     shrinking = [bar for bar in timeline.bars if bar.removed]
     if shrinking:
-        yield _bar_trace(timeline, shrinking, axis, Role.REMOVED, "removed", is_removal=True)
+        yield _bar_trace(timeline, shrinking, axis, ColourRole.REMOVED, "removed", is_removal=True)
 
 
 def _bar_trace(
     timeline: Timeline,
     bars: list[Bar],
     axis: TimelineAxis,
-    role: Role,
+    role: ColourRole,
     name: str,
     *,
     is_removal: bool,
@@ -240,7 +247,7 @@ def _short(noun: str) -> str:
 
 
 def _title(text: str) -> dict[str, Any]:
-    return {"text": text, "font": {"size": 11, "color": Role.BASE.value}, "standoff": 6}
+    return {"text": text, "font": {"size": 11, "color": ColourRole.BASE.value}, "standoff": 6}
 
 
 def _share_scales(figure: go.Figure, timelines: Sequence[Timeline]) -> None:
@@ -276,7 +283,7 @@ def _mark_gaps(figure: go.Figure, timelines: Sequence[Timeline], axis: TimelineA
             figure.add_vrect(
                 x0=gap.x - 0.45,
                 x1=gap.x + 0.45,
-                fillcolor=Role.REMOVED.value if gap.is_broken else Role.BASE.value,
+                fillcolor=ColourRole.REMOVED.value if gap.is_broken else ColourRole.BASE.value,
                 opacity=0.12,
                 line_width=0,
                 row=row,
@@ -309,8 +316,8 @@ def _gap_trace(timeline: Timeline) -> go.Scatter:
         marker={
             "symbol": ["x-thin" if gap.is_broken else "line-ew-open" for gap in timeline.gaps],
             "size": 8,
-            "color": Role.BASE.value,
-            "line": {"width": 2, "color": Role.BASE.value},
+            "color": ColourRole.BASE.value,
+            "line": {"width": 2, "color": ColourRole.BASE.value},
         },
         hovertext=[gap.words for gap in timeline.gaps],
         hovertemplate="%{hovertext}<extra></extra>",

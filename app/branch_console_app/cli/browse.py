@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from branch_console.diff.hazards import Severity
+from branch_console.diff.hazards import HazardSeverity
 from branch_console.diff.rows.row_figure import FigureColumn, RowFigure, Write, in_full, with_sign
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
@@ -163,7 +163,7 @@ def branches(
     _report_broken_events(broken)
     for item in items:
         for finding in item.findings:
-            if finding.severity is not Severity.INFO:
+            if finding.severity is not HazardSeverity.INFO:
                 print_line(f"{item.name}: {finding.rule} {finding.severity}: {finding.sentences}")
     for name in (item.name for item in items if item.branch_options and item.error is None):
         fallback = services.fallback(identifier.on_branch(name))

@@ -5,8 +5,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from branch_console.diff.rows.row_bounds import Bounds
-from branch_console.diff.state_diff import StateDiff, TableState, Totals
+from branch_console.diff.rows.row_bounds import CountBounds
+from branch_console.diff.state_diff import StateDiff, StateTotals, TableState
 from branch_console_app.cli.output import print_fields, print_line, print_rows, size
 from branch_console_app.models.compare.states import (
     PartitionLine,
@@ -74,7 +74,7 @@ def _partition_object(line: PartitionLine, noun: str) -> dict[str, object]:
     return {sides.get(key, key): value for key, value in asdict(line).items()}
 
 
-def _bounds_object(bounds: Bounds) -> dict[str, object]:
+def _bounds_object(bounds: CountBounds) -> dict[str, object]:
     return {"at_least": bounds.low, "at_most": bounds.high, "label": label_of(bounds)}
 
 
@@ -125,7 +125,7 @@ def _print_figures(diff: StateDiff) -> None:
     )
 
 
-def _totals(totals: Totals) -> str:
+def _totals(totals: StateTotals) -> str:
     records = "-" if totals.record_count is None else f"{totals.record_count:,}"
     return f"{totals.file_count:,} files, {size(totals.byte_count)}, {records} records in them"
 

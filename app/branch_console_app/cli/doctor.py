@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from branch_console.diff.hazards import HealthFinding, Remedy, Severity
+from branch_console.diff.hazards import HazardSeverity, HealthFinding, Remedy
 from branch_console.errors import PaimonError
 from branch_console.jobs.progress import JobState
 from branch_console.procedures.browse.remedies import remedy_statements
@@ -37,9 +37,9 @@ def doctor(
         ),
     ] = False,
     fail_on: Annotated[
-        Severity,
+        HazardSeverity,
         typer.Option("--fail-on", help="The least severity of a finding that makes it exit 1."),
-    ] = Severity.WARNING,
+    ] = HazardSeverity.WARNING,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:

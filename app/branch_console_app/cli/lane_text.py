@@ -28,7 +28,7 @@ _SHORTEST_RUN: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class LaneMark:
     """A line's snapshot, or a run of them that is drawn as one."""
 
     key: Key
@@ -54,7 +54,7 @@ def draw_lanes(graph: BranchGraph, *, fold: bool = True) -> list[str]:
     return [*lines, *_without_snapshots(graph)]
 
 
-def _marks(graph: BranchGraph, *, fold: bool) -> list[Mark]:
+def _marks(graph: BranchGraph, *, fold: bool) -> list[LaneMark]:
     nodes = {_key(node.snapshot.identity): node for node in graph.nodes}
     parents = _parents(graph, nodes)
     children: dict[Key, list[Key]] = defaultdict(list)
@@ -71,7 +71,7 @@ def _marks(graph: BranchGraph, *, fold: bool) -> list[Mark]:
             run = [key]
         done.update(run)
         marks.append(
-            Mark(
+            LaneMark(
                 key=run[0],
                 nodes=tuple(nodes[each] for each in run) if len(run) > 1 else (node,),
                 parents=parents[run[-1]],
@@ -119,7 +119,7 @@ def _run(
     return run
 
 
-def _order(marks: Iterable[Mark]) -> list[Mark]:
+def _order(marks: Iterable[LaneMark]) -> list[LaneMark]:
     """Sort so that no parent stands above a child, and newer ones above older ones."""
     by_key = {mark.key: mark for mark in marks}
     waiting: dict[Key, int] = defaultdict(int)
@@ -139,12 +139,12 @@ def _order(marks: Iterable[Mark]) -> list[Mark]:
     return ordered
 
 
-def _rank(mark: Mark) -> tuple[int, int, str]:
+def _rank(mark: LaneMark) -> tuple[int, int, str]:
     snapshot = mark.newest.snapshot
     return -snapshot.time_millis, -snapshot.id, mark.newest.branch
 
 
-def _rows(marks: Iterable[Mark], main: Key | None) -> Iterator[tuple[str, str]]:
+def _rows(marks: Iterable[LaneMark], main: Key | None) -> Iterator[tuple[str, str]]:
     """Yield the lanes and the text of each line."""
     columns: list[Key | None] = [main]
     seen_main = main is None
@@ -196,13 +196,13 @@ def _bend(columns: Sequence[Key | None], to: int, start: int, sign: str, seen_ma
     return "".join(line)
 
 
-def _sign(mark: Mark) -> str:
+def _sign(mark: LaneMark) -> str:
     if len(mark.nodes) > 1:
         return ":"
     return "M" if mark.newest.merged_from else _SIGNS[mark.newest.snapshot.commit_kind]
 
 
-def _text(mark: Mark) -> str:
+def _text(mark: LaneMark) -> str:
     snapshot = mark.newest.snapshot
     if len(mark.nodes) > 1:
         figure = add_up(node.change for node in mark.nodes)

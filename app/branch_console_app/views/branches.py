@@ -15,7 +15,7 @@ from branch_console_app.charts.branch_graph import (
     legend_words,
 )
 from branch_console_app.charts.palette import CHART_CONFIG
-from branch_console_app.models.branches.branch_graph import Axis, BranchGraph, draw_branches
+from branch_console_app.models.branches.branch_graph import Axis, LaneGraph, draw_branches
 from branch_console_app.models.branches.branch_tracks import (
     Track,
     is_service_branch,
@@ -167,7 +167,7 @@ def _show_graph(
     _show_legend(model)
 
 
-def _show_lane_names(model: BranchGraph, place: Location) -> None:
+def _show_lane_names(model: LaneGraph, place: Location) -> None:
     """Draw the names beside the lanes, as links: what a keyboard can reach, a mouse can too."""
     with st.container(key="lane-names", width=206, gap=None):
         for lane in model.lanes:
@@ -190,7 +190,7 @@ def _show_branch_link(branch: str, place: Location, *, length: int) -> None:
     )
 
 
-def _show_legend(model: BranchGraph) -> None:
+def _show_legend(model: LaneGraph) -> None:
     parts = [f"{glyph} {meaning}" for glyph, meaning in legend_words(model)]
     if any(node.folded for node in model.nodes):
         parts.append("■ folded run, click opens it")

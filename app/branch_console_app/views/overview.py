@@ -11,7 +11,7 @@ from branch_console_app.models.branches.table_overview import (
     READ_AT_ONCE,
     Order,
     TableLine,
-    Totals,
+    WarehouseTotals,
     choose_tables,
 )
 from branch_console_app.models.parts.exactness import short_figure
@@ -87,7 +87,7 @@ def _show_figures(
             unread = [name for name in unread if name not in known]
         items = list(known.values())
     attention = [item for item in items if item.health is not Health.HEALTHY]
-    _show_totals(Totals.of(items, len(attention), unread=len(unread)))
+    _show_totals(WarehouseTotals.of(items, len(attention), unread=len(unread)))
     if unread:
         st.caption(
             f"{count(len(names) - len(unread))} of {count(len(names))} tables read; the figures "
@@ -106,7 +106,7 @@ def _show_empty() -> None:
     st.code("branch-console demo", language="bash")
 
 
-def _show_totals(totals: Totals) -> None:
+def _show_totals(totals: WarehouseTotals) -> None:
     active = reads.active_jobs()
     bound = "≥ " if totals.unread else ""
     with st.container(horizontal=True, gap="small", key="totals"):

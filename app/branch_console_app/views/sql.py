@@ -10,7 +10,7 @@ from branch_console.jobs.progress import JobState, JobView
 from branch_console.procedures.statement.table_statement import DROPPED
 from branch_console.sql.parser import WRITING, parse_statements
 from branch_console.sql.statement import QUERY, Statement
-from branch_console.sql.tables import TableKind
+from branch_console.sql.tables import TableStatementKind
 from branch_console.sql.words import quoted_name
 from branch_console_app import reads, state
 from branch_console_app.models.jobs.job_titles import job_title
@@ -172,7 +172,7 @@ def _ask_before_writing(text: str, branch: str, place: Location) -> None:
     """Draw the question, which names the table and the branch that would change."""
     statement = _statement(text, branch)
     table = Identifier.parse(str(statement.arguments["table"]))
-    if statement.procedure == TableKind.DROP and table.is_main:
+    if statement.procedure == TableStatementKind.DROP and table.is_main:
         _warn_of_drop(table)
     else:
         st.warning(

@@ -14,7 +14,7 @@ from branch_console.format.snapshot import CommitKind, Snapshot, SnapshotIdentit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Distance:
+class SnapshotDistance:
     """What one branch has and the other lacks.
 
     Attributes:
@@ -40,8 +40,8 @@ class BranchOverview:
     branch: str
     versus: str
     base: SnapshotIdentity | None
-    ahead: Distance | None
-    behind: Distance | None
+    ahead: SnapshotDistance | None
+    behind: SnapshotDistance | None
 
     @property
     def is_related(self) -> bool:
@@ -89,13 +89,13 @@ def with_files(overview: BranchOverview, branch: pa.Table, versus: pa.Table) -> 
     )
 
 
-def distance_of(snapshots: Sequence[Snapshot]) -> Distance:
+def distance_of(snapshots: Sequence[Snapshot]) -> SnapshotDistance:
     """What a run of commits adds up to."""
     compactions = [each for each in snapshots if each.commit_kind is CommitKind.COMPACT]
     others = [each for each in snapshots if each.commit_kind is not CommitKind.COMPACT]
     deltas = [each.delta_record_count for each in others]
     known = [delta for delta in deltas if delta is not None]
-    return Distance(
+    return SnapshotDistance(
         snapshots=len(others),
         compactions=len(compactions),
         records=sum(known) if len(known) == len(deltas) else None,
@@ -105,7 +105,7 @@ def distance_of(snapshots: Sequence[Snapshot]) -> Distance:
 
 def _since(
     bases: Sequence[SnapshotIdentity], head: Snapshot, other_head: Snapshot, lineage: Lineage
-) -> Distance:
+) -> SnapshotDistance:
     line = lineage.whole_line(head.identity)
     places = (line.places.get(each.manifest_lists) for each in bases)
     newest = min((each for each in places if each is not None), default=None)
@@ -115,7 +115,7 @@ def _since(
     return distance_of(line.snapshots[:newest])
 
 
-def _only_in(head: Snapshot, other_head: Snapshot, lineage: Lineage) -> Distance:
+def _only_in(head: Snapshot, other_head: Snapshot, lineage: Lineage) -> SnapshotDistance:
     reached = lineage.ancestors(other_head.identity)
     return distance_of(
         tuple(

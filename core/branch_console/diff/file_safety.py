@@ -16,7 +16,7 @@ from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.format.tag import Tag
 
 
-class Answer(StrEnum):
+class SharingAnswer(StrEnum):
     """What to do about files that two branches are to hold.
 
     Attributes:
@@ -73,7 +73,7 @@ class FileSafety:
         reasons: Why files are copied, in sentences; empty where they are shared.
     """
 
-    answer: Answer
+    answer: SharingAnswer
     fences: tuple[str, ...] = ()
     pins: tuple[PinPlace, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -81,10 +81,10 @@ class FileSafety:
     @property
     def shares(self) -> bool:
         """Whether files keep their names."""
-        return self.answer is not Answer.COPY
+        return self.answer is not SharingAnswer.COPY
 
 
-NOTHING_TO_DO: Final = FileSafety(answer=Answer.SHARE)
+NOTHING_TO_DO: Final = FileSafety(answer=SharingAnswer.SHARE)
 
 
 def decide(holders: Iterable[Holder], *, can_copy: bool = True) -> FileSafety:
@@ -112,8 +112,8 @@ def decide(holders: Iterable[Holder], *, can_copy: bool = True) -> FileSafety:
         else:
             fences.append(holder.branch)
     if reasons:
-        return FileSafety(answer=Answer.COPY, reasons=tuple(reasons))
-    answer = Answer.SHARE_AFTER_STEPS if fences or pins else Answer.SHARE
+        return FileSafety(answer=SharingAnswer.COPY, reasons=tuple(reasons))
+    answer = SharingAnswer.SHARE_AFTER_STEPS if fences or pins else SharingAnswer.SHARE
     return FileSafety(answer=answer, fences=tuple(fences), pins=tuple(pins))
 
 

@@ -28,7 +28,7 @@ TAG: Final = "create_tag"
 REPAIR: Final = "repair_branch"
 
 
-class Severity(StrEnum):
+class HazardSeverity(StrEnum):
     """How bad a finding is, from the least to the worst."""
 
     INFO = "info"
@@ -38,7 +38,7 @@ class Severity(StrEnum):
     @property
     def rank(self) -> int:
         """A number that rises with how bad it is."""
-        return list(Severity).index(self)
+        return list(HazardSeverity).index(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class HealthFinding:
     """
 
     rule: str
-    severity: Severity
+    severity: HazardSeverity
     branch: str
     evidence: tuple[str, ...]
     text: str
@@ -95,7 +95,7 @@ class HealthFinding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fork:
+class HazardFork:
     """Where a branch left another one."""
 
     parent: str
@@ -122,7 +122,7 @@ class BranchFacts:
     """
 
     trace: BranchTrace
-    fork: Fork | None = None
+    fork: HazardFork | None = None
     base_tag: str | None = None
     has_fence: bool = False
     is_fenced: bool = False
@@ -201,7 +201,7 @@ class Hazards:
             name = lasting[0].name
             yield HealthFinding(
                 rule="F00" if is_listed else "F03",
-                severity=Severity.INFO if is_listed else Severity.WARNING,
+                severity=HazardSeverity.INFO if is_listed else HazardSeverity.WARNING,
                 branch=branch,
                 evidence=(f"tag {name}",),
                 text=f"Only tag {name!r} on main keeps what it began at."
@@ -216,7 +216,7 @@ class Hazards:
                 remedies=(self._remedy(PIN, branch, twin=True),),
             )
 
-    def _without_base(self, facts: BranchFacts, fork: Fork) -> Iterator[HealthFinding]:
+    def _without_base(self, facts: BranchFacts, fork: HazardFork) -> Iterator[HealthFinding]:
         branch, parent = facts.trace.branch, fork.parent
         if parent not in self._branches:
             return
@@ -298,7 +298,7 @@ class Hazards:
         )
 
     def _brief_base(
-        self, facts: BranchFacts, fork: Fork, keepers: tuple[Tag, ...]
+        self, facts: BranchFacts, fork: HazardFork, keepers: tuple[Tag, ...]
     ) -> Iterator[HealthFinding]:
         is_listed = self._is_listed_on_main(fork.identity)
         if is_listed and self._is_safe(MAIN_BRANCH):
@@ -306,7 +306,7 @@ class Hazards:
         name, branch = keepers[0].name, facts.trace.branch
         yield HealthFinding(
             rule="F03",
-            severity=Severity.WARNING if is_listed else Severity.CRITICAL,
+            severity=HazardSeverity.WARNING if is_listed else HazardSeverity.CRITICAL,
             branch=branch,
             evidence=tuple(f"tag {tag.name}" for tag in keepers),
             text=f"Tag {name!r} on main keeps its files, but expires by itself.",
@@ -318,7 +318,7 @@ class Hazards:
             remedies=(self._remedy(PIN, branch),),
         )
 
-    def _keepers(self, facts: BranchFacts, fork: Fork) -> tuple[Tag, ...]:
+    def _keepers(self, facts: BranchFacts, fork: HazardFork) -> tuple[Tag, ...]:
         main = self._branches.get(MAIN_BRANCH)
         tags = () if main is None else main.trace.tags
         # A pin stands on main, wherever the branch was made from.
@@ -332,7 +332,7 @@ class Hazards:
         main = self._branches.get(MAIN_BRANCH)
         return main is not None and identity.manifest_lists in main.trace.places
 
-    def _was_rolled_back(self, facts: BranchFacts, fork: Fork) -> bool:
+    def _was_rolled_back(self, facts: BranchFacts, fork: HazardFork) -> bool:
         """Whether main has another snapshot where a branch began, or ends before that."""
         main = self._branches.get(MAIN_BRANCH)
         if main is None or fork.parent != MAIN_BRANCH or not main.trace.snapshots:
@@ -364,7 +364,7 @@ class Hazards:
             verb = _verb("name", len(names))
             yield HealthFinding(
                 rule="F04",
-                severity=Severity.CRITICAL,
+                severity=HazardSeverity.CRITICAL,
                 branch=branch,
                 evidence=tuple(f"tag {name}" for name in names),
                 text=f"Its {tag_names(names)} {verb} what has expired on it and others hold.",
@@ -384,7 +384,7 @@ class Hazards:
         if alone:
             yield HealthFinding(
                 rule="F05",
-                severity=Severity.WARNING,
+                severity=HazardSeverity.WARNING,
                 branch=branch,
                 evidence=tuple(f"tag {name}" for name in alone),
                 text=f"It has {tag_names(alone)}, and expiry by other engines looks at the tags of "
@@ -452,7 +452,7 @@ class Hazards:
                 continue  # a pin stands on main, wherever its branch was made from
             yield HealthFinding(
                 rule="F11",
-                severity=Severity.WARNING,
+                severity=HazardSeverity.WARNING,
                 branch=MAIN_BRANCH,
                 evidence=(f"tag {tag.name}", f"snapshot {tag.snapshot.id} of {holders[0]}"),
                 text=f"Tag {tag.name!r} of main names snapshot {tag.snapshot.id} of "
@@ -470,7 +470,7 @@ class Hazards:
         branch = facts.trace.branch
         yield HealthFinding(
             rule="F11",
-            severity=Severity.WARNING,
+            severity=HazardSeverity.WARNING,
             branch=branch,
             evidence=(facts.tag_option,),
             text=f"Its option {facts.tag_option!r} has its writers make tags, which Paimon puts on "
@@ -534,7 +534,7 @@ class Hazards:
         if lost:
             yield HealthFinding(
                 rule="F15",
-                severity=Severity.CRITICAL,
+                severity=HazardSeverity.CRITICAL,
                 branch=branch,
                 evidence=lost,
                 text="Another engine fast-forwarded main to it, and "
@@ -547,7 +547,7 @@ class Hazards:
         if all(not each.identity.same_as(newest.identity) for each in moved):
             yield HealthFinding(
                 rule="F16",
-                severity=Severity.WARNING,
+                severity=HazardSeverity.WARNING,
                 branch=branch,
                 evidence=tuple(f"snapshot {each.id}" for each in moved),
                 text=f"Since main was fast-forwarded to it at snapshot {newest.id}, both have "
@@ -565,7 +565,7 @@ class Hazards:
         if older:
             yield HealthFinding(
                 rule="F08",
-                severity=Severity.CRITICAL,
+                severity=HazardSeverity.CRITICAL,
                 branch=branch,
                 evidence=older,
                 text="It began with nothing, and another engine fast-forwarded main to it: what "
@@ -653,7 +653,7 @@ class Hazards:
             names = ", ".join(map(repr, sorted(gone)))
             yield HealthFinding(
                 rule="F10",
-                severity=Severity.INFO,
+                severity=HazardSeverity.INFO,
                 branch=MAIN_BRANCH,
                 evidence=tuple(f"branch {name}" for name in sorted(gone)),
                 text=f"The ledger knows of {names}, which another engine dropped or renamed.",
@@ -668,7 +668,7 @@ class Hazards:
         ids = id_range(list(facts.below_earliest))
         yield HealthFinding(
             rule="F12",
-            severity=Severity.WARNING,
+            severity=HazardSeverity.WARNING,
             branch=facts.trace.branch,
             evidence=tuple(f"snapshot {each}" for each in facts.below_earliest[:_MOST_EVIDENCE]),
             text=f"Its hint EARLIEST is above snapshots that are there: {ids}.",
@@ -692,7 +692,7 @@ class Hazards:
             text, advice = f"Its fence {state}.", "Fence it again."
         yield HealthFinding(
             rule="F23",
-            severity=Severity.CRITICAL,
+            severity=HazardSeverity.CRITICAL,
             branch=branch,
             evidence=facts.fence_obstacles or ("consumer branch-console-fence",),
             text=text,
@@ -713,7 +713,7 @@ class Hazards:
         is_main = branch == MAIN_BRANCH
         yield HealthFinding(
             rule="F25",
-            severity=Severity.CRITICAL,
+            severity=HazardSeverity.CRITICAL,
             branch=branch,
             evidence=tuple(f"schema {each}" for each in missing),
             text=f"It lacks {noun} {id_range(missing)}, with which some of its files were written.",
@@ -754,7 +754,7 @@ class Hazards:
             verb = "is" if len(kept) == 1 else "are"
             return HealthFinding(
                 rule="F14",
-                severity=Severity.CRITICAL,
+                severity=HazardSeverity.CRITICAL,
                 branch=branch,
                 evidence=(*(f"{name}: {option}" for name, option in kept.items()), rule, *evidence),
                 text=f"{text} {options} {verb} all that protects it.",
@@ -765,7 +765,7 @@ class Hazards:
             )
         return HealthFinding(
             rule=rule,
-            severity=Severity.INFO if is_safe else Severity.CRITICAL,
+            severity=HazardSeverity.INFO if is_safe else HazardSeverity.CRITICAL,
             branch=branch,
             evidence=evidence,
             text=text,

@@ -17,7 +17,7 @@ from branch_console.diff.changes.logical_log import change_counts, original_name
 from branch_console.diff.file_masks import MaskKey
 from branch_console.diff.masks import MaskChange
 from branch_console.diff.rows.row_bounds import (
-    Bounds,
+    CountBounds,
     Counting,
     PlaceRows,
     RowDifference,
@@ -97,7 +97,7 @@ class TableState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class StateTotals:
     """All of one state, or its own files; `record_count` is None where no commit says it."""
 
     file_count: int
@@ -128,7 +128,7 @@ class StateDiff:
     places: pa.Table
     rows: RowDifference
     schema: SchemaDiff
-    totals: tuple[Totals, Totals]
+    totals: tuple[StateTotals, StateTotals]
     manifests_read: int
     manifests_skipped: int
 
@@ -146,21 +146,21 @@ class StateDiff:
         """The files that one state has for itself, with the columns of DIFFERING_FILES."""
         return self.files.filter(pc.equal(self.files["is_after"], after))
 
-    def only_in(self, *, after: bool) -> Totals:
+    def only_in(self, *, after: bool) -> StateTotals:
         """What one state has for itself."""
         own = self.files_of(after=after)
-        return Totals(
+        return StateTotals(
             file_count=own.num_rows,
             byte_count=_sum(own["file_size"]),
             record_count=_sum(own["row_count"]),
         )
 
     @property
-    def shared(self) -> Totals:
+    def shared(self) -> StateTotals:
         """What both have; a copy of a file is the same file."""
         whole, own = self.totals[0], self.only_in(after=False)
         records, size = whole.record_count, whole.byte_count
-        return Totals(
+        return StateTotals(
             file_count=whole.file_count - own.file_count,
             byte_count=None if size is None else size - (own.byte_count or 0),
             record_count=None if records is None else records - (own.record_count or 0),
@@ -327,10 +327,10 @@ def _counting(schema: TableSchema) -> Counting:
     return Counting.PARTS if has_parts else Counting.ROWS
 
 
-def _deletes(files: pa.Table) -> Bounds:
+def _deletes(files: pa.Table) -> CountBounds:
     """Rows that delete a key; where a file does not count them, none or all of its rows do."""
     known = files["delete_row_count"]
-    return Bounds(
+    return CountBounds(
         low=_sum(pc.fill_null(known, 0)), high=_sum(pc.coalesce(known, files["row_count"]))
     )
 

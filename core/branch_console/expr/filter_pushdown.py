@@ -11,7 +11,7 @@ from branch_console.format.table_schema import TableSchema
 _BITS: Final = {TypeRoot.TINYINT: 8, TypeRoot.SMALLINT: 16, TypeRoot.INT: 32, TypeRoot.BIGINT: 64}
 
 
-class Comparison(Protocol):
+class ColumnTest(Protocol):
     """A column compared with values, as statements ask for it.
 
     Attributes:
@@ -26,7 +26,7 @@ class Comparison(Protocol):
     def values(self) -> tuple[str | int | date, ...]: ...  # noqa: D102
 
 
-def condition_of(schema: TableSchema, comparisons: Iterable[Comparison]) -> Condition | None:
+def condition_of(schema: TableSchema, comparisons: Iterable[ColumnTest]) -> Condition | None:
     """Return what a reader can leave rows out by; None where that is nothing.
 
     A comparison counts where value and column are of one kind, so that Spark casts neither.

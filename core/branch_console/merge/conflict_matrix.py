@@ -16,7 +16,7 @@ from branch_console.merge.conflict import Take
 Operation = TypeVar("Operation", TableOperation, DatabaseOperation)
 
 
-class Rule(StrEnum):
+class CellRule(StrEnum):
     """What holds where a source operation meets a target operation; values name the rules.
 
     Attributes:
@@ -51,7 +51,7 @@ class Rule(StrEnum):
 
 
 # Rules without a name of their own: their cells are called by what meets there.
-_NAMELESS: Final = frozenset({Rule.OK, Rule.CONFLICT, Rule.UNLESS_SAME_KEY})
+_NAMELESS: Final = frozenset({CellRule.OK, CellRule.CONFLICT, CellRule.UNLESS_SAME_KEY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Cell(Generic[Operation]):
 
     theirs: Operation
     ours: Operation
-    rule: Rule
+    rule: CellRule
     id: str
 
     @property
@@ -79,22 +79,22 @@ class Cell(Generic[Operation]):
 # Replayed, their predicate could hit rows that the target inserted.
 _BY_PREDICATE: Final = frozenset({TableOperation.DELETE, TableOperation.UPDATE})
 
-OK: Final = Rule.OK
-C: Final = Rule.CONFLICT
-P: Final = Rule.P
-Q: Final = Rule.Q
-A1: Final = Rule.A1
-A2: Final = Rule.A2
-A3: Final = Rule.A3
-A4: Final = Rule.A4
-A5: Final = Rule.A5
-A6: Final = Rule.A6
-A6_2: Final = Rule.A6_2
-L: Final = Rule.L
-UNLESS_SAME_KEY: Final = Rule.UNLESS_SAME_KEY
+OK: Final = CellRule.OK
+C: Final = CellRule.CONFLICT
+P: Final = CellRule.P
+Q: Final = CellRule.Q
+A1: Final = CellRule.A1
+A2: Final = CellRule.A2
+A3: Final = CellRule.A3
+A4: Final = CellRule.A4
+A5: Final = CellRule.A5
+A6: Final = CellRule.A6
+A6_2: Final = CellRule.A6_2
+L: Final = CellRule.L
+UNLESS_SAME_KEY: Final = CellRule.UNLESS_SAME_KEY
 
 # fmt: off
-_DATABASE: Final[Mapping[DatabaseOperation, tuple[Rule, ...]]] = {
+_DATABASE: Final[Mapping[DatabaseOperation, tuple[CellRule, ...]]] = {
     # target:                   DROP, RENAME, SET, UNSET
     DatabaseOperation.DROP:     (OK, OK, OK, OK),
     DatabaseOperation.RENAME:   (C,  OK, OK, OK),
@@ -102,7 +102,7 @@ _DATABASE: Final[Mapping[DatabaseOperation, tuple[Rule, ...]]] = {
     DatabaseOperation.UNSET:    (C,  OK, OK, UNLESS_SAME_KEY),
 }
 
-_TABLE: Final[Mapping[TableOperation, tuple[Rule, ...]]] = {
+_TABLE: Final[Mapping[TableOperation, tuple[CellRule, ...]]] = {
     # target:  DROP, RENAME, PROPERTIES, COLUMN, PARTITION, INSERT, DELETE, UPDATE, OVERWRITE,
     #          COMPACTION
     TableOperation.DROP:        (OK, OK, OK, OK,   OK, OK,   OK, OK,   OK,   OK),
@@ -158,6 +158,6 @@ def database_cells(
     )
 
 
-def _cell(prefix: str, theirs: Operation, ours: Operation, rule: Rule) -> Cell[Operation]:
+def _cell(prefix: str, theirs: Operation, ours: Operation, rule: CellRule) -> Cell[Operation]:
     name = f"{theirs}.{ours}" if rule in _NAMELESS else str(rule)
     return Cell(theirs=theirs, ours=ours, rule=rule, id=prefix + name)

@@ -9,7 +9,7 @@ from branch_console.diff.changes.table_changes import TableChanges
 from branch_console.diff.file_masks import MaskKey
 from branch_console.diff.table_operation import TableOperation
 from branch_console.merge.conflict import Take
-from branch_console.merge.conflict_matrix import Rule
+from branch_console.merge.conflict_matrix import CellRule
 
 MIXED_ADVICE: Final = (
     "The source wrote what it left of this file again together with rows of others that it had "
@@ -99,7 +99,7 @@ def touched_together(
     return groups
 
 
-def winner(rule: Rule, left: FileTouch, right: FileTouch, take: Take | None) -> Take | None:
+def winner(rule: CellRule, left: FileTouch, right: FileTouch, take: Take | None) -> Take | None:
     """Return whose touch of one file stays alone, None if that is open.
 
     Where both sides deleted rows of a file and one of them deleted all, the other one's goes, if
@@ -111,7 +111,7 @@ def winner(rule: Rule, left: FileTouch, right: FileTouch, take: Take | None) -> 
         right: What the target did.
         take: What was chosen, if that settles it.
     """
-    if take is None and rule is Rule.A2:
+    if take is None and rule is CellRule.A2:
         if left.is_gone and not left.added and right.is_alone and right.adds_nothing_new:
             return Take.THEIRS
         if right.is_gone and not right.added and left.is_alone and left.adds_nothing_new:

@@ -20,7 +20,7 @@ from branch_console.diff.table_operation import TableOperation
 from branch_console.diff.three_way import ThreeWay
 from branch_console.merge.compactions import live_files, undo_compactions
 from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
-from branch_console.merge.conflict_matrix import Cell, Rule, cells
+from branch_console.merge.conflict_matrix import Cell, CellRule, cells
 from branch_console.merge.file_moves import (
     BucketMove,
     FileMoves,
@@ -129,7 +129,7 @@ class _Judged(NamedTuple):
     """The cell and the rule that what the source and the target did to one file falls into."""
 
     cell: Cell[TableOperation] | None
-    rule: Rule
+    rule: CellRule
     touches: tuple[FileTouch, FileTouch]
 
 
@@ -199,9 +199,9 @@ class _KeylessMerge:
     def _check_cells(self) -> None:
         """Operations that never both stand, whichever files they touched."""
         for cell in self._cells.values():
-            if cell.rule is Rule.CONFLICT and cell.settle_with:
+            if cell.rule is CellRule.CONFLICT and cell.settle_with:
                 self._check_inserts(cell)
-            elif cell.rule is Rule.CONFLICT:
+            elif cell.rule is CellRule.CONFLICT:
                 self._conflict(
                     cell, ConflictKind.FILE_RULE, None, (), advice="Revert one of the changes."
                 )
@@ -326,22 +326,22 @@ class _KeylessMerge:
                     settled.is_chosen = True
         return frozenset() if self._take is None else self._replaced
 
-    def _is_overwritten(self, rule: Rule, left: FileTouch, gone: Set[MaskKey]) -> bool:
+    def _is_overwritten(self, rule: CellRule, left: FileTouch, gone: Set[MaskKey]) -> bool:
         """Whether the target replaced the rows of a file that the source changed, and no others."""
-        if rule not in (Rule.A4, Rule.A5):
+        if rule not in (CellRule.A4, CellRule.A5):
             return False
         return not left.added or (left.files <= gone and left.adds_nothing_new)
 
     def _rule_of(
         self, cell: Cell[TableOperation] | None, key: MaskKey, left: FileTouch, right: FileTouch
-    ) -> Rule:
+    ) -> CellRule:
         """What holds where both touched a file."""
         if cell is None:
-            return Rule.A3
+            return CellRule.A3
         # Rows that one side shows again would go with the file that the other gave up.
         shown = (each.masks[key].shown for each in (self._ours, self._theirs) if key in each.masks)
-        is_open = cell.rule is Rule.A2 and (left.is_gone or right.is_gone) and any(shown)
-        return Rule.A1 if is_open else cell.rule
+        is_open = cell.rule is CellRule.A2 and (left.is_gone or right.is_gone) and any(shown)
+        return CellRule.A1 if is_open else cell.rule
 
     def _settle(
         self, settled: _Settled, files: frozenset[MaskKey], judged: Mapping[MaskKey, _Judged]
@@ -365,7 +365,7 @@ class _KeylessMerge:
                     settled.take_ours(key, left)
                     # Where the target deleted the whole file, nothing of it is another version.
                     settled.is_chosen |= (
-                        rule is not Rule.A2 or bool(right.added) or not right.is_gone
+                        rule is not CellRule.A2 or bool(right.added) or not right.is_gone
                     )
                 case Take.THEIRS:
                     settled.take_theirs(key, right)
@@ -409,22 +409,22 @@ class _KeylessMerge:
         hidden = self._hidden
         return {each: hidden[key] for each, key in self._keys.items() if key in hidden}
 
-    def _both_hold(self, rule: Rule, key: MaskKey, left: FileTouch, right: FileTouch) -> bool:
+    def _both_hold(self, rule: CellRule, key: MaskKey, left: FileTouch, right: FileTouch) -> bool:
         """Whether what both did to one file is both done by hiding rows of it, or by its going."""
-        if rule is Rule.A2:
+        if rule is CellRule.A2:
             return not (left.added or right.added) and not (left.is_gone and right.is_gone)
-        if rule is not Rule.OK or left.is_gone or right.is_gone:
+        if rule is not CellRule.OK or left.is_gone or right.is_gone:
             return False
         # Of a row that both touched, the version that the target wrote could not be found.
         theirs, ours = self._theirs.masks[key], self._ours.masks[key]
         return theirs.hidden.isdisjoint(ours.hidden)
 
-    def _is_update_deleted(self, rule: Rule, key: MaskKey, right: FileTouch) -> bool:
+    def _is_update_deleted(self, rule: CellRule, key: MaskKey, right: FileTouch) -> bool:
         """Whether the source deleted each row that the target updated, so that no version stays.
 
         Which version is of which row only rows tell; if all of them go it does not matter.
         """
-        if rule is not Rule.OK or self._rules.strict or not right.is_pure:
+        if rule is not CellRule.OK or self._rules.strict or not right.is_pure:
             return False
         # An update of several partitions may have moved rows from one to another.
         places = (step.places for step in self._ours.steps if key[:2] in step.places)
@@ -441,16 +441,16 @@ class _KeylessMerge:
         """How many rows files of the target hold, hidden ones too."""
         return sum(self._ours.files(files)["row_count"].to_pylist())
 
-    def _is_joined(self, rule: Rule, left: FileTouch, right: FileTouch) -> bool:
+    def _is_joined(self, rule: CellRule, left: FileTouch, right: FileTouch) -> bool:
         """Whether rows must tell what is left of a file: there may be more than a delete left."""
         # Of a file that neither wrote again no log holds the entry.
         if not (left.is_gone or right.is_gone):
             return False
-        if rule is Rule.A2:
+        if rule is CellRule.A2:
             return bool(left.added or right.added)
         # Of a row that both touched the delete wins; what was chosen in an earlier merge, and left
         # no commit that tells of it, is open.
-        return rule is Rule.OK and not self._rules.strict and bool(right.files)
+        return rule is CellRule.OK and not self._rules.strict and bool(right.files)
 
     def _changed_masks(
         self, settled: "_Settled", moved: Collection[str]
@@ -532,7 +532,7 @@ class _KeylessMerge:
             self._note(f"The source overwrote partitions into which the target put {rows}.")
         if going and self._rules.strict:
             for cell in self._cells.values():
-                if cell.theirs is TableOperation.OVERWRITE and cell.rule is Rule.OK:
+                if cell.theirs is TableOperation.OVERWRITE and cell.rule is CellRule.OK:
                     self._conflict(
                         cell, ConflictKind.FILE_RULE, None, (), advice=_OVERWRITTEN_ADVICE
                     )

@@ -39,7 +39,7 @@ _FLOAT_ERROR: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RowMerge:
+class MergedRows:
     """What becomes of rows.
 
     Attributes:
@@ -64,7 +64,7 @@ def merge_rows(
     *,
     table: str,
     replays: Sequence[pa.Table] | None = None,
-) -> RowMerge:
+) -> MergedRows:
     """Merge the rows of keys that both sides changed.
 
     Args:
@@ -110,7 +110,7 @@ def merge_rows(
     differs = _differ_from(state, merged, is_there, found[3:])
     rows_to_write = is_closed & is_there & differs
     results = _table(state, merged, rows_to_write)
-    return RowMerge(
+    return MergedRows(
         verdicts={each: count for each, count in zip(RowVerdict, counts, strict=True) if count},
         conflicts=_conflict_table(state, settled),
         upserts=_additions(state, results, found[3], rows_to_write),

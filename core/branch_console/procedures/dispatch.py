@@ -28,7 +28,7 @@ from branch_console.procedures.statement.query import run_query
 from branch_console.procedures.statement.table_statement import run_table_statement
 from branch_console.procedures.statement.write_statement import run_compact, run_write
 from branch_console.sql.statement import COMPACT, QUERY
-from branch_console.sql.tables import TableKind
+from branch_console.sql.tables import TableStatementKind
 from branch_console.sql.writes import WriteKind
 
 Procedure: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
@@ -52,7 +52,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
         QUERY: run_query,
         COMPACT: run_compact,
         **{str(kind): run_write for kind in WriteKind},
-        **{str(kind): run_table_statement for kind in TableKind},
+        **{str(kind): run_table_statement for kind in TableStatementKind},
         "recover": recover,
         **{name: _procedure(verb) for name, verb in VERBS.items()},
     }

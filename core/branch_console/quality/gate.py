@@ -12,7 +12,7 @@ import pyarrow as pa
 from branch_console.quality.findings import Finding, GateReport, GateVerdict
 from branch_console.quality.rules import (
     Outcome,
-    Rule,
+    QualityRule,
     RuleKind,
     RuleResult,
     RuleSet,
@@ -92,7 +92,7 @@ def judge_state(rules: RuleSet, found: Mapping[str, RuleResult]) -> GateReport:
     return GateReport(digest=rules.digest, findings=findings)
 
 
-def _judged(rule: Rule, after: RuleResult, before: RuleResult | None) -> Finding:
+def _judged(rule: QualityRule, after: RuleResult, before: RuleResult | None) -> Finding:
     ended = outcome(rule, after)
     stood = None if before is None else outcome(rule, before)
     worse = None if before is None else worse_by(rule, after, before)
@@ -111,7 +111,7 @@ def _judged(rule: Rule, after: RuleResult, before: RuleResult | None) -> Finding
     )
 
 
-def _verdict(rule: Rule, after: Outcome, before: Outcome | None) -> GateVerdict:
+def _verdict(rule: QualityRule, after: Outcome, before: Outcome | None) -> GateVerdict:
     if after is Outcome.PASSES:
         return GateVerdict.PASS
     if rule.severity is Severity.INFO:
@@ -125,7 +125,9 @@ def _verdict(rule: Rule, after: Outcome, before: Outcome | None) -> GateVerdict:
     return GateVerdict.WARN if is_old else GateVerdict.BLOCK
 
 
-def _said(rule: Rule, after: RuleResult, before: RuleResult | None, worse: int | None) -> str:
+def _said(
+    rule: QualityRule, after: RuleResult, before: RuleResult | None, worse: int | None
+) -> str:
     ended, now = outcome(rule, after), result_text(rule, after)
     if ended is Outcome.NOT_EVALUATED:
         return f"Rule {rule.id!r} was {now.rstrip('.')}."
@@ -146,7 +148,7 @@ def _said(rule: Rule, after: RuleResult, before: RuleResult | None, worse: int |
             return f"Rule {rule.id!r} fails: {now}{more}; it failed before: {then}."
 
 
-def _numbers(rule: Rule, found: RuleResult | None, suffix: str) -> dict[str, int | None]:
+def _numbers(rule: QualityRule, found: RuleResult | None, suffix: str) -> dict[str, int | None]:
     if found is None or found.problem is not None or rule.kind is RuleKind.FRESHNESS:
         return {}
     return {f"rows{suffix}": found.rows, f"failures{suffix}": found.failures}

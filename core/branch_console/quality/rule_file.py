@@ -19,7 +19,7 @@ from typing import ClassVar, Final
 
 from branch_console.errors import ErrorKind
 from branch_console.format.yaml_part import YamlPart
-from branch_console.quality.rules import Rule, RuleKind, RuleSet, Severity
+from branch_console.quality.rules import QualityRule, RuleKind, RuleSet, Severity
 
 TABLE_IN_QUERY: Final = "{table}"
 """What stands for the table in the query of a rule."""
@@ -79,7 +79,7 @@ def parse_rules(text: str, table: str) -> RuleSet:
         InvalidInput: Something in it is not known or not served; the message names line and field.
     """
     root = _Part.parse(text)
-    rules: list[Rule] = []
+    rules: list[QualityRule] = []
     if root is not None:
         fields = root.fields("table", "rules", "drift")
         named = root.get(fields, "table")
@@ -157,7 +157,7 @@ class _Part(YamlPart):
         return int(found[1]) * _MILLIS[found[2]]
 
 
-def _rule(part: _Part) -> Rule:
+def _rule(part: _Part) -> QualityRule:
     kinds = dict(part.items()).get("rule")
     if kinds is None:
         raise part.error("has no 'rule'")
@@ -174,7 +174,7 @@ def _rule(part: _Part) -> Rule:
     query = fields["query"].some_text() if "query" in fields else None
     if query is not None and TABLE_IN_QUERY not in query:
         raise fields["query"].error(f"should read {TABLE_IN_QUERY}")
-    return Rule(
+    return QualityRule(
         id=part.get(fields, "id").some_text(),
         kind=kind,
         line=part.line,

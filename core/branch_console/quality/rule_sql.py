@@ -15,7 +15,7 @@ from branch_console.format.data_types import AtomicType, DataField, TypeRoot
 from branch_console.format.identifier import Identifier
 from branch_console.format.table_schema import TableSchema
 from branch_console.quality.rule_file import TABLE_IN_QUERY
-from branch_console.quality.rules import MOST_EXAMPLES, Rule, RuleKind
+from branch_console.quality.rules import MOST_EXAMPLES, QualityRule, RuleKind
 
 OF_ROWS: Final = frozenset(
     {RuleKind.NOT_NULL, RuleKind.IN_RANGE, RuleKind.IN_SET, RuleKind.MATCHES}
@@ -40,7 +40,7 @@ _TIMES: Final = {
 
 
 def count_query(
-    rules: Sequence[Rule], schema: TableSchema, table: Identifier, now_millis: int
+    rules: Sequence[QualityRule], schema: TableSchema, table: Identifier, now_millis: int
 ) -> str:
     """Return one SELECT that counts for rules of COUNTED.
 
@@ -60,7 +60,7 @@ def count_query(
     return f"SELECT {', '.join(['count(*) AS total', *parts])} FROM {table_sql(table)}"
 
 
-def duplicate_query(rule: Rule, schema: TableSchema, table: Identifier) -> str:
+def duplicate_query(rule: QualityRule, schema: TableSchema, table: Identifier) -> str:
     """Return a SELECT of `rows`, and of `failures`: rows that share their values with another.
 
     Raises:
@@ -74,7 +74,7 @@ def duplicate_query(rule: Rule, schema: TableSchema, table: Identifier) -> str:
     )
 
 
-def example_query(rule: Rule, schema: TableSchema, table: Identifier) -> str:
+def example_query(rule: QualityRule, schema: TableSchema, table: Identifier) -> str:
     """Return a SELECT of some rows that fail; of `unique` the values with how often they occur.
 
     Raises:
@@ -95,13 +95,13 @@ def example_query(rule: Rule, schema: TableSchema, table: Identifier) -> str:
     )
 
 
-def sql_query(rule: Rule, table: Identifier) -> str:
+def sql_query(rule: QualityRule, table: Identifier) -> str:
     """Return the SELECT of a `sql` rule over its table."""
     assert rule.query is not None
     return rule.query.replace(TABLE_IN_QUERY, table_sql(table))
 
 
-def row_query(rule: Rule, table: Identifier) -> str:
+def row_query(rule: QualityRule, table: Identifier) -> str:
     """Return a SELECT of the rows that a rule looks at, to read its condition by itself."""
     return f"SELECT * FROM {table_sql(table)} WHERE {_scope(rule)}"
 
@@ -138,7 +138,7 @@ def literal(text: str, field: DataField) -> str:
     raise _unfit(f"{text!r} is no {field.type}, which column {field.name!r} is.")
 
 
-def _counts(number: int, rule: Rule, schema: TableSchema, now_millis: int) -> Iterable[str]:
+def _counts(number: int, rule: QualityRule, schema: TableSchema, now_millis: int) -> Iterable[str]:
     scope = _scope(rule)
     if rule.kind is RuleKind.FRESHNESS:
         for name in rule.columns:
@@ -153,7 +153,7 @@ def _counts(number: int, rule: Rule, schema: TableSchema, now_millis: int) -> It
         yield f"count_if({scope} AND ({_fails(rule, schema)})) AS failures_{number}"
 
 
-def _fails(rule: Rule, schema: TableSchema) -> str:
+def _fails(rule: QualityRule, schema: TableSchema) -> str:
     """When a row fails; NULL, which counts as no, where a value is missing."""
     fields = [_field(name, schema) for name in rule.columns]
     if rule.kind is RuleKind.NOT_NULL:
@@ -180,7 +180,7 @@ def _fails(rule: Rule, schema: TableSchema) -> str:
             raise _unfit(f"Column {field.name!r} is {field.type}, and only texts are matched.")
 
 
-def _check_order(rule: Rule, field: DataField) -> None:
+def _check_order(rule: QualityRule, field: DataField) -> None:
     """Refuse bounds between which no value lies."""
     if rule.low is None or rule.high is None:
         return
@@ -206,16 +206,16 @@ def _bound(column: str, text: str | None, sign: str, field: DataField) -> Iterab
         yield f"{column} {sign} {literal(text, field)}"
 
 
-def _scope(rule: Rule) -> str:
+def _scope(rule: QualityRule) -> str:
     return "true" if rule.where is None else f"({rule.where})"
 
 
-def _whole(rule: Rule, schema: TableSchema) -> str:
+def _whole(rule: QualityRule, schema: TableSchema) -> str:
     names = (_name(_field(each, schema).name) for each in rule.columns)
     return f"({' AND '.join(f'{name} IS NOT NULL' for name in names)})"
 
 
-def _columns(rule: Rule, schema: TableSchema) -> str:
+def _columns(rule: QualityRule, schema: TableSchema) -> str:
     return ", ".join(_name(_field(each, schema).name) for each in rule.columns)
 
 

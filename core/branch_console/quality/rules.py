@@ -43,7 +43,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class QualityRule:
     """One rule; what its kind does not use stays empty.
 
     NULL passes every rule but `not_null`. A row of a `unique` rule fails where another row has the
@@ -121,7 +121,7 @@ class RuleSet:
 
     table: str
     digest: str
-    rules: tuple[Rule, ...]
+    rules: tuple[QualityRule, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ class RuleResult:
     examples: tuple[str, ...] = ()
 
 
-def outcome(rule: Rule, found: RuleResult) -> Outcome:
+def outcome(rule: QualityRule, found: RuleResult) -> Outcome:
     """Decide whether what was found of a rule is good enough."""
     if found.problem is not None:
         return Outcome.NOT_EVALUATED
@@ -163,7 +163,7 @@ def outcome(rule: Rule, found: RuleResult) -> Outcome:
     return Outcome.PASSES if is_good else Outcome.FAILS
 
 
-def result_text(rule: Rule, found: RuleResult) -> str:
+def result_text(rule: QualityRule, found: RuleResult) -> str:
     """Tell what was found of a rule, in a few words."""
     if found.problem is not None:
         return f"not evaluated: {found.problem}"
@@ -181,7 +181,7 @@ def result_text(rule: Rule, found: RuleResult) -> str:
             return f"{found.failures:,} of {count(found.rows, 'row')} {breaks} it"
 
 
-def worse_by(rule: Rule, after: RuleResult, before: RuleResult) -> int | None:
+def worse_by(rule: QualityRule, after: RuleResult, before: RuleResult) -> int | None:
     """By how much a rule is broken more than before: rows, or milliseconds of age; less below 0.
 
     None where that cannot be told: one was not evaluated, or has no age.
@@ -199,7 +199,7 @@ def worse_by(rule: Rule, after: RuleResult, before: RuleResult) -> int | None:
             return after.failures - before.failures
 
 
-def worse_text(rule: Rule, number: int) -> str:
+def worse_text(rule: QualityRule, number: int) -> str:
     """Tell what `worse_by` returned, in a few words."""
     match rule.kind:
         case RuleKind.FRESHNESS:
@@ -213,7 +213,7 @@ def worse_text(rule: Rule, number: int) -> str:
     return f"{size} {more if number > 0 else less} than before"
 
 
-def _rows_beyond(rule: Rule, rows: int) -> int:
+def _rows_beyond(rule: QualityRule, rows: int) -> int:
     low, high = (None if each is None else int(each) for each in (rule.low, rule.high))
     if low is not None and rows < low:
         return low - rows

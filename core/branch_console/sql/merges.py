@@ -26,7 +26,7 @@ _GIVEN: Final = "given"
 _IN_LIST: Final = frozenset({TokenType.COMMA, TokenType.R_PAREN})
 
 
-class Meeting(StrEnum):
+class MatchKind(StrEnum):
     """Which rows a clause is about, in its words behind WHEN."""
 
     MATCHED = "MATCHED"
@@ -34,7 +34,7 @@ class Meeting(StrEnum):
     NOT_MATCHED_BY_SOURCE = "NOT MATCHED BY SOURCE"
 
 
-class Action(StrEnum):
+class ClauseAction(StrEnum):
     """What a clause does with them."""
 
     INSERT = "INSERT"
@@ -54,8 +54,8 @@ class Clause:
     """
 
     place: Place
-    meeting: Meeting
-    action: Action
+    meeting: MatchKind
+    action: ClauseAction
     condition: Part | None
     values: tuple[tuple[NamedColumn, Part | None], ...] | None
 
@@ -87,14 +87,14 @@ class RowClause:
             from the source.
     """
 
-    meeting: Meeting
-    action: Action
+    meeting: MatchKind
+    action: ClauseAction
     condition: str | None
     values: Mapping[str, str] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowMerge:
+class MergeClauses:
     """What becomes of the rows of a table that meet those of a source, as an engine runs it.
 
     Attributes:
@@ -147,8 +147,8 @@ class _Clause:
     """A clause as words of the statement."""
 
     place: Place
-    meeting: Meeting
-    action: Action
+    meeting: MatchKind
+    action: ClauseAction
     condition: Span | None
     values: _Values
 
@@ -186,37 +186,37 @@ def _clause(words: TargetWords, target: Target) -> _Clause:
     return _Clause(place=place, meeting=meeting, action=action, condition=condition, values=values)
 
 
-def _meeting(words: TargetWords) -> Meeting:
+def _meeting(words: TargetWords) -> MatchKind:
     if words.takes("NOT MATCHED BY SOURCE"):
-        return Meeting.NOT_MATCHED_BY_SOURCE
+        return MatchKind.NOT_MATCHED_BY_SOURCE
     if words.takes("NOT MATCHED"):
         words.takes("BY TARGET")
-        return Meeting.NOT_MATCHED
+        return MatchKind.NOT_MATCHED
     if words.takes("MATCHED"):
-        return Meeting.MATCHED
+        return MatchKind.MATCHED
     raise words.unexpected("MATCHED, NOT MATCHED or NOT MATCHED BY SOURCE")
 
 
-def _action(words: TargetWords, target: Target, meeting: Meeting) -> tuple[Action, _Values]:
-    if meeting is Meeting.NOT_MATCHED:
+def _action(words: TargetWords, target: Target, meeting: MatchKind) -> tuple[ClauseAction, _Values]:
+    if meeting is MatchKind.NOT_MATCHED:
         words.expect("INSERT")
-        return Action.INSERT, _inserted(words, target)
+        return ClauseAction.INSERT, _inserted(words, target)
     if words.takes("DELETE"):
-        return Action.DELETE, ()
+        return ClauseAction.DELETE, ()
     if not words.takes("UPDATE"):
         raise words.unexpected("UPDATE or DELETE")
     has_set = words.takes("SET")
     if words.kind() is TokenType.STAR:
-        if meeting is Meeting.NOT_MATCHED_BY_SOURCE:
+        if meeting is MatchKind.NOT_MATCHED_BY_SOURCE:
             raise words.error("there is no row of the source to take values from")
         words.at += 1
-        return Action.UPDATE, None
+        return ClauseAction.UPDATE, None
     if not has_set:
         raise words.unexpected("SET")
     values = [words.assignment(target, "WHEN")]
     while words.takes_kind(TokenType.COMMA):
         values.append(words.assignment(target, "WHEN"))
-    return Action.UPDATE, tuple(values)
+    return ClauseAction.UPDATE, tuple(values)
 
 
 def _inserted(words: TargetWords, target: Target) -> _Values:
@@ -265,19 +265,19 @@ def _assembled(
     source_part = Part(start=start, end=query.take(source).end)
     query.add(") SELECT 1 FROM ")
     matching: Part | None = None
-    for meeting in Meeting:
-        query.add("(SELECT 1" if meeting is Meeting.MATCHED else ", (SELECT 1")
+    for meeting in MatchKind:
+        query.add("(SELECT 1" if meeting is MatchKind.MATCHED else ", (SELECT 1")
         for number, clause in enumerate(clauses):
             if clause.meeting is meeting:
                 found[number] = _placed(query, clause)
         query.add(" FROM ")
-        if meeting is not Meeting.NOT_MATCHED:
+        if meeting is not MatchKind.NOT_MATCHED:
             query.take_target(named)
-        if meeting is Meeting.MATCHED:
+        if meeting is MatchKind.MATCHED:
             query.add(f" JOIN {given} ON (")
             matching = query.take(condition)
             query.add(")")
-        elif meeting is Meeting.NOT_MATCHED:
+        elif meeting is MatchKind.NOT_MATCHED:
             query.add(given)
         query.add(f") AS {meeting.replace(' ', '_')}")
     assert matching is not None

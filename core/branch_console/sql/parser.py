@@ -23,12 +23,12 @@ from branch_console.sql.statement import (
     Statement,
     Value,
 )
-from branch_console.sql.tables import TableKind, parse_table_statement
+from branch_console.sql.tables import TableStatementKind, parse_table_statement
 from branch_console.sql.targets import Target
 from branch_console.sql.words import Words, quoted_name
 from branch_console.sql.writes import WriteKind, parse_write
 
-WRITING: Final = frozenset({*WriteKind, *TableKind, COMPACT})
+WRITING: Final = frozenset({*WriteKind, *TableStatementKind, COMPACT})
 """The procedures of statements that change rows or tables, and have no preview."""
 
 _WRITES: Final = frozenset({"INSERT", "TRUNCATE", "UPDATE", "DELETE", "MERGE INTO"})

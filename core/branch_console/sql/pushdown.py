@@ -29,7 +29,7 @@ _SIGNS: Final[Mapping[type[exp.Expr], tuple[str, str]]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class PushedComparison:
     """A column compared with values; `in` has one or more of them, every other sign one."""
 
     column: str
@@ -47,7 +47,7 @@ class Matching:
     """
 
     equal: tuple[tuple[str, str], ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PushedComparison, ...]
 
 
 def matching_in(condition: str, target: str, source: str) -> Matching:
@@ -86,13 +86,13 @@ def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
             yield each
 
 
-def comparisons_in(tree: exp.Expr) -> Mapping[int, tuple[Comparison, ...]]:
+def comparisons_in(tree: exp.Expr) -> Mapping[int, tuple[PushedComparison, ...]]:
     """Return the comparisons that hold for every row that is used of a table.
 
     Returns:
         By the first character of the table in the text.
     """
-    found: dict[int, tuple[Comparison, ...]] = {}
+    found: dict[int, tuple[PushedComparison, ...]] = {}
     for select in tree.find_all(exp.Select):
         source, where = select.args.get("from_"), select.args.get("where")
         table = source.this if source is not None else None
@@ -116,12 +116,12 @@ def _is_alone(select: exp.Expr, table: exp.Table) -> bool:
     return alias is None or not alias.args.get("columns")
 
 
-def _comparisons(condition: exp.Expr, names: set[str]) -> Iterator[Comparison]:
+def _comparisons(condition: exp.Expr, names: set[str]) -> Iterator[PushedComparison]:
     for each in _conjuncts(condition):
         yield from _compared_in(each, names)
 
 
-def _compared_in(condition: exp.Expr, names: set[str]) -> Iterator[Comparison]:
+def _compared_in(condition: exp.Expr, names: set[str]) -> Iterator[PushedComparison]:
     match condition:
         case exp.Between():
             column = _column(condition.this, names)
@@ -129,24 +129,24 @@ def _compared_in(condition: exp.Expr, names: set[str]) -> Iterator[Comparison]:
             for sign, end in ends:
                 value = _value(end)
                 if column is not None and value is not None and not condition.args.get("symmetric"):
-                    yield Comparison(column=column, sign=sign, values=(value,))
+                    yield PushedComparison(column=column, sign=sign, values=(value,))
         case exp.In():
             column = _column(condition.this, names)
             values = [_value(each) for each in condition.expressions]
             known = tuple(value for value in values if value is not None)
             if column is not None and known and len(known) == len(values):
-                yield Comparison(column=column, sign="in", values=known)
+                yield PushedComparison(column=column, sign="in", values=known)
         case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
             yield from _compared(condition, names)
 
 
-def _compared(condition: exp.Binary, names: set[str]) -> Iterator[Comparison]:
+def _compared(condition: exp.Binary, names: set[str]) -> Iterator[PushedComparison]:
     as_it_is, turned = _SIGNS[type(condition)]
     sides = ((condition.left, condition.right, as_it_is), (condition.right, condition.left, turned))
     for left, right, sign in sides:
         column, value = _column(left, names), _value(right)
         if column is not None and value is not None:
-            yield Comparison(column=column, sign=sign, values=(value,))
+            yield PushedComparison(column=column, sign=sign, values=(value,))
 
 
 def _column(node: exp.Expr, names: set[str]) -> str | None:

@@ -24,7 +24,7 @@ from branch_console.sql.calls import find_refused_call
 from branch_console.sql.functions import TABLE_FUNCTIONS
 from branch_console.sql.hints import clause_length, clause_options, spark_hint, table_options
 from branch_console.sql.place import Origins, Place
-from branch_console.sql.pushdown import Comparison, comparisons_in
+from branch_console.sql.pushdown import PushedComparison, comparisons_in
 from branch_console.sql.words import HintTokenizer, cut, quoted_name
 
 _MAX_LENGTH: Final = 100_000
@@ -183,7 +183,7 @@ class Query:
     references: tuple[TableReference, ...]
     words: frozenset[str]
     takes_all_columns: bool
-    comparisons: Mapping[int, tuple[Comparison, ...]]
+    comparisons: Mapping[int, tuple[PushedComparison, ...]]
     _cuts: tuple[tuple[int, int], ...]
     _changed: Mapping[int, tuple[int, str]]
 

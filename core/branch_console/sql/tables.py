@@ -27,7 +27,7 @@ _CHANGES: Final = (
 )
 
 
-class TableKind(StrEnum):
+class TableStatementKind(StrEnum):
     """What a statement does to a table; the name of its procedure."""
 
     CREATE = "create_table"
@@ -136,7 +136,7 @@ class TableStatement:
         to: The new name of the table.
     """
 
-    kind: TableKind
+    kind: TableStatementKind
     target: Target
     is_lenient: bool = False
     columns: tuple[DataField, ...] = ()
@@ -171,7 +171,7 @@ class _Reader(Words):
         if self.takes("DROP TABLE"):
             is_lenient = self.takes("IF EXISTS")
             return TableStatement(
-                kind=TableKind.DROP, target=read_target(self), is_lenient=is_lenient
+                kind=TableStatementKind.DROP, target=read_target(self), is_lenient=is_lenient
             )
         self.expect("ALTER TABLE")
         return self._alter()
@@ -213,7 +213,7 @@ class _Reader(Words):
         primary_keys = primary_keys or _split(listed)
         partition_keys = partition_keys or _split(options.pop("partition", None))
         return TableStatement(
-            kind=TableKind.CREATE,
+            kind=TableStatementKind.CREATE,
             target=target,
             is_lenient=is_lenient,
             columns=tuple(
@@ -267,8 +267,10 @@ class _Reader(Words):
     def _alter(self) -> TableStatement:
         target = read_target(self)
         if self.takes("RENAME TO"):
-            return TableStatement(kind=TableKind.ALTER, target=target, to=read_target(self))
-        return TableStatement(kind=TableKind.ALTER, target=target, changes=self._changes())
+            return TableStatement(
+                kind=TableStatementKind.ALTER, target=target, to=read_target(self)
+            )
+        return TableStatement(kind=TableStatementKind.ALTER, target=target, changes=self._changes())
 
     def _changes(self) -> tuple[Change, ...]:
         if self.takes("RENAME COLUMN"):

@@ -26,7 +26,7 @@ _TAKEN: Final = frozenset({errno.EEXIST, errno.ENOTEMPTY})
 _UNSUPPORTED: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EXDEV})
 
 
-class Moved(StrEnum):
+class MoveOutcome(StrEnum):
     """How a move ended."""
 
     DONE = "DONE"
@@ -37,7 +37,7 @@ class Moved(StrEnum):
 class DirectoryMover(Protocol):
     """Renames a directory with all it holds."""
 
-    def move(self, from_path: str, to_path: str) -> Moved:
+    def move(self, from_path: str, to_path: str) -> MoveOutcome:
         """Return DONE, TAKEN (something has that name, be it an empty directory) or UNSUPPORTED.
 
         Nothing has changed after the last two; after DONE the new name is durable.
@@ -58,7 +58,7 @@ class LocalDirectoryMover:
         self._file_io = file_io
         self._rename = rename or rename_without_replacing
 
-    def move(self, from_path: str, to_path: str) -> Moved:
+    def move(self, from_path: str, to_path: str) -> MoveOutcome:
         """Return DONE, TAKEN (something has that name, be it an empty directory) or UNSUPPORTED."""
         for path in (from_path, to_path):
             self._file_io.check_inside(path)
@@ -68,9 +68,9 @@ class LocalDirectoryMover:
         make_directory(target.parent)
         code = self._rename(os.fsencode(source), os.fsencode(target))
         if code in _TAKEN:
-            return Moved.TAKEN
+            return MoveOutcome.TAKEN
         if code in _UNSUPPORTED:
-            return Moved.UNSUPPORTED
+            return MoveOutcome.UNSUPPORTED
         if code == errno.ENOENT:
             raise NotFound(
                 f"There is no directory {from_path} to move.",
@@ -88,15 +88,15 @@ class LocalDirectoryMover:
                 "try again.",
                 path=from_path,
             ) from error
-        return Moved.DONE
+        return MoveOutcome.DONE
 
 
 class UnsupportedDirectoryMover:
     """Stands in for a store whose directories are only prefixes of names."""
 
-    def move(self, from_path: str, to_path: str) -> Moved:
+    def move(self, from_path: str, to_path: str) -> MoveOutcome:
         """Return UNSUPPORTED."""
-        return Moved.UNSUPPORTED
+        return MoveOutcome.UNSUPPORTED
 
 
 def mover_for(file_io: FileIO) -> DirectoryMover:

@@ -6,8 +6,8 @@ from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console_app.models.branches.branch_graph import (
     Axis,
-    BranchGraph,
     EdgeKind,
+    LaneGraph,
     Node,
     NodeKind,
     draw_branches,
@@ -29,7 +29,7 @@ def track(branch: str, snapshots: tuple[Snapshot, ...], **facts: object) -> Trac
     return Track(branch=branch, snapshots=snapshots, head=head, **facts)  # type: ignore[arg-type]
 
 
-def node(graph: BranchGraph, branch: str, number: int) -> Node:
+def node(graph: LaneGraph, branch: str, number: int) -> Node:
     return next(
         each
         for each in graph.nodes

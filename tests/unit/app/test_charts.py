@@ -7,9 +7,9 @@ import pytest
 
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console_app.charts.branch_graph import LANE_HEIGHT, branch_graph_figure, legend_words
-from branch_console_app.charts.palette import Role, faint
+from branch_console_app.charts.palette import ColourRole, faint
 from branch_console_app.charts.snapshot_timeline import snapshot_timeline_figure
-from branch_console_app.models.branches.branch_graph import Axis, BranchGraph, draw_branches
+from branch_console_app.models.branches.branch_graph import Axis, LaneGraph, draw_branches
 from branch_console_app.models.branches.branch_tracks import Track
 from branch_console_app.models.branches.snapshot_timeline import (
     Timeline,
@@ -21,7 +21,7 @@ from tests.unit.app.histories import Entry, history, snapshot
 MAIN = history("m", 1, 6)
 
 
-def graph_of(*tracks: Track, axis: Axis = Axis.LINEAGE) -> BranchGraph:
+def graph_of(*tracks: Track, axis: Axis = Axis.LINEAGE) -> LaneGraph:
     main = Track(branch="main", snapshots=MAIN, head=MAIN[-1])
     return draw_branches([main, *tracks], axis=axis, selected="main")
 
@@ -117,7 +117,7 @@ def test_removals_are_hatched_as_well_as_red() -> None:
     )
     removed = next(trace for trace in figure.data if trace.name == "removed")
     assert removed.marker.pattern.shape == "/"
-    assert removed.marker.color == Role.REMOVED.value
+    assert removed.marker.color == ColourRole.REMOVED.value
 
 
 def test_an_impossible_clock_does_not_break_the_time_axis() -> None:
@@ -137,14 +137,14 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("background", ["#FFFFFF", "#0E1117"])
-@pytest.mark.parametrize("role", list(Role))
-def test_every_role_can_be_seen_on_both_backgrounds(role: Role, background: str) -> None:
+@pytest.mark.parametrize("role", list(ColourRole))
+def test_every_role_can_be_seen_on_both_backgrounds(role: ColourRole, background: str) -> None:
     high, low = sorted((luminance(role.value), luminance(background)), reverse=True)
     assert (high + 0.05) / (low + 0.05) >= 3.2
 
 
 def test_surfaces_take_a_share_of_a_role() -> None:
-    assert re.fullmatch(r"rgba\(42, 116, 204, 0\.2\)", faint(Role.OURS, 0.2))
+    assert re.fullmatch(r"rgba\(42, 116, 204, 0\.2\)", faint(ColourRole.OURS, 0.2))
 
 
 def test_lanes_stand_as_high_as_the_names_beside_them() -> None:

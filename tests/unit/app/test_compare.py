@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from branch_console.diff.rows.row_bounds import NONE, Bounds, RowDifference
+from branch_console.diff.rows.row_bounds import NONE, CountBounds, RowDifference
 from branch_console.diff.rows.row_diff_index import RowDiffIndex, RowFilter, RowGroup
 from branch_console.diff.rows.row_kind import RowKind
 from branch_console_app.charts.compare_map import compare_map_figure
@@ -44,23 +44,23 @@ def line(*values: str, before: int = 0, after: int = 10) -> PartitionLine:
     ("bounds", "text", "label"),
     [
         (NONE, "0", "exact"),
-        (Bounds(low=7, high=7), "7", "exact"),
-        (Bounds(low=0, high=7), "≤ 7", "bounds"),
-        (Bounds(low=2, high=7), "2 to 7", "bounds"),
+        (CountBounds(low=7, high=7), "7", "exact"),
+        (CountBounds(low=0, high=7), "≤ 7", "bounds"),
+        (CountBounds(low=2, high=7), "2 to 7", "bounds"),
     ],
 )
-def test_a_number_says_how_good_it_is(bounds: Bounds, text: str, label: str) -> None:
+def test_a_number_says_how_good_it_is(bounds: CountBounds, text: str, label: str) -> None:
     assert bounds_text(bounds) == text
     assert label_of(bounds) == label
 
 
 def test_what_cannot_have_happened_is_not_told() -> None:
-    exact = Bounds(low=1, high=1)
+    exact = CountBounds(low=1, high=1)
     rows = RowDifference(added=exact, removed=NONE, changed=NONE, net=1)
     assert row_words(rows) == "1 row added"
     assert net_words(rows) is None
     bounded = RowDifference(
-        added=Bounds(low=0, high=3), removed=Bounds(low=2, high=5), changed=NONE, net=-2
+        added=CountBounds(low=0, high=3), removed=CountBounds(low=2, high=5), changed=NONE, net=-2
     )
     assert row_words(bounded) == "≤ 3 rows added, 2 to 5 rows removed"
     assert net_words(bounded) == "\N{MINUS SIGN}2 rows in all, exact"
@@ -161,5 +161,5 @@ def test_rows_are_counted_by_kind_and_column_without_reading_them() -> None:
     assert index.count(RowFilter(kind=RowKind.ADDED)) == 4
     assert index.count(RowFilter(column="x")) == 4
     assert index.count(RowFilter(kind=RowKind.ADDED, column="x")) == 0
-    assert index.difference.added == Bounds(low=8, high=8)
+    assert index.difference.added == CountBounds(low=8, high=8)
     assert index.changed_cells() == {"x": 4, "id": 0}

@@ -11,7 +11,7 @@ from branch_console.format.table_schema import TableSchema
 from branch_console.format.tag import Tag
 from branch_console_app.models.merge.fast_forward import (
     FastForwardPreview,
-    Moved,
+    MovedCommits,
     commit_rows,
     tag_words,
 )
@@ -84,7 +84,7 @@ def test_odd_names_stay_names() -> None:
 
 def test_commits_are_listed_newest_first() -> None:
     figures = tuple(RowFigure(rows=10, records=10) for _ in MAIN)
-    moved = Moved(snapshots=MAIN, changes=figures, schema_ids=(), tags=())
+    moved = MovedCommits(snapshots=MAIN, changes=figures, schema_ids=(), tags=())
     rows = commit_rows(moved)
     assert [row[0] for row in rows] == [3, 2, 1]
     assert rows[0] == (3, "append", "+10", "etl", 180_000)

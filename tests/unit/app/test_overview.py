@@ -8,7 +8,7 @@ from branch_console.format.snapshot import Snapshot
 from branch_console_app.models.branches.table_overview import (
     Order,
     TableLine,
-    Totals,
+    WarehouseTotals,
     choose_tables,
 )
 from tests.unit.app.histories import snapshot
@@ -67,18 +67,20 @@ def test_what_was_not_read_sorts_last() -> None:
 
 
 def test_totals_leave_out_what_no_table_told() -> None:
-    assert Totals.of(ITEMS, broken=1) == Totals(
+    assert WarehouseTotals.of(ITEMS, broken=1) == WarehouseTotals(
         tables=3, unread=0, branches=4, figure=RowFigure(rows=1400, records=1400), broken=1
     )
-    nothing = Totals.of([ITEMS[2]], broken=0, unread=9)
-    assert nothing == Totals(tables=10, unread=9, branches=None, figure=NOTHING_COUNTED, broken=0)
+    nothing = WarehouseTotals.of([ITEMS[2]], broken=0, unread=9)
+    assert nothing == WarehouseTotals(
+        tables=10, unread=9, branches=None, figure=NOTHING_COUNTED, broken=0
+    )
 
 
 def test_rows_of_some_tables_are_not_added_to_records_of_others() -> None:
     keyed = TableLine(identifier=ITEMS[0].identifier, item=None)
-    figure = Totals.of([*ITEMS, KEYED], broken=0).figure
+    figure = WarehouseTotals.of([*ITEMS, KEYED], broken=0).figure
     assert figure == RowFigure(rows=None, records=1_407)
-    assert Totals.of([keyed], broken=0).figure == NOTHING_COUNTED
+    assert WarehouseTotals.of([keyed], broken=0).figure == NOTHING_COUNTED
 
 
 def test_ten_thousand_tables_are_searched_by_their_last_name() -> None:

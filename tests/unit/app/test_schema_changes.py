@@ -4,7 +4,7 @@ from branch_console.diff.schema_diff import SchemaVerdict, diff_schemas
 from branch_console.format.data_types import DataField, RowType, parse_data_type
 from branch_console.format.options import Options
 from branch_console.format.table_schema import TableSchema
-from branch_console_app.models.branches.schema_changes import Mark, SchemaChanges
+from branch_console_app.models.branches.schema_changes import ChangeMark, SchemaChanges
 
 
 def schema(*fields: tuple[int, str, str], number: int = 0, **options: str) -> TableSchema:
@@ -24,7 +24,11 @@ def schema(*fields: tuple[int, str, str], number: int = 0, **options: str) -> Ta
 def test_a_rename_is_one_line() -> None:
     left, right = schema((0, "carrier", "STRING")), schema((0, "airline", "STRING"), number=1)
     (line,) = SchemaChanges.of(diff_schemas(left, right)).lines
-    assert (line.mark, line.left_name, line.right_name) == (Mark.CHANGED, "carrier", "airline")
+    assert (line.mark, line.left_name, line.right_name) == (
+        ChangeMark.CHANGED,
+        "carrier",
+        "airline",
+    )
     assert line.words == "renamed"
 
 
@@ -33,10 +37,10 @@ def test_a_dropped_and_an_added_column_are_two_lines_where_they_stand() -> None:
     right = schema((0, "a", "INT"), (2, "c", "INT"), (3, "d", "INT"))
     changes = SchemaChanges.of(diff_schemas(left, right))
     assert [(line.field_id, line.mark) for line in changes.lines] == [
-        (0, Mark.SAME),
-        (1, Mark.REMOVED),
-        (2, Mark.SAME),
-        (3, Mark.ADDED),
+        (0, ChangeMark.SAME),
+        (1, ChangeMark.REMOVED),
+        (2, ChangeMark.SAME),
+        (3, ChangeMark.ADDED),
     ]
     assert changes.lines[1].right_name is None
     assert changes.lines[3].left_name is None
@@ -72,11 +76,11 @@ def test_fields_of_nested_rows_follow_their_column() -> None:
     new = DataField(id=3, name="lon", type=parse_data_type("INT"))
     changes = SchemaChanges.of(diff_schemas(nested((lat,)), nested((wide, new))))
     assert [(line.right_name, line.mark) for line in changes.lines] == [
-        ("a", Mark.SAME),
-        ("place", Mark.SAME),
-        ("place.lat", Mark.CHANGED),
-        ("place.lon", Mark.ADDED),
-        ("z", Mark.SAME),
+        ("a", ChangeMark.SAME),
+        ("place", ChangeMark.SAME),
+        ("place.lat", ChangeMark.CHANGED),
+        ("place.lon", ChangeMark.ADDED),
+        ("z", ChangeMark.SAME),
     ]
 
 
@@ -85,9 +89,9 @@ def test_one_id_for_two_columns_of_two_branches_is_two_lines() -> None:
     left, right = schema((0, "a", "INT"), (1, "b", "INT")), schema((0, "a", "INT"), (1, "c", "INT"))
     changes = SchemaChanges.of(diff_schemas(left, right, base))
     assert [(line.left_name, line.right_name, line.mark) for line in changes.lines] == [
-        ("a", "a", Mark.SAME),
-        ("b", None, Mark.REMOVED),
-        (None, "c", Mark.ADDED),
+        ("a", "a", ChangeMark.SAME),
+        ("b", None, ChangeMark.REMOVED),
+        (None, "c", ChangeMark.ADDED),
     ]
 
 

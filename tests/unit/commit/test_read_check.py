@@ -7,7 +7,7 @@ import pytest
 
 from branch_console.commit.base.commit_queue import NoQueue
 from branch_console.commit.rows.row_commit import RowCommit
-from branch_console.commit.snapshot.conflict_detection import Rule
+from branch_console.commit.snapshot.conflict_detection import CommitRule
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
 from branch_console.commit.snapshot.read_check import ReadAt
 from branch_console.errors import CommitConflict
@@ -96,7 +96,7 @@ def test_who_wrote_the_same_keys_is_a_conflict_by_name(
     before = bench.live_names()
     with pytest.raises(CommitConflict, match="Snapshot 2 of 'bob' wrote rows") as caught:
         commit_what_was_read(bench, read_at)
-    assert caught.value.facts["rule"] == Rule.ROWS_CHANGED
+    assert caught.value.facts["rule"] == CommitRule.ROWS_CHANGED
     assert bench.live_names() == before
 
 

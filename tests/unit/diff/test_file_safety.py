@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from branch_console.diff.file_safety import (
-    Answer,
     FileSafety,
     Holder,
     PinPlace,
+    SharingAnswer,
     decide,
     hiding_tags,
 )
@@ -41,43 +41,53 @@ IGNORED = Holder(branch="dev", is_fenced=False, obstacles=("consumer.expiration-
 @pytest.mark.parametrize(
     ("holders", "answer", "fences", "pins"),
     [
-        ((), Answer.SHARE, (), ()),
-        ((FENCED,), Answer.SHARE, (), ()),
-        ((DEV,), Answer.SHARE_AFTER_STEPS, ("dev",), ()),
-        ((MAIN, FENCED), Answer.SHARE_AFTER_STEPS, (), (NEXT,)),
-        ((MAIN, DEV), Answer.SHARE_AFTER_STEPS, ("dev",), (NEXT,)),
-        ((replace(MAIN, is_fenced=True), FENCED), Answer.SHARE, (), ()),
-        ((replace(MAIN, pins=(PINNED,)), FENCED), Answer.SHARE, (), ()),
-        ((replace(MAIN, pins=(PINNED, NEXT)), FENCED), Answer.SHARE_AFTER_STEPS, (), (NEXT,)),
-        ((replace(MAIN, pins=()), FENCED), Answer.SHARE, (), ()),
+        ((), SharingAnswer.SHARE, (), ()),
+        ((FENCED,), SharingAnswer.SHARE, (), ()),
+        ((DEV,), SharingAnswer.SHARE_AFTER_STEPS, ("dev",), ()),
+        ((MAIN, FENCED), SharingAnswer.SHARE_AFTER_STEPS, (), (NEXT,)),
+        ((MAIN, DEV), SharingAnswer.SHARE_AFTER_STEPS, ("dev",), (NEXT,)),
+        ((replace(MAIN, is_fenced=True), FENCED), SharingAnswer.SHARE, (), ()),
+        ((replace(MAIN, pins=(PINNED,)), FENCED), SharingAnswer.SHARE, (), ()),
+        (
+            (replace(MAIN, pins=(PINNED, NEXT)), FENCED),
+            SharingAnswer.SHARE_AFTER_STEPS,
+            (),
+            (NEXT,),
+        ),
+        ((replace(MAIN, pins=()), FENCED), SharingAnswer.SHARE, (), ()),
         # Options of main are nothing to a pin.
-        ((replace(IGNORED, branch="main", pins=(NEXT,)),), Answer.SHARE_AFTER_STEPS, (), (NEXT,)),
-        ((MAIN, IGNORED), Answer.COPY, (), ()),
-        ((replace(MAIN, pins=(HIDDEN,)), FENCED), Answer.COPY, (), ()),
-        ((replace(MAIN, pins=(HIDDEN,), is_fenced=True), FENCED), Answer.SHARE, (), ()),
+        (
+            (replace(IGNORED, branch="main", pins=(NEXT,)),),
+            SharingAnswer.SHARE_AFTER_STEPS,
+            (),
+            (NEXT,),
+        ),
+        ((MAIN, IGNORED), SharingAnswer.COPY, (), ()),
+        ((replace(MAIN, pins=(HIDDEN,)), FENCED), SharingAnswer.COPY, (), ()),
+        ((replace(MAIN, pins=(HIDDEN,), is_fenced=True), FENCED), SharingAnswer.SHARE, (), ()),
     ],
 )
 def test_the_answer_for_each_kind_of_holder(
     holders: tuple[Holder, ...],
-    answer: Answer,
+    answer: SharingAnswer,
     fences: tuple[str, ...],
     pins: tuple[PinPlace, ...],
 ) -> None:
     found = decide(holders)
     assert (found.answer, found.fences, found.pins) == (answer, fences, pins)
-    assert found.shares is (answer is not Answer.COPY)
-    assert bool(found.reasons) is (answer is Answer.COPY)
-    if answer is not Answer.COPY:
+    assert found.shares is (answer is not SharingAnswer.COPY)
+    assert bool(found.reasons) is (answer is SharingAnswer.COPY)
+    if answer is not SharingAnswer.COPY:
         assert decide(holders, can_copy=False) == found
 
 
 def test_main_is_fenced_if_no_pin_holds_and_files_cannot_be_copied() -> None:
     main = replace(MAIN, pins=(HIDDEN,))
     found = decide((main, DEV), can_copy=False)
-    assert found == FileSafety(answer=Answer.SHARE_AFTER_STEPS, fences=("main", "dev"))
+    assert found == FileSafety(answer=SharingAnswer.SHARE_AFTER_STEPS, fences=("main", "dev"))
     ignored = replace(main, obstacles=("consumer.changelog-only",))
-    assert decide((ignored, DEV), can_copy=False).answer is Answer.COPY
-    assert decide((IGNORED,), can_copy=False).answer is Answer.COPY
+    assert decide((ignored, DEV), can_copy=False).answer is SharingAnswer.COPY
+    assert decide((IGNORED,), can_copy=False).answer is SharingAnswer.COPY
 
 
 def test_reasons_name_the_option_and_the_tag() -> None:

@@ -9,10 +9,10 @@ from branch_console.diff.branch_trace import BranchTrace
 from branch_console.diff.fork_inference import best_forks
 from branch_console.diff.hazards import (
     BranchFacts,
-    Fork,
+    HazardFork,
     Hazards,
+    HazardSeverity,
     HealthFinding,
-    Severity,
     TableFacts,
 )
 from branch_console.diff.lineage import build_lineage
@@ -60,7 +60,7 @@ def facts(
         trace=BranchTrace(branch=branch, snapshots=tuple(snapshots), tags=named),
         fork=None
         if fork is None
-        else Fork(parent="main", identity=fork.identity, snapshot_id=fork.id),
+        else HazardFork(parent="main", identity=fork.identity, snapshot_id=fork.id),
     )
     return replace(found, **more)  # type: ignore[arg-type]
 
@@ -103,7 +103,7 @@ def bad(found: dict[str, dict[str, HealthFinding]]) -> dict[str, str]:
         f"{name} {rule}": str(finding.severity)
         for name, each in found.items()
         for rule, finding in each.items()
-        if finding.severity is not Severity.INFO
+        if finding.severity is not HazardSeverity.INFO
     }
 
 
@@ -116,7 +116,7 @@ def test_f00_one_tag_keeps_what_a_branch_began_at() -> None:
     found = findings(MAIN, DEV)
     assert bad(found) == {}
     (finding,) = found["dev"].values()
-    assert (finding.rule, finding.severity) == ("F00", Severity.INFO)
+    assert (finding.rule, finding.severity) == ("F00", HazardSeverity.INFO)
     (remedy,) = finding.remedies
     assert remedy.arguments == {"table": "db.t", "branch": "dev", "twin": True}
     twins = facts("main", [M1, M2], named=tags(("t1", M1), ("t1-twin", M1)))
@@ -172,7 +172,7 @@ def test_f03_a_tag_that_ends_by_itself() -> None:
 def test_f04_a_tag_of_a_branch_on_what_expired_there() -> None:
     dev = facts("dev", [D3], fork=M1, named=tags(("t1", M1)))
     found = findings(MAIN, dev)
-    assert found["dev"]["F04"].severity is Severity.CRITICAL
+    assert found["dev"]["F04"].severity is HazardSeverity.CRITICAL
     assert "F04" in findings(MAIN, replace(dev, is_fenced=True))["dev"]
     assert "F04" not in findings(MAIN, facts("dev", [M1, D2], fork=M1, named=T1))["dev"]
     # Only the branch holds what is deleted with this one.
@@ -183,7 +183,7 @@ def test_f04_a_tag_of_a_branch_on_what_expired_there() -> None:
 def test_f05_tags_of_a_branch_without_a_fence() -> None:
     dev = facts("dev", [M1, D2], fork=M1, named=tags(("own", D2), ("t1", M1)))
     finding = findings(MAIN, dev)["dev"]["F05"]
-    assert (finding.severity, finding.evidence) == (Severity.WARNING, ("tag own",))
+    assert (finding.severity, finding.evidence) == (HazardSeverity.WARNING, ("tag own",))
     assert finding.fences("dev")
     assert "F05" not in findings(MAIN, replace(dev, is_fenced=True))["dev"]
 
@@ -255,7 +255,7 @@ def test_f09_main_rolled_back_below_the_fork() -> None:
 def test_f10_branches_that_other_engines_dropped() -> None:
     made = (event(LineageKind.FORKED, "old", "main"), event(LineageKind.FORKED, "dev", "main"))
     found = findings(MAIN, DEV, events=made)
-    assert found["main"]["F10"].severity is Severity.INFO
+    assert found["main"]["F10"].severity is HazardSeverity.INFO
     assert found["main"]["F10"].evidence == ("branch old",)
     dropped = (*made, event(LineageKind.DROPPED, "old"))
     assert "F10" not in findings(MAIN, DEV, events=dropped)["main"]
@@ -271,7 +271,7 @@ def test_f14_options_are_all_that_protects() -> None:
     assert bad(findings(main, DEV)) == {"dev F07": "critical"}
     dev = replace(DEV, kept_by="snapshot.num-retained.min")
     finding = findings(main, dev)["dev"]["F14"]
-    assert finding.severity is Severity.CRITICAL
+    assert finding.severity is HazardSeverity.CRITICAL
     assert finding.evidence[:2] == ("main: write-only", "dev: snapshot.num-retained.min")
     plain = facts("main", [M1, M2], kept_by="write-only")
     assert bad(findings(plain, replace(DEV, is_fenced=True))) == {"dev F14": "critical"}

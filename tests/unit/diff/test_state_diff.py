@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.commit.schema.schema_commit import new_schema
-from branch_console.diff.rows.row_bounds import Bounds, RowDifference, RowReason
+from branch_console.diff.rows.row_bounds import CountBounds, RowDifference, RowReason
 from branch_console.diff.state_diff import differing_files, places_of, row_difference, with_masks
 from branch_console.format.data_types import INT
 from branch_console.format.manifest_entry import MANIFEST_ENTRY
@@ -64,8 +64,8 @@ def test_a_lifted_file_comes_into_sight_where_level_0_is_not_read() -> None:
 def test_rows_that_one_side_appended_are_exact() -> None:
     found = rows(NOTHING, added("x", "y"))
     assert (found.added, found.removed, found.net) == (
-        Bounds(low=20, high=20),
-        Bounds(low=0, high=0),
+        CountBounds(low=20, high=20),
+        CountBounds(low=0, high=0),
         20,
     )
     assert found.is_exact
@@ -74,7 +74,10 @@ def test_rows_that_one_side_appended_are_exact() -> None:
 
 def test_rows_of_one_partition_that_both_sides_wrote_may_be_equal() -> None:
     found = rows(added("x"), added("y", "z"))
-    assert (found.added, found.removed) == (Bounds(low=10, high=20), Bounds(low=0, high=10))
+    assert (found.added, found.removed) == (
+        CountBounds(low=10, high=20),
+        CountBounds(low=0, high=10),
+    )
     assert found.reasons == (RowReason.BOTH_WROTE,)
 
 
@@ -88,7 +91,7 @@ def test_a_compaction_is_told_as_the_reason() -> None:
     at = MANIFEST_ENTRY.get_field_index("file_source")
     compacted = compacted.set_column(at, MANIFEST_ENTRY.field(at), source)
     found = rows(added("x"), compacted)
-    assert found.added == Bounds(low=0, high=10)
+    assert found.added == CountBounds(low=0, high=10)
     assert found.reasons == (RowReason.COMPACTED,)
 
 
@@ -97,9 +100,9 @@ def test_rows_of_keys_have_bounds_and_deletes_add_none() -> None:
     at = MANIFEST_ENTRY.get_field_index("delete_row_count")
     deleting = files.set_column(at, MANIFEST_ENTRY.field(at), pa.array([10], pa.int64()))
     found = rows(NOTHING, deleting, KEYED)
-    assert (found.added, found.removed) == (Bounds(low=0, high=0), Bounds(low=0, high=10))
+    assert (found.added, found.removed) == (CountBounds(low=0, high=0), CountBounds(low=0, high=10))
     assert found.reasons == (RowReason.MERGED_ON_READ,)
-    assert rows(NOTHING, files, KEYED).removed == Bounds(low=0, high=10)
+    assert rows(NOTHING, files, KEYED).removed == CountBounds(low=0, high=10)
 
 
 def test_hidden_rows_of_own_files_are_not_shown() -> None:

@@ -11,7 +11,7 @@ from branch_console.format.options import Options
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.arrow_types import arrow_schema
 from branch_console.merge.policy import Policy
-from branch_console.merge.row_merge import RowMerge, merge_rows
+from branch_console.merge.row_merge import MergedRows, merge_rows
 
 TABLE = "db.t"
 
@@ -44,7 +44,7 @@ def merge(
     ours: list[tuple[Any, ...]],
     theirs: list[tuple[Any, ...]],
     policy: str = "",
-) -> RowMerge:
+) -> MergedRows:
     """Merge rows by a policy's text."""
     sides = ThreeWay(
         base=rows_of(schema, base), ours=rows_of(schema, ours), theirs=rows_of(schema, theirs)
@@ -58,7 +58,7 @@ def tuples(table: pa.Table) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in table.to_pylist()]
 
 
-def cells(merged: RowMerge) -> dict[tuple[Any, str | None], Any]:
+def cells(merged: MergedRows) -> dict[tuple[Any, str | None], Any]:
     """What conflicts are settled to, by key and column; `...` where they are open."""
     return {
         (next(iter(row["key"].values())), row["column"]): ...

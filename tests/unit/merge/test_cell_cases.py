@@ -6,16 +6,18 @@ from typing import Final
 import pytest
 
 from branch_console.diff.table_operation import TableOperation
-from branch_console.merge.conflict_matrix import Rule, cells
+from branch_console.merge.conflict_matrix import CellRule, cells
 from tests.support.merge_cells import CELLS, OURS, THEIRS, Pair
 
 # What is done to a whole table, or to its partitions, is merged with the catalog.
 OF_CATALOGS: Final = frozenset({"drop", "rename", "partition"})
 # Rules by which both sides may do what cannot both stand.
-REFUSING: Final = frozenset({Rule.CONFLICT, Rule.P, Rule.A1, Rule.A3, Rule.A6, Rule.A6_2})
+REFUSING: Final = frozenset(
+    {CellRule.CONFLICT, CellRule.P, CellRule.A1, CellRule.A3, CellRule.A6, CellRule.A6_2}
+)
 
 
-def rule_of(pair: Pair) -> Rule:
+def rule_of(pair: Pair) -> CellRule:
     theirs, ours = (TableOperation(each) for each in pair)
     (cell,) = cells(frozenset({theirs}), frozenset({ours}))
     return cell.rule
@@ -31,7 +33,7 @@ def test_every_cell_that_one_table_can_have_has_a_case() -> None:
 def test_a_cell_with_conditions_has_cases_of_each_outcome(pair: Pair) -> None:
     rule, cases = rule_of(pair), CELLS[pair]
     assert len({case.name for case in cases}) == len(cases)
-    if rule is not Rule.OK:
+    if rule is not CellRule.OK:
         assert len(cases) > 1
     if rule in REFUSING:
         assert any(case.conflicts for case in cases)

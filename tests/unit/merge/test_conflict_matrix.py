@@ -9,7 +9,7 @@ import pytest
 from branch_console.diff.database_operation import DatabaseOperation
 from branch_console.diff.table_operation import TableOperation
 from branch_console.merge.conflict import Take
-from branch_console.merge.conflict_matrix import Cell, Rule, cells, database_cells
+from branch_console.merge.conflict_matrix import Cell, CellRule, cells, database_cells
 
 # Rows are what the source did, columns what the target did.
 DATABASES = """
@@ -75,10 +75,10 @@ def test_all_that_both_sides_did_meets() -> None:
     ours = frozenset({TableOperation.INSERT, TableOperation.COLUMN})
     found = [(cell.theirs, cell.ours, cell.rule) for cell in cells(theirs, ours)]
     assert found == [
-        (TableOperation.INSERT, TableOperation.COLUMN, Rule.A6_2),
-        (TableOperation.INSERT, TableOperation.INSERT, Rule.OK),
-        (TableOperation.UPDATE, TableOperation.COLUMN, Rule.A6_2),
-        (TableOperation.UPDATE, TableOperation.INSERT, Rule.CONFLICT),
+        (TableOperation.INSERT, TableOperation.COLUMN, CellRule.A6_2),
+        (TableOperation.INSERT, TableOperation.INSERT, CellRule.OK),
+        (TableOperation.UPDATE, TableOperation.COLUMN, CellRule.A6_2),
+        (TableOperation.UPDATE, TableOperation.INSERT, CellRule.CONFLICT),
     ]
 
 

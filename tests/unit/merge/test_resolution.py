@@ -7,7 +7,7 @@ import pytest
 from branch_console.errors import InvalidInput
 from branch_console.merge.conflict import Take
 from branch_console.merge.policy import Policy, choose
-from branch_console.merge.row_merge import RowMerge
+from branch_console.merge.row_merge import MergedRows
 from tests.unit.merge.merged_rows import cells, keyed, merge, tuples
 
 SCHEMA = keyed(
@@ -18,7 +18,7 @@ OURS = [(1, 15, "ours", 5), (2, 11, "o", 1), (3, 1, None, 2)]
 THEIRS = [(1, 13, "theirs", 3), (2, 12, "t", 9), (3, 2, None, 2)]
 
 
-def settled(policy: str) -> RowMerge:
+def settled(policy: str) -> MergedRows:
     return merge(SCHEMA, BASE, OURS, THEIRS, policy)
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.diff.hazards import Severity
+from branch_console.diff.hazards import HazardSeverity
 from branch_console.errors import NotFound, Refused
 from branch_console.format.lineage_event import LineageKind
 from branch_console.procedures.browse.branches import list_branches
@@ -23,7 +23,7 @@ def bench(tmp_path: Path) -> BranchBench:
 def findings(bench: BranchBench, branch: str) -> tuple[str, ...]:
     items = list_branches(bench.warehouse(), bench.identifier)
     found = next(each.findings for each in items if each.name == branch)
-    return tuple(each.sentences for each in found if each.severity is not Severity.INFO)
+    return tuple(each.sentences for each in found if each.severity is not HazardSeverity.INFO)
 
 
 def test_a_lost_base_tag_is_made_again_byte_for_byte(bench: BranchBench) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.commit.schema.schema_commit import change_schema, set_options
-from branch_console.diff.hazards import HealthFinding, Severity
+from branch_console.diff.hazards import HazardSeverity, HealthFinding
 from branch_console.errors import ErrorKind, InvalidInput, NotFound, Refused
 from branch_console.format.lineage_event import LineageKind
 from branch_console.procedures.browse.branches import list_branches
@@ -43,7 +43,7 @@ def test_a_branch_without_a_schema_that_its_files_need_is_not_healthy(bench: Bra
     assert not _lost(bench, "dev")
     _lose(bench, "dev", 0)
     [found] = _lost(bench, "dev")
-    assert found.severity is Severity.CRITICAL
+    assert found.severity is HazardSeverity.CRITICAL
     assert found.text == "It lacks schema 0, with which some of its files were written."
     assert _item(bench, "dev").needs_repair
 

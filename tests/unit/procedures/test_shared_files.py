@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.commit.schema.schema_commit import change_schema, set_options
-from branch_console.diff.hazards import Severity
+from branch_console.diff.hazards import HazardSeverity
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.commit_tables import data_files, message
 from tests.support.health import findings, forget_base_tag_copy, rules, unfence
@@ -72,7 +72,7 @@ def test_what_main_took_over_is_at_risk_until_a_tag_keeps_it(
     unfence(bench, "dev")
     drop_pins(bench)
     (finding,) = findings(bench)["dev"].values()
-    assert (finding.rule, finding.severity) == ("F07", Severity.CRITICAL)
+    assert (finding.rule, finding.severity) == ("F07", HazardSeverity.CRITICAL)
     assert finding.sentences == (
         "It shares all up to snapshot 2 with 'main', and no tag on main keeps that. Of what one of "
         "them removes, expiry by other engines deletes files that the other needs. Tag snapshot 2 "
@@ -96,7 +96,7 @@ def test_options_that_keep_snapshots_are_told_as_all_that_protects(
     assert rules(bench, "dev") == ["F07"]
     keep_snapshots(bench, "dev", by=option)
     (finding,) = findings(bench)["dev"].values()
-    assert (finding.rule, finding.severity) == ("F14", Severity.CRITICAL)
+    assert (finding.rule, finding.severity) == ("F14", HazardSeverity.CRITICAL)
     (key,) = option
     assert f"'{key}' of 'main' and '{key}' of 'dev' are all that protects it." in finding.text
     assert "A dedicated compaction job" in finding.breaks
@@ -178,7 +178,7 @@ def test_merged_files_are_at_risk_until_a_fence_and_a_tag_keep_them(tmp_path: Pa
     assert rules(bench, "dev") == ["F14"]
     keep_snapshots(bench, "main", by={"write-only": "false"})
     finding = findings(bench)["dev"]["F13"]
-    assert finding.severity is Severity.CRITICAL
+    assert finding.severity is HazardSeverity.CRITICAL
     assert finding.text == "Merges made it share 2 data files with 'main'."
     assert finding.advice == "Fence 'dev' and tag snapshot 3 of main for good."
     # Each of the remedies alone is too little.
@@ -239,7 +239,7 @@ def test_a_tag_of_another_history_hides_those_of_main(bench: BranchBench) -> Non
     assert rules(bench, "main") == ["F14"]
     run_remedies(bench, "F14", "main")
     assert "main" not in findings(bench)
-    assert rules(bench, "main", Severity.INFO) == ["F06"]
+    assert rules(bench, "main", HazardSeverity.INFO) == ["F06"]
 
 
 def test_what_a_cut_leaves_hides_tags_of_main_until_main_has_passed_it(bench: BranchBench) -> None:
@@ -282,7 +282,7 @@ def test_a_later_tag_of_main_hides_the_base_tag_of_a_branch(bench: BranchBench) 
     bench.tag("later")
     assert [*findings(bench)] == ["dev"]
     (finding,) = findings(bench)["dev"].values()
-    assert (finding.rule, finding.severity) == ("F06", Severity.CRITICAL)
+    assert (finding.rule, finding.severity) == ("F06", HazardSeverity.CRITICAL)
     assert finding.sentences == (
         "On main tag 'later' hides tag 'branch-base-dev', which keeps what this branch began at. "
         "Other engines go by ids: of what it removes after such a number they spare what the "
@@ -295,7 +295,7 @@ def test_a_later_tag_of_main_hides_the_base_tag_of_a_branch(bench: BranchBench) 
     assert rules(bench, "dev") == ["F14"]
     run_remedies(bench, "F14")
     assert findings(bench) == {}
-    assert findings(bench, Severity.INFO)["dev"]["F06"].severity is Severity.INFO
+    assert findings(bench, HazardSeverity.INFO)["dev"]["F06"].severity is HazardSeverity.INFO
 
 
 def test_a_tag_of_main_hides_no_base_tag_that_the_branch_has_not_reached(

@@ -7,7 +7,7 @@ from branch_console.quality.findings import GateVerdict, findings_of
 from branch_console.quality.gate import failing_ids, findings_table, judge, judge_state
 from branch_console.quality.rules import (
     Outcome,
-    Rule,
+    QualityRule,
     RuleKind,
     RuleResult,
     RuleSet,
@@ -15,22 +15,22 @@ from branch_console.quality.rules import (
     outcome,
 )
 
-RULE = Rule(id="r", kind=RuleKind.NOT_NULL, columns=("a",), severity=Severity.BLOCK)
+RULE = QualityRule(id="r", kind=RuleKind.NOT_NULL, columns=("a",), severity=Severity.BLOCK)
 
 
 def found(failures: int = 0, rows: int = 10, **more: object) -> RuleResult:
     return replace(RuleResult(rule_id="r", rows=rows, failures=failures), **more)  # type: ignore[arg-type]
 
 
-def rules(rule: Rule) -> RuleSet:
+def rules(rule: QualityRule) -> RuleSet:
     return RuleSet(table="db.t", digest="d", rules=(rule,))
 
 
 def test_when_a_rule_passes() -> None:
     rate = replace(RULE, min_pass_rate=Decimal("0.9"))
     third = replace(RULE, min_pass_rate=Decimal("0.7"))
-    count = Rule(id="r", kind=RuleKind.ROW_COUNT_BETWEEN, low="5", high="10")
-    fresh = Rule(id="r", kind=RuleKind.FRESHNESS, max_age_millis=1000)
+    count = QualityRule(id="r", kind=RuleKind.ROW_COUNT_BETWEEN, low="5", high="10")
+    fresh = QualityRule(id="r", kind=RuleKind.FRESHNESS, max_age_millis=1000)
     cells = [
         (RULE, found(0), True),
         (RULE, found(1), False),
@@ -134,7 +134,7 @@ def test_what_fails_newly_comes_first_and_what_was_bad_says_how_much_worse_it_is
         "rows break it."
     )
     assert "1 fewer than before" in said["better"]
-    fresh = Rule(id="f", kind=RuleKind.FRESHNESS, max_age_millis=1)
+    fresh = QualityRule(id="f", kind=RuleKind.FRESHNESS, max_age_millis=1)
     (aged,) = judge(
         replace(listed, rules=(fresh,)),
         {"f": found(age_millis=7_200_000, future=2)},
@@ -144,7 +144,7 @@ def test_what_fails_newly_comes_first_and_what_was_bad_says_how_much_worse_it_is
         "Rule 'f' fails: 2.0 h old, without 2 rows in the future, 1.0 h older than before; it "
         "failed before: 1.0 h old."
     )
-    count = Rule(id="c", kind=RuleKind.ROW_COUNT_BETWEEN, low="10")
+    count = QualityRule(id="c", kind=RuleKind.ROW_COUNT_BETWEEN, low="10")
     (few,) = judge(
         replace(listed, rules=(count,)), {"c": found(rows=6)}, {"c": found(rows=8)}
     ).findings

@@ -3,7 +3,7 @@
 import pytest
 
 from branch_console.errors import InvalidInput
-from branch_console.sql.merges import Action, Meeting
+from branch_console.sql.merges import ClauseAction, MatchKind
 from branch_console.sql.parser import parse_statements
 from branch_console.sql.writes import parse_write
 
@@ -28,7 +28,7 @@ def test_clauses_come_in_their_order_with_what_they_see() -> None:
         "SELECT * FROM (SELECT id, x FROM v0 AS `s` WHERE x > 1) AS n (id, x)"
     )
     assert (merge.source_name, merge.condition.of(over)) == ("n", "t.id = n.id")
-    insert, update = Action.INSERT, Action.UPDATE
+    insert, update = ClauseAction.INSERT, ClauseAction.UPDATE
     assert [
         (
             each.meeting,
@@ -38,10 +38,10 @@ def test_clauses_come_in_their_order_with_what_they_see() -> None:
         )
         for each in merge.clauses
     ] == [
-        (Meeting.NOT_MATCHED, insert, None, {"id": "n.id", "x": "coalesce(n.x, 0)"}),
-        (Meeting.MATCHED, Action.DELETE, "CASE WHEN n.x = 1 THEN true END", {}),
-        (Meeting.MATCHED, update, None, {"x": "CASE WHEN n.x = 2 THEN 1 END", "y": "(n.x, 2)"}),
-        (Meeting.NOT_MATCHED_BY_SOURCE, update, "t.x IS NULL", {"x": "-1"}),
+        (MatchKind.NOT_MATCHED, insert, None, {"id": "n.id", "x": "coalesce(n.x, 0)"}),
+        (MatchKind.MATCHED, ClauseAction.DELETE, "CASE WHEN n.x = 1 THEN true END", {}),
+        (MatchKind.MATCHED, update, None, {"x": "CASE WHEN n.x = 2 THEN 1 END", "y": "(n.x, 2)"}),
+        (MatchKind.NOT_MATCHED_BY_SOURCE, update, "t.x IS NULL", {"x": "-1"}),
     ]
     (_, value) = (merge.clauses[0].values or ())[1]
     assert str(write.query.place_of(value.start)) == "Line 3, column 54"

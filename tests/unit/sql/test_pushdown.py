@@ -2,7 +2,7 @@
 
 import pytest
 
-from branch_console.sql.pushdown import Comparison, Matching, matching_in
+from branch_console.sql.pushdown import Matching, PushedComparison, matching_in
 
 NOTHING = Matching(equal=(), comparisons=())
 
@@ -16,10 +16,10 @@ def test_columns_that_are_equal_and_comparisons_of_the_target_are_found() -> Non
     ) == Matching(
         equal=(("id", "other"), ("a b", "x")),
         comparisons=(
-            Comparison(column="day", sign="=", values=("2026-01-02",)),
-            Comparison(column="n", sign="<", values=(3,)),
-            Comparison(column="z", sign="<=", values=(9,)),
-            Comparison(column="z", sign=">=", values=(1,)),
+            PushedComparison(column="day", sign="=", values=("2026-01-02",)),
+            PushedComparison(column="n", sign="<", values=(3,)),
+            PushedComparison(column="z", sign="<=", values=(9,)),
+            PushedComparison(column="z", sign=">=", values=(1,)),
         ),
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.errors import InvalidInput, NotFound, StorageError
-from branch_console.storage.directory_mover import LocalDirectoryMover, Moved, mover_for
+from branch_console.storage.directory_mover import LocalDirectoryMover, MoveOutcome, mover_for
 from branch_console.storage.file_io import FileIO
 
 
@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> FileIO:
 def test_a_directory_moves_with_all_it_holds(store: FileIO) -> None:
     source, target = f"{store.root}/branch/branch-dev", f"{store.root}/kept/deep/branch-new"
     before = store.status(f"{source}/snapshot/snapshot-1")
-    assert mover_for(store).move(source, target) is Moved.DONE
+    assert mover_for(store).move(source, target) is MoveOutcome.DONE
     after = store.status(f"{target}/snapshot/snapshot-1")
     assert before is not None
     assert after is not None
@@ -40,7 +40,7 @@ def test_a_taken_name_is_refused_also_an_empty_directory(store: FileIO, holds: s
         store.make_directory(target)
     if holds == "a file":
         store.create(f"{target}/x", b"theirs")
-    assert mover_for(store).move(source, target) is Moved.TAKEN
+    assert mover_for(store).move(source, target) is MoveOutcome.TAKEN
     assert store.read(f"{source}/snapshot/snapshot-1") == b"1"
     assert [each.name for each in store.list(target)] == (["x"] if holds == "a file" else [])
 
@@ -52,7 +52,7 @@ def test_of_many_that_move_to_one_name_one_does(store: FileIO) -> None:
             store.create(f"{store.root}/{round_}-{number}/x", b"%d" % number)
     start = threading.Barrier(threads)
 
-    def race(number: int) -> list[Moved]:
+    def race(number: int) -> list[MoveOutcome]:
         start.wait()
         return [
             mover.move(f"{store.root}/{round_}-{number}", f"{store.root}/won-{round_}")
@@ -62,8 +62,8 @@ def test_of_many_that_move_to_one_name_one_does(store: FileIO) -> None:
     with ThreadPool(threads) as pool:
         outcomes = pool.map(race, range(threads))
     for round_, results in enumerate(zip(*outcomes, strict=True)):
-        assert sorted(results) == [Moved.DONE] + [Moved.TAKEN] * (threads - 1)
-        assert store.read(f"{store.root}/won-{round_}/x") == b"%d" % results.index(Moved.DONE)
+        assert sorted(results) == [MoveOutcome.DONE] + [MoveOutcome.TAKEN] * (threads - 1)
+        assert store.read(f"{store.root}/won-{round_}/x") == b"%d" % results.index(MoveOutcome.DONE)
 
 
 def test_what_is_not_there_cannot_be_moved(store: FileIO) -> None:
@@ -83,7 +83,7 @@ def test_a_move_that_can_never_be_right_is_refused(store: FileIO, source: str, t
 def test_a_file_system_that_may_overwrite_is_not_asked_to(store: FileIO, code: int) -> None:
     mover = LocalDirectoryMover(store, rename=lambda *_: code)
     source = f"{store.root}/branch/branch-dev"
-    assert mover.move(source, f"{store.root}/branch/branch-new") is Moved.UNSUPPORTED
+    assert mover.move(source, f"{store.root}/branch/branch-new") is MoveOutcome.UNSUPPORTED
     assert store.exists(source)
 
 
@@ -100,5 +100,5 @@ def test_a_move_whose_answer_was_lost_is_an_error_that_names_both(store: FileIO)
 def test_an_object_store_has_no_directories_to_move(tmp_path: Path) -> None:
     store = FileIO.for_url(f"memory://{tmp_path}")
     store.create(f"{store.root}/a/x", b"1")
-    assert mover_for(store).move(f"{store.root}/a", f"{store.root}/b") is Moved.UNSUPPORTED
+    assert mover_for(store).move(f"{store.root}/a", f"{store.root}/b") is MoveOutcome.UNSUPPORTED
     assert store.read(f"{store.root}/a/x") == b"1"

@@ -117,7 +117,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BranchGraph:
+class LaneGraph:
     """What is drawn, and the sentence that says it.
 
     Attributes:
@@ -145,7 +145,7 @@ def draw_branches(
     opened: Iterable[tuple[str, int]] = (),
     axis: Axis = Axis.LINEAGE,
     most_lanes: int = MOST_LANES,
-) -> BranchGraph:
+) -> LaneGraph:
     """Lay the branches of a table out.
 
     Args:
@@ -168,7 +168,7 @@ def draw_branches(
     layout.fold(frozenset(runs))
     layout.number()
     nodes = tuple(layout.nodes())
-    return BranchGraph(
+    return LaneGraph(
         axis=axis,
         lanes=tuple(Lane(row=row, track=track) for row, track in enumerate(visible)),
         nodes=nodes,

@@ -12,7 +12,7 @@ from branch_console_app.models.parts.wording import plural
 ONLY_CHANGES_ABOVE: Final = 200
 
 
-class Mark(StrEnum):
+class ChangeMark(StrEnum):
     """What became of a column, by the glyph that says it."""
 
     SAME = ""
@@ -26,7 +26,7 @@ class ColumnLine:
     """One column of both schemas; a side that lacks it is None."""
 
     field_id: int | None
-    mark: Mark
+    mark: ChangeMark
     left_name: str | None
     left_type: str | None
     right_name: str | None
@@ -36,7 +36,7 @@ class ColumnLine:
     @property
     def is_changed(self) -> bool:
         """Whether anything differs."""
-        return self.mark is not Mark.SAME
+        return self.mark is not ChangeMark.SAME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,23 +140,23 @@ def _nested(field_id: int, changes: list[SchemaChange]) -> ColumnLine:
     return ColumnLine(
         field_id=field_id,
         mark=mark,
-        left_name=None if mark is Mark.ADDED else left_name,
+        left_name=None if mark is ChangeMark.ADDED else left_name,
         left_type=before,
-        right_name=None if mark is Mark.REMOVED else subject,
+        right_name=None if mark is ChangeMark.REMOVED else subject,
         right_type=after,
         words=_words(changes),
     )
 
 
-def _mark(changes: Sequence[SchemaChange]) -> Mark:
+def _mark(changes: Sequence[SchemaChange]) -> ChangeMark:
     kinds = {change.kind for change in changes}
     if not kinds:
-        return Mark.SAME
+        return ChangeMark.SAME
     if kinds == {ChangeKind.ADDED}:
-        return Mark.ADDED
+        return ChangeMark.ADDED
     if kinds == {ChangeKind.DROPPED}:
-        return Mark.REMOVED
-    return Mark.CHANGED
+        return ChangeMark.REMOVED
+    return ChangeMark.CHANGED
 
 
 def _words(changes: Sequence[SchemaChange]) -> str:

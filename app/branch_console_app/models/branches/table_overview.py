@@ -79,7 +79,7 @@ class TableLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class WarehouseTotals:
     """The figures on top; what no table told is None.
 
     Attributes:
@@ -94,7 +94,7 @@ class Totals:
     broken: int
 
     @classmethod
-    def of(cls, items: Sequence[Listed], broken: int, *, unread: int = 0) -> "Totals":
+    def of(cls, items: Sequence[Listed], broken: int, *, unread: int = 0) -> "WarehouseTotals":
         """Sum up the tables that were read."""
         branches = [item.branch_count for item in items if item.branch_count is not None]
         figures = [item.figure for item in items if item.figure.is_known]

@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.rows.row_bounds import Bounds, RowDifference
+from branch_console.diff.rows.row_bounds import CountBounds, RowDifference
 from branch_console.diff.state_diff import StateDiff, TableState
 from branch_console.format import options as table_options
 from branch_console.format.partition_path import partition_path, partition_strings
@@ -65,7 +65,7 @@ def state_words(state: TableState) -> str:
     return f"{name} (snapshot {state.snapshot.id})"
 
 
-def bounds_text(bounds: Bounds) -> str:
+def bounds_text(bounds: CountBounds) -> str:
     """Write a number as far as it is known: `12`, `≤ 12`, `2 to 12`."""
     if bounds.is_exact:
         return count(bounds.high)
@@ -74,7 +74,7 @@ def bounds_text(bounds: Bounds) -> str:
     return f"{count(bounds.low)} to {count(bounds.high)}"
 
 
-def label_of(bounds: Bounds) -> str:
+def label_of(bounds: CountBounds) -> str:
     """Say how good a number is."""
     return EXACT if bounds.is_exact else BOUNDS
 

@@ -7,7 +7,7 @@ from typing import Final
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.sql.statement import COMPACT, QUERY
-from branch_console.sql.tables import TableKind
+from branch_console.sql.tables import TableStatementKind
 from branch_console.sql.writes import WriteKind
 from branch_console_app.models.parts.wording import code
 
@@ -45,9 +45,9 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         WriteKind.UPDATE: ("Update rows", "of"),
         WriteKind.DELETE: ("Delete rows", "from"),
         WriteKind.MERGE: ("Merge rows", "into"),
-        TableKind.CREATE: ("Create table", ""),
-        TableKind.DROP: ("Drop table", ""),
-        TableKind.ALTER: ("Alter table", ""),
+        TableStatementKind.CREATE: ("Create table", ""),
+        TableStatementKind.DROP: ("Drop table", ""),
+        TableStatementKind.ALTER: ("Alter table", ""),
     }
 )
 

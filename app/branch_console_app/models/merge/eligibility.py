@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final
 
-from branch_console.diff.hazards import Severity
+from branch_console.diff.hazards import HazardSeverity
 from branch_console.errors import ErrorKind
 from branch_console.merge.conflict import Conflict, ConflictKind
 from branch_console.merge.merge_plan import MergePlan, MergeVerdict
@@ -15,7 +15,7 @@ from branch_console_app.models.merge.merge_preview import MergeDecision
 from branch_console_app.models.parts.wording import code, listed, plain, plural
 
 
-class Standing(IntEnum):
+class CheckState(IntEnum):
     """How a condition stands; the gravest first."""
 
     FAILS = 0
@@ -23,7 +23,7 @@ class Standing(IntEnum):
     PASSES = 2
 
 
-class Remedy(StrEnum):
+class CheckRemedy(StrEnum):
     """Where a page leads to what clears a check."""
 
     JOBS = "Look at the jobs"
@@ -43,16 +43,16 @@ class Check:
         remedies: Where that is done.
     """
 
-    standing: Standing
+    standing: CheckState
     text: str
     kind: ErrorKind | None = None
     advice: str = ""
-    remedies: tuple[Remedy, ...] = ()
+    remedies: tuple[CheckRemedy, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Whether it does not stand in the way."""
-        return self.standing is not Standing.FAILS
+        return self.standing is not CheckState.FAILS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,15 +93,15 @@ _BY_KIND: Final = {
     ErrorKind.NO_COMMON_HISTORY: (
         "A merge needs a snapshot that both build on. Bring rows over by SQL, or make the branch "
         "again from where it should begin.",
-        (Remedy.BOTH_SIDES,),
+        (CheckRemedy.BOTH_SIDES,),
     ),
     ErrorKind.SNAPSHOT_NOT_FOUND: (
         "A snapshot between the base and a head is gone. Pinning says what can be brought back.",
-        (Remedy.PIN, Remedy.BRANCH),
+        (CheckRemedy.PIN, CheckRemedy.BRANCH),
     ),
-    ErrorKind.BRANCH_EMPTY: ("", (Remedy.FAST_FORWARD,)),
-    ErrorKind.BRANCH_IN_USE: ("", (Remedy.JOBS,)),
-    ErrorKind.UNSUPPORTED: ("", (Remedy.BOTH_SIDES,)),
+    ErrorKind.BRANCH_EMPTY: ("", (CheckRemedy.FAST_FORWARD,)),
+    ErrorKind.BRANCH_IN_USE: ("", (CheckRemedy.JOBS,)),
+    ErrorKind.UNSUPPORTED: ("", (CheckRemedy.BOTH_SIDES,)),
 }
 """What to do about a block by its kind, where its own text does not say so already."""
 
@@ -128,12 +128,12 @@ def _blocks(decision: MergeDecision) -> Iterator[Check]:
 def check_of(told: Consequence) -> Check:
     """Return the condition that a consequence of a command fails, or warns of."""
     if told.weight is not Weight.BLOCKS:
-        return Check(standing=Standing.WARNS, text=plain(told.text))
+        return Check(standing=CheckState.WARNS, text=plain(told.text))
     advice, remedies = _BY_KIND.get(told.kind or ErrorKind.UNEXPECTED, ("", ()))
     if told.excused_by is not None:
         advice, remedies = "The field for the reason stands below.", ()
     return Check(
-        standing=Standing.FAILS,
+        standing=CheckState.FAILS,
         text=plain(told.text),
         kind=told.kind,
         advice=advice,
@@ -149,13 +149,13 @@ def _history(plan: MergePlan) -> Iterator[Check]:
 def _base(found: Circumstances) -> Iterator[Check]:
     source = found.source
     for finding in source.findings:
-        if finding.severity is Severity.INFO:
+        if finding.severity is HazardSeverity.INFO:
             continue
         yield Check(
-            standing=Standing.WARNS,
+            standing=CheckState.WARNS,
             text=f"{code(source.name)}: {plain(finding.sentences)}",
             advice="A merge works while its base can be read." if finding.needs_pin else "",
-            remedies=(Remedy.PIN,) if finding.needs_pin else (),
+            remedies=(CheckRemedy.PIN,) if finding.needs_pin else (),
         )
     if not source.needs_pin and source.fork is not None:
         yield _passes(f"What {code(source.name)} began at is kept.")
@@ -165,12 +165,12 @@ def _schemas(plan: MergePlan, found: Circumstances) -> Iterator[Check]:
     collide = [each for each in plan.conflicts if each.kind in _OF_SCHEMA]
     if collide:
         yield Check(
-            standing=Standing.FAILS,
+            standing=CheckState.FAILS,
             text=f"{plural(len(collide), 'column or option', 'columns or options')} cannot be what "
             f"both sides made of them: {_named(collide)}.",
             kind=ErrorKind.CONFLICTS_OPEN,
             advice="Settle them below, or change one of the branches.",
-            remedies=(Remedy.BOTH_SIDES,),
+            remedies=(CheckRemedy.BOTH_SIDES,),
         )
         return
     if plan.schema is None:
@@ -200,7 +200,7 @@ def _person(decision: MergeDecision, found: Circumstances) -> Iterator[Check]:
     protection = found.target.protection
     if found.lacks_role is not None:
         yield Check(
-            standing=Standing.FAILS,
+            standing=CheckState.FAILS,
             text=f"You may not merge into {target}. {found.lacks_role.removesuffix(_CODE)}",
             kind=ErrorKind.ROLE_REQUIRED,
             advice="The preview can be shared by its link.",
@@ -238,4 +238,4 @@ def _named(conflicts: Sequence[Conflict]) -> str:
 
 
 def _passes(text: str) -> Check:
-    return Check(standing=Standing.PASSES, text=text)
+    return Check(standing=CheckState.PASSES, text=text)

@@ -10,7 +10,7 @@ from branch_console.errors import ErrorKind
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.tag import Tag
 from branch_console.procedures.call.consequence import Preview, Weight
-from branch_console_app.models.merge.eligibility import Check, Standing, check_of
+from branch_console_app.models.merge.eligibility import Check, CheckState, check_of
 from branch_console_app.models.parts.wording import (
     code,
     count,
@@ -23,7 +23,7 @@ from branch_console_app.models.parts.wording import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class MovedCommits:
     """What arrives at the target, or what would leave it.
 
     Attributes:
@@ -74,8 +74,8 @@ class FastForwardPreview:
     plan: FastForwardPlan
     headline: str
     detail: str
-    arrives: Moved
-    removes: Moved
+    arrives: MovedCommits
+    removes: MovedCommits
     checks: tuple[Check, ...]
     changes: tuple[str, ...]
     stays: tuple[str, ...]
@@ -84,13 +84,13 @@ class FastForwardPreview:
     @classmethod
     def of(cls, plan: FastForwardPlan) -> "FastForwardPreview":
         """Put a plan into words."""
-        arrives = Moved(
+        arrives = MovedCommits(
             snapshots=plan.arrives.snapshots,
             changes=plan.arrives.changes,
             schema_ids=plan.arrives.schema_ids,
             tags=plan.arrives.tags,
         )
-        removes = Moved(
+        removes = MovedCommits(
             snapshots=plan.would_remove.snapshots,
             changes=plan.would_remove.changes,
             schema_ids=plan.would_remove.schema_ids,
@@ -137,7 +137,9 @@ class FastForwardPreview:
         return f"**Rows of** {code(self.plan.target)} **{rows}**: {counts.words}."
 
 
-def _headline(plan: FastForwardPlan, arrives: Moved, removes: Moved) -> tuple[str, str]:
+def _headline(
+    plan: FastForwardPlan, arrives: MovedCommits, removes: MovedCommits
+) -> tuple[str, str]:
     source, target = code(plan.source), code(plan.target)
     match plan.verdict:
         case Verdict.FAST_FORWARD:
@@ -174,15 +176,15 @@ def _checks(plan: FastForwardPlan) -> Iterator[Check]:
     for condition in _CONDITIONS:
         failed = [reason for reason in plan.reasons if reason.kind is condition]
         for reason in failed:
-            yield Check(standing=Standing.FAILS, text=plain(reason.text), kind=reason.kind)
+            yield Check(standing=CheckState.FAILS, text=plain(reason.text), kind=reason.kind)
         if not failed:
-            yield Check(standing=Standing.PASSES, text=_passed(condition, plan))
+            yield Check(standing=CheckState.PASSES, text=_passed(condition, plan))
         elif condition in {ErrorKind.BRANCH_EMPTY, ErrorKind.NO_COMMON_HISTORY}:
             # What comes after was not looked at: an unread check is not a passed one.
             break
     for reason in plan.reasons:
         if reason.kind not in known:
-            yield Check(standing=Standing.FAILS, text=plain(reason.text), kind=reason.kind)
+            yield Check(standing=CheckState.FAILS, text=plain(reason.text), kind=reason.kind)
 
 
 def _passed(condition: ErrorKind, plan: FastForwardPlan) -> str:
@@ -203,7 +205,7 @@ def _passed(condition: ErrorKind, plan: FastForwardPlan) -> str:
             return "No tag name stands for two different snapshots."
 
 
-def _changes(plan: FastForwardPlan, arrives: Moved) -> tuple[str, ...]:
+def _changes(plan: FastForwardPlan, arrives: MovedCommits) -> tuple[str, ...]:
     if not plan.can_run:
         return ()
     target = code(plan.target)
@@ -227,12 +229,12 @@ def _stays(plan: FastForwardPlan) -> tuple[str, ...]:
     return (kept, f"{code(plan.source)} as it is; it can be committed to further.")
 
 
-def commit_column(moved: Moved) -> FigureColumn:
+def commit_column(moved: MovedCommits) -> FigureColumn:
     """Return what the commits changed, newest first."""
     return FigureColumn.of(moved.changes[::-1], signed)
 
 
-def commit_rows(moved: Moved) -> list[tuple[int, str, str, str, int]]:
+def commit_rows(moved: MovedCommits) -> list[tuple[int, str, str, str, int]]:
     """Return id, kind, what changed, user and time of commits, newest first."""
     return [
         (

@@ -122,7 +122,7 @@ class BucketLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settling:
+class SettleOption:
     """An option that settles conflicts: its label, and the parameters of the address that set it.
 
     Attributes:
@@ -150,7 +150,7 @@ class ConflictLine:
     ours: str
     theirs: str
     advice: str
-    settled_by: tuple[Settling, ...]
+    settled_by: tuple[SettleOption, ...]
     otherwise: str
 
 
@@ -175,7 +175,7 @@ class MergePreview:
     schema: SchemaDiff | None = None
     buckets: tuple[BucketLine, ...] = ()
     conflicts: tuple[ConflictLine, ...] = ()
-    settlings: tuple[Settling, ...] = ()
+    settlings: tuple[SettleOption, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -358,9 +358,13 @@ def _conflict_line(conflict: Conflict) -> ConflictLine:
     )
 
 
-_OPTIONS: Final[Mapping[Take, Settling]] = {
-    Take.SCOPE_PARTITION: Settling(label="Insert scope: partition", view={"scope": "partition"}),
-    Take.ISOLATION_SNAPSHOT: Settling(label="Isolation: snapshot", view={"isolation": "snapshot"}),
+_OPTIONS: Final[Mapping[Take, SettleOption]] = {
+    Take.SCOPE_PARTITION: SettleOption(
+        label="Insert scope: partition", view={"scope": "partition"}
+    ),
+    Take.ISOLATION_SNAPSHOT: SettleOption(
+        label="Isolation: snapshot", view={"isolation": "snapshot"}
+    ),
 }
 
 
@@ -370,10 +374,10 @@ def settling_option(take: Take) -> Mapping[str, str | None] | None:
     return None if option is None else option.view
 
 
-def settlings_of(conflicts: Sequence[Conflict], rules: MergeRules) -> tuple[Settling, ...]:
+def settlings_of(conflicts: Sequence[Conflict], rules: MergeRules) -> tuple[SettleOption, ...]:
     """Return the options of a merge that settle conflicts, with the number of these."""
     found = [
-        Settling(
+        SettleOption(
             label=option.label,
             view=option.view,
             number=sum(take in each.settle_with for each in conflicts),
@@ -382,7 +386,7 @@ def settlings_of(conflicts: Sequence[Conflict], rules: MergeRules) -> tuple[Sett
     ]
     offered = sorted((each for each in found if each.number), key=lambda each: -each.number)
     if rules.strict and conflicts:
-        offered.append(Settling(label="Without strict", view={"strict": None}))
+        offered.append(SettleOption(label="Without strict", view={"strict": None}))
     return tuple(offered)
 
 

@@ -69,7 +69,7 @@ class RuleLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class RuleEffect:
     """What a change of the draft does to the conflicts.
 
     Attributes:
@@ -83,7 +83,7 @@ class Effect:
     opens: int
 
 
-def effect_of(before: pa.Table, after: pa.Table) -> Effect:
+def effect_of(before: pa.Table, after: pa.Table) -> RuleEffect:
     """Compare conflicts as one draft and another settle them, both in one order."""
     was, now = pc.is_valid(before["take"]), pc.is_valid(after["take"])
     same_result = pc.or_(
@@ -92,7 +92,7 @@ def effect_of(before: pa.Table, after: pa.Table) -> Effect:
     )
     same_layer = pc.fill_null(pc.equal(before["decided_by"], after["decided_by"]), False)
     is_other = pc.invert(pc.and_(same_result, same_layer))
-    return Effect(
+    return RuleEffect(
         settles=_number(pc.and_not(now, was)),
         changes=_number(pc.and_(pc.and_(was, now), is_other)),
         opens=_number(pc.and_not(was, now)),

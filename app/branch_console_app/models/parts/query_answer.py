@@ -19,7 +19,7 @@ from branch_console.sql.answer import Answer, StateRead
 from branch_console.sql.parser import parse_statements
 from branch_console.sql.query import parse_query
 from branch_console.sql.statement import QUERY
-from branch_console.sql.tables import TableKind
+from branch_console.sql.tables import TableStatementKind
 from branch_console_app.models.parts.wording import code, duration, plain, plural
 
 SHOWN_ROWS: Final = 1_000
@@ -31,7 +31,7 @@ _EXACT_IN_BROWSERS: Final = 2**53
 
 def role_of(procedure: str) -> Role:
     """Return the role that a statement that writes asks for."""
-    return Role.OPERATOR if procedure == TableKind.DROP else Role.EDITOR
+    return Role.OPERATOR if procedure == TableStatementKind.DROP else Role.EDITOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from branch_console.diff.hazards import Severity
+from branch_console.diff.hazards import HazardSeverity
 from branch_console.diff.lineage import MERGE_SOURCE
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.snapshot import Snapshot
@@ -53,7 +53,7 @@ _GLYPHS = {
     LaneState.BROKEN: "✕",
 }
 
-_MARKS = {Severity.CRITICAL: "✕", Severity.WARNING: "△", Severity.INFO: "ⓘ"}
+_MARKS = {HazardSeverity.CRITICAL: "✕", HazardSeverity.WARNING: "△", HazardSeverity.INFO: "ⓘ"}
 
 
 def standing_text(track: Track) -> str:

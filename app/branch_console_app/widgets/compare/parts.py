@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from branch_console.diff.state_diff import StateDiff, Totals
+from branch_console.diff.state_diff import StateDiff, StateTotals
 from branch_console.format.partition_path import partition_path
 from branch_console.format.values.binary_row import decode_row
 from branch_console_app import state
@@ -72,7 +72,7 @@ def _figure(
     cell.markdown(f":small[:gray[{label}]]  \n**{value}**  \n{note}", help=full)
 
 
-def _size_words(totals: Totals) -> str:
+def _size_words(totals: StateTotals) -> str:
     if totals.byte_count is None:
         return badge(UNREAD)
     return f"{size(totals.byte_count)} {badge(EXACT)}"

@@ -11,7 +11,7 @@ from branch_console.errors import InvalidInput
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.kept_diffs import KeptDiff
 from branch_console_app import reads
-from branch_console_app.charts.palette import Role, faint
+from branch_console_app.charts.palette import ColourRole, faint
 from branch_console_app.models.compare.rows import (
     MARKS,
     RowLine,
@@ -33,9 +33,9 @@ _PROCEDURE = "compare_states"
 _PER_PAGE = 50
 _CSV_ROWS = 1_000_000
 _COLOURS = {
-    RowKind.ADDED: Role.ADDED,
-    RowKind.REMOVED: Role.REMOVED,
-    RowKind.CHANGED: Role.CHANGED,
+    RowKind.ADDED: ColourRole.ADDED,
+    RowKind.REMOVED: ColourRole.REMOVED,
+    RowKind.CHANGED: ColourRole.CHANGED,
 }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from branch_console_app import state
-from branch_console_app.models.merge.eligibility import Check, Remedy, Standing
+from branch_console_app.models.merge.eligibility import Check, CheckRemedy, CheckState
 from branch_console_app.models.parts.actions import DO, WHAT, Action
 from branch_console_app.models.parts.wording import code, plural
 from branch_console_app.state import PageName
@@ -13,20 +13,20 @@ from branch_console_app.widgets.merge.row_conflicts import MERGE_VIEW
 from branch_console_app.widgets.parts.rows import block
 from branch_console_app.widgets.parts.table_picker import here
 
-_MARKS: Mapping[Standing, str] = {
-    Standing.FAILS: ":red[✕]",
-    Standing.WARNS: ":orange[△]",
-    Standing.PASSES: ":green[✓]",
+_MARKS: Mapping[CheckState, str] = {
+    CheckState.FAILS: ":red[✕]",
+    CheckState.WARNS: ":orange[△]",
+    CheckState.PASSES: ":green[✓]",
 }
 
 
 def show_eligibility(checks: Sequence[Check], source: str, target: str) -> None:
     """Draw the conditions; what fails or warns with what to do about it, the rest folded."""
     block(3, "Eligibility")
-    held = [check for check in checks if check.standing is Standing.PASSES]
+    held = [check for check in checks if check.standing is CheckState.PASSES]
     with st.container(key="sentences-checks"):
         for number, check in enumerate(checks):
-            if check.standing is not Standing.PASSES:
+            if check.standing is not CheckState.PASSES:
                 _show_check(check)
                 with st.container(horizontal=True, gap="medium", key=f"line-remedy-{number}"):
                     for remedy in check.remedies:
@@ -46,21 +46,21 @@ def _show_check(check: Check) -> None:
     st.markdown(f"{_MARKS[check.standing]} \u2002 {check.text}{suffix}{advice}")
 
 
-def _show_remedy(remedy: Remedy, source: str, target: str) -> None:
+def _show_remedy(remedy: CheckRemedy, source: str, target: str) -> None:
     match remedy:
-        case Remedy.JOBS:
+        case CheckRemedy.JOBS:
             state.link(PageName.JOBS, remedy, here(), icon=":material/checklist:")
-        case Remedy.PIN:
+        case CheckRemedy.PIN:
             view = {DO: str(Action.PIN), WHAT: source}
             place = here().at_branch(source)
             state.link(PageName.BRANCHES, remedy, place, view=view, icon=":material/keep:")
-        case Remedy.BRANCH:
+        case CheckRemedy.BRANCH:
             place = here().at_branch(source)
             state.link(PageName.BRANCHES, remedy, place, icon=":material/account_tree:")
-        case Remedy.BOTH_SIDES:
+        case CheckRemedy.BOTH_SIDES:
             view = {"cmp_a": target, "cmp_b": source}
             place = here().at_branch(target)
             state.link(PageName.COMPARE, remedy, place, view=view, icon=":material/compare_arrows:")
-        case Remedy.FAST_FORWARD:
+        case CheckRemedy.FAST_FORWARD:
             changed = {**state.view_of(*MERGE_VIEW), "how": "ff"}
             state.link(PageName.MERGE, remedy, here(), view=changed, icon=":material/fast_forward:")

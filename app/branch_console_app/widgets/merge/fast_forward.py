@@ -11,7 +11,7 @@ from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
 from branch_console_app.models.merge.fast_forward import (
     FastForwardPreview,
-    Moved,
+    MovedCommits,
     commit_column,
     commit_rows,
     tag_words,
@@ -90,7 +90,7 @@ def _show_moves(preview: FastForwardPreview) -> None:
         _show_moved(preview.removes, "removes", "Nothing: every snapshot, schema and tag stays.")
 
 
-def _show_moved(moved: Moved, key: str, nothing: str) -> None:
+def _show_moved(moved: MovedCommits, key: str, nothing: str) -> None:
     if moved.is_empty:
         st.caption(nothing)
         return
@@ -109,7 +109,7 @@ def _show_moved(moved: Moved, key: str, nothing: str) -> None:
         st.markdown(f"Consumers that would be rewound: {listed(names, most=8)}")
 
 
-def _show_commits(moved: Moved, key: str) -> None:
+def _show_commits(moved: MovedCommits, key: str) -> None:
     records, title = commit_rows(moved)[:_MOST_ROWS], commit_column(moved).title
     zone = state.zone()
     frame = pd.DataFrame(records, columns=["Snapshot", "Kind", title, "Committed by", "Time"])

@@ -20,7 +20,7 @@ from branch_console_app.models.merge.merge_preview import (
     How,
     MergePreview,
     SeenPlan,
-    Settling,
+    SettleOption,
     strategies_words,
 )
 from branch_console_app.models.parts.actions import Form
@@ -292,7 +292,7 @@ def _show_conflicts(preview: MergePreview) -> None:
             _show_conflict(number, line)
 
 
-def _settling_words(settling: Settling, preview: MergePreview) -> str:
+def _settling_words(settling: SettleOption, preview: MergePreview) -> str:
     if not settling.number:
         return settling.label
     return f"{settling.label} ({settling.number} of {len(preview.conflicts)})"

@@ -15,7 +15,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.permissions import Role as Right
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import state
-from branch_console_app.charts.palette import Role, faint
+from branch_console_app.charts.palette import ColourRole, faint
 from branch_console_app.models.merge.resolver import (
     RESULT,
     TAKE,
@@ -54,7 +54,12 @@ _SHOWN_WORDS = {
     Shown.SETTLED: "Settled",
     Shown.LOOK: "Another look",
 }
-_FILLS = {"Base": Role.BASE, "Ours": Role.OURS, "Theirs": Role.THEIRS, RESULT: Role.MERGED}
+_FILLS = {
+    "Base": ColourRole.BASE,
+    "Ours": ColourRole.OURS,
+    "Theirs": ColourRole.THEIRS,
+    RESULT: ColourRole.MERGED,
+}
 
 
 class Resolver:

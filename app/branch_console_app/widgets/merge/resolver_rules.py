@@ -25,7 +25,7 @@ from branch_console_app.models.merge.resolver import (
 )
 from branch_console_app.models.merge.resolver_rules import (
     SIDES,
-    Effect,
+    RuleEffect,
     RuleLine,
     RuleScope,
     effect_of,
@@ -218,11 +218,11 @@ def _with_rule(
             return with_predicate(resolver.policy, resolver.table, rule)
 
 
-def _effect(resolver: Resolver, wanted: Policy) -> Effect:
+def _effect(resolver: Resolver, wanted: Policy) -> RuleEffect:
     return effect_of(resolver.settled, settle_again(resolver.settled, wanted, resolver.table))
 
 
-def _effect_words(effect: Effect) -> str:
+def _effect_words(effect: RuleEffect) -> str:
     words = [f"It settles **{count(effect.settles)}** open ones"]
     if effect.changes:
         words.append(f"decides {count(effect.changes)} settled ones anew")

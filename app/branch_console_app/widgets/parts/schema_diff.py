@@ -5,20 +5,20 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from branch_console.diff.schema_diff import SchemaChange, SchemaDiff, SchemaVerdict
-from branch_console_app.charts.palette import Role, faint
+from branch_console_app.charts.palette import ColourRole, faint
 from branch_console_app.models.branches.schema_changes import (
     ONLY_CHANGES_ABOVE,
+    ChangeMark,
     ColumnLine,
-    Mark,
     SchemaChanges,
 )
 from branch_console_app.models.parts.wording import code, plain, plural
 from branch_console_app.widgets.parts import rows
 
 _COLOURS = {
-    Mark.ADDED: Role.ADDED,
-    Mark.REMOVED: Role.REMOVED,
-    Mark.CHANGED: Role.CHANGED,
+    ChangeMark.ADDED: ColourRole.ADDED,
+    ChangeMark.REMOVED: ColourRole.REMOVED,
+    ChangeMark.CHANGED: ColourRole.CHANGED,
 }
 _VERDICTS = {
     SchemaVerdict.COMPATIBLE: ":green-badge[✓ compatible]",

@@ -20,7 +20,7 @@ from branch_console.errors import CommitConflict, ErrorKind, NotFound
 from branch_console.format.json_text import JsonObject, without_nulls
 from branch_console.format.receipt import identity_from, identity_to
 from branch_console.format.snapshot import SnapshotIdentity
-from branch_console.storage.directory_mover import Moved
+from branch_console.storage.directory_mover import MoveOutcome
 from branch_console.storage.file_io import FileReader
 from branch_console.storage.side_by_side import each
 from branch_console.storage.table_paths import SCHEMA_PREFIX, SNAPSHOT_PREFIX, TablePaths
@@ -123,11 +123,11 @@ def _moved_at_once(
         _check_head(target, move)
         return True  # a try on another machine did it just now
     match moved:
-        case Moved.UNSUPPORTED:
+        case MoveOutcome.UNSUPPORTED:
             return False
-        case Moved.TAKEN:
+        case MoveOutcome.TAKEN:
             raise _name_taken(target)
-        case Moved.DONE:
+        case MoveOutcome.DONE:
             try:
                 _check_head(target, move)
             except CommitConflict as error:

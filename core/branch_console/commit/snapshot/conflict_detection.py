@@ -28,7 +28,7 @@ from branch_console.table.scan_filter import ScanFilter
 _RANGED: Final = ["partition", "bucket", "level", "min_key", "max_key", "file_name"]
 
 
-class Rule(StrEnum):
+class CommitRule(StrEnum):
     """What a commit can break; none of these goes away by trying to commit the same files again."""
 
     DELETE_OF_DEAD_FILE = "delete of a file that is not live"
@@ -44,7 +44,7 @@ class Rule(StrEnum):
 class Problem:
     """Why a commit cannot stand."""
 
-    rule: Rule
+    rule: CommitRule
     message: str
 
 
@@ -116,7 +116,7 @@ def find_index_conflict(
     gone = _names_missing_in(deleted["file_name"], current["file_name"])
     if gone:
         return Problem(
-            rule=Rule.STALE_DELETION_VECTOR,
+            rule=CommitRule.STALE_DELETION_VECTOR,
             message=f"Index file {gone[0]} is not in use any more: another commit replaced it.",
         )
     kept = current.filter(pc.invert(pc.is_in(current["file_name"], whole(deleted["file_name"]))))
@@ -124,14 +124,14 @@ def find_index_conflict(
     twice = sorted(covered & fresh)
     if twice:
         return Problem(
-            rule=Rule.STALE_DELETION_VECTOR,
+            rule=CommitRule.STALE_DELETION_VECTOR,
             message=f"Data file {twice[0]} has a deletion vector already that this commit does "
             "not know of.",
         )
     dead = sorted(fresh - set(live_after["file_name"].to_pylist()))
     if dead:
         return Problem(
-            rule=Rule.STALE_DELETION_VECTOR,
+            rule=CommitRule.STALE_DELETION_VECTOR,
             message=f"Data file {dead[0]}, for which rows were marked deleted, is not live.",
         )
     return None
@@ -175,7 +175,7 @@ def _changed_bucket_count(live: pa.Table, added: pa.Table) -> Problem | None:
         return None
     low, high = changed["total_buckets_min"][0].as_py(), changed["total_buckets_max"][0].as_py()
     return Problem(
-        rule=Rule.BUCKET_COUNT_CHANGED,
+        rule=CommitRule.BUCKET_COUNT_CHANGED,
         message=f"A partition would have files of {low} and of {high} buckets. Write it anew with "
         "an overwrite.",
     )
@@ -194,7 +194,7 @@ def _dead(live: pa.Table, added: pa.Table, deleted: pa.Table) -> Problem | None:
         dead = deleted.slice(0, 1)
     if dead.num_rows:
         return Problem(
-            rule=Rule.DELETE_OF_DEAD_FILE,
+            rule=CommitRule.DELETE_OF_DEAD_FILE,
             message=f"{_files(dead)} to be deleted, but not live: another commit deleted or "
             "compacted it.",
         )
@@ -207,7 +207,7 @@ def _double(live: pa.Table, added: pa.Table, deleted: pa.Table) -> Problem | Non
         double = added.slice(0, 1)
     if double.num_rows:
         return Problem(
-            rule=Rule.ADD_OF_LIVE_FILE,
+            rule=CommitRule.ADD_OF_LIVE_FILE,
             message=f"{_files(double)} to be added, but live already.",
         )
     return None
@@ -225,7 +225,7 @@ def _overlap(kept: pa.Table, added: pa.Table, key_type: RowType) -> Problem | No
         return None
     names = files["file_name"].take([first[0], second[0]]).to_pylist()
     return Problem(
-        rule=Rule.KEY_RANGES_OVERLAP,
+        rule=CommitRule.KEY_RANGES_OVERLAP,
         message=f"Files {names[0]} and {names[1]} would hold overlapping keys on one level: two "
         "compactions of the same bucket met.",
     )

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from branch_console.commit.snapshot.commit_changes import Changes
 from branch_console.commit.snapshot.commit_identity import snapshots_since
-from branch_console.commit.snapshot.conflict_detection import Problem, Rule, meets_keys
+from branch_console.commit.snapshot.conflict_detection import CommitRule, Problem, meets_keys
 from branch_console.errors import NotFound
 from branch_console.format.json_text import JsonObject
 from branch_console.format.manifest_entry import NO_FILES, rows_without
@@ -74,7 +74,7 @@ def find_changed_rows(
     is_known = before is not None and before.identity.same_as(read_at.identity)
     if head is None or head.id <= read_at.id or (read_at.id and not is_known):
         return Problem(
-            rule=Rule.ROWS_CHANGED,
+            rule=CommitRule.ROWS_CHANGED,
             message=f"Snapshot {read_at.id}, at which its rows were read, is not in the history "
             "any more.",
         )
@@ -82,7 +82,7 @@ def find_changed_rows(
         since = snapshots_since(table, read_at.id, head)
     except NotFound:
         return Problem(
-            rule=Rule.ROWS_CHANGED,
+            rule=CommitRule.ROWS_CHANGED,
             message=f"A snapshot since {read_at.id}, at which its rows were read, has expired: "
             "whether they changed cannot be told.",
         )
@@ -90,7 +90,7 @@ def find_changed_rows(
         later = _files_that_changed(table, before, snapshot, changes.partitions)
         if meets_keys(changes.added, later, schema.ranged_key_type):
             return Problem(
-                rule=Rule.ROWS_CHANGED,
+                rule=CommitRule.ROWS_CHANGED,
                 message=f"Snapshot {snapshot.id} of {snapshot.commit_user!r} wrote rows with the "
                 f"same keys since they were read at snapshot {read_at.id}.",
             )

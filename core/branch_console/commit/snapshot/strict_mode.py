@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow.compute as pc
 
 from branch_console.commit.snapshot.commit_identity import CommitId
-from branch_console.commit.snapshot.conflict_detection import Problem, Rule
+from branch_console.commit.snapshot.conflict_detection import CommitRule, Problem
 from branch_console.format import options as table_options
 from branch_console.format.index_manifest import deletion_vector_entries
 from branch_console.format.snapshot import CommitKind, Snapshot
@@ -50,7 +50,7 @@ def find_strict_conflict(
         if touches:
             option = table_options.COMMIT_STRICT_MODE_LAST_SAFE_SNAPSHOT.key
             return Problem(
-                rule=Rule.STRICT_MODE,
+                rule=CommitRule.STRICT_MODE,
                 message=f"{snapshot.commit_kind} snapshot {snapshot.id} of user "
                 f"{snapshot.commit_user!r} changed the same partition, which {option} rules out.",
             )

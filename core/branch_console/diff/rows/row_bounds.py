@@ -33,7 +33,7 @@ class Counting(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class CountBounds:
     """A number that lies from `low` to `high`, both included."""
 
     low: int
@@ -44,11 +44,11 @@ class Bounds:
         """Whether it can only be one number."""
         return self.low == self.high
 
-    def __add__(self, other: "Bounds") -> "Bounds":
-        return Bounds(low=self.low + other.low, high=self.high + other.high)
+    def __add__(self, other: "CountBounds") -> "CountBounds":
+        return CountBounds(low=self.low + other.low, high=self.high + other.high)
 
 
-NONE: Final = Bounds(low=0, high=0)
+NONE: Final = CountBounds(low=0, high=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +74,9 @@ class RowDifference:
         reasons: Why a number has bounds; empty where all are exact.
     """
 
-    added: Bounds
-    removed: Bounds
-    changed: Bounds
+    added: CountBounds
+    removed: CountBounds
+    changed: CountBounds
     net: int | None
     reasons: tuple[RowReason, ...] = ()
 
@@ -95,7 +95,7 @@ def rows_between(
     places: Sequence[PlaceRows],
     *,
     counting: "Counting",
-    deletes: tuple[Bounds, Bounds] = (NONE, NONE),
+    deletes: tuple[CountBounds, CountBounds] = (NONE, NONE),
     reasons: tuple[RowReason, ...] = (),
 ) -> RowDifference:
     """Bound the rows that differ.
@@ -136,26 +136,26 @@ def _rows(places: Sequence[PlaceRows]) -> RowDifference:
     )
 
 
-def _unequal(own: int, other: int, place: PlaceRows) -> Bounds:
+def _unequal(own: int, other: int, place: PlaceRows) -> CountBounds:
     """Of the rows of one side, those that are not equal to one of the other side."""
-    return Bounds(low=own if place.is_disjoint else max(0, own - other), high=own)
+    return CountBounds(low=own if place.is_disjoint else max(0, own - other), high=own)
 
 
 def _parts(places: Sequence[PlaceRows]) -> RowDifference:
     """A row of which a file holds some columns was another row before, and both are counted."""
-    most = Bounds(low=0, high=sum(each.before + each.after for each in places))
+    most = CountBounds(low=0, high=sum(each.before + each.after for each in places))
     return RowDifference(added=most, removed=most, changed=NONE, net=None if most.high else 0)
 
 
-def _keyed(places: Sequence[PlaceRows], deletes: tuple[Bounds, Bounds]) -> RowDifference:
+def _keyed(places: Sequence[PlaceRows], deletes: tuple[CountBounds, CountBounds]) -> RowDifference:
     """A key may differ only where a file that one side has mentions it."""
     before, after = sum(each.before for each in places), sum(each.after for each in places)
     if not before and not after:
         return RowDifference(added=NONE, removed=NONE, changed=NONE, net=0)
     # A key comes by a row that inserts it, or because one that deletes it is not there any more.
     return RowDifference(
-        added=Bounds(low=0, high=after - deletes[1].low + deletes[0].high),
-        removed=Bounds(low=0, high=before - deletes[0].low + deletes[1].high),
-        changed=Bounds(low=0, high=before + after),
+        added=CountBounds(low=0, high=after - deletes[1].low + deletes[0].high),
+        removed=CountBounds(low=0, high=before - deletes[0].low + deletes[1].high),
+        changed=CountBounds(low=0, high=before + after),
         net=None,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from branch_console.diff.rows.row_bounds import Bounds, RowDifference
+from branch_console.diff.rows.row_bounds import CountBounds, RowDifference
 from branch_console.diff.rows.row_kind import RowKind
 
 
@@ -75,8 +75,8 @@ class RowDiffIndex:
             sum(group.copies.get(kind, 0) for group in self.groups) for kind in RowKind
         )
         return RowDifference(
-            added=Bounds(low=added, high=added),
-            removed=Bounds(low=removed, high=removed),
-            changed=Bounds(low=changed, high=changed),
+            added=CountBounds(low=added, high=added),
+            removed=CountBounds(low=removed, high=removed),
+            changed=CountBounds(low=changed, high=changed),
             net=added - removed,
         )

@@ -35,7 +35,7 @@ from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.dependents import (
-    Standing,
+    TagDependent,
     readable_tags,
     rescued_on,
     standing_on,
@@ -320,7 +320,7 @@ def vital_blocks(table: FileStoreTable, name: str, what: str) -> tuple[Consequen
     needing = [each for each in standing if each.is_vital]
     if table.branch == MAIN_BRANCH:
         rescued = rescued_on(table, events, name)
-        needing += [Standing(branch=each, is_base_tag=True, others=()) for each in rescued]
+        needing += [TagDependent(branch=each, is_base_tag=True, others=()) for each in rescued]
     pin, sharing = needed_pin(table, events, name), branches_needing(table, events, name)
     found = []
     if needing:

@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from branch_console.diff.branch_overview import Distance as OneSide
+from branch_console.diff.branch_overview import SnapshotDistance as OneSide
 from branch_console.diff.branch_overview import compare_branches
 from branch_console.diff.branch_trace import BranchTrace
 from branch_console.diff.fork_inference import ForkCandidate, best_forks
 from branch_console.diff.hazards import (
     BranchFacts,
-    Fork,
+    HazardFork,
     Hazards,
+    HazardSeverity,
     HealthFinding,
-    Severity,
     TableFacts,
 )
 from branch_console.diff.lineage import Lineage, build_lineage
@@ -40,8 +40,8 @@ from branch_console.procedures.browse.health_facts import (
     read_guards,
 )
 from branch_console.procedures.browse.page_values import (
+    BranchDistance,
     BranchItem,
-    Distance,
     DroppedBranch,
     ForkView,
     Health,
@@ -270,18 +270,18 @@ class BranchReader:
         self, branch: str, fork: ForkView | None, findings: tuple[HealthFinding, ...]
     ) -> Health:
         """Healthy only where all rules ran."""
-        if any(each.severity is not Severity.INFO for each in findings):
+        if any(each.severity is not HazardSeverity.INFO for each in findings):
             return Health.AT_RISK
         needed = {None, branch, MAIN_BRANCH, None if fork is None else fork.parent}
         is_checked = all(each.branch not in needed for each in self.unchecked)
         return Health.HEALTHY if is_checked else Health.UNCHECKED
 
-    def _distance(self, branch: str, versus: str) -> Distance | None:
+    def _distance(self, branch: str, versus: str) -> BranchDistance | None:
         if branch == versus:
             return None
         found = compare_branches(self._traces[branch], self._traces[versus], self._lineage)
         ahead, behind = found.ahead, found.behind
-        return Distance(
+        return BranchDistance(
             ahead=None if ahead is None else ahead.snapshots,
             behind=None if behind is None else behind.snapshots,
             figure_ahead=self._figure(ahead, branch),
@@ -380,7 +380,9 @@ class BranchReader:
             # What began with nothing only looks like it left main where a tag there names it.
             fork=None
             if fork is None or is_empty
-            else Fork(parent=fork.parent, identity=fork.identity, snapshot_id=fork.snapshot_id),
+            else HazardFork(
+                parent=fork.parent, identity=fork.identity, snapshot_id=fork.snapshot_id
+            ),
             base_tag=ref.base_tag,
             has_fence=guards.fence.is_there,
             is_fenced=guards.fence.is_effective,

@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from branch_console.diff.hazards import HealthFinding, Severity
+from branch_console.diff.hazards import HazardSeverity, HealthFinding
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.procedures.browse.branches import read_branches
@@ -38,7 +38,7 @@ class TableHealth:
     findings: tuple[HealthFinding, ...]
     unchecked: tuple[Unchecked, ...]
 
-    def at_least(self, severity: Severity) -> tuple[HealthFinding, ...]:
+    def at_least(self, severity: HazardSeverity) -> tuple[HealthFinding, ...]:
         """The findings that are as bad as that, or worse."""
         return tuple(each for each in self.findings if each.severity.rank >= severity.rank)
 

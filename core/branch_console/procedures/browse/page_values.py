@@ -118,7 +118,7 @@ class ForkView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Distance:
+class BranchDistance:
     """How far a branch went from the one it is compared with; None is not read, never 0.
 
     Attributes:
@@ -158,7 +158,7 @@ class BranchItem:
     owner: str | None = None
     reason: str | None = None
     fork: ForkView | None = None
-    versus: Distance | None = None
+    versus: BranchDistance | None = None
     is_stale: bool = False
     protection: LineageEvent | None = None
     branch_options: tuple[tuple[str, str], ...] = ()

@@ -8,7 +8,7 @@ import pyarrow as pa
 from branch_console.commit.rows.row_commit import PreparedRows
 from branch_console.errors import ErrorKind, NotAllowed
 from branch_console.procedures.call.row_engine import Progress
-from branch_console.sql.merges import RowMerge
+from branch_console.sql.merges import MergeClauses
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -96,7 +96,7 @@ class RowWriter(Protocol):
         """
 
     def merge(
-        self, table: FileStoreTable, merge: RowMerge, *, write_id: str, progress: Progress
+        self, table: FileStoreTable, merge: MergeClauses, *, write_id: str, progress: Progress
     ) -> PreparedRows:
         """Write what clauses make of the rows of a table and a source.
 

@@ -14,8 +14,8 @@ from branch_console.diff.rows.disjoint_rows import cannot_be_equal, columns_to_t
 from branch_console.diff.schema_diff import diff_schemas
 from branch_console.diff.state_diff import (
     StateDiff,
+    StateTotals,
     TableState,
-    Totals,
     contested_partitions,
     differing_files,
     places_of,
@@ -254,15 +254,15 @@ def _load(table: FileStoreTable, mask: Mask) -> Positions:
 
 def _totals(
     table: FileStoreTable, snapshots: tuple[Snapshot | None, Snapshot | None]
-) -> tuple[Totals, Totals]:
+) -> tuple[StateTotals, StateTotals]:
     """What each state has in all; its bytes only where reading on is cheap."""
     first, second = (_total(table, each) for each in snapshots)
     return first, second
 
 
-def _total(table: FileStoreTable, snapshot: Snapshot | None) -> Totals:
+def _total(table: FileStoreTable, snapshot: Snapshot | None) -> StateTotals:
     if snapshot is None:
-        return Totals(file_count=0, byte_count=0, record_count=0)
+        return StateTotals(file_count=0, byte_count=0, record_count=0)
     manifests = table.manifests(snapshot)
     added, deleted = (_sum(manifests[f"num_{what}_files"]) for what in ("added", "deleted"))
     byte_count = None
@@ -271,7 +271,7 @@ def _total(table: FileStoreTable, snapshot: Snapshot | None) -> Totals:
         is_add = pc.equal(entries["kind"], int(FileKind.ADD))
         sizes = entries["file_size"]
         byte_count = _sum(pc.if_else(is_add, sizes, pc.negate(sizes)))
-    return Totals(
+    return StateTotals(
         file_count=added - deleted,
         byte_count=byte_count,
         record_count=snapshot.total_record_count,

@@ -9,7 +9,7 @@ from branch_console.format.receipt import identity_to
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.tag import Tag
 from branch_console.procedures.history.common_history import SideLine, meet
-from branch_console.procedures.history.dependents import Standing, standing_on, tags_read_by
+from branch_console.procedures.history.dependents import TagDependent, standing_on, tags_read_by
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -80,7 +80,7 @@ def _history_of(table: FileStoreTable, *, head_only: bool) -> BranchHistory:
 
 def _tags(
     table: FileStoreTable, *, head_only: bool
-) -> tuple[tuple[Tag, ...], Mapping[str, tuple[Standing, ...]]]:
+) -> tuple[tuple[Tag, ...], Mapping[str, tuple[TagDependent, ...]]]:
     if head_only:
         return table.tags.all(), {}
     tags, events = table.reader.both(table.tags.all, table.ledger.events)

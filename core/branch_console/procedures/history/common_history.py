@@ -88,7 +88,7 @@ class SideLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Meeting:
+class CommonHistory:
     """The newest snapshot that two histories hold, and what each has behind it."""
 
     root: Snapshot
@@ -98,7 +98,7 @@ class Meeting:
 
 def meet(
     target: FileStoreTable, source: FileStoreTable, ours: Snapshot, theirs: Snapshot
-) -> Meeting | None:
+) -> CommonHistory | None:
     """Find where two histories meet; None where they share no snapshot that is still known.
 
     Args:
@@ -126,7 +126,7 @@ def meet(
         )
         for side, line in zip((mine, other), lines, strict=True)
     )
-    return Meeting(root=root, ours=next(behind), theirs=next(behind))
+    return CommonHistory(root=root, ours=next(behind), theirs=next(behind))
 
 
 def walk_back(table: FileStoreTable, least_id: int) -> Iterator[Snapshot]:

@@ -23,7 +23,7 @@ class OptionUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class TagDependent:
     """A branch that stands on a tag.
 
     Attributes:
@@ -74,7 +74,7 @@ def _branches_named(table: FileStoreTable, holder: str) -> tuple[tuple[str, str]
 
 def standing_on(
     table: FileStoreTable, events: tuple[LineageEvent, ...], tags: Iterable[Tag]
-) -> Mapping[str, tuple[Standing, ...]]:
+) -> Mapping[str, tuple[TagDependent, ...]]:
     """Say which branches began at the snapshot of which tag of the table's branch.
 
     Args:
@@ -86,7 +86,7 @@ def standing_on(
         Only tags that something stands on, by name.
     """
     wanted = tuple(tags)
-    found: dict[str, list[Standing]] = {}
+    found: dict[str, list[TagDependent]] = {}
     births = {
         branch: event
         for branch in (table.branches.names() if wanted else ())
@@ -105,7 +105,7 @@ def standing_on(
             # A name alone tells where other software made the branch, and we pinned it.
             is_base_tag = tag.name == base_tag and (recorded is None or identity.same_as(recorded))
             if is_base_tag or any(identity.same_as(each) for each in begun):
-                standing = Standing(
+                standing = TagDependent(
                     branch=branch,
                     is_base_tag=is_base_tag,
                     others=tuple(

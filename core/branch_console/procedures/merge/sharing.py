@@ -1,6 +1,6 @@
 """What it takes that a target holds files of the branch that it merges."""
 
-from branch_console.diff.file_safety import Answer, FileSafety
+from branch_console.diff.file_safety import FileSafety, SharingAnswer
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.merge_plan import MergePlan, with_safety
@@ -39,7 +39,7 @@ def _safety(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> FileSaf
     if found.shares and moves.restore.num_rows and main_expires:
         # Each would need a pin of its own, at the snapshot before the compaction it comes from.
         return FileSafety(
-            answer=Answer.COPY,
+            answer=SharingAnswer.COPY,
             reasons=(
                 "Files come back from before a compaction of main, whose expiry would remove them. "
                 "Fence main to share them.",

@@ -33,7 +33,7 @@ from branch_console.quality.rule_sql import (
 from branch_console.quality.rules import (
     MOST_EXAMPLES,
     Outcome,
-    Rule,
+    QualityRule,
     RuleKind,
     RuleResult,
     RuleSet,
@@ -119,7 +119,7 @@ def evaluate(
     rows: RowEngine,
     table: Identifier,
     state: JudgedState,
-    rules: Sequence[Rule],
+    rules: Sequence[QualityRule],
     *,
     now_millis: int,
     operation_id: str,
@@ -240,7 +240,7 @@ class _Question:
             self._row(count_query((), self.state.schema, self.table, self.now_millis))["total"]
         )
 
-    def counted(self, rules: Sequence[Rule]) -> dict[str, RuleResult]:
+    def counted(self, rules: Sequence[QualityRule]) -> dict[str, RuleResult]:
         """Count for rules of COUNTED in one pass; if that fails, find out which of them cannot."""
         try:
             row = self._row(count_query(rules, self.state.schema, self.table, self.now_millis))
@@ -251,7 +251,7 @@ class _Question:
             return {rules[0].id: RuleResult(rule_id=rules[0].id, problem=problem)}
         return {rule.id: self._result(rule, number, row) for number, rule in enumerate(rules)}
 
-    def alone(self, rule: Rule) -> RuleResult:
+    def alone(self, rule: QualityRule) -> RuleResult:
         """Count for a rule that compares rows, or is a query."""
         try:
             if rule.kind is RuleKind.SQL:
@@ -262,7 +262,7 @@ class _Question:
         except PaimonError as error:
             return RuleResult(rule_id=rule.id, problem=self._problem(rule, error))
 
-    def examples(self, rule: Rule) -> tuple[str, ...]:
+    def examples(self, rule: QualityRule) -> tuple[str, ...]:
         """Return some rows that fail; none where they cannot be shown."""
         try:
             found = self._ask(
@@ -275,7 +275,7 @@ class _Question:
         texts = row_texts(shown, pa.repeat(pa.scalar(True), shown.num_rows))
         return tuple(sorted(texts.to_pylist()))
 
-    def _result(self, rule: Rule, number: int, row: Mapping[str, Any]) -> RuleResult:
+    def _result(self, rule: QualityRule, number: int, row: Mapping[str, Any]) -> RuleResult:
         if rule.kind is RuleKind.FRESHNESS:
             newest = row[f"newest_{number}"] if rule.columns else self.state.commit_millis
             millis = _millis(newest) if isinstance(newest, date) else newest
@@ -304,7 +304,7 @@ class _Question:
         )
         return found
 
-    def _problem(self, rule: Rule, error: PaimonError) -> str:
+    def _problem(self, rule: QualityRule, error: PaimonError) -> str:
         """Tell why a rule cannot be evaluated; raise what is not the rule's doing."""
         if isinstance(error, InvalidInput):
             said = error.message.replace(self.view, self.table.table_name)
@@ -316,7 +316,7 @@ class _Question:
         return error.message
 
 
-def _renamed(rule: Rule, state: JudgedState) -> str:
+def _renamed(rule: QualityRule, state: JudgedState) -> str:
     """Name what columns of a rule are called now, where they were renamed."""
     said = ""
     content = state.content

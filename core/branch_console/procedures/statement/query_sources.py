@@ -15,7 +15,7 @@ from branch_console.format.scan_options import ScanOptions, check_branch, unfit_
 from branch_console.procedures.call.row_engine import Progress, QuerySource, RowEngine
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.sql.answer import StateRead
-from branch_console.sql.pushdown import Comparison
+from branch_console.sql.pushdown import PushedComparison
 from branch_console.sql.query import Query, ReferenceState, RewrittenQuery, TableReference
 from branch_console.sql.words import wrong
 from branch_console.table.file_store_table import FileStoreTable
@@ -129,7 +129,7 @@ def _source(
     query: Query,
     reference: TableReference,
     branch: str,
-    comparisons: Iterable[Comparison],
+    comparisons: Iterable[PushedComparison],
 ) -> _Source:
     try:
         options = _options_of(reference)

@@ -58,14 +58,14 @@ from branch_console.sql.tables import (
     RenameColumn,
     RetypeColumn,
     SetOptions,
-    TableKind,
     TableStatement,
+    TableStatementKind,
     UnsetOptions,
     parse_table_statement,
 )
 from branch_console.sql.targets import NamedColumn, unknown_column
 from branch_console.sql.words import wrong
-from branch_console.storage.directory_mover import Moved
+from branch_console.storage.directory_mover import MoveOutcome
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -109,11 +109,11 @@ def run_table_statement(
         warehouse.check_writable()
         with told_at(statement.target.place):
             match statement.kind:
-                case TableKind.CREATE:
+                case TableStatementKind.CREATE:
                     note = _create(warehouse, call, statement, branch)
-                case TableKind.DROP:
+                case TableStatementKind.DROP:
                     note = _drop(warehouse, call, statement, branch)
-                case TableKind.ALTER:
+                case TableStatementKind.ALTER:
                     note = _alter(warehouse, call, statement, branch)
                 case _:
                     assert_never(statement.kind)
@@ -365,11 +365,11 @@ def _existing(warehouse: Warehouse, identifier: Identifier) -> Identifier | None
 
 def _move(warehouse: Warehouse, table: FileStoreTable, to: str) -> None:
     match warehouse.store.mover.move(table.paths.table, to):
-        case Moved.DONE:
+        case MoveOutcome.DONE:
             return
-        case Moved.TAKEN:
+        case MoveOutcome.TAKEN:
             raise AlreadyExists(f"Something has the name {to} already. Choose another one.")
-        case Moved.UNSUPPORTED:
+        case MoveOutcome.UNSUPPORTED:
             raise InvalidInput(
                 "This store cannot give a folder another name in one step, so that a table is "
                 "neither dropped nor renamed in it.",

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.rows.row_commit import PreparedRows, RowCommit
 from branch_console.commit.rows.row_write import RowWrite
-from branch_console.commit.snapshot.conflict_detection import Rule
+from branch_console.commit.snapshot.conflict_detection import CommitRule
 from branch_console.diff.lineage import ROW_OPERATION
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, StorageError
 from branch_console.format import options as table_options
@@ -29,17 +29,17 @@ from branch_console.procedures.call.row_engine import Progress
 from branch_console.procedures.call.row_writer import Bucket, Rows, RowWriter
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.call.without_callbacks import reason_for_rows
-from branch_console.sql.merges import RowMerge
+from branch_console.sql.merges import MergeClauses
 from branch_console.table.file_store_table import FileStoreTable
 
 _TRIES: Final = 3
 # What was computed from rows or files that changed meanwhile is right when it is computed again.
 _COMPUTED_ANEW: Final = frozenset(
     {
-        Rule.ROWS_CHANGED,
-        Rule.DELETE_OF_DEAD_FILE,
-        Rule.STALE_DELETION_VECTOR,
-        Rule.KEY_RANGES_OVERLAP,
+        CommitRule.ROWS_CHANGED,
+        CommitRule.DELETE_OF_DEAD_FILE,
+        CommitRule.STALE_DELETION_VECTOR,
+        CommitRule.KEY_RANGES_OVERLAP,
     }
 )
 _log = logging.getLogger(__name__)
@@ -248,7 +248,7 @@ def merge_into(
     warehouse: Warehouse,
     writer: RowWriter,
     table: FileStoreTable,
-    merge: RowMerge,
+    merge: MergeClauses,
     call: ProcedureCall,
     *,
     progress: Progress = _quiet,

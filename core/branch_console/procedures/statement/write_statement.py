@@ -30,7 +30,7 @@ from branch_console.procedures.statement.write_rows import (
     update_rows,
 )
 from branch_console.sql.defaults import default_expression
-from branch_console.sql.merges import Merge, RowClause, RowMerge
+from branch_console.sql.merges import Merge, MergeClauses, RowClause
 from branch_console.sql.place import Place
 from branch_console.sql.query import RewrittenQuery
 from branch_console.sql.statement import COMPACT
@@ -241,7 +241,9 @@ def _carry_out(
             assert_never(write.kind)
 
 
-def _merge_over(sql: RewrittenQuery, merge: Merge, target: str, schema: TableSchema) -> RowMerge:
+def _merge_over(
+    sql: RewrittenQuery, merge: Merge, target: str, schema: TableSchema
+) -> MergeClauses:
     """The statement with views for its tables, and columns as the table spells them."""
     clauses = []
     for each in merge.clauses:
@@ -257,7 +259,7 @@ def _merge_over(sql: RewrittenQuery, merge: Merge, target: str, schema: TableSch
                 values=values,
             )
         )
-    return RowMerge(
+    return MergeClauses(
         target_name=target,
         source=merge.source.of(sql),
         source_name=merge.source_name,

@@ -13,9 +13,9 @@ from branch_console.quality.profile import EXACT, ColumnKind, Detail, Profile, m
 from branch_console.quality.work import QualityWork
 from branch_console.spark.compare.profile_units import (
     GroupProfiles,
+    ProfiledSide,
     ProfileGroup,
     ProfileUnit,
-    Side,
 )
 
 _HELD: Final = 200
@@ -36,10 +36,10 @@ class SideParts:
         """
         self._kinds = kinds
         self._held = held
-        self._parts: dict[frozenset[Side], list[Profile]] = {}
-        self._details: dict[frozenset[Side], Detail] = {}
+        self._parts: dict[frozenset[ProfiledSide], list[Profile]] = {}
+        self._details: dict[frozenset[ProfiledSide], Detail] = {}
 
-    def add(self, sides: frozenset[Side], profile: Profile, detail: Detail) -> None:
+    def add(self, sides: frozenset[ProfiledSide], profile: Profile, detail: Detail) -> None:
         """Take a profile of rows that some sides show; of the sum `detail` is kept."""
         self._details[sides] = detail
         parts = self._parts.setdefault(sides, [])
@@ -47,14 +47,14 @@ class SideParts:
         if len(parts) >= self._held:
             self._add_up(sides)
 
-    def of(self, side: Side) -> Profile:
+    def of(self, side: ProfiledSide) -> Profile:
         """The profile of all that a side shows."""
         chosen = [each for each in self._parts if side in each]
         for each in chosen:
             self._add_up(each)
         return merge_profiles([self._parts[each][0] for each in chosen], self._kinds, EXACT)
 
-    def _add_up(self, sides: frozenset[Side]) -> None:
+    def _add_up(self, sides: frozenset[ProfiledSide]) -> None:
         parts = self._parts[sides]
         if len(parts) > 1:
             self._parts[sides] = [merge_profiles(parts, self._kinds, self._details[sides])]
@@ -72,19 +72,21 @@ class StateParts:
         """Take what was found of a group; of the sum `detail` is kept."""
         for unit, profile in zip(group.units, found.units, strict=True):
             self._units.add(unit.sides, profile, detail)
-            shown = unit.sides & {Side.BEFORE, Side.AFTER}
+            shown = unit.sides & {ProfiledSide.BEFORE, ProfiledSide.AFTER}
             if found.own is None and len(shown) == 1:
                 self._own.add(shown, profile, detail)
-        for side, rows in zip((Side.BEFORE, Side.AFTER), found.own or (), strict=False):
+        for side, rows in zip(
+            (ProfiledSide.BEFORE, ProfiledSide.AFTER), found.own or (), strict=False
+        ):
             self._own.add(frozenset([side]), rows, detail)
 
-    def of(self, side: Side) -> Profile:
+    def of(self, side: ProfiledSide) -> Profile:
         """The profile of all that a side shows."""
         return self._units.of(side)
 
     def own(self) -> tuple[Profile, Profile]:
         """The profiles of what only the first, and only the second state shows."""
-        return self._own.of(Side.BEFORE), self._own.of(Side.AFTER)
+        return self._own.of(ProfiledSide.BEFORE), self._own.of(ProfiledSide.AFTER)
 
 
 class PartitionParts:
@@ -97,7 +99,7 @@ class PartitionParts:
         rows: Counter[bytes] = Counter()
         if _is_partitioned_alike(work.diff.before.schema, self._schema):
             for each in units:
-                if each.is_own and each.sides != {Side.MERGED}:
+                if each.is_own and each.sides != {ProfiledSide.MERGED}:
                     rows[each.partition] += each.rows
         self._parts = {
             partition: StateParts(work.kinds, _HELD_OF_PARTITION)
@@ -132,7 +134,7 @@ class PartitionParts:
             compare_partition(
                 partition_path(decode_row(partition, types), self._schema),
                 parts.own(),
-                None if whole is None else parts.of(Side.BEFORE),
+                None if whole is None else parts.of(ProfiledSide.BEFORE),
                 whole,
                 columns,
                 self._work.keys,

@@ -22,10 +22,10 @@ from branch_console.quality.work import QualityWork
 from branch_console.spark.compare.profile_parts import PartitionParts, StateParts
 from branch_console.spark.compare.profile_units import (
     GroupProfiles,
+    ProfiledSide,
     ProfileGroup,
     ProfileTask,
     ProfileUnit,
-    Side,
     plan_groups,
     plan_profile_units,
     profile_sides,
@@ -156,7 +156,7 @@ class ProfilePass:
             for group, found in self._profiled(task, some, is_small=small):
                 parts.add(group, found, EXACT if small else SIDE)
                 partitions.add(group, found, EXACT if small else PLACE)
-        whole = parts.of(Side.BEFORE) if reads_shared else None
+        whole = parts.of(ProfiledSide.BEFORE) if reads_shared else None
         return QualityComparison(
             before=str(work.diff.before.pinned),
             after=str(work.diff.after.pinned),
@@ -273,10 +273,14 @@ def _scopes(
     )
     if whole is None:
         return
-    yield compare_profiles(whole, parts.of(Side.AFTER), work.columns, work.keys, Scope.WHOLE)
+    yield compare_profiles(
+        whole, parts.of(ProfiledSide.AFTER), work.columns, work.keys, Scope.WHOLE
+    )
     if work.merged is not None:
-        columns, merged = work.merged.against(work.columns), parts.of(Side.MERGED)
+        columns, merged = work.merged.against(work.columns), parts.of(ProfiledSide.MERGED)
         yield compare_profiles(whole, merged, columns, work.keys, Scope.MERGED)
     if work.base is not None:
-        columns, base = work.base.against(work.columns), parts.of(Side.BASE)
-        yield compare_profiles(base, parts.of(Side.AFTER), columns, work.keys, Scope.SINCE_BASE)
+        columns, base = work.base.against(work.columns), parts.of(ProfiledSide.BASE)
+        yield compare_profiles(
+            base, parts.of(ProfiledSide.AFTER), columns, work.keys, Scope.SINCE_BASE
+        )

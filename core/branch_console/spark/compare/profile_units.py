@@ -46,7 +46,7 @@ _Mark: TypeAlias = tuple[str, int] | None
 """Where the deletion vector of a file stands."""
 
 
-class Side(IntEnum):
+class ProfiledSide(IntEnum):
     """Whose rows are profiled."""
 
     BEFORE = 0
@@ -85,8 +85,8 @@ class ProfileUnit:
     number: int
     key: str
     files: ReadUnit
-    read_as: Side
-    sides: frozenset[Side]
+    read_as: ProfiledSide
+    sides: frozenset[ProfiledSide]
     partition: bytes
     bucket: int
     rows: int
@@ -94,12 +94,12 @@ class ProfileUnit:
     @property
     def is_shared(self) -> bool:
         """Whether both states that are compared show the same rows of it."""
-        return {Side.BEFORE, Side.AFTER} <= self.sides
+        return {ProfiledSide.BEFORE, ProfiledSide.AFTER} <= self.sides
 
     @property
     def is_own(self) -> bool:
         """Whether it tells the states, or the result, from each other."""
-        return not self.is_shared and self.sides != {Side.BASE}
+        return not self.is_shared and self.sides != {ProfiledSide.BASE}
 
     @property
     def size(self) -> int:
@@ -137,7 +137,7 @@ class ProfileGroup:
         names = tuple(unit.key for unit in self.units)
         if not self.has_key:
             return names
-        ends = frozenset({Side.BEFORE, Side.AFTER})
+        ends = frozenset({ProfiledSide.BEFORE, ProfiledSide.AFTER})
         # What a merge would leave tells nothing of what either state has alone.
         shown = [[unit.key, *sorted(unit.sides & ends)] for unit in self.units if unit.sides & ends]
         digest = hashlib.sha256(json.dumps(sorted(shown)).encode()).hexdigest()[:38]
@@ -181,8 +181,8 @@ class ProfileTask:
         keys: Names of those that make up the key.
     """
 
-    readers: Mapping[Side, ReadTask]
-    sources: Mapping[Side, tuple[DataField | None, ...]]
+    readers: Mapping[ProfiledSide, ReadTask]
+    sources: Mapping[ProfiledSide, tuple[DataField | None, ...]]
     fields: tuple[DataField, ...]
     keys: tuple[str, ...]
 
@@ -217,9 +217,9 @@ class _OwnRows:
     def __init__(self, fields: Sequence[DataField]) -> None:
         self._types = [field.type for field in fields]
         empty = pa.schema([(field.name, to_arrow(field.type)) for field in fields]).empty_table()
-        self._rows = {side: [empty] for side in (Side.BEFORE, Side.AFTER)}
+        self._rows = {side: [empty] for side in (ProfiledSide.BEFORE, ProfiledSide.AFTER)}
 
-    def add(self, sides: frozenset[Side], rows: pa.Table) -> None:
+    def add(self, sides: frozenset[ProfiledSide], rows: pa.Table) -> None:
         """Take the rows of a unit; those that both states have, or neither, tell nothing."""
         shown = sides & set(self._rows)
         if len(shown) == 1:
@@ -242,7 +242,7 @@ class _OwnRows:
 
 def profile_sides(
     table: FileStoreTable, work: QualityWork, merged: StagedState | None = None
-) -> Mapping[Side, ProfileSide]:
+) -> Mapping[ProfiledSide, ProfileSide]:
     """Find the files of the sides; what a merge would leave and the base are there, if at all.
 
     Raises:
@@ -256,13 +256,13 @@ def profile_sides(
 
     before, after = work.diff.before, work.diff.after
     sides = {
-        Side.BEFORE: there(before, (each.before for each in work.columns)),
-        Side.AFTER: there(after, (each.after for each in work.columns)),
+        ProfiledSide.BEFORE: there(before, (each.before for each in work.columns)),
+        ProfiledSide.AFTER: there(after, (each.after for each in work.columns)),
     }
     if merged is not None and work.merged is not None:
-        sides[Side.MERGED] = ProfileSide(state=merged, sources=work.merged.fields)
+        sides[ProfiledSide.MERGED] = ProfileSide(state=merged, sources=work.merged.fields)
     if work.base is not None:
-        sides[Side.BASE] = there(work.base.state, work.base.fields)
+        sides[ProfiledSide.BASE] = there(work.base.state, work.base.fields)
     for side in sides.values():
         check_alone(side.state.table)
         check_readable(side.state.schema)
@@ -270,7 +270,7 @@ def profile_sides(
 
 
 def profile_task(
-    store: FileIO, sides: Mapping[Side, ProfileSide], work: QualityWork
+    store: FileIO, sides: Mapping[ProfiledSide, ProfileSide], work: QualityWork
 ) -> ProfileTask:
     """Say what every task of a profile knows."""
     return ProfileTask(
@@ -290,7 +290,7 @@ def profile_task(
 
 
 def plan_profile_units(
-    store: FileIO, sides: Mapping[Side, ProfileSide], work: QualityWork
+    store: FileIO, sides: Mapping[ProfiledSide, ProfileSide], work: QualityWork
 ) -> tuple[ProfileUnit, ...]:
     """Decide what is profiled together; a unit that several sides have stands there once.
 
@@ -300,10 +300,10 @@ def plan_profile_units(
     """
     alike = _AlikeFiles(work)
     found: dict[object, ReadUnit] = {}
-    owners: dict[object, list[Side]] = {}
+    owners: dict[object, list[ProfiledSide]] = {}
     facts: dict[str, _Facts] = {}
     # A unit that both states have is read as the second one has it.
-    order = (Side.AFTER, Side.BEFORE, Side.MERGED, Side.BASE)
+    order = (ProfiledSide.AFTER, ProfiledSide.BEFORE, ProfiledSide.MERGED, ProfiledSide.BASE)
     for side in (each for each in order if each in sides):
         state = sides[side].state
         facts |= _facts(state.files)
@@ -342,11 +342,11 @@ class _AlikeFiles:
         self._masked = {original_name(each.key[2]) for each in work.diff.masks}
         self._marks: dict[tuple[str, _Mark], object] = {}
 
-    def names(self, unit: ReadUnit, side: Side) -> Iterator[tuple[str, object]]:
+    def names(self, unit: ReadUnit, side: ProfiledSide) -> Iterator[tuple[str, object]]:
         """What is equal for files of which sides show the same rows; the states come first."""
         for file in unit.files:
             name, mark = _name(file), _mark_of(file)
-            if side not in (Side.BEFORE, Side.AFTER):
+            if side not in (ProfiledSide.BEFORE, ProfiledSide.AFTER):
                 yield name, self._marks.get((name, mark), ("of another side", mark))
                 continue
             told = side if name in self._masked else None
@@ -355,7 +355,7 @@ class _AlikeFiles:
 
 
 def plan_groups(
-    units: Sequence[ProfileUnit], sides: Mapping[Side, ProfileSide], work: QualityWork
+    units: Sequence[ProfileUnit], sides: Mapping[ProfiledSide, ProfileSide], work: QualityWork
 ) -> tuple[ProfileGroup, ...]:
     """Decide which units are read at once: with a key those of a bucket, else each by itself."""
     chosen: dict[object, list[ProfileUnit]] = {}
@@ -370,7 +370,7 @@ def plan_groups(
     )
 
 
-def _regrouped(sides: Mapping[Side, ProfileSide]) -> set[bytes]:
+def _regrouped(sides: Mapping[ProfiledSide, ProfileSide]) -> set[bytes]:
     """Partitions whose number of buckets differs, so that a key is in another one elsewhere."""
     numbers: dict[bytes, set[int]] = {}
     for side in sides.values():

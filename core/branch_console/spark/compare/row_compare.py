@@ -63,7 +63,7 @@ _MOST_TASKS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class ComparedSide:
     """One state as tasks read it.
 
     Attributes:
@@ -126,9 +126,9 @@ def task_of(store: FileIO, table: FileStoreTable, work: RowDiffWork) -> "Compare
     return CompareTask(store=store, work=work, before=before, after=after)
 
 
-def _side(table: FileStoreTable, state: TableState) -> Side:
+def _side(table: FileStoreTable, state: TableState) -> ComparedSide:
     schemas = table.on(state.branch).schemas.all()
-    return Side(schema=state.schema, schemas={schema.id: schema for schema in schemas})
+    return ComparedSide(schema=state.schema, schemas={schema.id: schema for schema in schemas})
 
 
 def _keyed(frame: DataFrame, task: "CompareTask", units: Sequence[CompareUnit]) -> DataFrame:
@@ -158,8 +158,8 @@ class CompareTask:
 
     store: FileIO
     work: RowDiffWork
-    before: Side
-    after: Side
+    before: ComparedSide
+    after: ComparedSide
 
     def compare(self, unit: CompareUnit) -> pa.Table:
         """Compare the rows of one unit by key; columns of `work.layout`."""
@@ -212,7 +212,7 @@ class CompareTask:
     def _rows(
         self,
         groups: Sequence[Sequence[DataFile]],
-        side: Side,
+        side: ComparedSide,
         fields: Sequence[DataField | None],
     ) -> pa.Table:
         layout = arrow_columns(self.work.columns)
@@ -226,7 +226,7 @@ class CompareTask:
             parts.append(pa.table(columns, schema=layout))
         return pa.concat_tables(parts)
 
-    def _merged(self, files: Sequence[DataFile], side: Side) -> pa.Table:
+    def _merged(self, files: Sequence[DataFile], side: ComparedSide) -> pa.Table:
         schema, has_keys = side.schema, bool(side.schema.primary_keys)
         read = [
             read_data_file(self.store, file, side.schemas, schema.fields, with_system=has_keys)

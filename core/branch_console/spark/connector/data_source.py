@@ -132,11 +132,11 @@ class BranchDataSource(DataSource):
         layout = planned.layout if isinstance(planned, ChangesRead) else planned.task.layout
         return from_arrow_schema(layout, prefer_timestamp_ntz=True)
 
-    def reader(self, schema: StructType) -> "BranchReader":
+    def reader(self, schema: StructType) -> "ConnectorReader":
         """The reader of one query."""
         options = dict(self.options)
         is_pushed = options.get("pushdown", "false").lower() == "true"
-        return FilteredReader(options) if is_pushed else BranchReader(options)
+        return FilteredReader(options) if is_pushed else ConnectorReader(options)
 
     @told_first()
     def writer(self, schema: StructType, overwrite: bool) -> BranchWriter:
@@ -145,7 +145,7 @@ class BranchDataSource(DataSource):
         return BranchWriter(request.store, request.table, self.options, schema, overwrite=overwrite)
 
 
-class BranchReader(DataSourceReader):
+class ConnectorReader(DataSourceReader):
     """Plans on the driver and reads in tasks."""
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -171,7 +171,7 @@ class BranchReader(DataSourceReader):
                     yield from knowledge.batches(part)
 
 
-class FilteredReader(BranchReader):
+class FilteredReader(ConnectorReader):
     """A reader to which Spark hands its filters."""
 
     @told_first()

@@ -311,7 +311,7 @@ class _Merged:
 
 
 def _rows_to_write(
-    merged: row_merge.RowMerge, replays: Sequence[pa.Table], schema: TableSchema
+    merged: row_merge.MergedRows, replays: Sequence[pa.Table], schema: TableSchema
 ) -> pa.Table:
     """Rows to upsert, and rows to delete with the values that readers would see of them."""
     kind = pa.field(VALUE_KIND, pa.int8())
@@ -326,7 +326,7 @@ def _rows_to_write(
 
 
 def _started_anew(
-    rows: pa.Table, keys: pa.Array, merged: row_merge.RowMerge, schema: TableSchema
+    rows: pa.Table, keys: pa.Array, merged: row_merge.MergedRows, schema: TableSchema
 ) -> pa.Table:
     """Rows to write, where those of some keys delete what is there and add nothing to it."""
     rules, kind = EngineRules.of(schema), pa.field(VALUE_KIND, pa.int8())
@@ -341,7 +341,7 @@ def _started_anew(
     return pa.concat_tables([others, *(conform(each, schema) for each in (first, then))])
 
 
-def _settled_rows(merged: row_merge.RowMerge, ours: pa.Table, schema: TableSchema) -> pa.Table:
+def _settled_rows(merged: row_merge.MergedRows, ours: pa.Table, schema: TableSchema) -> pa.Table:
     """Rows that take the place of the target's own, and those of its own that go."""
     kind = pa.field(VALUE_KIND, pa.int8())
     come = merged.results.append_column(kind, _kinds(merged.results.num_rows, _INSERT))
@@ -357,7 +357,7 @@ def _kinds(count: int, kind: int) -> pa.Array:
 
 
 def _hidden_keys(
-    read: "BucketRows", rows: pa.Table, merged: row_merge.RowMerge, sequence: int
+    read: "BucketRows", rows: pa.Table, merged: row_merge.MergedRows, sequence: int
 ) -> pa.Array:
     """The keys of which readers would see something else than the result, though it is written."""
     schema = read.schema

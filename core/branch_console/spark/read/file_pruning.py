@@ -50,7 +50,7 @@ _MIRRORED: Final = MappingProxyType({"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Bounds:
+class ColumnBounds:
     """What is known of one column in each of many files; null where nothing is known.
 
     Attributes:
@@ -122,7 +122,7 @@ def may_hold_rows(
 
 
 def may_hold(
-    condition: Condition, bounds: Mapping[str, Bounds], count: int, *, negated: bool = False
+    condition: Condition, bounds: Mapping[str, ColumnBounds], count: int, *, negated: bool = False
 ) -> Mask:
     """Where a condition, or its opposite, may hold for a row; true where nothing is known.
 
@@ -161,7 +161,7 @@ def _joined(masks: list[Mask], *, every: bool) -> Mask:
 
 
 def _may_compare(
-    sign: str, operand: Operand, value: Operand, bounds: Mapping[str, Bounds], count: int
+    sign: str, operand: Operand, value: Operand, bounds: Mapping[str, ColumnBounds], count: int
 ) -> Mask:
     found = _bounds_of(operand, bounds)
     if found is None or not isinstance(value, Literal):
@@ -183,7 +183,7 @@ def _may_compare(
             return has_value & is_so(found.greatest, sign)
 
 
-def _may_be_null(bounds: Bounds, *, negated: bool) -> Mask:
+def _may_be_null(bounds: ColumnBounds, *, negated: bool) -> Mask:
     if negated:
         return _known(pc.less(bounds.null_count, bounds.row_count))
     return _known(pc.greater(bounds.null_count, 0))
@@ -194,18 +194,18 @@ def _known(answers: pa.Array) -> Mask:
     return mask
 
 
-def _bounds_of(operand: Operand, bounds: Mapping[str, Bounds]) -> Bounds | None:
+def _bounds_of(operand: Operand, bounds: Mapping[str, ColumnBounds]) -> ColumnBounds | None:
     return bounds.get(operand.column) if isinstance(operand, Name) else None
 
 
 # --- what manifests say -------------------------------------------------------------------------
 
 
-def _partition_bounds(files: pa.Table, schema: TableSchema) -> dict[str, Bounds]:
+def _partition_bounds(files: pa.Table, schema: TableSchema) -> dict[str, ColumnBounds]:
     values = decode_rows(one_array(files["partition"], pa.binary()), schema.partition_type)
     rows = one_array(files["row_count"], pa.int64())
     return {
-        name: Bounds(
+        name: ColumnBounds(
             least=_unless_nan(column),
             greatest=_unless_float(column),
             null_count=pc.if_else(column.is_null(), rows, 0),
@@ -215,7 +215,7 @@ def _partition_bounds(files: pa.Table, schema: TableSchema) -> dict[str, Bounds]
     }
 
 
-def _key_bounds(files: pa.Table, schema: TableSchema) -> dict[str, Bounds]:
+def _key_bounds(files: pa.Table, schema: TableSchema) -> dict[str, ColumnBounds]:
     names = schema.trimmed_primary_keys
     stats = one_array(files["key_stats"], files["key_stats"].type)
     low, high = (
@@ -224,7 +224,7 @@ def _key_bounds(files: pa.Table, schema: TableSchema) -> dict[str, Bounds]:
     rows = one_array(files["row_count"], pa.int64())
     unknown = pa.nulls(len(rows), pa.int64())
     return {
-        name: Bounds(
+        name: ColumnBounds(
             least=_unless_nan(least),
             greatest=_unless_float(greatest),
             null_count=unknown,
@@ -242,12 +242,12 @@ def _decoded(rows: pa.Array, row_type: RowType) -> list[pa.Array]:
 
 def _value_bounds(
     files: pa.Table, schema: TableSchema, schemas: Mapping[int, TableSchema]
-) -> dict[str, Bounds]:
+) -> dict[str, ColumnBounds]:
     stats = value_stats(files, schemas, schema, as_bounds=True)
     low, high, nulls = (stats.field(part) for part in ("min", "max", "null_count"))
     rows = one_array(files["row_count"], pa.int64())
     return {
-        field.name: Bounds(
+        field.name: ColumnBounds(
             least=_unless_nan(pc.struct_field(low, field.name)),
             greatest=_unless_float(pc.struct_field(high, field.name)),
             null_count=pc.struct_field(nulls, field.name),

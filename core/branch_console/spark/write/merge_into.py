@@ -31,7 +31,7 @@ from branch_console.spark.write.target_rows import (
     told_as_wrong,
     with_values,
 )
-from branch_console.sql.merges import Action, Meeting, RowMerge
+from branch_console.sql.merges import ClauseAction, MatchKind, MergeClauses
 from branch_console.sql.words import quoted_name
 from branch_console.storage.file_io import FileIO
 from branch_console.table.file_store_table import FileStoreTable
@@ -45,7 +45,7 @@ def merge_into(
     session: WarmSession,
     store: FileIO,
     table: FileStoreTable,
-    merge: RowMerge,
+    merge: MergeClauses,
     *,
     write_id: str = "",
     progress: Progress = lambda done, total: None,
@@ -81,24 +81,24 @@ def merge_into(
     source = kept(source.withColumn(_NUMBER, functions.monotonically_increasing_id()))
     wanted = rows_that_can_match(session, source, merge, schema)
     target = TargetRows.read(session, store, table, wanted)
-    met = [each for each in clauses if each.meeting is Meeting.MATCHED]
+    met = [each for each in clauses if each.meeting is MatchKind.MATCHED]
     matched = kept(_matched(target, source, merge, met))
     _refuse_several(session, target, matched, met)
     if any(each.held for each in met):
         _refuse_moves(session, matched)
     changes = [(matched, met)]
-    alone = [each for each in clauses if each.meeting is Meeting.NOT_MATCHED_BY_SOURCE]
+    alone = [each for each in clauses if each.meeting is MatchKind.NOT_MATCHED_BY_SOURCE]
     if alone:
         changes.append((kept(_left_alone(target, matched, merge, alone)), alone))
     updated = []
     for rows, of_rows in changes:
         for each in of_rows:
-            if each.action is Action.UPDATE:
+            if each.action is ClauseAction.UPDATE:
                 updated.append(changed := each.new_rows(rows, schema))
                 loses = losing(each.values, schema) if schema.primary_keys else None
                 if loses is not None:
                     refuse_losing(session, changed, loses)
-    fresh = [each for each in clauses if each.meeting is Meeting.NOT_MATCHED]
+    fresh = [each for each in clauses if each.meeting is MatchKind.NOT_MATCHED]
     inserted = []
     if fresh:
         unmet = _unmet(source, matched, merge, fresh)
@@ -124,8 +124,8 @@ class _Clause:
     """
 
     number: int
-    meeting: Meeting
-    action: Action
+    meeting: MatchKind
+    action: ClauseAction
     condition: str | None
     values: Mapping[str, str]
     held: tuple[str, ...]
@@ -153,19 +153,21 @@ class _Clause:
         return f"{self.number} {name}"
 
 
-def _numbered(merge: RowMerge, columns: Sequence[str], schema: TableSchema) -> tuple[_Clause, ...]:
+def _numbered(
+    merge: MergeClauses, columns: Sequence[str], schema: TableSchema
+) -> tuple[_Clause, ...]:
     """The clauses with their stars as columns; refused where the table takes no such changes."""
     found = []
     for number, clause in enumerate(merge.clauses):
         values, held = clause.values, tuple[str, ...]()
         if values is None:
             values = _taken_over(merge.source_name, columns, schema, number)
-            if clause.action is Action.UPDATE:
+            if clause.action is ClauseAction.UPDATE:
                 held = tuple(schema.primary_keys)
                 values = {name: text for name, text in values.items() if name not in held}
-        if clause.action is Action.UPDATE and values:
+        if clause.action is ClauseAction.UPDATE and values:
             check_update(schema, values)
-        if clause.action is Action.DELETE and schema.primary_keys:
+        if clause.action is ClauseAction.DELETE and schema.primary_keys:
             check_delete(schema)
         found.append(
             _Clause(
@@ -197,7 +199,7 @@ def _taken_over(
 
 
 def _matched(
-    target: TargetRows, source: DataFrame, merge: RowMerge, clauses: Sequence[_Clause]
+    target: TargetRows, source: DataFrame, merge: MergeClauses, clauses: Sequence[_Clause]
 ) -> DataFrame:
     """All pairs of rows that match, with the clause that holds for them and what it makes."""
     name = merge.target_name
@@ -221,7 +223,7 @@ def _matched(
 
 
 def _left_alone(
-    target: TargetRows, matched: DataFrame, merge: RowMerge, clauses: Sequence[_Clause]
+    target: TargetRows, matched: DataFrame, merge: MergeClauses, clauses: Sequence[_Clause]
 ) -> DataFrame:
     """The rows of the table that met none, where a clause holds, and what it makes of them."""
     identity = list(target.identity)
@@ -239,7 +241,7 @@ def _left_alone(
 
 
 def _unmet(
-    source: DataFrame, matched: DataFrame, merge: RowMerge, clauses: Sequence[_Clause]
+    source: DataFrame, matched: DataFrame, merge: MergeClauses, clauses: Sequence[_Clause]
 ) -> DataFrame:
     """The rows of the source that met none, where a clause holds, and what it inserts."""
     rows = source.join(matched.select(_NUMBER), [_NUMBER], "left_anti")
@@ -267,7 +269,7 @@ def _deleted(
     found = [
         rows.where(functions.col(_CLAUSE).isin(numbers)).select(*map(quoted, _columns(target)))
         for rows, clauses in changes
-        if (numbers := [each.number for each in clauses if each.action is Action.DELETE])
+        if (numbers := [each.number for each in clauses if each.action is ClauseAction.DELETE])
     ]
     if not found:
         return None
@@ -279,7 +281,7 @@ def _refuse_several(
 ) -> None:
     """Refuse rows that several rows of the source would change, each in its own way."""
     if not clauses or [(each.action, each.condition) for each in clauses] == [
-        (Action.DELETE, None)
+        (ClauseAction.DELETE, None)
     ]:
         return
     several = (

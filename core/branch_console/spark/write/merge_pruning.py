@@ -15,8 +15,8 @@ from branch_console.expr.predicate import Condition
 from branch_console.format.table_schema import TableSchema
 from branch_console.spark.session.session import WarmSession
 from branch_console.spark.write.target_rows import quoted
-from branch_console.sql.merges import Meeting, RowMerge
-from branch_console.sql.pushdown import Comparison, matching_in
+from branch_console.sql.merges import MatchKind, MergeClauses
+from branch_console.sql.pushdown import PushedComparison, matching_in
 
 _MOST_VALUES: Final = 256
 _BOUNDS: Final = (functions.min, functions.max)
@@ -25,7 +25,7 @@ _Value: TypeAlias = str | int | date
 
 
 def rows_that_can_match(
-    session: WarmSession, source: DataFrame, merge: RowMerge, schema: TableSchema
+    session: WarmSession, source: DataFrame, merge: MergeClauses, schema: TableSchema
 ) -> Condition | None:
     """Return a condition over the target that holds for all rows which a MERGE may change.
 
@@ -38,7 +38,7 @@ def rows_that_can_match(
     Returns:
         None where all rows may be meant, or nothing is known of those that are.
     """
-    if any(each.meeting is Meeting.NOT_MATCHED_BY_SOURCE for each in merge.clauses):
+    if any(each.meeting is MatchKind.NOT_MATCHED_BY_SOURCE for each in merge.clauses):
         return None
     matching = matching_in(merge.condition, merge.target_name, merge.source_name)
     equal = [
@@ -55,11 +55,11 @@ def rows_that_can_match(
         # No row of the table has a value that its column could not hold.
         fitting = tuple(value for value in values if kinds and is_of(kinds[0], value))
         if is_all and fitting:
-            comparisons.append(Comparison(column=own, sign="in", values=fitting))
+            comparisons.append(PushedComparison(column=own, sign="in", values=fitting))
         elif fitting and len(fitting) == len(values):
             least, greatest = fitting
-            comparisons.append(Comparison(column=own, sign=">=", values=(least,)))
-            comparisons.append(Comparison(column=own, sign="<=", values=(greatest,)))
+            comparisons.append(PushedComparison(column=own, sign=">=", values=(least,)))
+            comparisons.append(PushedComparison(column=own, sign="<=", values=(greatest,)))
     return condition_of(schema, comparisons)
 
 

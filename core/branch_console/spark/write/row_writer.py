@@ -13,7 +13,7 @@ from branch_console.spark.write.compaction import check_compactable, compact
 from branch_console.spark.write.merge_into import merge_into
 from branch_console.spark.write.row_changes import delete_rows, update_rows
 from branch_console.spark.write.writers import WriteRequest, prepare_rows
-from branch_console.sql.merges import RowMerge
+from branch_console.sql.merges import MergeClauses
 from branch_console.storage.file_io import FileIO
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -103,7 +103,7 @@ class SparkRowWriter:
         return self._told(prepared)
 
     def merge(
-        self, table: FileStoreTable, merge: RowMerge, *, write_id: str, progress: Progress
+        self, table: FileStoreTable, merge: MergeClauses, *, write_id: str, progress: Progress
     ) -> PreparedRows:
         """Write what clauses make of the rows of a table and a source."""
         table = _to_write(table)
