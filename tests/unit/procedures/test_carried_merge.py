@@ -353,6 +353,23 @@ def test_a_target_that_was_altered_meanwhile_is_refused_while_publishing(tmp_pat
     assert names(bench) == {"base", "other", "mine", "late", "later"}
 
 
+def test_a_target_that_was_altered_without_a_commit_stops_what_is_carried(tmp_path: Path) -> None:
+    told = []
+    for number in range(writes_of_a_merge(tmp_path / "count")):
+        bench = bench_of(tmp_path / str(number))
+        seen = planned_at(bench)
+        appends(bench, "late")
+        expected = {"base", "other", "mine", "late", "theirs"}
+        try:
+            merge(bench, write=number, happens=bench.alter, **seen)
+        except (Refused, CommitConflict) as error:
+            told.append(error.message)
+            expected.discard("theirs")
+        assert names(bench) == expected, number
+    # From the intent on, until the snapshot is made.
+    assert ["its schema is 1 now" in each for each in told] == [True] * 2
+
+
 class Racing:
     """Another engine that is faster than the first so many tries of a merge to publish."""
 

@@ -17,19 +17,28 @@ from branch_console.table.unshared_manifests import unshared_entries
 class CarriedPlan:
     """Holds the commits that come to a target against the plan of a merge, each of them once."""
 
-    def __init__(self, target: FileStoreTable, plan: MergePlan, *, is_judged: bool = False) -> None:
+    def __init__(
+        self,
+        target: FileStoreTable,
+        plan: MergePlan,
+        *,
+        schema_id: int | None = None,
+        is_judged: bool = False,
+    ) -> None:
         """Begin with the head that a plan was made at.
 
         Args:
             target: The table on the branch that is merged into.
             plan: Of a merge that moves files.
+            schema_id: The newest schema of the target once the merge has published its own, as that
+                was decided; None where nobody is to see that it still is.
             is_judged: Whether rules were judged on what it comes to at that head.
         """
         assert plan.ours is not None
         assert plan.reach is not None
         self._target = target
         self._reach = plan.reach
-        self._plan = plan
+        self._schema_id = schema_id
         # What strict asks for was judged without the rows that came since.
         self._counts_rows = plan.rules.strict and is_judged
         self._seen: Snapshot = plan.ours
@@ -39,16 +48,17 @@ class CarriedPlan:
 
         Args:
             head: The head of the target.
-            schema: The newest schema of the target, once the merge has published its own.
+            schema: The newest schema of the target; None where that is not to be looked at.
 
         Raises:
             CommitConflict: It does not; the message names the commit and what it touched.
         """
+        wanted = self._schema_id
+        if schema is not None and wanted is not None and schema.id != wanted:
+            # An altered table has no other head for it.
+            self._stop(f"its schema is {schema.id} now")
         if head is not None and head.identity.same_as(self._seen.identity):
             return
-        merged = self._plan.schema
-        if merged is not None and schema is not None and schema.id != merged.final_id:
-            self._stop(f"its schema is {schema.id} now")
         for before, commit in self._since(head):
             overlap = find_overlap(self._reach, self._read(before, commit))
             if overlap is None and self._counts_rows and commit.commit_kind is CommitKind.APPEND:

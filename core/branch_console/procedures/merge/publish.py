@@ -67,6 +67,8 @@ from branch_console.procedures.run.receipts import (
 from branch_console.procedures.run.written_messages import messages_from, written_paths
 from branch_console.table.file_store_table import FileStoreTable
 
+_USERS_TOLD: Final = 2
+
 FORWARD: Final = "fast-forward"
 """How a merge goes that takes over the history of its source."""
 
@@ -208,8 +210,9 @@ def _told_carried(planned_id: int, landed: Snapshot, over: Sequence[Snapshot]) -
     if last < first:
         return ()
     which = f"snapshot {first}" if first == last else f"snapshots {first} to {last}"
-    users = ", ".join(sorted({each.commit_user for each in over}))
-    by = f" by {users}" if users else ""
+    users = sorted({each.commit_user for each in over})
+    # Batch writers of Paimon are another user with each commit.
+    by = f" by {' and '.join(users)}" if 0 < len(users) <= _USERS_TOLD else ""
     return (
         f"Planned at snapshot {planned_id}, then carried over {which}{by}: nothing that this moves "
         "was touched.",
@@ -244,7 +247,7 @@ def _decided(operation: Operation, target: FileStoreTable, raw: JsonObject) -> _
     if plan is None:
         plan = plan_merge(sides_of(target, spec, ours, theirs), rules)
     moves = plan.moves
-    if moves is None or _digest(moves) != raw.get("moves", str):
+    if moves is None or plan.reach is None or _digest(moves) != raw.get("moves", str):
         raise CommitConflict(
             "The files of this merge are no longer what was decided on. Nothing was changed; plan "
             "again.",
@@ -283,7 +286,12 @@ def _land(operation: Operation, target: FileStoreTable, publication: _Publicatio
     """Fence, copy what may not be shared, publish the schemas, commit: a crash does no harm."""
     store, intent, ours = operation.warehouse.store, operation.intent, publication.ours
     is_judged = gate_of(intent.plan) is not None
-    carried = CarriedPlan(target, publication.plan, is_judged=is_judged)
+    carried = CarriedPlan(
+        target,
+        publication.plan,
+        schema_id=number_of(intent.plan, "schemaIdAfter"),
+        is_judged=is_judged,
+    )
     carried.check(target.head())
     put_fences(operation)
     copy_data_files(store, publication.copies)
