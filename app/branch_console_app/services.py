@@ -77,11 +77,6 @@ class Services(TableLists):
         """Whether commits are safe in this warehouse."""
         return self.writable_warehouse.verdict.can_write
 
-    @property
-    def read_only_reason(self) -> str | None:
-        """Why nothing can be written, in a sentence."""
-        return self.writable_warehouse.verdict.reason
-
     @functools.cached_property
     def jobs_of_warehouse(self) -> JobClient:
         """The jobs of the warehouse."""

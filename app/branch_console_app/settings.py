@@ -29,9 +29,7 @@ LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 PREFIX: Final = "BRANCH_CONSOLE_"
 
 _FOLDER: Final = "branch-console"
-_SIZE: Final = re.compile(r"(\d+)\s*(b|kb|mb|gb|tb)?", re.IGNORECASE)
 _SPARK_SIZE: Final = re.compile(r"[1-9]\d*[kmgt]b?", re.IGNORECASE)
-_UNITS: Final = {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +41,6 @@ class Settings:
         state_dir: Where jobs and logs are kept between runs.
         job_store: The database of the jobs, as an SQLAlchemy URL; None is a file of the state.
         cache_dir: Where immutable metadata of remote stores is kept.
-        cache_bytes: How large that may grow.
         actor: Who asks; written into ledgers and receipts.
         role: What the actor may do: the name of a Role.
         catalog: The catalog of Paimon that keeps the tables: the name of a CatalogKind; None
@@ -65,7 +62,6 @@ class Settings:
     state_dir: Path
     job_store: str | None
     cache_dir: Path
-    cache_bytes: int
     actor: str
     role: str
     catalog: str | None
@@ -105,7 +101,6 @@ class Settings:
             state_dir=read.get("state_dir", _absolute) or _user_folder(environment, "state"),
             job_store=read.get("job_store", str),
             cache_dir=read.get("cache_dir", _absolute) or _user_folder(environment, "cache"),
-            cache_bytes=read.get("cache_bytes", _size) or 4 * _UNITS["gb"],
             actor=read.get("actor", str) or _login_name(),
             role=read.get("role", _one_of(tuple(Role))) or Role.OPERATOR,
             catalog=read.get("catalog", _one_of(tuple(CatalogKind))),
@@ -222,13 +217,6 @@ def _login_name() -> str:
     except (OSError, KeyError, ImportError):
         # A container may run under a user id that has no name.
         return "unknown"
-
-
-def _size(text: str) -> int:
-    found = _SIZE.fullmatch(text)
-    if found is None:
-        raise ValueError("it must be a number of bytes, or one with kb, mb, gb or tb")
-    return int(found[1]) * _UNITS[(found[2] or "b").lower()]
 
 
 def _spark_size(text: str) -> str:

@@ -247,11 +247,6 @@ def zone() -> tzinfo | None:
         return None
 
 
-def is_dark() -> bool:
-    """Whether the dark theme is seen."""
-    return getattr(st.context.theme, "type", None) == "dark"
-
-
 def seen_plan(choice: str, plan: SeenPlan) -> SeenPlan:
     """Return the plan that was shown first for a choice, and remember this one if there is none.
 

@@ -13,7 +13,7 @@ from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.arrow_types import arrow_schema
 from branch_console.format.values.binary_row import decode_row, encode_row
 from branch_console.format.values.binary_rows import decode_rows, encode_rows
-from branch_console.format.values.bucket import assign_buckets, hash_row, hash_rows
+from branch_console.format.values.bucket import assign_buckets, hash_rows
 from branch_console.format.values.fine_times import cast_times, is_fine
 from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
@@ -25,6 +25,7 @@ from tests.support.random_rows import (
     random_value,
     row_type_of,
 )
+from tests.support.row_hashes import hash_row
 
 pytestmark = pytest.mark.shared_cells
 

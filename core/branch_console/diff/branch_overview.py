@@ -1,11 +1,8 @@
-"""How far two branches went from each other: ahead and behind in snapshots, rows and files."""
+"""How far two branches went from each other: ahead and behind in snapshots and records."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from branch_console.diff.branch_trace import BranchTrace
 from branch_console.diff.lineage import Lineage
@@ -23,14 +20,12 @@ class SnapshotDistance:
         records: Records that those commits added to files, less those that they removed; None where
             a commit does not say.
         hides_rows: Whether deletion vectors may hide rows of these commits or before them.
-        files: Live files that only this branch has; None unless both file lists were compared.
     """
 
     snapshots: int
     compactions: int
     records: int | None
     hides_rows: bool = False
-    files: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,23 +67,6 @@ def compare_branches(branch: BranchTrace, versus: BranchTrace, lineage: Lineage)
     )
 
 
-def with_files(overview: BranchOverview, branch: pa.Table, versus: pa.Table) -> BranchOverview:
-    """The overview with files counted.
-
-    Args:
-        overview: Of the two branches.
-        branch: The live files of the one, with the columns of MANIFEST_ENTRY.
-        versus: Those of the other.
-    """
-    if overview.ahead is None or overview.behind is None:
-        return overview
-    return replace(
-        overview,
-        ahead=replace(overview.ahead, files=_count_only_in(branch, versus)),
-        behind=replace(overview.behind, files=_count_only_in(versus, branch)),
-    )
-
-
 def distance_of(snapshots: Sequence[Snapshot]) -> SnapshotDistance:
     """What a run of commits adds up to."""
     compactions = [each for each in snapshots if each.commit_kind is CommitKind.COMPACT]
@@ -125,12 +103,3 @@ def _only_in(head: Snapshot, other_head: Snapshot, lineage: Lineage) -> Snapshot
             )
         )
     )
-
-
-def _count_only_in(files: pa.Table, others: pa.Table) -> int:
-    known = pa.array([], pa.string())
-    if others.num_rows:
-        known = pa.concat_arrays(others["identity"].chunks)
-    shared: int | None = pc.sum(pc.is_in(files["identity"], value_set=known)).as_py()
-    count: int = files.num_rows
-    return count - (shared or 0)

@@ -62,17 +62,6 @@ def escape_path_name(name: str) -> str:
     return "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in name)
 
 
-def unescape_path_name(name: str) -> str:
-    """Undo `escape_path_name`; what is no escape stays."""
-    head, *rest = name.split("%")
-    parts = [head]
-    for part in rest:
-        digits = part[:2]
-        is_escape = len(digits) == 2 and all(c in "0123456789abcdefABCDEF" for c in digits)
-        parts.append(chr(int(digits, 16)) + part[2:] if is_escape else f"%{part}")
-    return "".join(parts)
-
-
 def _is_blank(text: str) -> bool:
     return all(c.isspace() and c not in _NOT_WHITESPACE for c in text)
 

@@ -3,8 +3,6 @@
 Paimon's own check also lets a type narrow, so it cannot decide what a merge may do unasked.
 """
 
-from enum import StrEnum
-
 from branch_console.diff.schema_diff import is_widening
 from branch_console.format.data_types import (
     MAX_DECIMAL_PRECISION,
@@ -19,28 +17,6 @@ from branch_console.format.data_types import (
     VectorType,
     with_nullable,
 )
-
-
-class TypeOrder(StrEnum):
-    """How one type stands to another."""
-
-    SAME = "same"
-    WIDER = "wider"
-    NARROWER = "narrower"
-    INCOMPARABLE = "incomparable"
-
-
-def compare_types(left: DataType, right: DataType) -> TypeOrder:
-    """Say what `right` is to `left`, outermost nullability aside."""
-    match can_widen(left, right), can_widen(right, left):
-        case True, True:
-            return TypeOrder.SAME
-        case True, False:
-            return TypeOrder.WIDER
-        case False, True:
-            return TypeOrder.NARROWER
-        case _:
-            return TypeOrder.INCOMPARABLE
 
 
 def can_widen(left: DataType, right: DataType) -> bool:

@@ -10,8 +10,9 @@ from branch_console.format.data_types import DataField, DataType, RowType
 from branch_console.format.values.arrow_types import to_arrow
 from branch_console.format.values.binary_row import decode_row, encode_row
 from branch_console.format.values.binary_rows import decode_rows, encode_rows
-from branch_console.format.values.bucket import hash_row, hash_rows
+from branch_console.format.values.bucket import hash_rows
 from tests.property.format.strategies import broken, data_types, for_arrow, rows, values
+from tests.support.row_hashes import hash_row
 
 
 @given(rows())

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from branch_console.format.data_types import DataField, RowType
-from branch_console.format.partition_path import escape_path_name, unescape_path_name
+from branch_console.format.partition_path import escape_path_name
 from branch_console.format.values.arrow_types import to_arrow
 from branch_console.format.values.binary_row import decode_row
 from branch_console.format.values.simple_stats import (
@@ -17,6 +17,7 @@ from branch_console.format.values.simple_stats import (
     truncate_min,
 )
 from tests.property.format.strategies import atomic_types, for_arrow, values
+from tests.support.path_names import unescape_path_name
 
 
 @given(st.one_of(st.text(), st.binary()), st.integers(1, 5))

@@ -79,7 +79,7 @@ def test_other_systems_have_folders_of_their_own(
 
 def test_a_child_process_gets_the_same_settings(tmp_path: Path) -> None:
     given = {"warehouse": "/a/wh", "state_dir": str(tmp_path), "port": "8600", "role": "viewer"}
-    more = {"cache_bytes": "2 GB", "spark_master": "local[1]", "spark_conf": '{"a": "b"}'}
+    more = {"query_memory": "2g", "spark_master": "local[1]", "spark_conf": '{"a": "b"}'}
     parent = settings({**given, **more})
     assert Settings.from_environment({}, parent.to_environment()) == parent
 
@@ -91,7 +91,7 @@ def test_a_child_process_gets_the_same_settings(tmp_path: Path) -> None:
         ("catalog", "rest"),
         ("port", "http"),
         ("port", "70000"),
-        ("cache_bytes", "a lot"),
+        ("query_memory", "a lot"),
         ("store_options", "[1]"),
         ("spark_conf", "{"),
     ],

@@ -2,9 +2,7 @@
 
 import json
 
-import pyarrow as pa
-
-from branch_console.diff.branch_overview import compare_branches, distance_of, with_files
+from branch_console.diff.branch_overview import compare_branches, distance_of
 from branch_console.diff.branch_trace import BranchTrace
 from branch_console.diff.lineage import MERGE_SOURCE_IDENTITY, Lineage, build_lineage
 from branch_console.format.lineage_event import LineageEvent, LineageKind
@@ -23,7 +21,6 @@ def test_each_side_counts_what_the_other_lacks() -> None:
     assert found.behind is not None
     assert (found.ahead.snapshots, found.ahead.records) == (1, 1)
     assert (found.behind.snapshots, found.behind.records) == (2, 2)
-    assert found.ahead.files is None
 
 
 def test_compactions_are_counted_apart_and_their_rows_are_none() -> None:
@@ -68,21 +65,6 @@ def test_a_fork_that_expired_on_the_branch_still_counts() -> None:
     assert found.ahead is not None
     assert found.behind is not None
     assert (found.ahead.snapshots, found.behind.snapshots) == (2, 1)
-
-
-def test_files_are_counted_by_identity() -> None:
-    dev = trace("dev", "m2 d3")
-    overview = compare_branches(dev, MAIN, build_lineage([MAIN, dev]))
-    found = with_files(
-        overview, pa.table({"identity": ["a", "b", "c"]}), pa.table({"identity": ["b", "x"]})
-    )
-    assert found.ahead is not None
-    assert found.behind is not None
-    assert (found.ahead.files, found.behind.files) == (2, 1)
-    empty = pa.table({"identity": pa.array([], pa.string())})
-    assert with_files(overview, empty, empty).ahead == found.ahead.__class__(
-        snapshots=1, compactions=0, records=1, files=0
-    )
 
 
 def test_many_branches_of_a_long_history_are_compared_each() -> None:

@@ -14,8 +14,9 @@ from branch_console.format.data_types import DataField, DataType, RowType, parse
 from branch_console.format.values.arrow_types import to_arrow
 from branch_console.format.values.binary_row import EMPTY_ROW, decode_row, encode_row
 from branch_console.format.values.binary_rows import decode_rows, encode_rows
-from branch_console.format.values.bucket import hash_row, hash_rows
+from branch_console.format.values.bucket import hash_rows
 from branch_console.format.values.fine_times import fine_times
+from tests.support.row_hashes import hash_row
 
 _EPOCH = dt.datetime(1970, 1, 1)
 _MOMENT = dt.datetime(2023, 11, 14, 22, 13, 20, 123456)

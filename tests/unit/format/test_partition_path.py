@@ -8,13 +8,9 @@ import pytest
 from branch_console.errors import InvalidInput
 from branch_console.format.data_types import DataField, parse_data_type
 from branch_console.format.options import Options
-from branch_console.format.partition_path import (
-    escape_path_name,
-    partition_path,
-    partition_strings,
-    unescape_path_name,
-)
+from branch_console.format.partition_path import escape_path_name, partition_path, partition_strings
 from branch_console.format.table_schema import TableSchema
+from tests.support.path_names import unescape_path_name
 
 _MOMENT = dt.datetime(2024, 2, 29, 12, 34, 56, 789000)
 

@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from branch_console.format.data_types import parse_data_type
-from branch_console.merge.type_lattice import TypeOrder, can_widen, compare_types, join_types
+from branch_console.merge.type_lattice import can_widen, join_types
+from tests.support.type_order import TypeOrder, compare_types
 
 
 def row(*fields: tuple[int, str, object]) -> dict[str, object]:

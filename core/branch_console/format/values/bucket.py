@@ -18,7 +18,6 @@ from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.data_types import AtomicType, DataType, RowType, TypeRoot
 from branch_console.format.options import BUCKET_FUNCTION_TYPE
 from branch_console.format.table_schema import TableSchema
-from branch_console.format.values.binary_row import encode_row
 from branch_console.format.values.binary_rows import ROWS_PER_PART, row_bytes
 
 _SEED: Final = 42
@@ -37,21 +36,6 @@ class BucketFunction(StrEnum):
     DEFAULT = "default"
     MOD = "mod"
     HIVE = "hive"
-
-
-def hash_row(values: Sequence[object], types: Sequence[DataType]) -> int:
-    """Return Java's `hashCode` of the binary row; the reference for `hash_rows`."""
-    data = encode_row(values, types, with_arity=False)
-    hashed = _SEED
-    for at in range(0, len(data), 4):
-        word = int.from_bytes(data[at : at + 4], "little") * _C1 & _MASK
-        word = (word << 15 | word >> 17) * _C2 & _MASK
-        hashed ^= word
-        hashed = ((hashed << 13 | hashed >> 19) * 5 + 0xE6546B64) & _MASK
-    hashed ^= len(data)
-    hashed = (hashed ^ hashed >> 16) * 0x85EBCA6B & _MASK
-    hashed = (hashed ^ hashed >> 13) * 0xC2B2AE35 & _MASK
-    return _signed(hashed ^ hashed >> 16)
 
 
 def hash_rows(table: pa.Table, types: Sequence[DataType]) -> Int32s:

@@ -132,8 +132,6 @@ class BranchDistance:
     behind: int | None
     figure_ahead: RowFigure = NOTHING_COUNTED
     figure_behind: RowFigure = NOTHING_COUNTED
-    files_ahead: int | None = None
-    files_behind: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
