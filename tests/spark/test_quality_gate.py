@@ -20,7 +20,14 @@ from branch_console.commit.schema.schema_commit import (
     rename_column,
 )
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
-from branch_console.errors import ErrorKind, InvalidInput, NotAllowed, PaimonError, Refused
+from branch_console.errors import (
+    CommitConflict,
+    ErrorKind,
+    InvalidInput,
+    NotAllowed,
+    PaimonError,
+    Refused,
+)
 from branch_console.format.data_types import parse_data_type
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
@@ -375,14 +382,22 @@ def test_a_verdict_is_of_one_plan_and_of_one_rule_file(
         if stage == "merge branch":
             table.keep_rules("id: few, rule: row_count_between, max: 1, severity: block")
 
-    for meddles, kind, said in (
-        (moves, ErrorKind.HEAD_MOVED, "'dev' or 'main' moved"),
-        (rewrites, ErrorKind.GATE_FAILED, "The rules of the table were changed"),
+    for meddles, strict, kind, said in (
+        (moves, True, ErrorKind.HEAD_MOVED, "wrote rows, which the rules were not judged on"),
+        (rewrites, False, ErrorKind.GATE_FAILED, "The rules of the table were changed"),
     ):
-        with pytest.raises(Refused, match=said) as refused:
-            table.run("merge_branch", meddles.__name__, branch="dev", meddles=meddles)
+        with pytest.raises((Refused, CommitConflict), match=said) as refused:
+            table.run(
+                "merge_branch", meddles.__name__, branch="dev", meddles=meddles, strict=strict
+            )
         assert refused.value.kind is kind
     assert "few" in table.kept["rewrites"].rows["rule"].to_pylist()
+    # Rows that touch nothing of the merge leave its verdict as it is.
+    table.keep_rules("id: few, rule: row_count_between, max: 8, severity: block")
+    carried = table.run("merge_branch", "carried", branch="dev", meddles=moves)
+    assert "Gate: pass." in carried.notes
+    assert any("carried over snapshot 4 by test" in each for each in carried.notes)
+    assert carried.counts.rows_after is None
     # Without a rule that fails, a column that goes is the schema's own matter.
     table.keep_rules()
     change_schema(table.on("dev"), table.warehouse.store, [drop_column("price")], now_millis=1)
