@@ -101,11 +101,6 @@ def sql_query(rule: QualityRule, table: Identifier) -> str:
     return rule.query.replace(TABLE_IN_QUERY, table_sql(table))
 
 
-def row_query(rule: QualityRule, table: Identifier) -> str:
-    """Return a SELECT of the rows that a rule looks at, to read its condition by itself."""
-    return f"SELECT * FROM {table_sql(table)} WHERE {_scope(rule)}"
-
-
 def table_sql(table: Identifier) -> str:
     """Write a table as a query names it."""
     return f"{_name(table.database)}.{_name(table.table)}"

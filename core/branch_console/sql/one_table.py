@@ -6,41 +6,56 @@ from sqlglot import TokenType
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import Identifier
+from branch_console.sql.place import Origins
 from branch_console.sql.query import Query, parse_query
-from branch_console.sql.words import Words
+from branch_console.sql.words import Words, quoted_name, wrong
 
 _DEPTH: Final = {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}
 
 
-def check_condition(text: str) -> None:
-    """Refuse a condition that would end the brackets around it.
+def check_condition(text: str, table: Identifier) -> None:
+    """Refuse a condition that sees more than the rows of a table, or is none.
 
     Raises:
-        InvalidInput: It closes more than it opens, or cannot be cut into words.
+        InvalidInput: It cannot be read, ends the brackets around it, or reads a table; the message
+            names the place in it.
     """
+    words = Words(text)
     depth = 0
-    for token in Words(text).tokens:
+    for number, token in enumerate(words.tokens):
         depth += _DEPTH.get(token.token_type, 0)
         if depth < 0:
             break
+        if token.token_type is TokenType.SEMICOLON:
+            raise wrong(words.place(number), "';' cannot stand in a condition")
     if depth:
         raise InvalidInput(
             f"The brackets of {text!r} do not match.", kind=ErrorKind.INVALID_ARGUMENT
         )
+    if len(Words(f"{text})").tokens) == len(words.tokens):
+        raise InvalidInput(
+            f"{text!r} ends with a comment, which would hide what is behind it. Leave it out.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    before = f"SELECT * FROM {quoted_name(table.database)}.{quoted_name(table.table)} WHERE ("
+    parse_query_of(f"{before}{text})", table, Origins.within(before, text), is_row_query=True)
 
 
-def parse_query_of(text: str, table: Identifier, *, is_row_query: bool = False) -> Query:
+def parse_query_of(
+    text: str, table: Identifier, origins: Origins | None = None, *, is_row_query: bool = False
+) -> Query:
     """Read a query that reads one table, as it stands there and nothing else.
 
     Args:
         text: Names the table without a branch.
         table: The table.
+        origins: Where its parts stand in what was given.
         is_row_query: Whether it reads the table once only.
 
     Raises:
         InvalidInput: It is no query, or reads another table, branch or version.
     """
-    query = parse_query(text)
+    query = parse_query(text, origins)
     for each in query.references:
         is_it = each.identifier.table_name == table.table_name and not each.names_branch
         travels = each.names_state or each.options

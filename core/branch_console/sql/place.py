@@ -23,11 +23,38 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origins:
-    """Where the parts of a text stand in what was given: offsets, rising, and their places."""
+    """Where the parts of a text stand in what was given: offsets, rising, and their places.
+
+    Attributes:
+        parts: The offsets and places.
+        end: Where what was given ends, if the text goes on behind it.
+    """
 
     parts: tuple[tuple[int, Place], ...] = ((0, Place()),)
+    end: int | None = None
+
+    @classmethod
+    def within(cls, before: str, given: str) -> "Origins":
+        """Return those of a text that has something before and behind what was given."""
+        end = len(before) + len(given)
+        places = ((0, Place()), (len(before), Place()), (end, Place().behind(given)))
+        return cls(parts=places, end=end)
+
+    @classmethod
+    def replacing(cls, given: str, old: str, new: str) -> "Origins":
+        """Return those of `given.replace(old, new)`."""
+        at, place, parts = 0, Place(), [(0, Place())]
+        for part in given.split(old)[:-1]:
+            at += len(part) + len(new)
+            place = place.behind(part + old)
+            parts.append((at, place))
+        return cls(parts=tuple(parts))
 
     def place_of(self, offset: int, text: str) -> Place:
         """The place of an offset of the text."""
         start, place = max(part for part in self.parts if part[0] <= offset)
         return place.behind(text[start:offset])
+
+    def is_behind(self, offset: int) -> bool:
+        """Whether an offset is behind what was given."""
+        return self.end is not None and offset >= self.end

@@ -501,7 +501,12 @@ class _Reader:
         before = sum(len(each) + 1 for each in lines[: line - 1])
         offset = before + max(0, column - max(1, len(word)))
         what = f"{word!r} cannot stand there" if word else "the statement is not complete"
+        if self._origins.is_behind(offset):
+            return self.error(offset, "the condition is not complete")
         why = str(told.get("description", "")).rstrip(".")
+        if self._origins.end is not None and why == "Expecting )":
+            # That bracket is none that anybody wrote.
+            why = "what stands before it is complete"
         # The parser names its own classes, which nobody who writes SQL knows.
         if "<class" in why:
             why = "what stands before it is not complete"

@@ -58,6 +58,30 @@ QUERIES = (
     "SELECT 1 AS `{table}`",
     "SELECT FROM {table} WHERE",
 )
+# Places are those of what somebody wrote, and never of the query that is made of it.
+PLACES = {
+    "where: 'a >'": "Line 1, column 4: the condition is not complete.",
+    'where: "a > 1 AND\\n  b BETWEEN 1"': "Line 2, column 14: the condition is not complete.",
+    "where: 'a = = 1'": (
+        "Line 1, column 5: '=' cannot stand there (what stands before it is not complete)."
+    ),
+    "where: 'a > 1 GROUP BY a'": (
+        "Line 1, column 7: 'GROUP BY' cannot stand there (what stands before it is complete)."
+    ),
+    "where: 'a > 1; b'": "Line 1, column 6: ';' cannot stand in a condition.",
+    "where: 'a > 1 -- cents'": (
+        "'a > 1 -- cents' ends with a comment, which would hide what is behind it. Leave it out."
+    ),
+    "where: 'a > reflect(1)'": (
+        "Line 1, column 5: reflect calls any method of Java, so it is not run here."
+    ),
+    'query: "SELECT FROM {table} WHERE"': (
+        "Line 1, column 21: 'WHERE' cannot stand there (what stands before it is not complete)."
+    ),
+    'query: "SELECT * FROM {table} x\\nJOIN {table} y ON x.a = = y.a"': (
+        "Line 2, column 25: '=' cannot stand there (what stands before it is not complete)."
+    ),
+}
 
 
 def test_each_rule_is_read_with_its_line() -> None:
@@ -119,6 +143,15 @@ def test_sql_of_people_sees_the_judged_rows_and_nothing_else() -> None:
             read_rules(f"{HEAD}  - {{id: a, {cell}}}\n", TABLE)
         said = "Line 3: the SQL of rule 'a' cannot be used:"
         assert refused.value.message.startswith(said), cell
+
+
+def test_what_is_wrong_in_sql_is_told_with_its_place_in_what_was_written() -> None:
+    for cell, said in PLACES.items():
+        rule = "sql" if cell.startswith("query") else "not_null, columns: [a]"
+        with pytest.raises(InvalidInput) as refused:
+            read_rules(f"{HEAD}  - {{id: a, rule: {rule}, {cell}}}\n", TABLE)
+        told = f"Line 3: the SQL of rule 'a' cannot be used: {said}"
+        assert refused.value.message == told, cell
 
 
 def test_bounds_that_are_texts_are_compared_as_texts() -> None:

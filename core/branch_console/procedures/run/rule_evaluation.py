@@ -21,14 +21,14 @@ from branch_console.procedures.call.row_figures import figure_of_files, head_fig
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.quality.findings import GateReport
 from branch_console.quality.gate import findings_table
-from branch_console.quality.rule_file import parse_rules, rule_path
+from branch_console.quality.rule_file import TABLE_IN_QUERY, parse_rules, rule_path
 from branch_console.quality.rule_sql import (
     COUNTED,
     count_query,
     duplicate_query,
     example_query,
-    row_query,
     sql_query,
+    table_sql,
 )
 from branch_console.quality.rules import (
     MOST_EXAMPLES,
@@ -42,6 +42,7 @@ from branch_console.quality.rules import (
 )
 from branch_console.sql.answer import Answer
 from branch_console.sql.one_table import check_condition, parse_query_of
+from branch_console.sql.place import Origins
 from branch_console.table.table_state import ReadState, StagedState
 
 _CELL_LENGTH: Final = 200
@@ -102,10 +103,10 @@ def read_rules(text: str, table: Identifier) -> RuleSet:
     for rule in found.rules:
         try:
             if rule.where is not None:
-                check_condition(rule.where)
-                parse_query_of(row_query(rule, table), table, is_row_query=True)
+                check_condition(rule.where, table)
             if rule.query is not None:
-                parse_query_of(sql_query(rule, table), table)
+                origins = Origins.replacing(rule.query, TABLE_IN_QUERY, table_sql(table))
+                parse_query_of(sql_query(rule, table), table, origins)
         except InvalidInput as error:
             raise InvalidInput(
                 f"Line {rule.line}: the SQL of rule {rule.id!r} cannot be used: {error.message}",
