@@ -367,6 +367,29 @@ def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(
             assert "Rule 'code'" in properties["branch.gate-findings"], cell
 
 
+@pytest.mark.parametrize(
+    "name", ["merge_branch", pytest.param("fast_forward", marks=pytest.mark.depth("long"))]
+)
+def test_a_refusal_tells_first_what_newly_fails(
+    name: str, session: WarmSession, tmp_path: Path
+) -> None:
+    table = _diverged(session, tmp_path, (), moves=name == "merge_branch")
+    strict = "rule: in_range, column: amount, max: 0, severity: block, strict: true"
+    # More than a message has room for fail since long, and stand before it in the file.
+    table.keep_rules(*(f"id: old{number}, {strict}" for number in range(4)), _CODE)
+    with pytest.raises(Refused) as refused:
+        table.run(name, "first", branch="dev")
+    said = refused.value.message
+    assert said.startswith("Rule 'code' newly fails: 1 of "), said
+    assert said.index("Rule 'old0' fails") > 0
+    assert "And 2 more. Nothing was changed." in said
+    gate = refused.value.facts["gate"]
+    assert [each["rule"] for each in gate["findings"]] == ["code", "old0", "old1", "old2", "old3"]
+    notes = table.run(name, "second", branch="dev", override_gate="Known").notes
+    told = [note for note in notes if note.startswith("Rule ")]
+    assert [note.split("'")[1] for note in told] == ["code", "old0", "old1", "old2", "old3"]
+
+
 @pytest.mark.depth("full")
 def test_a_verdict_is_of_one_plan_and_of_one_rule_file(
     session: WarmSession, tmp_path: Path

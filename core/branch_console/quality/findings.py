@@ -79,8 +79,16 @@ class GateReport:
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
-        """The findings that let nothing be published."""
-        return tuple(each for each in self.findings if GateVerdict(each.verdict).blocks)
+        """The findings that let nothing be published, as they are told."""
+        return tuple(each for each in self.told if GateVerdict(each.verdict).blocks)
+
+    @property
+    def told(self) -> tuple[Finding, ...]:
+        """All findings as they are told: what fails newly first, then the worst first."""
+        order = [str(each) for each in GateVerdict]
+        return tuple(
+            sorted(self.findings, key=lambda each: (not each.is_new, -order.index(each.verdict)))
+        )
 
     def to_object(self) -> dict[str, object]:
         """Return JSON values."""
@@ -91,12 +99,8 @@ class GateReport:
         }
 
     def worst_first(self) -> list[dict[str, Any]]:
-        """Return the findings as JSON values: what fails newly first, then the worst first."""
-        order = [str(each) for each in GateVerdict]
-        ordered = sorted(
-            self.findings, key=lambda each: (not each.is_new, -order.index(each.verdict))
-        )
-        return [_object(each) for each in ordered]
+        """Return the findings as they are told, as JSON values."""
+        return [_object(each) for each in self.told]
 
 
 def findings_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:

@@ -14,6 +14,7 @@ from branch_console.quality.rules import (
     Severity,
     outcome,
 )
+from tests.support.judged_rules import ORDERED
 
 RULE = QualityRule(id="r", kind=RuleKind.NOT_NULL, columns=("a",), severity=Severity.BLOCK)
 
@@ -106,6 +107,10 @@ def test_what_passes_does_not_speak_of_failures_as_passes() -> None:
     (finding,) = judge_state(rules(rate), {"r": found(4_374, 9_000)}).findings
     said = "Rule 'r' passes: 4,374 of 9,000 rows break it; at most 50% may."
     assert finding.said == said
+
+
+def test_of_what_blocks_that_which_newly_fails_is_told_first() -> None:
+    assert [each.rule for each in ORDERED.blocking] == ["newly", "worse", "better"]
 
 
 def test_what_fails_newly_comes_first_and_what_was_bad_says_how_much_worse_it_is() -> None:

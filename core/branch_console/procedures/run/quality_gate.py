@@ -259,7 +259,7 @@ def judge_sides(
 
 
 def _worth_telling(report: GateReport) -> list[str]:
-    return [each.said for each in report.findings if each.verdict != GateVerdict.PASS]
+    return [each.said for each in report.told if each.verdict != GateVerdict.PASS]
 
 
 def _said(findings: tuple[Finding, ...]) -> str:
