@@ -6,11 +6,12 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from branch_console.format.identifier import Identifier
@@ -21,7 +22,9 @@ from branch_console.quality.comparison import Scope
 from branch_console.quality.drift import Rating
 from branch_console.quality.work import plan_quality
 from branch_console.spark.compare.profile_pass import ProfilePass
+from branch_console.spark.read.readers import read_table
 from branch_console.spark.session.session import SparkSettings, WarmSession, open_session
+from branch_console.table.table_state import ReadState
 from tests.benchmarks.compare_quality import COLUMNS, DATACOMPY, DRIFTED, FILES, WARM_CALLS
 from tests.support.warm_up import warm_up
 
@@ -100,10 +103,8 @@ def _ours(
 
 def _profiled(session: WarmSession, folder: Path) -> dict[str, int]:
     """What Spark can tell of each side in one aggregation, quantiles among it."""
-    paths = json.loads((folder / FILES).read_text())
     before, after = (
-        session.spark.read.parquet(*paths[side]).agg(*_figures()).collect()[0].asDict()
-        for side in ("before", "after")
+        frame.agg(*_figures()).collect()[0].asDict() for frame in _frames(session, folder)
     )
     apart = abs(after[f"{DRIFTED}_mean"] - before[f"{DRIFTED}_mean"])
     return {
@@ -113,6 +114,18 @@ def _profiled(session: WarmSession, folder: Path) -> dict[str, int]:
         # In all rows a twentieth that moved by one deviation is hardly seen.
         "drifted": int(apart > 0.01),
     }
+
+
+def _frames(session: WarmSession, folder: Path) -> Iterator[DataFrame]:
+    """Both sides: their files, or with a key the rows that these are merged into."""
+    warehouse = Warehouse.open(str(folder), read_only=True)
+    paths = json.loads((folder / FILES).read_text())
+    for side, branch in (("before", "main"), ("after", "dev")):
+        state = ReadState.as_it_is(warehouse.table(_TABLE.on_branch(branch)))
+        if state.schema.primary_keys:
+            yield read_table(session.spark, warehouse.file_io, state)
+        else:
+            yield session.spark.read.parquet(*paths[side])
 
 
 def _figures() -> list[Any]:

@@ -1,8 +1,10 @@
 """B7: the quality of a branch beside its main, by ours, by plain Spark, and by datacompy.
 
-The branch shares all files of main, and adds rows of its own: a twentieth. What main looks like was
-profiled before, and is timed apart. Plain Spark profiles both sides whole, in one aggregation each,
-with the sketches that it has; datacompy matches the rows of both by their key.
+Of a table without a key the branch shares all files of main, and adds rows of its own: a twentieth.
+Of one with a key it writes all rows of two buckets anew, in files of their own. What main looks
+like was profiled before, and is timed apart. Plain Spark profiles both sides whole, in one
+aggregation each, with the sketches that it has; with a key, of the rows as our reader merges them.
+datacompy matches the rows of both by their key; it merges no files.
 """
 
 import importlib.util
@@ -16,11 +18,13 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
 from branch_console.format.data_types import parse_data_type
+from branch_console.format.table_schema import TableSchema
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
@@ -39,6 +43,9 @@ BASE: Final = "ours, of main before"
 WARM_CALLS: Final = 2
 FILES: Final = "files.json"
 DRIFTED: Final = "f0"
+CHANGED: Final = 2
+"""So many buckets the branch wrote to."""
+
 COLUMNS: Final[Mapping[str, str]] = {
     "id": "BIGINT",
     **{f"i{at}": "BIGINT" for at in range(6)},
@@ -57,55 +64,69 @@ _NOT_THERE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A table of `rows` rows, of which a branch has a twentieth more."""
+    """A table of `rows` rows, without a key if it has no buckets."""
 
     rows: int
+    buckets: int = 0
 
     @property
-    def own_rows(self) -> int:
-        """What only the branch has."""
-        return self.rows // 20
+    def added(self) -> int:
+        """How many rows the branch has more."""
+        return 0 if self.buckets else self.rows // 20
+
+    @property
+    def facts(self) -> Mapping[str, int | str]:
+        """What tells the case from others."""
+        own = f"{CHANGED} of {self.buckets} buckets" if self.buckets else self.added
+        return {"rows x 20": self.rows, "own": own}
 
     @property
     def expected(self) -> Mapping[str, int]:
         """What everybody must find: every tenth `s0` is null, and one column drifted."""
-        after = self.rows + self.own_rows
+        after = self.rows + self.added
         return {"before": self.rows, "after": after, "nulls": after // 10, "drifted": 1}
+
+    def chunks(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """The rows from one to another, by commits."""
+        for first in range(start, end, _ROWS_PER_COMMIT):
+            yield first, min(end, first + _ROWS_PER_COMMIT)
 
 
 CASES: Final = {
-    "tiny": [Case(rows=4_000)],
-    "small": [Case(rows=1_000_000)],
-    "full": [Case(rows=10_000_000)],
+    "tiny": [Case(rows=4_000), Case(rows=4_000, buckets=16)],
+    "small": [Case(rows=1_000_000), Case(rows=1_000_000, buckets=64)],
+    "full": [Case(rows=10_000_000), Case(rows=10_000_000, buckets=64)],
 }
 
 
 def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
     """Run all cases of a scale; see `live_files.run`."""
     for case in CASES[scale]:
-        warehouse = folder / f"quality-{case.rows}"
+        warehouse = folder / f"quality-{case.rows}-{case.buckets}"
         own_bytes = make_warehouse(warehouse, case)
-        contestants, absent = find_contestants()
+        contestants, absent = find_contestants(case)
         of_main = Contestant(name=BASE, command=command_of("base"))
         before, wrong_before = hold([of_main], warehouse, 1, {"before": case.rows})
         samples, wrong = hold(contestants, warehouse, rounds, case.expected)
         result = Result(
             benchmark="B7",
-            case={"rows x 20": case.rows, "own": case.own_rows},
+            case=case.facts,
             samples=(*samples, *before),
             wrong=(*wrong_before, *wrong),
             absent=absent,
         )
-        yield replace(result, targets=tuple(_targets(result, own_bytes)))
+        yield replace(result, targets=tuple(_targets(case, result, own_bytes)))
 
 
 def make_warehouse(folder: Path, case: Case) -> int:
-    """Write the table `db.t` and its branch `dev`; return the bytes of the branch's own files."""
-    fields = [(name, parse_data_type(text)) for name, text in COLUMNS.items()]
-    schema = a_schema(0, fields, options={"bucket": "-1"})
-    table = LocalTable(folder, schema)
-    for start in range(0, case.rows, _ROWS_PER_COMMIT):
-        table.append(rows_of(start, min(case.rows, start + _ROWS_PER_COMMIT), shift=0.0))
+    """Write the table `db.t` and its branch `dev`; return the bytes that tell them apart.
+
+    These are the branch's own files. With a key also those that it shares of the buckets that it
+    wrote to: merging on read needs them to know what a row was, and what it is.
+    """
+    table = LocalTable(folder, schema_of(case))
+    for start, end in case.chunks(0, case.rows):
+        table.append(rows_of(start, end, shift=0.0), level=5 if case.buckets else 0)
     warehouse = Warehouse.open(str(folder))
     call = ProcedureCall(
         name="create_branch", arguments={"table": "db.t", "branch": "dev"}, actor="benchmark",
@@ -116,26 +137,52 @@ def make_warehouse(folder: Path, case: Case) -> int:
     target = WriteTarget(
         schema=dev.schema(), paths=dev.paths, store=warehouse.file_io, created=CREATED
     )
-    rows = rows_of(case.rows, case.rows + case.own_rows, shift=1.0)
     messages = [
         CommitMessage(
             partition=partition,
             bucket=bucket,
-            total_buckets=-1,
+            total_buckets=case.buckets or -1,
             new_files=write_bucket(
-                target, partition, bucket, [part], next_sequence=0, file_id=f"own-{number}"
+                target, partition, bucket, [part], next_sequence=case.rows + start,
+                file_id=f"own-{start}-{number}",
             ).new_files,
         )
-        for number, (partition, bucket, part) in enumerate(split(conform(rows, schema), target))
-    ]
+        for start, rows in changes_of(case)
+        for number, (partition, bucket, part) in enumerate(
+            split(conform(rows, target.schema), target)
+        )
+        if not case.buckets or bucket < CHANGED
+    ]  # fmt: skip
     FileStoreCommit(dev, CommitStore.of(warehouse.file_io)).commit(messages, user="benchmark")
-    paths = {}
+    paths, files = {}, {}
     for side, there in (("before", warehouse.table("db.t")), ("after", dev)):
         head = there.head()
         assert head is not None
-        paths[side] = data_file_paths(there, there.live_files(head)).to_pylist()
+        files[side] = there.live_files(head)
+        paths[side] = data_file_paths(there, files[side]).to_pylist()
     (folder / FILES).write_text(json.dumps(paths), encoding="utf-8")
+    if case.buckets:
+        # The branch has all files of main.
+        told = files["after"].filter(pc.less(files["after"]["bucket"], CHANGED))
+        return int(pc.sum(told["file_size"]).as_py())
     return sum(sum(each.new_files["file_size"].to_pylist()) for each in messages)
+
+
+def schema_of(case: Case) -> TableSchema:
+    """The table of a case."""
+    fields = [(name, parse_data_type(text)) for name, text in COLUMNS.items()]
+    if not case.buckets:
+        return a_schema(0, fields, options={"bucket": "-1"})
+    fields[0] = ("id", parse_data_type("BIGINT NOT NULL"))
+    options = {"bucket": str(case.buckets)}
+    return a_schema(0, fields, primary_keys=["id"], options=options)
+
+
+def changes_of(case: Case) -> Iterator[tuple[int, pa.Table]]:
+    """What the branch wrote: new rows, or with a key all rows anew, of which a bucket keeps its."""
+    first, last = (0, case.rows) if case.buckets else (case.rows, case.rows + case.added)
+    for start, end in case.chunks(first, last):
+        yield start, rows_of(start, end, shift=1.0)
 
 
 def rows_of(start: int, end: int, *, shift: float) -> pa.Table:
@@ -156,12 +203,14 @@ def rows_of(start: int, end: int, *, shift: float) -> pa.Table:
     return pa.table({name: columns[name] for name in COLUMNS})
 
 
-def find_contestants() -> tuple[list[Contestant], dict[str, str]]:
-    """Ours, plain Spark, and datacompy where it is installed."""
+def find_contestants(case: Case) -> tuple[list[Contestant], dict[str, str]]:
+    """Ours, plain Spark, and without a key datacompy where it is installed."""
     found = [
         Contestant(name=OURS, command=command_of("ours")),
         Contestant(name=SPARK, command=command_of("spark")),
     ]
+    if case.buckets:
+        return found, {DATACOMPY: "it does not merge the files of a key"}
     if importlib.util.find_spec(DATACOMPY) is None:
         return found, {DATACOMPY: _NOT_THERE}
     return [*found, Contestant(name=DATACOMPY, command=command_of(DATACOMPY), max_rounds=3)], {}
@@ -173,10 +222,10 @@ def command_of(who: str) -> Callable[[Path], Sequence[str]]:
     return lambda folder: [sys.executable, "-m", module, str(folder), who]
 
 
-def _targets(result: Result, own_bytes: int) -> Iterator[Target]:
+def _targets(case: Case, result: Result, own_bytes: int) -> Iterator[Target]:
     read = max(sample.answer["bytes"] for sample in result.of(OURS))
-    yield at_most("bytes read, of those that are not shared", read / own_bytes, 1.05)
-    for peer in (SPARK, DATACOMPY):
+    yield at_most("bytes read, of those that tell both apart", read / own_bytes, 1.05)
+    for peer in (SPARK,) if case.buckets else (SPARK, DATACOMPY):
         ratios = result.ratios(peer, "cold")
         middle = statistics.median(ratios) if ratios else None
         yield at_least(f"five times as fast as {peer}", middle, 5.0)

@@ -260,12 +260,19 @@ def test_all_write_the_same_rows(tmp_path: Path, name: str, need: Callable[[], o
     assert wrong == ()
 
 
-@pytest.mark.depth("full")
-def test_the_quality_of_a_branch_is_told_from_its_own_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.depth("long" if case.buckets else "full"), id=name)
+        for name, case in zip(("no key", "key"), compare_quality.CASES["tiny"], strict=True)
+    ],
+)
+def test_the_quality_of_a_branch_is_told_from_its_own_files(
+    case: compare_quality.Case, tmp_path: Path
+) -> None:
     """What plain Spark finds is the same, and takes too long to be asked here."""
-    (case,) = compare_quality.CASES["tiny"]
     own_bytes = compare_quality.make_warehouse(tmp_path / "warehouse", case)
-    chosen = [each for each in compare_quality.find_contestants()[0] if each.name == OURS]
+    chosen = [each for each in compare_quality.find_contestants(case)[0] if each.name == OURS]
     (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, case.expected)
     assert wrong == ()
     assert sample.answer["bytes"] == own_bytes

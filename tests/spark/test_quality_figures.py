@@ -1,8 +1,10 @@
 """Figures of whole tables: columns renamed, widened, added and dropped, keys, runs, partitions."""
 
 import random
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -13,12 +15,14 @@ from branch_console.quality.profile import ColumnKind
 from branch_console.quality.work import plan_quality
 from branch_console.spark.compare.profile_pass import NothingKept, ProfilePass
 from branch_console.spark.session.session import WarmSession
+from branch_console.storage.file_io import LocalFileIO
 from tests.support.examples import Examples
 from tests.support.quality_checks import Checked, check_drift, check_side
 from tests.support.quality_tables import SHAPES, DrawnTable
 
 TABLE: Final = Identifier.parse("db.t")
 SIDES: Final = ("main", "dev")
+TRIED: Final = ("append, marked", "keyed in two buckets")
 
 
 @pytest.mark.depth("full")
@@ -48,6 +52,46 @@ def test_figures_of_tables_are_those_of_their_rows(
         print(f"{shape}, {sorted(altered)}: {checked.count - before} figures")
     print(f"{checked.count} figures, {len(checked.outside)} outside")
     assert checked.outside == []
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(shape, marks=pytest.mark.depth("full" if shape in TRIED else "long"))
+        for shape in SHAPES
+    ],
+)
+def test_each_file_is_read_once_for_both_sides(
+    shape: str, session: WarmSession, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = DrawnTable.draw(session, tmp_path, random.Random(f"{seed} once {shape}"), shape)
+    table.insert("main", 150, "ab")
+    table.branch()
+    # Both write to what they share, and the columns are read as others on one of both.
+    table.insert("dev", 60, "ab")
+    table.delete("dev")
+    table.insert("main", 60, "ab")
+    table.alter("dev")
+    warehouse = table.bench.warehouse
+    work = plan_quality(compare_states(warehouse, TABLE, "main", "dev"))
+    asked: Counter[str] = Counter()
+    for name in ("native_file", "read", "read_range"):
+        monkeypatch.setattr(LocalFileIO, name, _counted(getattr(LocalFileIO, name), asked))
+    made = ProfilePass(warehouse.file_io, lambda: session, NothingKept())
+    found = made.compare(warehouse.table(TABLE), work, finished_millis=0)
+    assert set(asked.values()) == {1}, asked
+    assert found.bytes_read == sum(Path(path).stat().st_size for path in asked)
+
+
+def _counted(ask: Callable[..., Any], asked: Counter[str]) -> Callable[..., Any]:
+    """The same question to a store, which is counted where it is for the rows of a file."""
+
+    def count(store: LocalFileIO, path: str, *more: int) -> Any:
+        if path.endswith(".parquet"):
+            asked[path] += 1
+        return ask(store, path, *more)
+
+    return count
 
 
 def _check(checked: Checked, table: DrawnTable, shape: str, *, tells_own: bool) -> None:

@@ -63,15 +63,12 @@ class FileStatus:
     etag: str | None = None
 
 
-class FileReader(Protocol):
-    """The reading half of a store."""
+class FileContents(Protocol):
+    """What is asked of a store where paths and sizes of files are known already."""
 
     @property
     def is_local(self) -> bool:
         """Whether the operating system can open the paths of this store."""
-
-    def native_path(self, path: str) -> str:
-        """The path as the operating system takes it; only for a local store."""
 
     def native_file(self, path: str) -> str:
         """The path of a file as the operating system opens it; only for a local store.
@@ -79,16 +76,6 @@ class FileReader(Protocol):
         Raises:
             NotFound: There is no such file.
             FormatError: It is no regular file, or a link that leads out of the warehouse.
-        """
-
-    def url(self, path: str) -> str:
-        """The path with its scheme, as Spark and Arrow take it."""
-
-    def path_of(self, location: str) -> str:
-        """The path of a URL that metadata holds, such as that of an external data file.
-
-        Raises:
-            InvalidInput: It lies in another store.
         """
 
     def read(self, path: str) -> bytes:
@@ -100,11 +87,28 @@ class FileReader(Protocol):
             StorageError: The store did not answer.
         """
 
-    def find(self, path: str) -> bytes | None:
-        """The whole file, None if there is none; one question where `exists` would be another."""
-
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """A part of the file; shorter than `length` only at its end."""
+
+
+class FileReader(FileContents, Protocol):
+    """The reading half of a store."""
+
+    def native_path(self, path: str) -> str:
+        """The path as the operating system takes it; only for a local store."""
+
+    def url(self, path: str) -> str:
+        """The path with its scheme, as Spark and Arrow take it."""
+
+    def path_of(self, location: str) -> str:
+        """The path of a URL that metadata holds, such as that of an external data file.
+
+        Raises:
+            InvalidInput: It lies in another store.
+        """
+
+    def find(self, path: str) -> bytes | None:
+        """The whole file, None if there is none; one question where `exists` would be another."""
 
     def read_many(self, paths: Sequence[str]) -> list[bytes]:
         """Whole files in the order of the paths, fetched in parallel."""

@@ -5,7 +5,9 @@ Units that both sides have are read once. What was profiled before is taken from
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, compress
+from operator import not_
 from typing import Final, Protocol
 
 from branch_console.errors import ErrorKind, InvalidInput
@@ -198,11 +200,11 @@ class ProfilePass:
     def _in_tasks(
         self, task: ProfileTask, groups: Sequence[ProfileGroup]
     ) -> Iterator[tuple[ProfileGroup, GroupProfiles]]:
-        left = []
-        for group in groups:
+        left: list[ProfileGroup] = []
+        for group in chain.from_iterable(map(self._apart, groups)):
             known = self._known(group)
             if known is None:
-                left.append(group)
+                left.append(replace(group, number=len(left)))
             else:
                 self._read.known += len(group.units)
                 yield group, known
@@ -227,6 +229,18 @@ class ProfilePass:
             yield group, GroupProfiles.of(profiles, group)
         for group in left:
             self._count(group)
+
+    def _apart(self, group: ProfileGroup) -> Iterator[ProfileGroup]:
+        """Take what is kept out of a group whose rows are not compared, to read the rest only."""
+        if group.has_key:
+            yield group
+            return
+        is_kept = [self._holds(unit) for unit in group.units]
+        for unit in compress(group.units, is_kept):
+            yield replace(group, units=(unit,))
+        rest = tuple(compress(group.units, map(not_, is_kept)))
+        if rest:
+            yield replace(group, units=rest)
 
     def _known(self, group: ProfileGroup) -> GroupProfiles | None:
         found = []

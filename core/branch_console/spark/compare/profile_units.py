@@ -5,14 +5,16 @@ never changes, so its profile can be kept. What a merge would leave is a third s
 states come from another one: most of their files the two states have.
 
 With a key, most rows of a unit that one state has alone stand in both: a unit is a bucket that was
-written to. Units of one bucket form a group, whose rows are compared when they are read.
+written to. Units of one bucket form a group, whose rows are compared when they are read; the files
+that both states have are fetched once for it. Decision 0037.
 """
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import chain
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -29,6 +31,7 @@ from branch_console.quality.profile import Detail, Profile
 from branch_console.quality.profile_rows import profile_rows
 from branch_console.quality.work import QualityWork
 from branch_console.spark.files.data_reader import DataFile, evolve
+from branch_console.spark.files.held_files import HeldFiles
 from branch_console.spark.read.read_plan import ReadUnit, plan_files
 from branch_console.spark.read.readers import ReadTask, check_alone, check_readable
 from branch_console.storage.file_io import FileIO
@@ -41,6 +44,7 @@ _MERGING: Final = (
 )
 
 _NAMED_AT_ONCE: Final = 65_536
+_DIGEST: Final = 16
 
 _Mark: TypeAlias = tuple[str, int] | None
 """Where the deletion vector of a file stands."""
@@ -113,7 +117,7 @@ class ProfileGroup:
 
     Attributes:
         number: Its place among all groups.
-        units: One, or all of a bucket that only some sides have.
+        units: One, those of one file, or all of a bucket that only some sides have.
         has_key: Whether its rows are compared, so that it is known which of them changed.
     """
 
@@ -127,9 +131,19 @@ class ProfileGroup:
         return self.units[0].partition
 
     @property
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of each file by its path; several units may have it."""
+        return {file.path: file.size for unit in self.units for file in unit.files.files}
+
+    @property
     def size(self) -> int:
-        """Bytes of all files."""
-        return sum(unit.size for unit in self.units)
+        """Bytes that are read: each file once."""
+        return sum(self.sizes.values())
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether several units have the same file."""
+        return sum(len(unit.files.files) for unit in self.units) > len(self.sizes)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -190,8 +204,7 @@ class ProfileTask:
         """Read and profile a group; raises FormatError or InvalidInput."""
         own = _OwnRows(self.fields)
         found = []
-        for unit in group.units:
-            rows = self._read(unit)
+        for unit, rows in self._rows(group):
             found.append(profile_rows(rows, self.fields, self.keys, detail))
             if group.has_key:
                 own.add(unit.sides, rows)
@@ -200,8 +213,20 @@ class ProfileTask:
         before, after = (profile_rows(rows, self.fields, self.keys, detail) for rows in own.both())
         return GroupProfiles(units=tuple(found), own=(before, after))
 
-    def _read(self, unit: ProfileUnit) -> pa.Table:
-        rows = self.readers[unit.read_as].read(unit.files)
+    def _rows(self, group: ProfileGroup) -> Iterator[tuple[ProfileUnit, pa.Table]]:
+        """Read each unit; a file that several have, such as both states, is fetched once."""
+        if not group.reads_again:
+            for unit in group.units:
+                yield unit, self._read(unit, self.readers[unit.read_as])
+            return
+        held = HeldFiles(self.readers[group.units[0].read_as].store, group.sizes)
+        for number, unit in enumerate(group.units):
+            yield unit, self._read(unit, replace(self.readers[unit.read_as], store=held))
+            later = (each.files.files for each in group.units[number + 1 :])
+            held.keep_only(file.path for file in chain.from_iterable(later))
+
+    def _read(self, unit: ProfileUnit, reader: ReadTask) -> pa.Table:
+        rows = reader.read(unit.files)
         sources = self.sources[unit.read_as]
         return pa.table(
             {
@@ -233,11 +258,13 @@ class _OwnRows:
             yield rows.filter(pc.invert(pc.is_in(mine, value_set=others)))
 
     def _names(self, rows: pa.Table) -> pa.Array:
-        parts = [
-            counted_rows(rows.slice(start, _NAMED_AT_ONCE), self._types).cast(pa.large_binary())
-            for start in range(0, rows.num_rows, _NAMED_AT_ONCE)
-        ]
-        return pa.concat_arrays([pa.array([], pa.large_binary()), *parts])
+        """A digest of each row: small beside the row, and equal only where all values are."""
+        parts = []
+        for start in range(0, rows.num_rows, _NAMED_AT_ONCE):
+            packed = counted_rows(rows.slice(start, _NAMED_AT_ONCE), self._types).to_pylist()
+            digests = [hashlib.blake2b(each, digest_size=_DIGEST).digest() for each in packed]
+            parts.append(pa.array(digests, pa.binary(_DIGEST)))
+        return pa.concat_arrays([pa.array([], pa.binary(_DIGEST)), *parts])
 
 
 def profile_sides(
@@ -357,13 +384,17 @@ class _AlikeFiles:
 def plan_groups(
     units: Sequence[ProfileUnit], sides: Mapping[ProfiledSide, ProfileSide], work: QualityWork
 ) -> tuple[ProfileGroup, ...]:
-    """Decide which units are read at once: with a key those of a bucket, else each by itself."""
+    """Decide which units are read at once: with a key those of a bucket, else those of a file.
+
+    A file is in several units where some sides hide other rows of it than others.
+    """
     chosen: dict[object, list[ProfileUnit]] = {}
     moved = _regrouped(sides)
     for unit in units:
-        is_alone = not work.keys or not unit.is_own
-        bucket = None if unit.partition in moved else unit.bucket
-        chosen.setdefault(unit.key if is_alone else (unit.partition, bucket), []).append(unit)
+        place: object = tuple(file.path for file in unit.files.files)
+        if work.keys and unit.is_own:
+            place = unit.partition, None if unit.partition in moved else unit.bucket
+        chosen.setdefault(place, []).append(unit)
     return tuple(
         ProfileGroup(number=number, units=tuple(group), has_key=bool(work.keys) and group[0].is_own)
         for number, group in enumerate(chosen.values())

@@ -43,7 +43,7 @@ from branch_console.spark.files.orc_times import (
 )
 from branch_console.spark.files.verify_files import open_source
 from branch_console.spark.kernels.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
-from branch_console.storage.file_io import FileReader
+from branch_console.storage.file_io import FileContents
 
 ROW_ID: Final = "_ROW_ID"
 ROW_TRACKING_FIELDS: Final = (
@@ -87,7 +87,7 @@ class DataFile:
 
 
 def read_data_file(
-    store: FileReader,
+    store: FileContents,
     file: DataFile,
     schemas: Mapping[int, TableSchema],
     fields: tuple[DataField, ...],
@@ -100,7 +100,7 @@ def read_data_file(
 
 
 def read_pieces(
-    store: FileReader,
+    store: FileContents,
     file: DataFile,
     schemas: Mapping[int, TableSchema],
     fields: tuple[DataField, ...],
@@ -232,7 +232,9 @@ def _parts(array: pa.StructArray) -> list[pa.Array]:
     return [array.field(number) for number in range(array.type.num_fields)]
 
 
-def _read_columns(store: FileReader, file: DataFile, fields: list[DataField]) -> Iterator[pa.Table]:
+def _read_columns(
+    store: FileContents, file: DataFile, fields: list[DataField]
+) -> Iterator[pa.Table]:
     names = [field.name for field in fields]
     if file.path.endswith(".avro"):
         yield read_avro_rows(store.read(file.path), fields)
@@ -268,7 +270,7 @@ def _read_columns(store: FileReader, file: DataFile, fields: list[DataField]) ->
 
 
 def _read_far_stripes(
-    store: FileReader, file: DataFile, names: list[str], first: int
+    store: FileContents, file: DataFile, names: list[str], first: int
 ) -> Iterator[pa.Table]:
     try:
         yield from islice(read_far_stripes(store.read(file.path), names), first, None)
@@ -282,7 +284,7 @@ def _read_far_stripes(
 
 
 def deleted_positions(
-    store: FileReader, file: DataFile, deleted: DeletedRows
+    store: FileContents, file: DataFile, deleted: DeletedRows
 ) -> npt.NDArray[np.int64]:
     """The positions of the rows of a file that a deletion vector hides; raises FormatError."""
     name = file.path.rsplit("/", 1)[-1]

@@ -16,7 +16,7 @@ from pyarrow import orc
 from branch_console.errors import NotFound, PaimonError
 from branch_console.spark.session.arrow_frames import frame_of
 from branch_console.spark.session.session import Progress, WarmSession
-from branch_console.storage.file_io import FileIO, FileReader
+from branch_console.storage.file_io import FileContents, FileIO, FileReader
 
 FILES_TO_VERIFY: Final = pa.schema(
     [
@@ -143,7 +143,7 @@ def _rows_in_footer(store: FileReader, path: str, size: int) -> int | None:
     return None
 
 
-def open_source(store: FileReader, path: str, size: int) -> Any:
+def open_source(store: FileContents, path: str, size: int) -> Any:
     """A data file as Arrow's readers take it; of remote ones only the asked ranges are fetched."""
     if store.is_local:
         return pa.OSFile(store.native_file(path))
@@ -153,7 +153,7 @@ def open_source(store: FileReader, path: str, size: int) -> Any:
 class _RangeFile(io.RawIOBase):
     """A file of a store as Arrow reads it: only the ranges that are asked for are fetched."""
 
-    def __init__(self, store: FileReader, path: str, size: int) -> None:
+    def __init__(self, store: FileContents, path: str, size: int) -> None:
         self._store = store
         self._path = path
         self._size = size

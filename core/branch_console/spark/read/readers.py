@@ -41,7 +41,7 @@ from branch_console.spark.read.changed_rows import changed_rows
 from branch_console.spark.read.file_pruning import check_condition
 from branch_console.spark.read.read_plan import ReadPlan, ReadUnit, plan_files, plan_read
 from branch_console.spark.session.task_errors import with_kinds
-from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_io import FileContents, FileIO
 from branch_console.table.fallback_branch import branch_parts
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.table_state import ChangedState, ReadState, StagedState
@@ -63,7 +63,7 @@ class ReadTask:
         keeps_times: Whether to refuse times that Spark would cut off.
     """
 
-    store: FileIO
+    store: FileContents
     schema: TableSchema
     schemas: Mapping[int, TableSchema]
     fields: tuple[DataField, ...]
