@@ -120,8 +120,6 @@ MUTANTS: Final = (
         file="app/branch_console_app/models/parts/wording.py",
         old=r'return _MARKDOWN.sub(r"\\\1", visible(text))',
         new="return visible(text)",
-        tests=(
-            "tests/unit/app/branch_console_app/test_wording.py::test_foreign_text_is_shown_as_it_is_in_markdown",
-        ),
+        tests=("tests/unit/app/test_wording.py::test_foreign_text_is_shown_as_it_is_in_markdown",),
     ),
 )
