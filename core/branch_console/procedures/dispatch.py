@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.receipt import Receipt
@@ -34,7 +34,7 @@ from branch_console.sql.writes import WriteKind
 Procedure: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
 
 
-def _procedure(verb: Verb, *, is_dry: bool = False) -> Procedure:
+def _procedure(verb: Verb[Any], *, is_dry: bool = False) -> Procedure:
     return partial(run_verb, verb, is_dry=is_dry)
 
 

@@ -7,7 +7,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, Preview, Weight
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.registry import VERBS
-from branch_console.procedures.run.procedure import decide
+from branch_console.procedures.run.procedure import Planned, decide
 
 __all__ = ["Consequence", "Preview", "Weight", "preview_call"]
 
@@ -32,4 +32,5 @@ def preview_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
             kind=ErrorKind.INVALID_NAME,
             procedure=call.name,
         )
-    return decide(verb, warehouse, call).preview
+    planned: Planned = decide(verb, warehouse, call)
+    return planned.preview

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from branch_console.procedures.branch.drop_branch import DROP_BRANCH
 from branch_console.procedures.branch.fence_branch import FENCE_BRANCH
@@ -34,4 +34,4 @@ _ALL: Final = (
     UNDO,
 )
 
-VERBS: Final[Mapping[str, Verb]] = MappingProxyType({verb.name: verb for verb in _ALL})
+VERBS: Final[Mapping[str, Verb[Any]]] = MappingProxyType({verb.name: verb for verb in _ALL})

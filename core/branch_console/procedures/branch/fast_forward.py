@@ -1,6 +1,6 @@
 """Fast-forward, previewed and run: what the preview shows is what is published, or nothing is."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from branch_console.commit.branch.history_copy import HistoryCopy
 from branch_console.commit.branch.rescue import rescue_name
@@ -64,7 +64,7 @@ def preview_forward_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
     """Tell the consequences of a call of `fast_forward`; raises as `preview_fast_forward` does."""
     table = warehouse.table(_identifier(call).on_branch(_target(call)))
     plan = _plan(table, call.text("branch"), _target(call))
-    found = _preview(warehouse, table, plan, call)
+    found = _preview(table, plan, call, _demands(warehouse, table, plan, call))
     rules = told_rules(warehouse, table.identifier) if found.can_run else []
     return replace(found, consequences=(*found.consequences, *rules))
 
@@ -122,26 +122,43 @@ def _plan(table: FileStoreTable, source: str, target: str) -> FastForwardPlan:
     )
 
 
-def _preview(
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Demands:
+    """What a fast-forward that can run takes.
+
+    Attributes:
+        safety: That both branches hold the files.
+        left_out: What others keep of the table, and are not told.
+    """
+
+    safety: FileSafety
+    left_out: tuple[KeptElsewhere, ...]
+
+
+def _demands(
     warehouse: Warehouse, table: FileStoreTable, plan: FastForwardPlan, call: ProcedureCall
+) -> _Demands | None:
+    """What it takes to carry out a plan; None where it does not run."""
+    if not (plan.can_run or (call.flag("force") and plan.can_replace)):
+        return None
+    moved = bool(plan.arrives.schema_ids or plan.would_remove.schema_ids)
+    return _Demands(
+        safety=_safety(table, plan),
+        left_out=left_out_of(warehouse, table, Act.COMMIT, changes_schema=moved),
+    )
+
+
+def _preview(
+    table: FileStoreTable, plan: FastForwardPlan, call: ProcedureCall, demands: _Demands | None
 ) -> Preview:
-    force = call.flag("force")
-    runs = plan.can_run or (force and plan.can_replace)
     found = preview_of_forward(
         plan,
         table.ledger.whole(),
-        force=force,
+        force=call.flag("force"),
         actor=call.actor,
-        sharing=safety_of_forward(table, plan) if runs else None,
+        sharing=None if demands is None else demands.safety,
     )
-    return weigh_callbacks(found, call, _left_out(warehouse, table, plan)) if runs else found
-
-
-def _left_out(
-    warehouse: Warehouse, target: FileStoreTable, plan: FastForwardPlan
-) -> tuple[KeptElsewhere, ...]:
-    moved = bool(plan.arrives.schema_ids or plan.would_remove.schema_ids)
-    return left_out_of(warehouse, target, Act.COMMIT, changes_schema=moved)
+    return found if demands is None else weigh_callbacks(found, call, demands.left_out)
 
 
 def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
@@ -152,7 +169,8 @@ def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
     if Operation.find(warehouse, table, call.operation_id) is not None:
         return {"verdict": str(Verdict.FAST_FORWARD), "plan_id": call.find_text("plan_id") or ""}
     plan = _plan(table, source, target)
-    preview = _preview(warehouse, table, plan, call)
+    demands = _demands(warehouse, table, plan, call)
+    preview = _preview(table, plan, call, demands)
     check_role(call.role, preview.role, _what(target, force=force))
     wanted = call.find_text("plan_id")
     if wanted is not None and wanted != plan.id:
@@ -165,29 +183,27 @@ def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
     if plan.verdict is Verdict.REFUSED and not (force and plan.can_replace):
         raise _refusal(plan)
     preview.raise_unless_runnable(wanted)
-    if plan.verdict is Verdict.UP_TO_DATE:
+    if demands is None:
         return {"verdict": str(plan.verdict), "plan_id": plan.id}
     digest = rules_digest(warehouse, call)
     return {
         "verdict": str(plan.verdict),
         "plan_id": plan.id,
         "journal": {
-            **journal_of_forward(table.on(target), plan, call.operation_id),
-            **journal_of_callbacks(call, _left_out(warehouse, table, plan)),
+            **journal_of_forward(table, plan, demands.safety, call.operation_id),
+            **journal_of_callbacks(call, demands.left_out),
         },
         **({} if digest is None else {"rules": digest}),
     }
 
 
 def journal_of_forward(
-    target: FileStoreTable, plan: FastForwardPlan, operation_id: str
+    target: FileStoreTable, plan: FastForwardPlan, safety: FileSafety, operation_id: str
 ) -> dict[str, object]:
     """What an operation notes that moves a branch to the head of another one."""
     copy = _copy_of(plan, operation_id)
     source = target.on(plan.source)
-    sharing = journal_of_sharing(
-        safety_of_forward(target, plan), source, operation_id, (plan.source, plan.target)
-    )
+    sharing = journal_of_sharing(safety, source, operation_id, (plan.source, plan.target))
     return {
         **copy.to_object(),
         **sharing,
@@ -201,7 +217,7 @@ def journal_of_forward(
     }
 
 
-def safety_of_forward(target: FileStoreTable, plan: FastForwardPlan) -> FileSafety:
+def _safety(target: FileStoreTable, plan: FastForwardPlan) -> FileSafety:
     """Decide on the files that both branches hold once the target has the source's history."""
     return forward_safety(target.on(plan.source), target, plan.arrives, plan.would_remove)
 

@@ -1,5 +1,7 @@
 """Replacing main by a branch, whose history it becomes; a rescue branch keeps what main was."""
 
+from dataclasses import dataclass
+
 import pyarrow as pa
 
 from branch_console.commit.branch.history_copy import HistoryCopy
@@ -33,7 +35,14 @@ from branch_console.procedures.run.procedure import Planned, Verb, table_of
 from branch_console.procedures.run.receipts import rows_of_heads
 
 
-def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlannedReplacement(Planned):
+    """A replacement of main that was decided on."""
+
+    replacement: Replacement
+
+
+def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> PlannedReplacement:
     """Decide what comes to main and what leaves it.
 
     Arguments of the call: `table`, `branch`, `reason`, `plan_id`.
@@ -73,7 +82,8 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         role=Role.OPERATOR,
         undo=f"Undo works until main moves; all of it is kept on {RESCUE_PREFIX}… until then.",
     )
-    return Planned(
+    return PlannedReplacement(
+        replacement=plan,
         preview=preview,
         act=Act.COMMIT,
         table=table,
@@ -96,11 +106,11 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     )
 
 
-def files_for_main(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
+def files_for_main(planned: PlannedReplacement) -> pa.Table:
     """Data files of the branch that main does not hold, with the columns of FILES_TO_VERIFY."""
-    main = table_of(warehouse, call).on(MAIN_BRANCH)
-    branch = main.on(call.text("branch"))
-    return arriving_files(branch, branch.head(), main)
+    replacement = planned.replacement
+    branch = planned.table.on(replacement.source)
+    return arriving_files(branch, replacement.source_head, planned.table)
 
 
 REPLACE_MAIN = Verb(

@@ -1,6 +1,6 @@
 """Going back to an earlier snapshot: by a new snapshot, or by cutting the history."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -54,7 +54,14 @@ from branch_console.table.consumer_manager import Consumer
 from branch_console.table.file_store_table import FileStoreTable
 
 
-def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlannedRollback(Planned):
+    """A rollback that was decided on: `then` is the snapshot that it goes back to."""
+
+    then: Snapshot
+
+
+def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> PlannedRollback:
     """Decide on going back, and say what that takes out of sight.
 
     Arguments of the call: `table` (with its branch), `snapshot` or `tag`, `cut` (move the history
@@ -116,7 +123,8 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         role=Role.OPERATOR if cut else least,
         undo=f"Undo works until {table.branch!r} moves; it brings back every byte.",
     )
-    return Planned(
+    return PlannedRollback(
+        then=then,
         preview=preview,
         act=Act.COMMIT,
         table=table,
@@ -138,10 +146,9 @@ def finish_rollback(operation: Operation) -> Receipt:
     return _finish_restore(operation)
 
 
-def files_that_return(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
+def files_that_return(planned: PlannedRollback) -> pa.Table:
     """Data files of then that the head does not hold, with the columns of FILES_TO_VERIFY."""
-    table = table_of(warehouse, call)
-    return arriving_files(table, _place(table, call)[0], table)
+    return arriving_files(planned.table, planned.then, planned.table)
 
 
 ROLLBACK = Verb(

@@ -1,9 +1,11 @@
 """What a merge would do, read and decided; nothing is changed and no row is read."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from branch_console.diff.fast_forward import plan_fast_forward
+from branch_console.diff.fast_forward import FastForwardPlan, plan_fast_forward
+from branch_console.diff.file_safety import FileSafety
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
@@ -14,6 +16,7 @@ from branch_console.merge.file_moves import Block, MergeRules
 from branch_console.merge.isolation import InsertScope, Isolation
 from branch_console.merge.merge_plan import (
     MergePlan,
+    MergeSides,
     MergeVerdict,
     blocks_of_rows_elsewhere,
     plan_merge,
@@ -30,10 +33,63 @@ from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec, sid
 from branch_console.procedures.merge.sharing import with_sharing
 from branch_console.procedures.merge.sides import holds_schema, read_sides
 from branch_console.procedures.run.planned_heads import PlannedHeads, planned_head
+from branch_console.procedures.run.procedure import Planned
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
 
 _AS_THEY_ARE: Final = PlannedHeads()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ForwardMerge:
+    """How a merge goes whose target takes over the history of its source.
+
+    Attributes:
+        plan: What moves.
+        safety: What it takes that both branches hold the files then.
+    """
+
+    plan: FastForwardPlan
+    safety: FileSafety
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DecidedMerge:
+    """A merge that was decided on, with what was read for it: nobody has to read that again.
+
+    Attributes:
+        target: The table on the branch that gets the change.
+        spec: What is merged.
+        forward: Where the target takes over the history of the source; else None.
+        read: The sides, where rows of them are to be compared and they were read just now.
+    """
+
+    target: FileStoreTable
+    spec: MergeSpec
+    plan: MergePlan
+    forward: ForwardMerge | None = None
+    read: MergeSides | None = None
+
+    @property
+    def source(self) -> FileStoreTable:
+        """The table on the branch that comes."""
+        return self.target.on(self.spec.source)
+
+    @property
+    def safety(self) -> FileSafety:
+        """What it takes that the target holds files of the source."""
+        return self.plan.safety if self.forward is None else self.forward.safety
+
+    def sides(self, ours: Snapshot, theirs: Snapshot) -> MergeSides:
+        """Both sides of the plan, whose snapshots these are."""
+        return self.read or sides_of(self.target, self.spec, ours, theirs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlannedMerge(Planned):
+    """A merge, a pick or a revert that was decided on."""
+
+    merge: DecidedMerge
 
 
 def preview_merge(
@@ -52,23 +108,28 @@ def preview_merge(
     """
     found = warehouse.table(table.on_branch(target))
     spec = MergeSpec(kind=MergeKind.MERGE, source=source, target=target)
-    return plan_of(warehouse, found, spec, rules or MergeRules())
+    return decided_for(warehouse, found, spec, rules or MergeRules()).plan
 
 
 def planned_merge(warehouse: Warehouse, call: ProcedureCall) -> MergePlan:
     """Decide on the merge that a call asks for; raises as `preview_merge` does."""
+    return decided_merge(warehouse, call).plan
+
+
+def decided_merge(warehouse: Warehouse, call: ProcedureCall) -> DecidedMerge:
+    """Decide as `planned_merge` does, and return what was read for it too."""
     target = target_table(warehouse, call)
     spec = MergeSpec.from_call(target, call)
-    return plan_of(warehouse, target, spec, rules_of(call), PlannedHeads.of(call))
+    return decided_for(warehouse, target, spec, rules_of(call), PlannedHeads.of(call))
 
 
-def plan_of(
+def decided_for(
     warehouse: Warehouse,
     target: FileStoreTable,
     spec: MergeSpec,
     rules: MergeRules,
     heads: PlannedHeads = _AS_THEY_ARE,
-) -> MergePlan:
+) -> DecidedMerge:
     """Decide as `preview_merge` does, for a table that is open on its target.
 
     A run decides several times over; for the same heads and schemas the warehouse has the answer.
@@ -83,19 +144,21 @@ def plan_of(
         lambda side: side[0].reader.both(lambda: planned_head(*side), side[0].schema),
         ((target, heads.target_id), (source, source_id)),
     )
-    found = (states[0][0], states[1][0])
-    key = _key(target, spec, rules, found, (states[0][1], states[1][1]))
+    found, schemas = (states[0][0], states[1][0]), (states[0][1], states[1][1])
+    key = _key(target, spec, rules, found, schemas)
     known = warehouse.plans.find(key)
     if known is None:
-        known = _decide(target, source, spec, rules, warehouse.clock(), found)
+        decided = _decide(target, source, spec, rules, warehouse.clock(), found, schemas)
         # Tags come and go, and with them whether a history can be taken over; and branches in
         # between are altered.
-        if known.moves is not None and not known.lies_on:
-            warehouse.plans.put(key, known)
-    if known.moves is None and heads != _AS_THEY_ARE:
+        if decided.plan.moves is not None and not decided.plan.lies_on:
+            warehouse.plans.put(key, decided.plan)
+    else:
+        decided = DecidedMerge(target=target, spec=spec, plan=known)
+    if decided.plan.moves is None and heads != _AS_THEY_ARE:
         # What the histories alone decide holds for the heads as they are.
-        return plan_of(warehouse, target, spec, rules)
-    return with_sharing(target, spec, known)
+        return decided_for(warehouse, target, spec, rules)
+    return replace(decided, plan=with_sharing(target, spec, decided.plan))
 
 
 def remembered_plan(
@@ -137,32 +200,43 @@ def _decide(
     rules: MergeRules,
     now_millis: int,
     heads: tuple[Snapshot | None, Snapshot | None],
-) -> MergePlan:
+    schemas: tuple[TableSchema, TableSchema],
+) -> DecidedMerge:
     ours, theirs = heads[0], theirs_of(source, spec, heads[1])
+
+    def without_files(
+        verdict: MergeVerdict, *, blocks: tuple[Block, ...] = (), notes: tuple[str, ...] = ()
+    ) -> DecidedMerge:
+        plan = _by_heads(target, source, None, verdict, rules, blocks=blocks, notes=notes)
+        return DecidedMerge(target=target, spec=spec, plan=plan)
+
     if theirs is None:
         text = f"Branch {spec.source!r} has no snapshot yet: there is nothing to merge."
-        return _by_heads(target, source, None, MergeVerdict.UP_TO_DATE, rules, notes=(text,))
-    elsewhere = blocks_of_rows_elsewhere(target.schema(), source.schema())
+        return without_files(MergeVerdict.UP_TO_DATE, notes=(text,))
+    elsewhere = blocks_of_rows_elsewhere(*schemas)
     if elsewhere:
-        return _by_heads(target, source, None, MergeVerdict.REFUSED, rules, blocks=elsewhere)
+        return without_files(MergeVerdict.REFUSED, blocks=elsewhere)
     if ours is None:
         text = f"Branch {target.branch!r} has no snapshot yet. Fast-forward it instead."
         block = Block(kind=ErrorKind.BRANCH_EMPTY, text=text)
-        return _by_heads(target, source, None, MergeVerdict.REFUSED, rules, blocks=(block,))
+        return without_files(MergeVerdict.REFUSED, blocks=(block,))
     try:
+        found = None
         if spec.kind is MergeKind.MERGE:
-            decided = _by_history(target, source, find_heads(target, source, ours, theirs), rules)
+            found = find_heads(target, source, ours, theirs)
+            decided = _by_history(target, source, spec, found, rules)
             if decided is not None:
                 return decided
-        sides = sides_of(target, spec, ours, theirs)
+        sides = sides_of(target, spec, ours, theirs, found)
     except NotFound as error:
         block = Block(kind=error.kind, text=error.message)
-        return _by_heads(target, source, None, MergeVerdict.REFUSED, rules, blocks=(block,))
+        return without_files(MergeVerdict.REFUSED, blocks=(block,))
     plan = plan_merge(sides, rules, now_millis=now_millis)
     nothing = _nothing_to_do(target, spec, plan)
     if nothing is not None:
-        return _by_heads(target, source, None, MergeVerdict.UP_TO_DATE, rules, notes=(nothing,))
-    return plan
+        return without_files(MergeVerdict.UP_TO_DATE, notes=(nothing,))
+    reads_rows = plan.moves is not None and (plan.moves.row_places or plan.moves.joins)
+    return DecidedMerge(target=target, spec=spec, plan=plan, read=sides if reads_rows else None)
 
 
 def _nothing_to_do(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> str | None:
@@ -191,23 +265,33 @@ def _nothing_to_do(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> 
 
 
 def _by_history(
-    target: FileStoreTable, source: FileStoreTable, heads: MergeHeads, rules: MergeRules
-) -> MergePlan | None:
+    target: FileStoreTable,
+    source: FileStoreTable,
+    spec: MergeSpec,
+    heads: MergeHeads,
+    rules: MergeRules,
+) -> DecidedMerge | None:
     """The plan where the histories alone decide, None where files have to be looked at."""
+
+    def without_files(
+        verdict: MergeVerdict, notes: tuple[str, ...], forward: ForwardMerge | None = None
+    ) -> DecidedMerge:
+        plan = _by_heads(target, source, heads, verdict, rules, notes=notes)
+        return DecidedMerge(target=target, spec=spec, plan=plan, forward=forward)
+
     if heads.is_up_to_date and holds_schema(target, source, heads):
-        text = _nothing_to_merge(target, source)
-        return _by_heads(target, source, heads, MergeVerdict.UP_TO_DATE, rules, notes=(text,))
+        return without_files(MergeVerdict.UP_TO_DATE, (_nothing_to_merge(target, source),))
     if heads.is_fast_forward and _may_net_to_nothing(heads):
         # The history of a source that changed no row is not worth taking over: it would turn
         # compactions of one branch into those of another.
         plan = plan_merge(read_sides(target, source, heads), rules)
         if plan.verdict is MergeVerdict.UP_TO_DATE:
-            verdict = MergeVerdict.UP_TO_DATE
-            return _by_heads(target, source, heads, verdict, rules, notes=plan.notes)
-    if heads.is_fast_forward and _can_forward(target, source):
-        text = f"{target.branch!r} has no commit of its own since: it takes over the history."
-        return _by_heads(target, source, heads, MergeVerdict.FAST_FORWARD, rules, notes=(text,))
-    return None
+            return without_files(MergeVerdict.UP_TO_DATE, plan.notes)
+    forward = _find_forward(target, source) if heads.is_fast_forward else None
+    if forward is None:
+        return None
+    text = f"{target.branch!r} has no commit of its own since: it takes over the history."
+    return without_files(MergeVerdict.FAST_FORWARD, (text,), forward)
 
 
 def _may_net_to_nothing(heads: MergeHeads) -> bool:
@@ -299,11 +383,15 @@ def _source(target: FileStoreTable, spec: MergeSpec) -> FileStoreTable:
     return target.on(name)
 
 
-def _can_forward(target: FileStoreTable, source: FileStoreTable) -> bool:
+def _find_forward(target: FileStoreTable, source: FileStoreTable) -> ForwardMerge | None:
+    """How the target takes over the history of the source; None where it cannot."""
     table = target.identifier.table_name
     plan = plan_fast_forward(table, *histories_of(source, target))
+    if not plan.can_run:
+        return None
+    safety = forward_safety(source, target, plan.arrives, plan.would_remove)
     # A history that may not be shared is merged: its files are copied.
-    return plan.can_run and forward_safety(source, target, plan.arrives, plan.would_remove).shares
+    return ForwardMerge(plan=plan, safety=safety) if safety.shares else None
 
 
 def _by_heads(

@@ -2,8 +2,6 @@
 
 import pyarrow as pa
 
-from branch_console.diff.fast_forward import plan_fast_forward
-from branch_console.diff.file_safety import FileSafety
 from branch_console.diff.history_move import count
 from branch_console.diff.rows.row_figure import with_sign
 from branch_console.errors import CommitConflict, ErrorKind, Refused
@@ -13,7 +11,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.merge_plan import MergePlan, MergeVerdict
 from branch_console.procedures.branch.drop_branch import open_operations
-from branch_console.procedures.branch.fast_forward import journal_of_forward, safety_of_forward
+from branch_console.procedures.branch.fast_forward import journal_of_forward
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
     NOTHING_TO_UNDO,
@@ -27,18 +25,18 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.row_engine import FILES_TO_VERIFY
 from branch_console.procedures.call.target_branch import target_table
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.history.branch_histories import histories_of, tags_before
+from branch_console.procedures.history.branch_histories import tags_before
 from branch_console.procedures.history.file_sharing import journal_of_sharing, told_of_sharing
 from branch_console.procedures.history.protection import protection_of, rule_text
 from branch_console.procedures.merge.carried_plan import CarriedPlan
-from branch_console.procedures.merge.inputs import plan_of, planned_merge, rules_of
+from branch_console.procedures.merge.inputs import DecidedMerge, PlannedMerge, decided_for, rules_of
 from branch_console.procedures.merge.merge_choices import decisions_on_merge
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from branch_console.procedures.merge.publish import FORWARD, finish_merge, journal_of_merge
 from branch_console.procedures.merge.reconcile_rows import settle_rows
 from branch_console.procedures.merge.result_states import sides_of_merge
 from branch_console.procedures.run.planned_heads import PlannedHeads
-from branch_console.procedures.run.procedure import Planned, Verb
+from branch_console.procedures.run.procedure import Verb
 from branch_console.procedures.run.quality_gate import told_rules
 from branch_console.procedures.run.receipts import receipt_without_change
 from branch_console.procedures.run.written_rows import withdraw_rows
@@ -46,7 +44,7 @@ from branch_console.table.data_file_paths import data_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 
 
-def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> PlannedMerge:
     """Decide on a merge, and note what its run needs.
 
     Arguments of the call: `table`, `branch` (the source), `target` (main), `strict`, `scope`
@@ -62,15 +60,17 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     target = target_table(warehouse, call)
     spec = MergeSpec.from_call(target, call)
     heads = PlannedHeads.of(call)
-    plan = plan_of(warehouse, target, spec, rules_of(call), heads)
+    merge = decided_for(warehouse, target, spec, rules_of(call), heads)
+    plan = merge.plan
     if plan.reach is not None and heads.target_id is not None:
         _check_carried(target, plan)
-    preview = preview_of_merge(warehouse, target, spec, plan)
+    preview = preview_of_merge(warehouse, merge)
     journal: dict[str, object] = {"planId": plan.id, **spec.to_object()}
-    if plan.verdict is MergeVerdict.FAST_FORWARD:
-        forward = plan_fast_forward(plan.table, *histories_of(target.on(plan.source), target))
-        journal |= {**journal_of_forward(target, forward, call.operation_id), "way": FORWARD}
-        journal["planId"] = plan.id
+    if merge.forward is not None:
+        found = journal_of_forward(
+            target, merge.forward.plan, merge.forward.safety, call.operation_id
+        )
+        journal |= {**found, "way": FORWARD, "planId": plan.id}
     elif plan.can_run:
         journal |= journal_of_merge(plan)
         journal |= journal_of_sharing(
@@ -85,7 +85,8 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     if plan.verdict is MergeVerdict.UP_TO_DATE:
         already = _nothing_to_do(warehouse, call, plan)
     planned = PlannedHeads.of_plan(plan)
-    return Planned(
+    return PlannedMerge(
+        merge=merge,
         preview=preview,
         act=Act.COMMIT,
         table=target,
@@ -104,10 +105,9 @@ def _check_carried(target: FileStoreTable, plan: MergePlan) -> None:
         raise Refused(error.message, kind=error.kind, plan_id=plan.id) from error
 
 
-def preview_of_merge(
-    warehouse: Warehouse, target: FileStoreTable, spec: MergeSpec, plan: MergePlan
-) -> Preview:
+def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge) -> Preview:
     """Tell the consequences of a merge, a pick or a revert."""
+    target, spec, plan = merge.target, merge.spec, merge.plan
     events, open_ones = target.reader.both(
         target.ledger.whole, lambda: open_operations(warehouse, target)
     )
@@ -142,7 +142,7 @@ def preview_of_merge(
     if plan.verdict in (MergeVerdict.CLEAN, MergeVerdict.UNDECIDED):
         told += _gains(plan)
     if plan.can_run:
-        told += told_of_sharing(_safety(target, plan))
+        told += told_of_sharing(merge.safety)
         told += told_rules(warehouse, target.identifier)
     told += [changes(note) for note in plan.notes]
     if rule is not None:
@@ -161,20 +161,13 @@ def preview_of_merge(
     )
 
 
-def _safety(target: FileStoreTable, plan: MergePlan) -> FileSafety:
-    if plan.verdict is not MergeVerdict.FAST_FORWARD:
-        return plan.safety
-    forward = plan_fast_forward(plan.table, *histories_of(target.on(plan.source), target))
-    return safety_of_forward(target, forward)
-
-
-def files_to_merge(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
+def files_to_merge(planned: PlannedMerge) -> pa.Table:
     """Data files that come to the target, with the columns of FILES_TO_VERIFY."""
-    target, plan = target_table(warehouse, call), planned_merge(warehouse, call)
+    target, plan = planned.merge.target, planned.merge.plan
     if plan.moves is None:
         return FILES_TO_VERIFY.empty_table()
     parts = []
-    source = target.on(plan.source)
+    source = planned.merge.source
     for holder, files in (
         (source, plan.moves.add),
         (source, plan.moves.replays),
@@ -185,7 +178,7 @@ def files_to_merge(warehouse: Warehouse, call: ProcedureCall) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _verb(kind: MergeKind, what: str, doing: str) -> Verb:
+def _verb(kind: MergeKind, what: str, doing: str) -> Verb[PlannedMerge]:
     return Verb(
         name=str(kind),
         what=what,
@@ -195,7 +188,7 @@ def _verb(kind: MergeKind, what: str, doing: str) -> Verb:
         arriving=files_to_merge,
         rows=settle_rows,
         withdraw=withdraw_rows,
-        gate=sides_of_merge,
+        gate=lambda planned, written: sides_of_merge(planned.merge, written),
         decisions=decisions_on_merge,
     )
 

@@ -6,8 +6,15 @@ from branch_console.merge.merge_plan import MergePlan
 from branch_console.merge.policy_draft import policy_to_compare_by
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.merge.inputs import planned_merge, policy_of
+from branch_console.procedures.merge.inputs import (
+    DecidedMerge,
+    decided_for,
+    decided_merge,
+    policy_of,
+    rules_of,
+)
 from branch_console.procedures.run.agreed_choices import Decisions, digest, rows_of_plan
+from branch_console.procedures.run.planned_heads import PlannedHeads
 
 
 def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> Decisions:
@@ -17,7 +24,8 @@ def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> Decisions:
         warehouse: Where the table lies.
         call: Arguments of `merge_branch`, with the policy that settles conflicts.
     """
-    plan = planned_merge(warehouse, call)
+    merge = decided_merge(warehouse, call)
+    plan = merge.plan
     overruled = sorted(plan.notes)
     parts = {
         "source": str(plan.theirs and plan.theirs.identity),
@@ -31,21 +39,23 @@ def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> Decisions:
         plan_id=plan.id,
         target_id=None if plan.ours is None else plan.ours.id,
         parts={name: digest(text) for name, text in parts.items()},
-        rows=_rows_of(warehouse, call, plan),
+        rows=_rows_of(warehouse, call, merge),
         source_id=plan.theirs.id if plan.reach is not None and plan.theirs is not None else None,
     )
 
 
-def _rows_of(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> str:
+def _rows_of(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> str:
     """Of the plan itself where a run has tried it, else of what was compared before deciding."""
+    plan, target = merge.plan, merge.target
     if not plan.cost.buckets_to_compare:
         return ""
-    found = rows_of_plan(warehouse, call, plan.id)
+    found = rows_of_plan(warehouse, target, plan.id)
     if found or call.find_text("policy") is None:
         return found
     compared_by = {**call.arguments, "policy": policy_to_compare_by(policy_of(call))}
-    compared = planned_merge(warehouse, replace(call, arguments=compared_by))
-    return rows_of_plan(warehouse, call, compared.id)
+    rules = rules_of(replace(call, arguments=compared_by))
+    compared = decided_for(warehouse, target, merge.spec, rules, PlannedHeads.of(call)).plan
+    return rows_of_plan(warehouse, target, compared.id)
 
 
 def _schema(plan: MergePlan) -> str:

@@ -15,7 +15,11 @@ from branch_console.format.receipt import HeadMove
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.merge_plan import MergeSides
 from branch_console.procedures.call.call import ProcedureCall
-from branch_console.procedures.history.merge_heads import find_heads, find_heads_of_pick
+from branch_console.procedures.history.merge_heads import (
+    MergeHeads,
+    find_heads,
+    find_heads_of_pick,
+)
 from branch_console.procedures.merge.sides import read_reverse_sides, read_sides
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -147,13 +151,25 @@ def theirs_of(source: FileStoreTable, spec: MergeSpec, head: Snapshot | None) ->
 
 
 def sides_of(
-    target: FileStoreTable, spec: MergeSpec, ours: Snapshot, theirs: Snapshot
+    target: FileStoreTable,
+    spec: MergeSpec,
+    ours: Snapshot,
+    theirs: Snapshot,
+    heads: MergeHeads | None = None,
 ) -> MergeSides:
-    """Read both sides; raises NotFound where they share no history."""
+    """Read both sides; raises NotFound where they share no history.
+
+    Args:
+        target: The table on the branch that gets the change.
+        spec: What is merged.
+        ours: The head of the target.
+        theirs: What stands for theirs.
+        heads: Where the two of a merge stand, if somebody found that already.
+    """
     source = target.on(spec.source)
     match spec.kind:
         case MergeKind.MERGE:
-            return read_sides(target, source, find_heads(target, source, ours, theirs))
+            return read_sides(target, source, heads or find_heads(target, source, ours, theirs))
         case MergeKind.CHERRY_PICK:
             heads = find_heads_of_pick(target, source, ours, theirs)
             return read_sides(target, source, heads, is_pick=True)

@@ -15,31 +15,38 @@ from branch_console.merge.row_work import JoinedRows, Reconciled
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
-from branch_console.procedures.call.target_branch import target_table
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.deletion_vectors import write_masks
-from branch_console.procedures.merge.inputs import planned_merge, policy_of
-from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec, sides_of
+from branch_console.procedures.merge.inputs import (
+    DecidedMerge,
+    PlannedMerge,
+    decided_merge,
+    policy_of,
+)
+from branch_console.procedures.merge.merge_kind import MergeKind
 from branch_console.procedures.merge.row_messages import row_scope, row_work, vectors_of
 from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.run.written_messages import messages_to_json, written_paths
 from branch_console.procedures.run.written_rows import STAGED, staging
-from branch_console.table.file_store_table import FileStoreTable
 
 
 def settle_rows(
-    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    planned: PlannedMerge,
+    progress: Progress,
 ) -> Facts:
     """Compare the rows that both sides may have changed, and write what replaying cannot give.
 
     Raises:
         Refused: Conflicts are open; they are kept under the plan's id, and nothing else is.
     """
-    plan = planned_merge(warehouse, call)
-    with staging(warehouse, call, plan) as staged:
+    merge = planned.merge
+    with staging(warehouse, call, merge.target, merge.plan) as staged:
         if staged is None:
             return {}
-        facts = _settled(warehouse, rows, call, plan, progress, staged.id)
+        facts = _settled(warehouse, rows, call, merge, progress, staged.id)
         if not facts.get("rowMessages"):
             staged.forget()
             return facts
@@ -50,16 +57,16 @@ def _settled(
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
-    plan: MergePlan,
+    merge: DecidedMerge,
     progress: Progress,
     write_id: str,
 ) -> Facts:
-    found = reconcile_rows(warehouse, rows, call, plan, progress, writes=True, write_id=write_id)
+    plan, spec = merge.plan, merge.spec
+    found = reconcile_rows(warehouse, rows, call, merge, progress, writes=True, write_id=write_id)
     if found is None:
-        return delete_rows(warehouse, rows, call, plan, progress, write_id)
+        return delete_rows(warehouse, rows, merge, progress, write_id)
     if found.open_count:
-        remove_copies(warehouse.store, written_paths(target_table(warehouse, call), found.messages))
-        spec = MergeSpec.from_call(target_table(warehouse, call), call)
+        remove_copies(warehouse.store, written_paths(merge.target, found.messages))
         page = ", or on the page of conflicts" if spec.kind is MergeKind.MERGE else ""
         raise Refused(
             f"{spec.title} of {plan.table} is refused: "
@@ -81,8 +88,7 @@ def _settled(
 def delete_rows(
     warehouse: Warehouse,
     rows: RowEngine,
-    call: ProcedureCall,
-    plan: MergePlan,
+    merge: DecidedMerge,
     progress: Progress,
     write_id: str,
 ) -> Facts:
@@ -91,14 +97,14 @@ def delete_rows(
     Raises:
         Refused: Of a file that both sides touched nothing tells which rows are left.
     """
+    plan, target = merge.plan, merge.target
     if plan.moves is None or plan.ours is None:
         return {}
-    target = target_table(warehouse, call)
-    joined = _joined(target, rows, call, plan, progress, write_id)
+    joined = _joined(rows, merge, progress, write_id)
     if joined.changed:
         remove_copies(warehouse.store, written_paths(target, joined.messages))
         raise Refused(
-            f"{MergeSpec.from_call(target, call).title} of {plan.table} is refused: both sides "
+            f"{merge.spec.title} of {plan.table} is refused: both sides "
             f"changed rows of {', '.join(joined.changed)}, and rows without a key cannot be "
             "matched with those of the other side. Nothing was changed; settle 'file rule' by ours "
             "or theirs in a policy.",
@@ -118,21 +124,17 @@ def delete_rows(
 
 
 def _joined(
-    target: FileStoreTable,
-    rows: RowEngine,
-    call: ProcedureCall,
-    plan: MergePlan,
-    progress: Progress,
-    write_id: str,
+    rows: RowEngine, merge: DecidedMerge, progress: Progress, write_id: str
 ) -> JoinedRows[CommitMessage]:
+    plan = merge.plan
     assert plan.moves is not None
     assert plan.ours is not None
     if not plan.moves.joins or plan.theirs is None:
         return JoinedRows(messages=(), changed=())
-    sides = sides_of(target, MergeSpec.from_call(target, call), plan.ours, plan.theirs)
-    marks = vectors_of(target, target.on(plan.source), sides)
+    sides = merge.sides(plan.ours, plan.theirs)
+    marks = vectors_of(merge.target, merge.source, sides)
     scope = row_scope(plan, sides)
-    return rows.join_deletes(target, scope, plan.moves.joins, marks, progress, write_id)
+    return rows.join_deletes(merge.target, scope, plan.moves.joins, marks, progress, write_id)
 
 
 def compare_rows(
@@ -156,8 +158,9 @@ def compare_rows(
 def _compared(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
 ) -> Facts:
-    plan = planned_merge(warehouse, call)
-    found = reconcile_rows(warehouse, rows, call, plan, progress, writes=False)
+    merge = decided_merge(warehouse, call)
+    plan = merge.plan
+    found = reconcile_rows(warehouse, rows, call, merge, progress, writes=False)
     if found is None:
         return {"plan_id": plan.id, "notes": ["No row had to be compared."]}
     settled = found.conflicts.num_rows - found.open_count
@@ -186,7 +189,7 @@ def reconcile_rows(
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
-    plan: MergePlan,
+    merge: DecidedMerge,
     progress: Progress,
     *,
     writes: bool,
@@ -198,7 +201,7 @@ def reconcile_rows(
         warehouse: Where the table lies.
         rows: Compares them.
         call: The merge; its policy settles conflicts.
-        plan: Of that call.
+        merge: What was decided on that call.
         progress: Told buckets done and all buckets.
         writes: Whether the settled rows are written.
         write_id: What the names of their files hold.
@@ -206,30 +209,28 @@ def reconcile_rows(
     Returns:
         None where the plan waits for no rows.
     """
-    found = run_row_work(warehouse, rows, call, plan, progress, writes=writes, write_id=write_id)
+    found = run_row_work(rows, call, merge, progress, writes=writes, write_id=write_id)
     if found is not None and (found.conflicts.num_rows or not writes):
         # Without a run to tell, that there are none is an answer as well.
-        paths = target_table(warehouse, call).paths
-        publish_row_conflicts(warehouse.store, paths, plan.id, found.conflicts)
+        paths = merge.target.paths
+        publish_row_conflicts(warehouse.store, paths, merge.plan.id, found.conflicts)
     return found
 
 
 def run_row_work(
-    warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
-    plan: MergePlan,
+    merge: DecidedMerge,
     progress: Progress,
     *,
     writes: bool,
     write_id: str = "",
 ) -> Reconciled[CommitMessage] | None:
     """Do as `reconcile_rows` does, and keep nothing of it."""
+    plan, target, source = merge.plan, merge.target, merge.source
     if plan.moves is None or not plan.moves.row_places or plan.ours is None or plan.theirs is None:
         return None
-    target = target_table(warehouse, call)
-    source = target.on(plan.source)
-    sides = sides_of(target, MergeSpec.from_call(target, call), plan.ours, plan.theirs)
+    sides = merge.sides(plan.ours, plan.theirs)
     work = row_work(target, source, sides, plan.moves.row_places)
     scope, policy = row_scope(plan, sides), policy_of(call)
     return rows.reconcile(target, scope, work, policy, progress, writes=writes, write_id=write_id)

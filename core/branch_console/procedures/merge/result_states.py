@@ -4,14 +4,12 @@ import pyarrow as pa
 
 from branch_console.commit.snapshot.commit_changes import append_part, combined_index
 from branch_console.errors import ErrorKind
+from branch_console.format.snapshot import NO_SNAPSHOT
 from branch_console.format.table_schema import BucketMode
 from branch_console.merge.merge_plan import MergePlan
-from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import Facts
-from branch_console.procedures.call.target_branch import target_table
-from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.file_messages import moved_messages
-from branch_console.procedures.merge.inputs import planned_merge
+from branch_console.procedures.merge.inputs import DecidedMerge
 from branch_console.procedures.merge.row_messages import joined_messages
 from branch_console.procedures.run.quality_gate import GateSides, name_of, sides_of_forward, stale
 from branch_console.procedures.run.rule_evaluation import JudgedState
@@ -21,25 +19,19 @@ from branch_console.table.manifest_scan import live_files
 from branch_console.table.table_state import ReadState, StagedState
 
 
-def sides_of_merge(
-    warehouse: Warehouse, call: ProcedureCall, plan_id: str, written: Facts
-) -> GateSides:
+def sides_of_merge(merge: DecidedMerge, written: Facts) -> GateSides:
     """Return the target as it is, and as a merge, a pick or a revert would leave it.
 
     Args:
-        warehouse: The warehouse.
-        call: Of the merge.
-        plan_id: Of the plan that is carried out.
+        merge: What was decided on.
         written: What the stage left that settled rows; empty where no row had to be settled.
 
     Raises:
-        Refused: A head moved: the plan is another one by now.
+        Refused: A head moved whose history would be taken over as it is.
     """
-    target, plan = target_table(warehouse, call), planned_merge(warehouse, call)
-    if plan.id != plan_id:
-        raise stale(f"{plan.source!r} or {plan.target!r} moved.", ErrorKind.HEAD_MOVED)
-    source = target.on(plan.source)
+    target, source, plan = merge.target, merge.source, merge.plan
     if plan.moves is None:
+        _check_heads(merge)
         return sides_of_forward(target, source, plan.id)
     return GateSides(
         table=name_of(target),
@@ -48,6 +40,16 @@ def sides_of_merge(
         before=JudgedState.of(ReadState(table=target, snapshot=plan.ours, schema=target.schema())),
         after=_merged(target, source, plan, written),
     )
+
+
+def _check_heads(merge: DecidedMerge) -> None:
+    """Raise Refused where a head is another one than the plan was made at."""
+    plan = merge.plan
+    for table, planned in ((merge.target, plan.ours), (merge.source, plan.theirs)):
+        head = table.head()
+        identities = [NO_SNAPSHOT if each is None else each.identity for each in (head, planned)]
+        if not identities[0].same_as(identities[1]):
+            raise stale(f"{plan.source!r} or {plan.target!r} moved.", ErrorKind.HEAD_MOVED)
 
 
 def _merged(

@@ -16,7 +16,7 @@ from branch_console.merge.policy import EVERY_TABLE, KindRule, Policy, Settle, S
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.merge.inputs import planned_merge
+from branch_console.procedures.merge.inputs import DecidedMerge, decided_merge
 from branch_console.procedures.merge.merge_kind import MergeKind
 from branch_console.procedures.merge.reconcile_rows import delete_rows, run_row_work
 from branch_console.procedures.merge.result_states import sides_of_merge
@@ -79,9 +79,10 @@ def would_be_result(
         "table": call.text("table"), "branch": diff.after.branch, "target": diff.before.branch,
     }  # fmt: skip
     merge = replace(call, name=str(MergeKind.MERGE), arguments=sides)
-    undecided = _runnable(planned_merge(warehouse, merge))
+    undecided = _runnable(decided_merge(warehouse, merge)).plan
     merge = replace(merge, arguments={**sides, "policy": _TARGET_WINS.to_yaml()})
-    plan = _runnable(planned_merge(warehouse, merge))
+    decided = _runnable(decided_merge(warehouse, merge))
+    plan = decided.plan
     _check_heads(plan, diff)
     if plan.verdict is MergeVerdict.CONFLICTS:
         raise _refused(plan, _unsettled(len(plan.conflicts)))
@@ -91,13 +92,11 @@ def would_be_result(
     if plan.moves.row_places or plan.moves.masks or plan.moves.joins:
         warehouse.check_writable()
     found, written = None, {}
-    with staging(warehouse, merge, plan) as staged:
+    with staging(warehouse, merge, decided.target, plan) as staged:
         if staged is not None:
-            found = run_row_work(
-                warehouse, rows, merge, plan, progress, writes=True, write_id=staged.id
-            )
+            found = run_row_work(rows, merge, decided, progress, writes=True, write_id=staged.id)
             rest = (
-                delete_rows(warehouse, rows, merge, plan, progress, staged.id)
+                delete_rows(warehouse, rows, decided, progress, staged.id)
                 if found is None
                 else {"rowMessages": messages_to_json(found.messages)}
             )
@@ -105,7 +104,7 @@ def would_be_result(
     try:
         if found is not None and found.open_count:
             raise _refused(plan, _unsettled(found.open_count))
-        content = sides_of_merge(warehouse, merge, plan.id, written).after.content
+        content = sides_of_merge(decided, written).after.content
         assert isinstance(content, StagedState)
         yield WouldBe(
             state=content,
@@ -114,13 +113,14 @@ def would_be_result(
             open_conflicts=len(undecided.conflicts) + (found.conflicts.num_rows if found else 0),
         )
     finally:
-        withdraw_rows(warehouse, merge, written)
+        withdraw_rows(warehouse, merge, decided.target, written)
 
 
-def _runnable(plan: MergePlan) -> MergePlan:
+def _runnable(merge: DecidedMerge) -> DecidedMerge:
+    plan = merge.plan
     if plan.verdict is MergeVerdict.REFUSED:
         raise _refused(plan, " ".join(each.text for each in plan.blocks))
-    return plan
+    return merge
 
 
 def _committed(

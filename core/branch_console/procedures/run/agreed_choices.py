@@ -142,10 +142,9 @@ def plan_again(
     }
 
 
-def rows_of_plan(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> str:
+def rows_of_plan(warehouse: Warehouse, target: FileStoreTable, plan_id: str) -> str:
     """Return the digest of the conflicts of rows that a run has found for a plan."""
-    paths = target_table(warehouse, call).paths
-    found = find_row_conflicts(warehouse.store.files, paths, plan_id)
+    found = find_row_conflicts(warehouse.store.files, target.paths, plan_id)
     return "" if found is None else _rows_digest(found)
 
 

@@ -18,7 +18,6 @@ from branch_console.diff.history_move import count
 from branch_console.errors import NotFound
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import Facts
-from branch_console.procedures.call.target_branch import target_table
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.quality_gate import OVERRIDE, is_of_the_moment
 from branch_console.procedures.run.written_messages import settled_messages, written_paths
@@ -40,13 +39,19 @@ _SWEEPER: Final = "forgotten"
 
 
 def keep_result(
-    warehouse: Warehouse, call: ProcedureCall, plan_id: str, written: Facts, judged: Facts
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    target: FileStoreTable,
+    plan_id: str,
+    written: Facts,
+    judged: Facts,
 ) -> str | None:
     """Keep what was staged for a plan, in place of what was for an earlier one of this merge.
 
     Args:
         warehouse: Where the table lies.
         call: The merge that was tried.
+        target: The table on the branch that is merged into.
         plan_id: Of its plan.
         written: What settled rows left, in files that nothing names; removed where none keeps it.
         judged: What the quality gate said; not kept where time or a person's reason made it.
@@ -54,8 +59,7 @@ def keep_result(
     Returns:
         A sentence on what was kept; None where somebody publishes this very plan by now.
     """
-    target = target_table(warehouse, call)
-    if has_result(warehouse, call, plan_id):
+    if has_result(warehouse, target, plan_id):
         # Another dry run was first; nothing came to name the files of this one.
         remove_copies(warehouse.store, written_paths(target, settled_messages(written)))
         return AS_GOOD
@@ -74,15 +78,14 @@ def keep_result(
     return "Kept for a day: while no head moves, it is published as it is."
 
 
-def has_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> bool:
+def has_result(warehouse: Warehouse, target: FileStoreTable, plan_id: str) -> bool:
     """Whether a result of a plan is kept that nobody has taken."""
-    files, paths = warehouse.store.files, target_table(warehouse, call).paths
+    files, paths = warehouse.store.files, target.paths
     return find_staged(files, paths, plan_id) is not None and not is_claimed(files, paths, plan_id)
 
 
-def find_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Facts:
+def find_result(warehouse: Warehouse, target: FileStoreTable, plan_id: str) -> Facts:
     """Return `written` and `judged` of a kept result; one of which a file is gone is forgotten."""
-    target = target_table(warehouse, call)
     staged = find_staged(warehouse.store.files, target.paths, plan_id)
     if staged is None:
         return {}
@@ -93,27 +96,28 @@ def find_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Fact
     return {}
 
 
-def take_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Facts:
+def take_result(
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, plan_id: str
+) -> Facts:
     """Return what `find_result` does, and let nobody else have it.
 
     Whoever takes a result publishes its files, or removes them; either way it is forgotten then.
     """
-    target = target_table(warehouse, call)
     staged = find_staged(warehouse.store.files, target.paths, plan_id)
     if staged is None:
         return {}
     if not claim_staged(warehouse.store, target.paths, plan_id, call.operation_id):
         return {}
     if _is_whole(warehouse, target, staged):
-        adopt_staged_rows(warehouse, call, staged.written)
+        adopt_staged_rows(warehouse, call, target, staged.written)
         return _facts(staged)
     _drop(warehouse, target, staged, call.operation_id)
     return {}
 
 
-def forget_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> None:
+def forget_result(warehouse: Warehouse, target: FileStoreTable, plan_id: str) -> None:
     """Forget a result that was taken."""
-    forget_staged(warehouse.store, target_table(warehouse, call).paths, plan_id)
+    forget_staged(warehouse.store, target.paths, plan_id)
 
 
 def forget_old_results(

@@ -1,7 +1,8 @@
 """What a verb looks at and stages before anything is published, and what becomes of it."""
 
 from dataclasses import dataclass, field, replace
-from typing import Final
+from functools import partial
+from typing import Final, Generic
 
 from branch_console.diff.history_move import count
 from branch_console.errors import ErrorKind, PaimonError, Refused
@@ -9,6 +10,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
+from branch_console.procedures.call.target_branch import target_table
 from branch_console.procedures.call.verify_files import verify
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.agreed_choices import rows_of_plan
@@ -22,14 +24,26 @@ from branch_console.procedures.run.dry_run_results import (
     take_result,
 )
 from branch_console.procedures.run.planned_heads import HEADS
-from branch_console.procedures.run.procedure import Verb, find_begun, plan_to_run
-from branch_console.procedures.run.quality_gate import MESSAGE, STAGE, judge_result, rules_digest
+from branch_console.procedures.run.procedure import (
+    P,
+    Verb,
+    another_plan,
+    find_begun,
+    plan_to_run,
+)
+from branch_console.procedures.run.quality_gate import (
+    MESSAGE,
+    STAGE,
+    judge_result,
+    rules_digest,
+)
 from branch_console.procedures.run.receipts import number_of, text_of, texts_of
 from branch_console.procedures.run.written_rows import (
     STAGED,
     forget_staged_rows,
     let_go_staged_rows,
 )
+from branch_console.table.file_store_table import FileStoreTable
 
 _CONFLICTS: Final = "conflicts"
 
@@ -81,7 +95,7 @@ class DecidedRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class VerbRun:
+class VerbRun(Generic[P]):
     """What a run of a verb is given.
 
     Attributes:
@@ -93,7 +107,7 @@ class VerbRun:
         is_dry: Whether it ends before anything is published, and keeps what was staged.
     """
 
-    verb: Verb
+    verb: Verb[P]
     warehouse: Warehouse
     rows: RowEngine
     call: ProcedureCall
@@ -101,11 +115,12 @@ class VerbRun:
     is_dry: bool
 
 
-class VerbStages:
+class VerbStages(Generic[P]):
     """The stages of one plan of a verb that come before it changes anything."""
 
-    def __init__(self, run: VerbRun, agreed: str | None, decided: DecidedRows | None) -> None:
+    def __init__(self, run: VerbRun[P], agreed: str | None, decided: DecidedRows | None) -> None:
         self._run = run
+        self._known: P | None = None
         self._agreed = agreed
         self._decided = decided
         self._written: Facts = {}
@@ -128,7 +143,7 @@ class VerbStages:
         plan_id, kept = str(checked["plan_id"]), self._staged_before(checked)
         found = self._run.stages.run(
             "verify files",
-            self._verify,
+            partial(self._verify, plan_id),
             message="Checking that the data files which arrive are there and whole.",
         )
         written = kept.get("written")
@@ -160,6 +175,7 @@ class VerbStages:
         if find_begun(warehouse, call) is not None:
             return {}
         planned = plan_to_run(self._run.verb, warehouse, call, self._agreed)
+        self._known = planned
         if planned.already is not None:
             return {"receipt": planned.already.to_json()}
         plan_id = planned.preview.plan_id
@@ -169,7 +185,7 @@ class VerbStages:
         digest = None if self._run.verb.gate is None else rules_digest(warehouse, call)
         if digest is not None:
             facts["rules"] = digest
-        if self._run.verb.rows is not None and has_result(warehouse, call, plan_id):
+        if self._run.verb.rows is not None and has_result(warehouse, planned.table, plan_id):
             facts["staged"] = True
         if self._run.is_dry:
             head = planned.table.head()
@@ -182,16 +198,46 @@ class VerbStages:
         if "staged" not in checked:
             return {}
         plan_id = str(checked["plan_id"])
-        find = find_result if self._run.is_dry else take_result
         return self._run.stages.run(
             "take what was staged",
-            lambda _: find(self._run.warehouse, self._run.call, plan_id),
+            lambda _: self._find_staged(plan_id),
             message="Looking at what a dry run has staged.",
         )
 
-    def _verify(self, progress: Progress) -> Facts:
+    def _find_staged(self, plan_id: str) -> Facts:
+        warehouse, call = self._run.warehouse, self._run.call
+        if self._run.is_dry:
+            return find_result(warehouse, self._target, plan_id)
+        return take_result(warehouse, call, self._target, plan_id)
+
+    @property
+    def table(self) -> FileStoreTable | None:
+        """The table that was planned for; None where another process did so."""
+        return None if self._known is None else self._known.table
+
+    @property
+    def _target(self) -> FileStoreTable:
+        """The table on the branch that changes, opened anew where another process planned."""
+        if self._known is None:
+            return target_table(self._run.warehouse, self._run.call)
+        return self._known.table
+
+    def _planned(self, plan_id: str) -> P:
+        """What was planned, made again where another process did so.
+
+        Raises:
+            Refused: The plan is another one by now.
+        """
+        if self._known is None:
+            self._known = self._run.verb.plan(self._run.warehouse, self._run.call)
+            found = self._known.preview.plan_id
+            if self._known.already is None and found != plan_id:
+                raise another_plan(self._known, "since the run began")
+        return self._known
+
+    def _verify(self, plan_id: str, progress: Progress) -> Facts:
         assert self._run.verb.arriving is not None
-        files = self._run.verb.arriving(self._run.warehouse, self._run.call)
+        files = self._run.verb.arriving(self._planned(plan_id))
         return {"files": verify(self._run.rows, files, self._run.call.text("table"), progress)}
 
     def _compare_rows(self, plan_id: str) -> Facts:
@@ -200,13 +246,14 @@ class VerbStages:
             return {}
 
         def work(progress: Progress) -> Facts:
-            written = compare(self._run.warehouse, self._run.rows, self._run.call, progress)
+            warehouse, call, planned = self._run.warehouse, self._run.call, self._planned(plan_id)
+            written = compare(warehouse, self._run.rows, call, planned, progress)
             self._written = written
             if self._decided is None:
                 return written
             return {
                 **written,
-                _CONFLICTS: rows_of_plan(self._run.warehouse, self._run.call, plan_id),
+                _CONFLICTS: rows_of_plan(warehouse, planned.table, plan_id),
             }
 
         facts = self._run.stages.run(
@@ -231,7 +278,7 @@ class VerbStages:
             return kept
 
         def work(progress: Progress) -> Facts:
-            sides = gate(self._run.warehouse, self._run.call, plan_id, written)
+            sides = gate(self._planned(plan_id), written)
             return judge_result(
                 self._run.warehouse, self._run.rows, self._run.call, sides, progress
             )
@@ -249,12 +296,12 @@ class VerbStages:
         if written and STAGED not in written:
             # An earlier dry run keeps it, unless somebody has published it by now.
             return {"notes": [AS_GOOD]}
-        note = keep_result(warehouse, call, staged.plan_id, written, staged.judged)
+        note = keep_result(warehouse, call, self._target, staged.plan_id, written, staged.judged)
         if note is None:
             self.withdraw(written)
             return {}
         # Last: where this is cut off recovery sees that a result names the rows.
-        forget_staged_rows(warehouse, call, written)
+        forget_staged_rows(warehouse, call, self._target, written)
         return {"notes": [note]}
 
     def withdraw(self, written: Facts) -> None:
@@ -262,13 +309,15 @@ class VerbStages:
         # What an earlier dry run keeps is not for this one to remove.
         is_own = STAGED in written or not self._run.is_dry
         if written and is_own and self._run.verb.withdraw is not None:
-            self._run.verb.withdraw(self._run.warehouse, self._run.call, written)
+            self._run.verb.withdraw(self._run.warehouse, self._run.call, self._target, written)
 
     def let_go(self) -> None:
         """Leave what was written to recovery, where nothing publishes it."""
-        let_go_staged_rows(self._run.warehouse, self._run.call, self._written)
+        if STAGED in self._written:
+            warehouse, call = self._run.warehouse, self._run.call
+            let_go_staged_rows(warehouse, call, self._target, self._written)
 
     def forget(self, staged: Staged) -> None:
         """Forget what was taken of a dry run: it is published by now, or removed."""
         if staged.is_taken and staged.plan_id is not None:
-            forget_result(self._run.warehouse, self._run.call, staged.plan_id)
+            forget_result(self._run.warehouse, self._target, staged.plan_id)

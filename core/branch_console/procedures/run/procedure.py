@@ -6,6 +6,7 @@ that. So a preview, a run, a repeated click and a recovery all speak of one thin
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 
@@ -57,9 +58,14 @@ class Planned:
     heads: str | None = None
 
 
+P = TypeVar("P", bound=Planned)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verb:
+class Verb(Generic[P]):
     """One verb.
+
+    What it planned is handed to all that comes before its end, so that nobody plans again.
 
     Attributes:
         name: The procedure, as a call names it.
@@ -75,7 +81,7 @@ class Verb:
             needs rows.
         withdraw: Removes what `rows` wrote, where the operation does not come to be.
         gate: Tells what the rules of the table are to judge before anything is published, from
-            the plan's id and what `rows` returned. None where no row comes or goes.
+            what `rows` returned. None where no row comes or goes.
         decisions: Tells what somebody who looks at the preview decides on, so that a run may plan
             again where a head moved. None where it never does.
     """
@@ -83,16 +89,16 @@ class Verb:
     name: str
     what: str
     doing: str
-    plan: Callable[[Warehouse, ProcedureCall], Planned]
+    plan: Callable[[Warehouse, ProcedureCall], P]
     finish: Callable[[Operation], Receipt]
-    arriving: Callable[[Warehouse, ProcedureCall], pa.Table] | None = None
-    rows: Callable[[Warehouse, RowEngine, ProcedureCall, Progress], Facts] | None = None
-    withdraw: Callable[[Warehouse, ProcedureCall, Facts], None] | None = None
-    gate: Callable[[Warehouse, ProcedureCall, str, Facts], GateSides] | None = None
+    arriving: Callable[[P], pa.Table] | None = None
+    rows: Callable[[Warehouse, RowEngine, ProcedureCall, P, Progress], Facts] | None = None
+    withdraw: Callable[[Warehouse, ProcedureCall, FileStoreTable, Facts], None] | None = None
+    gate: Callable[[P, Facts], GateSides] | None = None
     decisions: Callable[[Warehouse, ProcedureCall], Decisions] | None = None
 
 
-def finish_verb(verb: Verb, operation: Operation) -> Receipt:
+def finish_verb(verb: Verb[P], operation: Operation) -> Receipt:
     """Carry out what an operation set out to do, or tell how it ended.
 
     Raises:
@@ -119,7 +125,7 @@ def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
     return warehouse.table(Identifier.parse(call.text("table")))
 
 
-def decide(verb: Verb, warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def decide(verb: Verb[P], warehouse: Warehouse, call: ProcedureCall) -> P:
     """Decide, also on what Paimon would do for others; raises as the plan of the verb does."""
     planned = verb.plan(warehouse, call)
     if planned.already is not None or not planned.preview.can_run:
@@ -146,9 +152,7 @@ def _left_out(warehouse: Warehouse, planned: Planned) -> tuple[KeptElsewhere, ..
     return (*by_options, *left_out_of(warehouse, target, planned.act, changes_schema=changes))
 
 
-def plan_to_run(
-    verb: Verb, warehouse: Warehouse, call: ProcedureCall, agreed: str | None
-) -> Planned:
+def plan_to_run(verb: Verb[P], warehouse: Warehouse, call: ProcedureCall, agreed: str | None) -> P:
     """Decide, for a run of the preview that was agreed to; None where nobody looked at one.
 
     Raises:
@@ -165,19 +169,36 @@ def plan_to_run(
 def check_rows(planned: Planned, written: Facts) -> None:
     """Raise Refused for rows that were compared for another preview."""
     if written and written.get("plan_id") != planned.preview.plan_id:
-        raise Refused(
-            f"{planned.preview.title}: a branch moved while rows were compared. Nothing was "
-            "changed; look at the new preview.",
-            kind=ErrorKind.HEAD_MOVED,
-            plan_id=planned.preview.plan_id,
-        )
+        raise another_plan(planned, "while rows were compared")
 
 
-def find_begun(warehouse: Warehouse, call: ProcedureCall) -> Operation | None:
-    """Return the operation where it has begun; the branch of the call may be gone by now."""
+def another_plan(planned: Planned, meanwhile: str) -> Refused:
+    """Return the refusal of a run whose plan is another one by now; `meanwhile` says when."""
+    return Refused(
+        f"{planned.preview.title}: a branch moved {meanwhile}. Nothing was changed; look at the "
+        "new preview.",
+        kind=ErrorKind.HEAD_MOVED,
+        plan_id=planned.preview.plan_id,
+    )
+
+
+def find_begun(
+    warehouse: Warehouse, call: ProcedureCall, known: FileStoreTable | None = None
+) -> Operation | None:
+    """Return the operation where it has begun; the branch of the call may be gone by now.
+
+    Args:
+        warehouse: Where the table lies.
+        call: Of the operation.
+        known: The table on any branch, where somebody has opened it.
+    """
     named = Identifier.parse(call.text("table"))
-    for identifier in dict.fromkeys((named.on_branch(MAIN_BRANCH), named)):
-        table = warehouse.find_table(identifier)
+    opened = (
+        map(warehouse.find_table, dict.fromkeys((named.on_branch(MAIN_BRANCH), named)))
+        if known is None
+        else (known,)
+    )
+    for table in opened:
         if table is None:
             continue
         found = Operation.find(warehouse, table, call.operation_id)

@@ -7,7 +7,7 @@ run that finds nothing moved.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, Generic
 
 from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, PaimonError, Refused
@@ -28,6 +28,7 @@ from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.planned_heads import HEADS, PlannedHeads
 from branch_console.procedures.run.prepare import DecidedRows, Staged, VerbRun, VerbStages
 from branch_console.procedures.run.procedure import (
+    P,
     Verb,
     check_rows,
     find_begun,
@@ -52,7 +53,7 @@ _MOVED: Final = (ErrorKind.HEAD_MOVED, ErrorKind.COMMIT_CONFLICT)
 
 
 def run_verb(
-    verb: Verb,
+    verb: Verb[P],
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
@@ -128,13 +129,13 @@ class _Patience:
             raise _tried(stopped, how) from stopped
 
 
-class _Runner:
+class _Runner(Generic[P]):
     """Takes one run of a verb through its stages."""
 
-    def __init__(self, run: VerbRun) -> None:
+    def __init__(self, run: VerbRun[P]) -> None:
         self._run = run
         self._notes: list[str] = []
-        self._staging: VerbStages | None = None
+        self._staging: VerbStages[P] | None = None
 
     def let_go(self) -> None:
         """Leave what was written to recovery, where nothing publishes it."""
@@ -275,7 +276,7 @@ class _Runner:
         call = replace(self._run.call, operation_id=f"{first}{AGAIN}{number}")
         self._run = replace(self._run, call=call)
 
-    def _begin(self, agreed: str | None, decided: DecidedRows | None = None) -> VerbStages:
+    def _begin(self, agreed: str | None, decided: DecidedRows | None = None) -> VerbStages[P]:
         self._staging = VerbStages(self._run, agreed, decided)
         return self._staging
 
@@ -290,7 +291,7 @@ class _Runner:
         )
         return Decisions.from_text(str(facts[DECISIONS]))
 
-    def _carry_out(self, staging: VerbStages, staged: Staged) -> Facts:
+    def _carry_out(self, staging: VerbStages[P], staged: Staged) -> Facts:
         try:
             receipt = self._finish(staging, staged)
         except PaimonError:
@@ -299,10 +300,10 @@ class _Runner:
         staging.forget(staged)
         return {"receipt": receipt.to_json()}
 
-    def _finish(self, staging: VerbStages, staged: Staged) -> Receipt:
+    def _finish(self, staging: VerbStages[P], staged: Staged) -> Receipt:
         warehouse, call = self._run.warehouse, self._run.call
         warehouse.check_writable()
-        operation = find_begun(warehouse, call)
+        operation = find_begun(warehouse, call, staging.table)
         if operation is None:
             try:
                 planned = plan_to_run(self._run.verb, warehouse, call, staged.plan_id)
@@ -316,7 +317,7 @@ class _Runner:
                 raise
             if planned.already is not None:
                 return planned.already
-            take_staged_rows(warehouse, call, staged.written)
+            take_staged_rows(warehouse, call, planned.table, staged.written)
             written = without_staged(staged.written)
             journal |= {name: each for name, each in written.items() if name != "plan_id"}
             if staged.files_verified:
@@ -326,7 +327,9 @@ class _Runner:
             operation = Operation.begin(
                 warehouse, planned.table, call, branch=planned.branch, plan=journal
             )
-        hand_over_staged_rows(warehouse, call, staged.written, operation.intent.plan)
+        begun = operation.intent
+        target = operation.table.on_listed(begun.branch)
+        hand_over_staged_rows(warehouse, call, target, staged.written, begun.plan)
         return finish_verb(self._run.verb, operation)
 
 

@@ -16,9 +16,9 @@ from branch_console.errors import CommitConflict, ErrorKind, PaimonError, Refuse
 from branch_console.merge.merge_plan import MergePlan
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import Facts
-from branch_console.procedures.call.target_branch import target_table
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.written_messages import settled_messages, written_paths
+from branch_console.table.file_store_table import FileStoreTable
 
 STAGED: Final = "stagedRows"
 """What the journal calls the rows that a stage wrote; beside `rowMessages`, which name them."""
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def staging(
-    warehouse: Warehouse, call: ProcedureCall, plan: MergePlan
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, plan: MergePlan
 ) -> Iterator[StagedRows | None]:
     """Tell the journal of rows that are about to be written; None where a plan writes none.
 
@@ -38,7 +38,7 @@ def staging(
     if not plan.writes_rows:
         yield None
         return
-    staged = begin_staged_rows(warehouse, call)
+    staged = begin_staged_rows(warehouse, call, target)
     try:
         yield staged
     except Refused:
@@ -53,19 +53,23 @@ def staging(
         raise
 
 
-def withdraw_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+def withdraw_rows(
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: Facts
+) -> None:
     """Remove the files of settled rows of a merge that does not come to be."""
-    target = target_table(warehouse, call)
     remove_copies(warehouse.store, written_paths(target, settled_messages(written)))
-    forget_staged_rows(warehouse, call, written)
+    forget_staged_rows(warehouse, call, target, written)
 
 
 def begin_staged_rows(
-    warehouse: Warehouse, call: ProcedureCall, staged_id: str | None = None
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    target: FileStoreTable,
+    staged_id: str | None = None,
 ) -> StagedRows:
     """Tell the journal of rows that a call is about to write, or that it takes from another."""
     return StagedRows.begin(
-        target_table(warehouse, call),
+        target,
         warehouse.store,
         operation_id=call.operation_id,
         actor=call.actor,
@@ -75,13 +79,15 @@ def begin_staged_rows(
     )
 
 
-def take_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+def take_staged_rows(
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: Facts
+) -> None:
     """Make the rows that a stage wrote those of the operation that is about to begin.
 
     Raises:
         CommitConflict: Recovery removed them, as their run seemed to be over.
     """
-    staged = _staged_rows(warehouse, call, written)
+    staged = _staged_rows(warehouse, target, written)
     if staged is not None and not staged.take(call.operation_id):
         raise CommitConflict(
             "The rows that were settled are gone: recovery removed them, as this run was cancelled "
@@ -91,44 +97,55 @@ def take_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) 
 
 
 def hand_over_staged_rows(
-    warehouse: Warehouse, call: ProcedureCall, written: Facts, plan: Mapping[str, object]
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    target: FileStoreTable,
+    written: Facts,
+    plan: Mapping[str, object],
 ) -> None:
     """Leave the rows that a stage wrote to the operation that has begun.
 
     Args:
         warehouse: Where the table lies.
         call: The merge.
+        target: The table on the branch that is merged into.
         written: What the stage left.
         plan: What the operation began with. Another run may have begun it, with rows of its own:
             those of this one are removed.
     """
-    staged = _staged_rows(warehouse, call, written)
+    staged = _staged_rows(warehouse, target, written)
     if staged is None:
         return
     if names_of_rows(written).isdisjoint(names_of_rows(plan)):
-        withdraw_rows(warehouse, call, written)
+        withdraw_rows(warehouse, call, target, written)
     else:
         staged.forget()
 
 
-def forget_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+def forget_staged_rows(
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: Facts
+) -> None:
     """Forget rows of a call that somebody else names from here on, or that are gone."""
-    staged = _staged_rows(warehouse, call, written)
+    staged = _staged_rows(warehouse, target, written)
     if staged is not None and staged.is_for(call.operation_id):
         staged.forget()
 
 
-def adopt_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+def adopt_staged_rows(
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: Facts
+) -> None:
     """Tell the journal that a call has the rows which a dry run wrote, whoever had them before."""
-    staged = _staged_rows(warehouse, call, written)
+    staged = _staged_rows(warehouse, target, written)
     if staged is not None:
         staged.forget()  # the dry run was cut off before it could
-        begin_staged_rows(warehouse, call, staged.id)
+        begin_staged_rows(warehouse, call, target, staged.id)
 
 
-def let_go_staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> None:
+def let_go_staged_rows(
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: Facts
+) -> None:
     """Leave rows to recovery, as their run ends here; it may be taken up again before that."""
-    staged = _staged_rows(warehouse, call, written)
+    staged = _staged_rows(warehouse, target, written)
     try:
         if staged is not None:
             staged.let_go()
@@ -146,8 +163,6 @@ def without_staged(written: Facts) -> dict[str, object]:
     return {name: each for name, each in written.items() if name != STAGED}
 
 
-def _staged_rows(warehouse: Warehouse, call: ProcedureCall, written: Facts) -> StagedRows | None:
+def _staged_rows(warehouse: Warehouse, target: FileStoreTable, written: Facts) -> StagedRows | None:
     name = written.get(STAGED)
-    if name is None:
-        return None
-    return StagedRows(target_table(warehouse, call), warehouse.store, str(name))
+    return None if name is None else StagedRows(target, warehouse.store, str(name))
