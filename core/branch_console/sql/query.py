@@ -263,7 +263,7 @@ class _Reader:
         self._tokens: list[Token] = []
         self._hints: list[Token] = []
         self._options: list[_Options] = []
-        self._split(cut(text, HintTokenizer()))
+        self._split(cut(text, HintTokenizer(), self._place))
 
     def _split(self, tokens: Sequence[Token]) -> None:
         at = 0

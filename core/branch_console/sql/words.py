@@ -32,8 +32,13 @@ class _Tokenizer(HintTokenizer):
     COMMANDS: ClassVar[set[TokenType]] = set()
 
 
-def cut(text: str, tokenizer: Spark.Tokenizer) -> list[Token]:
+def cut(text: str, tokenizer: Spark.Tokenizer, place_of: Callable[[int], Place]) -> list[Token]:
     """Return the words of a text.
+
+    Args:
+        text: The text.
+        tokenizer: Cuts it.
+        place_of: Tells where an offset of the text stands in what was given.
 
     Raises:
         InvalidInput: A quote or comment is not closed, or a hint stands before the first word.
@@ -44,12 +49,21 @@ def cut(text: str, tokenizer: Spark.Tokenizer) -> list[Token]:
         # Before the first token the tokenizer takes a hint for a comment.
         leading = tokenizer.tokenize(f"x {before}") if "/*+" in before else []
     except TokenError as error:
-        raise InvalidInput(f"The text cannot be cut into words: {error}.") from error
+        told = _UNCUT.fullmatch(str(error.__cause__))
+        if told is None:
+            raise InvalidInput(
+                "The text cannot be cut into words: a comment in it is not closed."
+            ) from error
+        what = f"{told['mark']} is not closed" if told["mark"] else "a literal has wrong characters"
+        raise wrong(
+            place_of(int(told["start"])), f"the text cannot be cut into words: {what}"
+        ) from error
     if any(token.token_type is TokenType.HINT for token in leading):
         raise InvalidInput("A hint stands before the statement. Write it behind SELECT or a table.")
     return tokens
 
 
+_UNCUT: Final = re.compile(r"(?:Missing (?P<mark>.+)|.*) from \d+:(?P<start>\d+)")
 _OR: Final = re.compile(r", | or ")
 _NAMES: Final = frozenset({TokenType.IDENTIFIER, TokenType.STRING})
 
@@ -78,7 +92,9 @@ class Words:
         self.text = text
         self.start = start or Place()
         self.at = 0
-        self.tokens: list[Token] = cut(text, _Tokenizer(dialect=Spark))
+        self.tokens: list[Token] = cut(
+            text, _Tokenizer(dialect=Spark), lambda offset: self.start.behind(text[:offset])
+        )
 
     def value(self) -> Value:
         """Take a literal: a text, a whole number, true, false or null."""

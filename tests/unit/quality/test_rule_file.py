@@ -72,8 +72,13 @@ PLACES = {
     "where: 'a > 1 -- cents'": (
         "'a > 1 -- cents' ends with a comment, which would hide what is behind it. Leave it out."
     ),
+    'where: "a > \'x"': ("Line 1, column 5: the text cannot be cut into words: ' is not closed."),
+    "where: 'a > /* cents'": "The text cannot be cut into words: a comment in it is not closed.",
     "where: 'a > reflect(1)'": (
         "Line 1, column 5: reflect calls any method of Java, so it is not run here."
+    ),
+    'query: "SELECT * FROM {table}\\nWHERE `a = 1"': (
+        "Line 2, column 7: the text cannot be cut into words: ` is not closed."
     ),
     'query: "SELECT FROM {table} WHERE"': (
         "Line 1, column 21: 'WHERE' cannot stand there (what stands before it is not complete)."
