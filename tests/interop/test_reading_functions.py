@@ -237,6 +237,7 @@ _NAMES = ("id", "a", "g1", "b", "c", "g2", "d", "g3", "free")
 _RUNS: Sequence[tuple[str, Sequence[tuple[Any, ...]]]] = (
     ("+I", [(1, 1, 5, 1, 1, 1, 1, 1, 1), (2, 1, None, 1, 1, 2, 2, None, None)]),
     ("+I", [(1, 2, 4, 2, 2, 1, 2, 2, None), (2, 2, 1, 2, 2, 2, 3, 0, 5), (3, *[1] * 8)]),
+    ("+I", [(7, 4, None, 4, 4, None, 4, None, 4)]),
     ("+I", [(1, None, 5, 3, 3, None, 3, None, 3), (2, 3, 1, None, 3, 1, 4, 9, None)]),
     ("-D", [(1, 7, 6, None, None, 0, 0, 0, None), (3, 1, None, None, 9, 1, 9, 1, 9)]),
     ("+I", [(1, 4, 6, 4, 4, 3, 4, 0, 4), (4, *[None] * 8), (5, *[2] * 8)]),
@@ -250,7 +251,7 @@ def test_sequence_groups_give_what_paimon_gives(
 ) -> None:
     java = open_java(tmp_path)
     wrong = {}
-    for runs, deletes in ((7, True), (7, False), (3, False)):
+    for runs, deletes in ((8, True), (8, False), (4, False)):
         for case, more in GROUPS.items():
             name = f"groups.{case}_{runs}_{deletes}"
             options = {"bucket": "1", "write-only": "true", **_GROUPED, **more}

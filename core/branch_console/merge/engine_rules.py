@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import InvalidInput
 from branch_console.format import options as table_options
+from branch_console.format.sequence_groups import grouped_functions
 from branch_console.format.table_schema import TableSchema
 
 _REMOVES: Final = "aggregation.remove-record-on-delete"
@@ -42,11 +43,13 @@ class EngineRules:
     def of(cls, schema: TableSchema) -> "EngineRules":
         """Read them from the options of a table."""
         engine = schema.options.read(table_options.MERGE_ENGINE)
-        named = {
-            name: _function(schema, name)
-            for name in schema.row_type.names
-            if name not in schema.primary_keys and engine == "aggregation"
-        }
+        named: Mapping[str, str] = {}
+        match engine:
+            case "aggregation":
+                names = (name for name in schema.row_type.names if name not in schema.primary_keys)
+                named = {name: _function(schema, name) for name in names}
+            case "partial-update":
+                named = {name: _function(schema, name) for name in grouped_functions(schema)}
         return cls(
             keeps_ours=engine == "first-row",
             adds_columns=engine in {"partial-update", "aggregation"},

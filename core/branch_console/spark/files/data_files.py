@@ -45,6 +45,8 @@ from branch_console.storage.table_paths import TablePaths
 
 _BYTES_PER_ROW_GROUP: Final = 32 << 20
 _BYTES_PER_RUN: Final = 256 << 20
+_REMOVES_BY_GROUP: Final = "partial-update.remove-record-on-sequence-group"
+"""With it a row that deletes is taken, and hides what its sequence groups come after."""
 _REMOVES_ON_DELETE: Final = {
     "partial-update": "partial-update.remove-record-on-delete",
     "aggregation": "aggregation.remove-record-on-delete",
@@ -306,7 +308,7 @@ def _merge(rows: pa.Table, schema: TableSchema) -> list[pa.Table]:
     run, so that readers merge them as if they had come in commits of their own.
     """
     engine = schema.options.read(table_options.MERGE_ENGINE)
-    if pc.any(is_retract(rows[VALUE_KIND])).as_py():
+    if pc.any(is_retract(rows[VALUE_KIND])).as_py() and _REMOVES_BY_GROUP not in schema.options:
         check_deletes(schema)
     keys = encode_rows(rows.select(list(schema.trimmed_primary_keys)), schema.key_type.types)
     repeats = np.asarray(pc.equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False), dtype=bool)

@@ -5,7 +5,7 @@ Paimon DeduplicateMergeFunction, FirstRowMergeFunction, PartialUpdateMergeFuncti
 AggregateMergeFunction, ReducerMergeFunctionWrapper, UserDefinedSeqComparator.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format import options as table_options
 from branch_console.format.options import Options
+from branch_console.format.sequence_groups import grouped_functions
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.key_order import sortable
 from branch_console.spark.kernels.field_aggregators import FieldAggregator, Value, field_aggregator
@@ -56,16 +57,18 @@ def check_replayable(schema: TableSchema) -> None:
     """Refuse tables in which a row written on top of others need not give what is wanted.
 
     Raises:
-        InvalidInput: The table has sequence groups, or a function without a kernel.
+        InvalidInput: A column has a function without a kernel.
     """
-    engine = schema.options.read(table_options.MERGE_ENGINE)
-    if engine == "partial-update" and SequenceGroups.of(schema).columns:
-        raise _unsupported("Sequence groups of the merge engine 'partial-update' are not merged.")
-    for name in _value_columns(schema) if engine == "aggregation" else ():
-        if _function(schema, name) not in REPLAYABLE:
+    functions: Mapping[str, str] = {}
+    match schema.options.read(table_options.MERGE_ENGINE):
+        case "aggregation":
+            functions = {name: _function(schema, name) for name in _value_columns(schema)}
+        case "partial-update":
+            functions = grouped_functions(schema)
+    for name, function in functions.items():
+        if function not in REPLAYABLE:
             raise _unsupported(
-                f"The aggregate function {_function(schema, name)!r} of column {name!r} is not "
-                "merged."
+                f"The aggregate function {function!r} of column {name!r} is not merged."
             )
 
 
@@ -231,7 +234,7 @@ def _by_sequence_group(
         values = (
             last_non_null(column, groups, everything)
             if order is None
-            else column.take(groups.greatest([ordered[each] for each in order]))
+            else column.take(_newest(groups, [ordered[each] for each in order]))
         )
         at = merged.schema.get_field_index(name)
         merged = merged.set_column(at, ordered.schema.field(name), values)
@@ -250,6 +253,12 @@ def _by_sequence_group(
             merged = merged.set_column(at, ordered.schema.field(name), values)
         is_live[np.flatnonzero(chosen)] = [is_there for _, is_there in folded]
     return merged.filter(pa.array(is_live))
+
+
+def _newest(groups: KeyGroups, columns: Sequence[pa.ChunkedArray]) -> pa.Array:
+    """The row of each key that a group follows; a key with one row keeps it as it is."""
+    is_alone = pa.array(~groups.of_many)
+    return pc.if_else(is_alone, pa.array(groups.lasts), groups.greatest(columns))
 
 
 PICKING: Final[Mapping[str, Callable[[KeyGroups], Ints]]] = MappingProxyType(

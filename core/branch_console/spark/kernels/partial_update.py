@@ -8,12 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.sequence_groups import grouped_columns, grouped_functions
 from branch_console.format.table_schema import TableSchema
 from branch_console.spark.kernels.field_aggregators import FieldAggregator, field_aggregator
 
-_PREFIX: Final = "fields."
-_SUFFIX: Final = ".sequence-group"
 _REMOVING: Final = "partial-update.remove-record-on-sequence-group"
 _INSERTS: Final = (0, 2)
 _DELETE: Final = 3
@@ -44,24 +42,13 @@ class SequenceGroups:
             InvalidInput: A group names no column, or a column that two have, or a function is not
                 served.
         """
-        columns: dict[str, tuple[str, ...]] = {}
-        aggregators: dict[str, FieldAggregator] = {}
-        for key, value in sorted(schema.options.items()):
-            if not (key.startswith(_PREFIX) and key.endswith(_SUFFIX)):
-                continue
-            order = _names(key.removeprefix(_PREFIX).removesuffix(_SUFFIX), schema, key)
-            for name in (*_names(value, schema, key), *order):
-                if columns.get(name, order) != order:
-                    raise _invalid(key, f"column {name!r} is in two groups")
-                columns[name] = order
-        default = schema.options.get("fields.default-aggregate-function")
-        for name, order in columns.items():
-            function = schema.options.get(f"fields.{name}.aggregate-function", default)
-            if function is not None and name not in order:
-                aggregators[name] = field_aggregator(function, schema.field(name), schema.options)
+        aggregators = {
+            name: field_aggregator(function, schema.field(name), schema.options)
+            for name, function in grouped_functions(schema).items()
+        }
         removing = schema.options.get(_REMOVING, "")
         return cls(
-            columns=columns,
+            columns=grouped_columns(schema),
             aggregators=aggregators,
             removing=frozenset(name for name in removing.split(",") if name),
         )
@@ -176,19 +163,3 @@ def _is_newer(row: Row, merged: Row, order: Sequence[str]) -> bool:
 def _ranks(row: Row, order: Sequence[str]) -> tuple[tuple[bool, Any], ...]:
     values = [row.get(name) for name in order]
     return tuple((value is not None, value) for value in values)
-
-
-def _names(text: str, schema: TableSchema, key: str) -> tuple[str, ...]:
-    names = tuple(text.split(","))
-    for name in names:
-        if schema.find_field(name) is None:
-            raise _invalid(key, f"there is no column {name!r}")
-    return names
-
-
-def _invalid(key: str, why: str) -> InvalidInput:
-    return InvalidInput(
-        f"The option {key!r} does not fit the table: {why}.",
-        kind=ErrorKind.INVALID_OPTION,
-        option=key,
-    )
