@@ -210,7 +210,10 @@ def of_tables() -> Iterator[Case]:
     inserts = {"ours": did("mine", "insert"), "theirs": did("theirs", "insert")}
     filled = of(ID, NAME, column(2, "amount", "INT NOT NULL", default_value="8"), base=_KEYED)
     kinds: Mapping[str, TableSchema] = {
-        "dynamic buckets": _KEYED,
+        "dynamic buckets that skip level 0": _with(_KEYED, **{"deletion-vectors.enabled": "true"}),
+        "dynamic buckets with their index elsewhere": _with(
+            _KEYED, **{"index-file-in-data-file-dir": "true"}
+        ),
         "data evolution": _with(_ONE, **{"data-evolution.enabled": "true"}),
         "a fallback branch": _with(_ONE, **{"scan.fallback-branch": "dev"}),
         "a chain table": _with(_KEYED, **{"chain-table.enabled": "true"}),

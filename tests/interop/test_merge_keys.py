@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from random import Random
 from typing import Any, Final, TypeAlias
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from branch_console.errors import ErrorKind, Refused
 from branch_console.merge.file_moves import Strategy
 from branch_console.merge.merge_plan import MergeVerdict
+from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, KEPT, SHARED, MergeBench, three_way
 
@@ -229,15 +231,94 @@ def test_a_key_has_one_bucket_after_dynamic_buckets_were_adopted(open_bench: Ope
     _check_all_that_follows_but_a_merge(bench)
 
 
-def test_dynamic_buckets_that_both_sides_filled_are_refused(open_bench: Open) -> None:
-    bench = open_bench({**SHARED, "bucket": "-1", "dynamic-bucket.target-row-num": "8"})
-    bench.insert("dev", *range(101, 111), amount=2)
-    bench.insert("main", *range(201, 211), amount=4)
+_DYNAMIC: Final = {"bucket": "-1", "dynamic-bucket.target-row-num": "8"}
+
+
+def test_a_key_has_one_bucket_after_both_sides_filled_dynamic_buckets(open_bench: Open) -> None:
+    bench = open_bench({**SHARED, **_DYNAMIC})
+    base = bench.rows["main"]
+    # In another order on each side, so that a key gets different buckets: 101 to 110 are new to
+    # both and equal, the others to one side alone.
+    bench.insert("dev", *range(120, 140), amount=2)
+    bench.insert("dev", *range(101, 111), *range(5, 8), amount=3)
+    bench.delete("dev", 8, 9, 38)
+    bench.insert("main", *range(110, 100, -1), amount=3)
+    bench.insert("main", *range(140, 160), 30, amount=4)
+    bench.delete("main", 10, 38)
+    assert len(_buckets(bench, "dev", 101) | _buckets(bench, "main", 101)) == 2
+    assert set(bench.plan().strategies) == {Strategy.DELTA}
+    ours = bench.rows["main"]
+    merged = three_way(base, ours, bench.rows["dev"])
+    receipt = bench.merge(rows=merged)
+    bench.check()
+    bench.call("undo", operation=receipt.operation_id)
+    bench.rows["main"] = ours
+    bench.check()
+    bench.earlier.pop()
+    bench.merge(rows=merged)
+    bench.check()
+    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    # Java looks every key up in the index of its bucket: none gets a second bucket.
+    bench.insert("main", *merged, *range(301, 320), amount=5)
+    bench.check()
+    _check_all_that_follows_but_a_merge(bench)
+
+
+def test_a_key_that_both_sides_placed_conflicts_by_its_values(open_bench: Open) -> None:
+    bench = open_bench({**SHARED, **_DYNAMIC}, partitioned=True)
+    bench.insert("dev", *range(121, 141), 101, 6, 33, amount=2)
+    bench.insert("main", 101, *range(141, 161), 33, amount=4)
+    ours, theirs = bench.rows["main"], bench.rows["dev"]
     before = bench.files()
     with pytest.raises(Refused) as refused:
         bench.merge(rows={})
-    assert refused.value.kind is ErrorKind.UNSUPPORTED
-    assert bench.files() == before
+    assert refused.value.facts["conflicts"] == 2
+    after = bench.files()
+    assert {name: after[name] for name in before} == before
+    policy = "version: 1\ntables: {db.t: {take: theirs}}"
+    bench.call("merge_branch", branch="dev", policy=policy)
+    bench.rows["main"] = ours | theirs
+    bench.check()
+    bench.insert("main", *bench.rows["main"], amount=5)
+    bench.check()
+    _check_all_that_follows_but_a_merge(bench)
+
+
+@pytest.mark.depth("full")
+def test_no_key_gets_a_second_bucket_over_a_random_history(
+    open_bench: Open, rng: Random, examples: Examples
+) -> None:
+    bench = open_bench({**SHARED, **_DYNAMIC}, partitioned=rng.random() < 0.5)
+    for _ in range(examples(4, long=40)):
+        base = bench.rows["main"]
+        both = rng.sample(range(201, 400), 6)
+        for branch, own in (("dev", range(1, 200, 2)), ("main", range(2, 200, 2))):
+            bench.insert(branch, *rng.sample(own, rng.randint(1, 20)), amount=rng.randint(2, 9))
+            bench.insert(branch, *rng.sample(both, len(both)), amount=7)
+            held = [each for each in own if each in bench.rows[branch]]
+            if rng.random() < 0.5:
+                bench.delete(branch, *rng.sample(held, min(len(held), 4)))
+            if rng.random() < 0.3:
+                bench.compact(branch)
+        bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
+        bench.check(others=False)
+        bench.merge("main", "dev", rows=bench.rows["main"])
+        bench.check(others=False)
+    # Java looks every key up: what has two buckets would be there twice.
+    for branch in ("main", "dev"):
+        bench.insert(branch, *bench.rows[branch], amount=1)
+    bench.check()
+    _check_all_that_follows_but_a_merge(bench)
+
+
+def _buckets(bench: MergeBench, branch: str, key: int) -> set[int]:
+    """The buckets that hold a key on a branch."""
+    rows = bench.table(branch).system_table("files").records()
+    return {
+        each["bucket"]
+        for each in rows
+        if int(each["min_key"].strip("[]")) <= key <= int(each["max_key"].strip("[]"))
+    }
 
 
 @pytest.mark.parametrize("options", [SHARED, COPIED], ids=["shared", "copied"])

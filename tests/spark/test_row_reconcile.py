@@ -451,9 +451,9 @@ def test_paimon_reads_the_same_rows(bench: MergeBench, tmp_path: Path, version: 
 def test_tables_that_cannot_be_written_are_refused_by_a_preview_too(
     bench: MergeBench,
 ) -> None:
-    schema = bench.scope().schema.with_options({"bucket": "-1"})
+    schema = bench.scope().schema.with_options({"bucket": "-2"})
     scope = replace(bench.scope(), schema=schema)
-    with pytest.raises(InvalidInput, match="the buckets are dynamic"):
+    with pytest.raises(InvalidInput, match="the buckets are postpone"):
         bench.engine.reconcile(
             bench.table("main"), scope, bench.work(), Policy(), idle, writes=False
         )

@@ -95,6 +95,11 @@ def deletion_vector_entries(entries: pa.Table) -> pa.Table:
     return entries.filter(pc.equal(entries["index_type"], IndexType.DELETION_VECTORS.value))
 
 
+def hash_index_entries(entries: pa.Table) -> pa.Table:
+    """Those of some index files that say which keys a dynamic bucket has."""
+    return entries.filter(pc.equal(entries["index_type"], IndexType.HASH.value))
+
+
 def deletion_vector_entry(
     place: tuple[bytes, int], name: str, size: int, ranges: Sequence[DeletionVectorRange]
 ) -> dict[str, Any]:

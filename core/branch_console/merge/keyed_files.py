@@ -13,6 +13,7 @@ import pyarrow as pa
 from branch_console.diff.changes.logical_log import Place
 from branch_console.diff.changes.table_changes import TableChanges, by_place, files_in
 from branch_console.errors import ErrorKind
+from branch_console.format import options as table_options
 from branch_console.format.table_schema import BucketMode, TableSchema
 from branch_console.format.values.binary_row import decode_row
 from branch_console.format.values.key_order import key_rank
@@ -42,17 +43,23 @@ def merge_keyed_files(
     found = Findings()
     changed_by_us = by_place(ours.files(ours.added | ours.removed))
     changed_by_them = by_place(theirs.files(theirs.added | theirs.removed))
-    _check_bucket_mode(schema, changed_by_us.keys(), changed_by_them.keys(), found, naming)
+    shared = _shared_partitions(schema, changed_by_us.keys(), changed_by_them.keys())
+    _check_bucket_mode(schema, shared, found, naming)
     shows_level_0, replay = not schema.skips_level_0, Replay(ours, theirs)
     add: set[str] = set()
     remove: set[str] = set()
     restore: set[str] = set()
     moves: list[BucketMove] = []
-    row_places: list[Place] = []
+    row_places = sorted(each for each in {*changed_by_us, *changed_by_them} if each[0] in shared)
     replays: set[str] = set()
     adopts_index: set[Place] = set()
     for place in sorted(changed_by_them):
         files = changed_by_them[place]
+        if place[0] in shared:
+            # What is new to both may lie in other buckets on the two sides.
+            delta = BucketMove(place=place, strategy=Strategy.DELTA, knowledge=Knowledge.ROWS)
+            moves.append(delta)
+            continue
         identities = set(files["identity"].to_pylist())
         is_replayed = replay.files(place, files) is not None
         mine = changed_by_us.get(place)
@@ -137,29 +144,39 @@ def _ranges(
         yield key_rank(decode_row(low, types)), key_rank(decode_row(high, types))
 
 
-def _check_bucket_mode(
-    schema: TableSchema,
-    ours: Iterable[Place],
-    theirs: Iterable[Place],
-    found: Findings,
-    naming: Naming,
-) -> None:
-    """Refuse where a key may have got different buckets on the two sides."""
-    ours_partitions = {partition for partition, _ in ours}
-    theirs_partitions = {partition for partition, _ in theirs}
+def _shared_partitions(
+    schema: TableSchema, ours: Iterable[Place], theirs: Iterable[Place]
+) -> frozenset[bytes]:
+    """The partitions in which a key may have got different buckets on the two sides."""
+    ours_partitions = frozenset(partition for partition, _ in ours)
+    theirs_partitions = frozenset(partition for partition, _ in theirs)
     match schema.bucket_mode:
         case BucketMode.HASH_DYNAMIC:
-            both = sorted(ours_partitions & theirs_partitions)
+            return ours_partitions & theirs_partitions
         case BucketMode.KEY_DYNAMIC:
-            both = sorted(theirs_partitions) if ours_partitions else []
+            return theirs_partitions if ours_partitions else frozenset()
         case _:
-            both = []
-    for partition in both:
+            return frozenset()
+
+
+def _check_bucket_mode(
+    schema: TableSchema, shared: Iterable[bytes], found: Findings, naming: Naming
+) -> None:
+    """Refuse where a key that both sides placed cannot be given one bucket."""
+    if schema.bucket_mode is BucketMode.KEY_DYNAMIC:
+        why = "a key may have moved to another partition on either side"
+    elif schema.skips_level_0:
+        why = "its readers see no row before a compaction, which is not done here for such buckets"
+    elif schema.options.read(table_options.INDEX_FILE_IN_DATA_FILE_DIR):
+        why = "it keeps the index of its keys beside data files, where it is not written here"
+    else:
+        return
+    for partition in sorted(shared):
         found.blocks.append(
             Block(
                 kind=ErrorKind.UNSUPPORTED,
                 text=f"Both sides changed {naming.place(partition)}, and this table chooses the "
-                "bucket of a key when the key is first written (dynamic buckets): one key could "
-                "end in two buckets. Write the source's rows to the target with INSERT instead.",
+                f"bucket of a key when the key is first written (dynamic buckets); {why}. Write "
+                "the source's rows to the target with INSERT instead.",
             )
         )

@@ -48,6 +48,9 @@ ROW_VERDICTS: Final = pa.schema(
 """How many keys of a bucket got a RowVerdict; verdicts that no key got are left out."""
 
 
+EVERY_BUCKET: Final = -1
+"""What stands for the bucket of row work on a whole partition, whose keys each side placed."""
+
 ROWS_OF_SIDES: Final = ("base_row", "ours_row", "theirs_row")
 """The columns of `row_conflict_schema` that hold whole rows."""
 
@@ -129,16 +132,20 @@ class BucketFiles:
 class RowWork:
     """A bucket of a table with a primary key that both sides changed.
 
+    With dynamic buckets it is a partition: a key may lie in other buckets on the two sides.
+
     All tables of files have the columns of MANIFEST_ENTRY.
 
     Attributes:
         partition: The BinaryRow of the partition, with its arity prefix.
+        bucket: Its number; EVERY_BUCKET of a partition.
         base: The state that both sides come from; where it is joined, rows tell.
         ours, theirs: The states of the target and of the source.
         ours_changed: The files that the target appended since the base, before its compactions.
             None where they are gone: then the rows of both states are compared.
         theirs_changed: The same of the source. These are the files that the merge replays; where
             they are None, nothing of the source is replayed, and row work writes all it changed.
+        index: Of a partition, which keys the buckets of the target have, as INDEX_MANIFEST_ENTRY.
     """
 
     partition: bytes
@@ -148,6 +155,7 @@ class RowWork:
     theirs: BucketFiles
     ours_changed: pa.Table | None
     theirs_changed: pa.Table | None
+    index: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

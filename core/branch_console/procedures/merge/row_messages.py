@@ -1,19 +1,24 @@
 """The rows of a merge: which buckets a row engine compares, and the messages that come of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.diff.changes.logical_log import Place
 from branch_console.diff.changes.table_changes import by_place
-from branch_console.diff.changes.virtual_base import Base, all_bases, each_base, simple_base
-from branch_console.format.index_manifest import deletion_vector_entries
+from branch_console.diff.changes.virtual_base import all_bases, each_base, simple_base
+from branch_console.format.index_manifest import deletion_vector_entries, hash_index_entries
 from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import BucketMode
 from branch_console.merge.merge_plan import HeldState, MergePlan, MergeSides
 from branch_console.merge.replay import Replay, appended_files
-from branch_console.merge.row_work import BucketFiles, RowScope, RowWork
+from branch_console.merge.row_work import EVERY_BUCKET, BucketFiles, RowScope, RowWork
 from branch_console.procedures.merge.index_files import with_held_names
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -42,6 +47,8 @@ def row_work(
 ) -> tuple[RowWork, ...]:
     """Return the buckets whose rows must be compared, with the files of each side.
 
+    Of a table with dynamic buckets, these of a partition are one.
+
     Args:
         target: The table on the branch that is merged into.
         source: The table on the branch that is merged.
@@ -61,19 +68,37 @@ def row_work(
     # Where readers do not look at level 0, nothing is replayed.
     skips = sides.ours.schema.skips_level_0
     replay = None if skips else Replay(ours_changes, theirs_changes)
+    if sides.ours.schema.bucket_mode is not BucketMode.HASH_DYNAMIC:
+        return tuple(
+            RowWork(
+                partition=place[0],
+                bucket=place[1],
+                base=simple_base(each_base(base, partial(_at, place)), _is_same),
+                ours=ours(place),
+                theirs=theirs(place),
+                ours_changed=appended_files(ours_changes, changed_by_us(place)),
+                theirs_changed=(
+                    None if replay is None else replay.files(place, changed_by_them(place))
+                ),
+            )
+            for place in places
+        )
+    index = hash_index_entries(target.index_entries(sides.ours.head))
     return tuple(
         RowWork(
-            partition=place[0],
-            bucket=place[1],
-            base=simple_base(_at(base, place), _is_same),
-            ours=ours(place),
-            theirs=theirs(place),
-            ours_changed=appended_files(ours_changes, changed_by_us(place)),
-            theirs_changed=(
-                None if replay is None else replay.files(place, changed_by_them(place))
+            partition=partition,
+            bucket=EVERY_BUCKET,
+            base=simple_base(each_base(base, partial(_in, buckets)), _is_same),
+            ours=_in(buckets, ours),
+            theirs=_in(buckets, theirs),
+            ours_changed=appended_files(
+                ours_changes, pa.concat_tables(map(changed_by_us, buckets))
             ),
+            # What the source appended may hold keys that have other buckets on the target.
+            theirs_changed=None,
+            index=index.filter(pc.equal(index["partition"], pa.scalar(partition, pa.binary()))),
         )
-        for place in places
+        for partition, buckets in _by_partition(places)
     )
 
 
@@ -128,8 +153,23 @@ def _states(
     )
 
 
-def _at(base: Base[Callable[[Place], BucketFiles]], place: Place) -> Base[BucketFiles]:
-    return each_base(base, lambda state: state(place))
+def _by_partition(places: Sequence[Place]) -> Iterator[tuple[bytes, tuple[Place, ...]]]:
+    for partition, found in groupby(sorted(places), key=itemgetter(0)):
+        yield partition, tuple(found)
+
+
+def _at(place: Place, state: Callable[[Place], BucketFiles]) -> BucketFiles:
+    return state(place)
+
+
+def _in(places: Sequence[Place], state: Callable[[Place], BucketFiles]) -> BucketFiles:
+    """What several buckets hold together."""
+    found = [state(place) for place in places]
+    return replace(
+        found[0],
+        entries=pa.concat_tables(each.entries for each in found),
+        marks=pa.concat_tables(each.marks for each in found),
+    )
 
 
 def _is_same(one: BucketFiles, other: BucketFiles) -> bool:

@@ -26,6 +26,7 @@ from branch_console.spark.files.data_reader import DataFile, read_data_file
 from branch_console.spark.kernels import merge_on_read
 from branch_console.spark.kernels.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
 from branch_console.spark.read.read_plan import PlacedFile, place_marked
+from branch_console.spark.write.dynamic_buckets import hash_index_paths
 from branch_console.storage.file_io import FileIO
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -43,7 +44,11 @@ class PlacedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketUnit:
-    """What one task does; `ours_changed` and `theirs_changed` as in RowWork."""
+    """What one task does; `ours_changed` and `theirs_changed` as in RowWork.
+
+    Attributes:
+        index_paths: Of a partition with dynamic buckets, the index of each bucket of the target.
+    """
 
     number: int
     partition: bytes
@@ -54,6 +59,7 @@ class BucketUnit:
     ours_changed: tuple[PlacedFile, ...] | None
     theirs_changed: tuple[PlacedFile, ...] | None
     next_sequence: int
+    index_paths: Mapping[int, str] | None = None
 
     @property
     def size(self) -> int:
@@ -93,6 +99,11 @@ def _unit(store: FileIO, table: FileStoreTable, number: int, work: RowWork) -> B
         ours_changed=None if work.ours_changed is None else files(work.ours_changed),
         theirs_changed=None if work.theirs_changed is None else files(work.theirs_changed),
         next_sequence=0 if newest is None else newest + 1,
+        index_paths=(
+            None
+            if work.index is None
+            else hash_index_paths(table, work.index).get(work.partition, {})
+        ),
     )
 
 

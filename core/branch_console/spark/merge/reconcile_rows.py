@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.commit.base.commit_message import CommitMessage
+from branch_console.diff.changes.table_changes import by_place
 from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.index_manifest import NO_INDEX_FILES
 from branch_console.format.manifest_entry import NO_FILES
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge import row_merge
@@ -54,10 +56,11 @@ from branch_console.spark.read.readers import check_readable
 from branch_console.spark.session.arrow_bytes import from_bytes, to_bytes
 from branch_console.spark.session.session import Progress, WarmSession
 from branch_console.spark.session.unit_tasks import run_units
+from branch_console.spark.write.dynamic_buckets import DynamicBuckets
 from branch_console.storage.file_io import FileIO
 from branch_console.table.file_store_table import FileStoreTable
 
-_FOUND: Final = ("counts", "conflicts", "new_files", "changelog_files")
+_FOUND: Final = ("counts", "conflicts", "new_files", "changelog_files", "new_index_files")
 _INSERT: Final = 0
 _DELETE: Final = 3
 
@@ -132,7 +135,7 @@ def reconcile(
             not fit it.
     """
     _check(scope.schema)
-    check_writable(scope.schema, is_merge=True)
+    check_writable(scope.schema, keeps_index=True, is_merge=True)
     target = WriteTarget(
         schema=scope.schema,
         paths=table.data_paths(),
@@ -164,9 +167,10 @@ def reconciled(
             [ROW_VERDICTS.empty_table(), *(from_bytes(row["counts"]) for row in found)]
         ),
         messages=tuple(
-            _message(work[row["number"]], row, scope.schema)
+            message
             for row in found
             if row["new_files"] is not None
+            for message in _messages(work[row["number"]], row, scope.schema)
         ),
     )
 
@@ -179,6 +183,25 @@ def _check(schema: TableSchema) -> None:
             "Rows are merged by key, and this table has no primary key.",
             kind=ErrorKind.UNSUPPORTED,
         )
+
+
+def _messages(
+    work: RowWork, row: Mapping[str, Any], schema: TableSchema
+) -> tuple[CommitMessage, ...]:
+    """One a bucket that was written."""
+    if work.index is None:
+        return (_message(work, row, schema),)
+    names = ("new_files", "changelog_files", "new_index_files")
+    found = {name: by_place(from_bytes(row[name])) for name in names}
+    return tuple(
+        CommitMessage(
+            partition=place[0],
+            bucket=place[1],
+            total_buckets=schema.num_buckets,
+            **{name: at[place] for name, at in found.items() if place in at},
+        )
+        for place in sorted(found["new_files"])
+    )
 
 
 def _message(work: RowWork, row: Mapping[str, Any], schema: TableSchema) -> CommitMessage:
@@ -238,24 +261,48 @@ class MergeTask:
             found.append(self._merge(unit, only_theirs, Policy()))
         conflicts = pa.concat_tables([each.conflicts for each in found])
         rows = pa.concat_tables([each.rows for each in found])
-        files = None
+        files, index = None, NO_INDEX_FILES
         is_written = self.writes and rows.num_rows and not conflicts["take"].null_count
         if is_written and self.target.schema.skips_level_0:
             files = self._rewrite(unit, pa.concat_tables([each.settled for each in found]))
+        elif is_written and unit.index_paths is not None:
+            files, index = self._place(unit, unit.index_paths, rows)
         elif is_written:
-            files = write_bucket(
-                self.target,
-                unit.partition,
-                unit.bucket,
-                [rows],
-                next_sequence=unit.next_sequence,
-                file_id=self.target.new_file_id(),
-            )
+            files = self._write(unit, unit.bucket, [rows])
         return {
             "counts": to_bytes(_verdict_rows(unit, [each.verdicts for each in found])),
             "conflicts": to_bytes(conflicts),
-            **_packed_files(files),
+            **_packed_files(files, index),
         }
+
+    def _write(self, unit: BucketUnit, bucket: int, chunks: Iterable[pa.Table]) -> WrittenFiles:
+        return write_bucket(
+            self.target,
+            unit.partition,
+            bucket,
+            chunks,
+            next_sequence=unit.next_sequence,
+            file_id=self.target.new_file_id(),
+        )
+
+    def _place(
+        self, unit: BucketUnit, index_paths: Mapping[int, str], rows: pa.Table
+    ) -> tuple[WrittenFiles, pa.Table]:
+        """Write each row to the bucket that the target has for its key, or now gets for it."""
+        buckets = DynamicBuckets(target=self.target, paths={unit.partition: index_paths})
+        files, index = [], [NO_INDEX_FILES]
+        for bucket, part in buckets.split(rows, buckets.load(unit.partition)):
+            keys = buckets.keys_of(unit.partition, bucket)
+            files.append(self._write(unit, bucket, keys.watch([part])))
+            written = keys.write()
+            index += [] if written is None else [written]
+        return (
+            WrittenFiles(
+                new_files=pa.concat_tables(each.new_files for each in files),
+                changelog_files=pa.concat_tables(each.changelog_files for each in files),
+            ),
+            pa.concat_tables(index),
+        )
 
     def _rewrite(self, unit: BucketUnit, settled: pa.Table) -> WrittenFiles:
         """Write the whole bucket of a table whose readers do not look at level 0."""
@@ -395,10 +442,11 @@ def _verdict_rows(unit: BucketUnit, verdicts: Iterable[Mapping[RowVerdict, int]]
     )
 
 
-def _packed_files(files: WrittenFiles | None) -> dict[str, bytes | None]:
+def _packed_files(files: WrittenFiles | None, index: pa.Table) -> dict[str, bytes | None]:
     if files is None:
-        return {"new_files": None, "changelog_files": None}
+        return {"new_files": None, "changelog_files": None, "new_index_files": None}
     return {
+        "new_index_files": to_bytes(index),
         "new_files": to_bytes(files.new_files),
         "changelog_files": to_bytes(files.changelog_files),
     }

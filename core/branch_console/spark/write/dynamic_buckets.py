@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from branch_console.format import options as table_options
-from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY, IndexType
+from branch_console.format.index_manifest import (
+    INDEX_MANIFEST_ENTRY,
+    NO_INDEX_FILES,
+    hash_index_entries,
+)
 from branch_console.format.snapshot import Snapshot
 from branch_console.spark.files.data_files import WriteTarget
 from branch_console.spark.files.hash_index import (
@@ -21,6 +24,15 @@ from branch_console.spark.files.hash_index import (
 )
 from branch_console.table.data_file_paths import index_file_path
 from branch_console.table.file_store_table import FileStoreTable
+
+
+def hash_index_paths(table: FileStoreTable, entries: pa.Table) -> dict[bytes, dict[int, str]]:
+    """Return where index files of buckets lie, by partition and bucket."""
+    paths: dict[bytes, dict[int, str]] = defaultdict(dict)
+    for entry in entries.to_pylist():
+        path = index_file_path(table, entry["file_name"], entry["external_path"])
+        paths[entry["partition"]][entry["bucket"]] = path
+    return dict(paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +47,8 @@ class DynamicBuckets:
         cls, table: FileStoreTable, head: Snapshot | None, target: WriteTarget
     ) -> "DynamicBuckets":
         """Find the index of a table; without a head there is none yet."""
-        paths: dict[bytes, dict[int, str]] = defaultdict(dict)
-        if head is not None:
-            entries = table.index_entries(head)
-            entries = entries.filter(pc.equal(entries["index_type"], str(IndexType.HASH)))
-            for entry in entries.to_pylist():
-                path = index_file_path(table, entry["file_name"], entry["external_path"])
-                paths[entry["partition"]][entry["bucket"]] = path
-        return cls(target=target, paths=dict(paths))
+        entries = NO_INDEX_FILES if head is None else table.index_entries(head)
+        return cls(target=target, paths=hash_index_paths(table, hash_index_entries(entries)))
 
     def load(self, partition: bytes) -> PartitionIndex:
         """Read the index of a partition; raises FormatError."""
