@@ -19,6 +19,9 @@ from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.local_row_engine import LocalRows
 from tests.support.merge_bench import SHARED
 
+# Each of the two versions takes some of them, all at depth long.
+pytestmark = pytest.mark.shared_cells
+
 Row: TypeAlias = tuple[Any, ...]
 Rows: TypeAlias = Mapping[int, Row]
 
@@ -154,7 +157,7 @@ def test_what_both_changed_is_merged_by_cells_or_told(
     kind: str, open_bench: Open, rng: Random, examples: Examples
 ) -> None:
     outcomes = []
-    for _ in range(examples(8, quick=2, long=200)):
+    for _ in range(examples(4, quick=2, long=200)):
         bench = open_bench(_KINDS[kind])
         base = bench.rows()
         for branch in ("main", "dev"):

@@ -24,11 +24,11 @@ from branch_console.diff.three_way import ThreeWay, Unresolved, settle
 from branch_console.errors import FormatError, InvalidInput
 from branch_console.format.data_types import STRING, parse_data_type
 from branch_console.format.identifier import Identifier
-from branch_console.format.index_manifest import NO_INDEX_FILES
+from branch_console.format.index_manifest import NO_INDEX_FILES, hash_index_entries
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.policy import Policy
-from branch_console.merge.row_work import BucketFiles, Reconciled, RowScope, RowWork
+from branch_console.merge.row_work import EVERY_BUCKET, BucketFiles, Reconciled, RowScope, RowWork
 from branch_console.spark.engine import SparkRowEngine
 from branch_console.spark.read.readers import read_table
 from branch_console.spark.session.session import WarmSession
@@ -493,6 +493,42 @@ def test_a_bucket_whose_readers_skip_level_0_is_written_anew(
     assert set(message.new_files["level"].to_pylist()) == {5}
     added = [(7, 7, "ours"), (8, 8, "theirs")]
     assert bench.rows("main") == [row_1, *BASE[1:], *added]
+
+
+def test_a_partition_of_dynamic_buckets_is_written_by_the_index_of_the_target(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    options = {"bucket": "-1", "dynamic-bucket.target-row-num": "2"}
+    bench = MergeBench(session, tmp_path, BASE, options=options)
+    bench.write("main", [(7, 7, "ours"), (10, 1, "new"), (9, 1, "new"), (1, 10, "x")])
+    bench.write("dev", [(9, 1, "new"), (8, 8, "theirs"), (10, 1, "new")], [(4, 4, "x")])
+    main, dev = bench.table("main"), bench.table("dev")
+    heads = (bench.base, bench.head("main"), bench.head("dev"))
+    live = [main.live_files(heads[0]), main.live_files(heads[1]), dev.live_files(heads[2])]
+    base, ours, theirs = (
+        BucketFiles(entries=each, marks=NO_INDEX_FILES, by_target=each is not live[2])
+        for each in live
+    )
+    work = RowWork(
+        partition=live[1]["partition"][0].as_py(),
+        bucket=EVERY_BUCKET,
+        base=base,
+        ours=ours,
+        theirs=theirs,
+        ours_changed=_without(live[1], live[0]),
+        theirs_changed=None,
+        index=hash_index_entries(main.index_entries(heads[1])),
+    )
+    found = bench.engine.reconcile(main, bench.scope(), [work], Policy(), idle)
+    assert verdicts(found) == {"once": 2, "theirs": 2}
+    assert written_rows(found) == 2
+    bench.commit("main", found.messages)
+    wanted = [(1, 10, "x"), *(row for row in BASE if row[0] not in (1, 4)), (7, 7, "ours")]
+    wanted += [(8, 8, "theirs"), (9, 1, "new"), (10, 1, "new")]
+    assert bench.rows("main") == wanted
+    # Readers merge a key within its bucket: one that has two of them would be there twice.
+    bench.write("main", [(each, 0, "again") for each, *_ in wanted])
+    assert bench.rows("main") == [(each, 0, "again") for each, *_ in wanted]
 
 
 def test_no_work_is_no_run(bench: MergeBench) -> None:
