@@ -11,7 +11,6 @@ import functools
 import os
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from branch_console.errors import NotFound, PaimonError
@@ -268,14 +267,13 @@ class Services(TableLists):
         Args:
             arguments: Of the procedure `merge_branch`.
         """
-        from branch_console.procedures.merge.inputs import planned_merge
-        from branch_console.procedures.preview import preview_call
+        from branch_console.procedures.merge.merge_branch import MERGE_BRANCH
+        from branch_console.procedures.run.procedure import decide
         from branch_console_app.models.merge.merge_preview import MergeDecision
 
         call = self.call("merge_branch", arguments, "preview")
-        plan, preview = planned_merge(self.warehouse, call), preview_call(self.warehouse, call)
-        # Where a head moved in between, the run must see that it is not what was shown.
-        return MergeDecision(plan=plan, preview=replace(preview, plan_id=plan.id))
+        planned = decide(MERGE_BRANCH, self.warehouse, call)
+        return MergeDecision(plan=planned.merge.plan, preview=planned.preview)
 
     def decisions(self, arguments: Mapping[str, Argument]) -> str:
         """Return what somebody decides on who starts this merge now, for a run to plan again by."""

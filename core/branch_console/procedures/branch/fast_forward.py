@@ -1,5 +1,6 @@
 """Fast-forward, previewed and run: what the preview shows is what is published, or nothing is."""
 
+import functools
 from dataclasses import dataclass, replace
 
 from branch_console.commit.branch.history_copy import HistoryCopy
@@ -83,28 +84,30 @@ def fast_forward(
         Refused: The target moved, or the heads are not those of the preview; nothing was changed.
         CommitConflict: Another writer came in between; the target is a shorter fast-forward.
     """
+    # By the stage that needs it first, and not where all of them are done.
+    opened = functools.cache(lambda: warehouse.table(_identifier(call).on_branch(_target(call))))
     facts = stages.run(
         "check heads",
-        lambda _: _check(warehouse, call),
+        lambda _: _check(warehouse, opened(), call),
         message=f"Comparing {call.text('branch')!r} with {_target(call)!r}.",
     )
     if facts["verdict"] == Verdict.UP_TO_DATE:
         return _nothing_to_do(warehouse, call, str(facts["plan_id"]))
     verified = stages.run(
         "verify files",
-        lambda progress: _verify(warehouse, rows, call, progress),
+        lambda progress: _verify(rows, opened(), call, progress),
         message="Checking that the data files which arrive are there and whole.",
     )
     judged: Facts = {}
     if "rules" in facts:
         judged = stages.run(
             STAGE,
-            lambda progress: _judge(warehouse, rows, call, facts, progress),
+            lambda progress: _judge(warehouse, rows, opened(), call, facts, progress),
             message=MESSAGE,
         )
     published = stages.run(
         "publish",
-        lambda progress: _publish(warehouse, call, facts, verified, judged, progress),
+        lambda progress: _publish(warehouse, opened(), call, facts, verified, judged, progress),
         message=f"Copying metadata to {_target(call)!r}.",
         publishes=True,
     )
@@ -161,11 +164,10 @@ def _preview(
     return found if demands is None else weigh_callbacks(found, call, demands.left_out)
 
 
-def _check(warehouse: Warehouse, call: ProcedureCall) -> Facts:
+def _check(warehouse: Warehouse, table: FileStoreTable, call: ProcedureCall) -> Facts:
     """Plan again and compare with the preview; an operation that has begun keeps its plan."""
     warehouse.check_writable()
     source, target, force = call.text("branch"), _target(call), call.flag("force")
-    table = warehouse.table(_identifier(call).on_branch(target))
     if Operation.find(warehouse, table, call.operation_id) is not None:
         return {"verdict": str(Verdict.FAST_FORWARD), "plan_id": call.find_text("plan_id") or ""}
     plan = _plan(table, source, target)
@@ -223,19 +225,22 @@ def _safety(target: FileStoreTable, plan: FastForwardPlan) -> FileSafety:
 
 
 def _verify(
-    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+    rows: RowEngine, target: FileStoreTable, call: ProcedureCall, progress: Progress
 ) -> Facts:
     """Have the row engine look at the data files that the target does not hold yet."""
-    target = warehouse.table(_identifier(call).on_branch(_target(call)))
     source = target.on(call.text("branch"))
     files = arriving_files(source, source.head(), target)
     return {"files": verify(rows, files, repr(source.branch), progress)}
 
 
 def _judge(
-    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, checked: Facts, progress: Progress
+    warehouse: Warehouse,
+    rows: RowEngine,
+    target: FileStoreTable,
+    call: ProcedureCall,
+    checked: Facts,
+    progress: Progress,
 ) -> Facts:
-    target = warehouse.table(_identifier(call).on_branch(_target(call)))
     sides = sides_of_forward(target, target.on(call.text("branch")), str(checked["plan_id"]))
     return judge_result(warehouse, rows, call, sides, progress)
 
@@ -253,6 +258,7 @@ def _refusal(plan: FastForwardPlan) -> Refused:
 
 def _publish(
     warehouse: Warehouse,
+    table: FileStoreTable,
     call: ProcedureCall,
     checked: Facts,
     verified: Facts,
@@ -260,7 +266,6 @@ def _publish(
     progress: Progress,
 ) -> Facts:
     target = _target(call)
-    table = warehouse.table(_identifier(call).on_branch(target))
     operation = Operation.find(warehouse, table, call.operation_id)
     if operation is None:
         source = call.text("branch")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from branch_console.diff.fast_forward import FastForwardPlan, plan_fast_forward
+from branch_console.diff.fast_forward import FastForwardPlan, plan_fast_forward, plan_id
 from branch_console.diff.file_safety import FileSafety
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
@@ -120,6 +120,22 @@ def decided_merge(warehouse: Warehouse, call: ProcedureCall) -> DecidedMerge:
     """Decide as `planned_merge` does, and return what was read for it too."""
     target = target_table(warehouse, call)
     spec = MergeSpec.from_call(target, call)
+    return decided_for(warehouse, target, spec, rules_of(call), PlannedHeads.of(call))
+
+
+def decided_again(warehouse: Warehouse, call: ProcedureCall, earlier: DecidedMerge) -> DecidedMerge:
+    """Decide anew on a merge of which a run has decided before."""
+    target = earlier.target
+    spec, forward = MergeSpec.from_call(target, call), earlier.forward
+    if forward is not None and spec == earlier.spec:
+        # Of a history that is taken over nothing counts but the heads, the schemas and the tags,
+        # all of which this names; and whether the files may still be shared.
+        source, plan = earlier.source, forward.plan
+        histories = histories_of(_source(target, spec), target, head_only=True)
+        if plan_id(target.identifier.table_name, *histories) == plan.id:
+            safety = forward_safety(source, target, plan.arrives, plan.would_remove)
+            if safety.shares:
+                return replace(earlier, forward=replace(forward, safety=safety))
     return decided_for(warehouse, target, spec, rules_of(call), PlannedHeads.of(call))
 
 

@@ -23,13 +23,17 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.row_engine import FILES_TO_VERIFY
-from branch_console.procedures.call.target_branch import target_table
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.branch_histories import tags_before
 from branch_console.procedures.history.file_sharing import journal_of_sharing, told_of_sharing
 from branch_console.procedures.history.protection import protection_of, rule_text
 from branch_console.procedures.merge.carried_plan import CarriedPlan
-from branch_console.procedures.merge.inputs import DecidedMerge, PlannedMerge, decided_for, rules_of
+from branch_console.procedures.merge.inputs import (
+    DecidedMerge,
+    PlannedMerge,
+    decided_again,
+    decided_merge,
+)
 from branch_console.procedures.merge.merge_choices import decisions_on_merge
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from branch_console.procedures.merge.publish import FORWARD, finish_merge, journal_of_merge
@@ -57,11 +61,17 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> PlannedMerge:
         NotFound: There is no such table or branch.
         InvalidInput: A rule is not known, or both branches are one.
     """
-    target = target_table(warehouse, call)
-    spec = MergeSpec.from_call(target, call)
+    return _planned(warehouse, call, decided_merge(warehouse, call))
+
+
+def plan_merge_on(warehouse: Warehouse, call: ProcedureCall, earlier: PlannedMerge) -> PlannedMerge:
+    """Decide as `plan_merge_call` does; nothing is read again of heads that stand as they did."""
+    return _planned(warehouse, call, decided_again(warehouse, call, earlier.merge))
+
+
+def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> PlannedMerge:
+    target, spec, plan = merge.target, merge.spec, merge.plan
     heads = PlannedHeads.of(call)
-    merge = decided_for(warehouse, target, spec, rules_of(call), heads)
-    plan = merge.plan
     if plan.reach is not None and heads.target_id is not None:
         _check_carried(target, plan)
     preview = preview_of_merge(warehouse, merge)
@@ -190,6 +200,7 @@ def _verb(kind: MergeKind, what: str, doing: str) -> Verb[PlannedMerge]:
         withdraw=withdraw_rows,
         gate=lambda planned, written: sides_of_merge(planned.merge, written),
         decisions=decisions_on_merge,
+        plan_on=plan_merge_on,
     )
 
 

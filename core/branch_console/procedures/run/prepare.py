@@ -211,9 +211,9 @@ class VerbStages(Generic[P]):
         return take_result(warehouse, call, self._target, plan_id)
 
     @property
-    def table(self) -> FileStoreTable | None:
-        """The table that was planned for; None where another process did so."""
-        return None if self._known is None else self._known.table
+    def planned(self) -> P | None:
+        """What was planned; None where another process did so."""
+        return self._known
 
     @property
     def _target(self) -> FileStoreTable:

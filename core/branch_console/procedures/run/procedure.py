@@ -72,6 +72,8 @@ class Verb(Generic[P]):
         what: What a role may do, as it completes "You may not …".
         doing: What goes on while it changes something, as a sentence.
         plan: Decides; never writes.
+        plan_on: Decides as `plan` does, for a run that has planned before: what stands as it did is
+            not read again. None where it is not worth it.
         finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict
             where somebody else came in between, and has then taken back what it did.
         arriving: The data files that become readable, with the columns of FILES_TO_VERIFY; they
@@ -96,6 +98,7 @@ class Verb(Generic[P]):
     withdraw: Callable[[Warehouse, ProcedureCall, FileStoreTable, Facts], None] | None = None
     gate: Callable[[P, Facts], GateSides] | None = None
     decisions: Callable[[Warehouse, ProcedureCall], Decisions] | None = None
+    plan_on: Callable[[Warehouse, ProcedureCall, P], P] | None = None
 
 
 def finish_verb(verb: Verb[P], operation: Operation) -> Receipt:
@@ -125,9 +128,19 @@ def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
     return warehouse.table(Identifier.parse(call.text("table")))
 
 
-def decide(verb: Verb[P], warehouse: Warehouse, call: ProcedureCall) -> P:
-    """Decide, also on what Paimon would do for others; raises as the plan of the verb does."""
-    planned = verb.plan(warehouse, call)
+def decide(verb: Verb[P], warehouse: Warehouse, call: ProcedureCall, earlier: P | None = None) -> P:
+    """Decide, also on what Paimon would do for others; raises as the plan of the verb does.
+
+    Args:
+        verb: What is done.
+        warehouse: Where the table lies.
+        call: Its arguments.
+        earlier: What this very run has planned before.
+    """
+    if earlier is None or verb.plan_on is None:
+        planned = verb.plan(warehouse, call)
+    else:
+        planned = verb.plan_on(warehouse, call, earlier)
     if planned.already is not None or not planned.preview.can_run:
         return planned
     left_out = _left_out(warehouse, planned)
@@ -152,14 +165,20 @@ def _left_out(warehouse: Warehouse, planned: Planned) -> tuple[KeptElsewhere, ..
     return (*by_options, *left_out_of(warehouse, target, planned.act, changes_schema=changes))
 
 
-def plan_to_run(verb: Verb[P], warehouse: Warehouse, call: ProcedureCall, agreed: str | None) -> P:
+def plan_to_run(
+    verb: Verb[P],
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    agreed: str | None,
+    earlier: P | None = None,
+) -> P:
     """Decide, for a run of the preview that was agreed to; None where nobody looked at one.
 
     Raises:
         NotAllowed: The role does not reach.
         Refused: Something stands in the way, or the preview is another one by now.
     """
-    planned = decide(verb, warehouse, call)
+    planned = decide(verb, warehouse, call, earlier)
     check_role(call.role, planned.preview.role, verb.what)
     if planned.already is None:
         planned.preview.raise_unless_runnable(agreed)

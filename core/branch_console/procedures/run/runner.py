@@ -303,10 +303,11 @@ class _Runner(Generic[P]):
     def _finish(self, staging: VerbStages[P], staged: Staged) -> Receipt:
         warehouse, call = self._run.warehouse, self._run.call
         warehouse.check_writable()
-        operation = find_begun(warehouse, call, staging.table)
+        known = staging.planned
+        operation = find_begun(warehouse, call, None if known is None else known.table)
         if operation is None:
             try:
-                planned = plan_to_run(self._run.verb, warehouse, call, staged.plan_id)
+                planned = plan_to_run(self._run.verb, warehouse, call, staged.plan_id, known)
                 check_rows(planned, staged.written)
                 journal = dict(planned.journal)
                 if self._run.verb.gate is not None and planned.already is None:
