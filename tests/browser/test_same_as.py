@@ -69,11 +69,12 @@ def test_what_a_page_does_its_lines_do(
 
 
 def lines_under(area: Locator) -> list[str]:
-    """Open "Same as", and return the line of the command, and of SQL where there is one."""
+    """Open "Same as", and return the line of the command and that of SQL."""
     part = area.locator('[class*="st-key-same_as_"]').last
     part.get_by_text("Same as").click()
     codes = part.locator('[data-testid="stCode"] code')
-    codes.first.wait_for()
+    # They come one after the other.
+    codes.nth(1).wait_for()
     return [text.strip() for text in codes.all_inner_texts()]
 
 
