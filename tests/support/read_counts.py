@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from branch_console.diff.fast_forward import plan_fast_forward
 from branch_console.procedures.history.merge_heads import find_heads
 from branch_console.procedures.merge.sides import read_reverse_sides, read_sides
 from branch_console.storage.file_io import LocalFileIO
+from tests.support.branch_bench import BranchBench
 
 _LISTS = ("list", "names", "folder_names")
 
@@ -39,6 +41,18 @@ class ReadCounts:
     def all(self) -> tuple[int, int, int, int, int]:
         """All of them in that order."""
         return (self.heads, self.sides, self.forwards, self.opens, self.listings)
+
+
+def branched(root: Path, *, diverged: bool) -> BranchBench:
+    """A table without a key, and a branch that went on; both did where they diverged."""
+    bench = BranchBench(root, options={"write-only": "true"})
+    for number in range(3):
+        bench.append(f"base-{number}")
+    bench.branch("dev")
+    bench.append("theirs", branch="dev")
+    if diverged:
+        bench.append("ours")
+    return bench
 
 
 @contextmanager

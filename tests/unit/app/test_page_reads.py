@@ -6,8 +6,7 @@ import pytest
 
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
-from tests.support.branch_bench import BranchBench
-from tests.support.read_counts import read_counts
+from tests.support.read_counts import branched, read_counts
 
 
 # Heads, sides, forward plans and opened tables, as they are; and listed folders, at most.
@@ -17,13 +16,7 @@ from tests.support.read_counts import read_counts
 def test_the_page_of_a_merge_plans_it_once(
     diverged: bool, reads: tuple[int, ...], tmp_path: Path
 ) -> None:
-    bench = BranchBench(tmp_path / "warehouse", options={"write-only": "true"})
-    for number in range(3):
-        bench.append(f"base-{number}")
-    bench.branch("dev")
-    bench.append("theirs", branch="dev")
-    if diverged:
-        bench.append("ours")
+    branched(tmp_path / "warehouse", diverged=diverged)
     overrides = {"warehouse": str(tmp_path / "warehouse"), "state_dir": str(tmp_path / "state")}
     services = Services(Settings.from_environment(overrides, {}))
     # Opening a warehouse probes its store.

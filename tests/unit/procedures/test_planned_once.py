@@ -13,8 +13,8 @@ from branch_console.procedures.call.row_engine import Progress
 from branch_console.procedures.call.stages import Facts
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.preview import preview_call
-from tests.support.branch_bench import BranchBench, TrustingRows, opened
-from tests.support.read_counts import read_counts
+from tests.support.branch_bench import TrustingRows, opened
+from tests.support.read_counts import branched, read_counts
 
 
 class Killed(BaseException):
@@ -44,17 +44,6 @@ class KeptStages:
                 self.before_publishing()
             self.kept[name] = work(lambda _done, _total: None)
         return self.kept[name]
-
-
-def bench_of(root: Path, *, diverged: bool) -> BranchBench:
-    bench = BranchBench(root, options={"write-only": "true"})
-    for number in range(3):
-        bench.append(f"base-{number}")
-    bench.branch("dev")
-    bench.append("theirs", branch="dev")
-    if diverged:
-        bench.append("ours")
-    return bench
 
 
 ROWS: Any = TrustingRows()
@@ -89,18 +78,19 @@ READS: Mapping[tuple[str, str], tuple[int, int, int, int, int]] = {
 }
 
 
+def call_of(name: str, arguments: Mapping[str, str | int]) -> ProcedureCall:
+    return ProcedureCall(
+        name=name, arguments={"table": "db.t", **arguments}, actor="ann", operation_id="op-1"
+    )
+
+
 @pytest.mark.parametrize(("case", "way"), sorted(READS))
 def test_an_operation_reads_no_more_than_its_plan_takes(
     case: str, way: str, tmp_path: Path
 ) -> None:
     name, diverged, arguments = CASES[case]
-    bench_of(tmp_path, diverged=diverged)
-    call = ProcedureCall(
-        name="dry_run_merge" if way == "dry run" else name,
-        arguments={"table": "db.t", **arguments},
-        actor="ann",
-        operation_id="op-1",
-    )
+    branched(tmp_path, diverged=diverged)
+    call = call_of("dry_run_merge" if way == "dry run" else name, arguments)
     stages = KeptStages()
     if way == "resumed run":
         stages.is_killed = True
@@ -120,13 +110,8 @@ def test_an_operation_reads_no_more_than_its_plan_takes(
 
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_tag_that_is_made_while_a_merge_runs_comes_along(is_killed: bool, tmp_path: Path) -> None:
-    bench = bench_of(tmp_path, diverged=False)
-    call = ProcedureCall(
-        name="merge_branch",
-        arguments={"table": "db.t", "branch": "dev"},
-        actor="ann",
-        operation_id="op-1",
-    )
+    bench = branched(tmp_path, diverged=False)
+    call = call_of("merge_branch", {"branch": "dev"})
     stages = KeptStages(is_killed=is_killed, before_publishing=lambda: bench.tag("late", "dev"))
     with read_counts() as counts:
         if is_killed:
@@ -140,13 +125,8 @@ def test_a_tag_that_is_made_while_a_merge_runs_comes_along(is_killed: bool, tmp_
 
 
 def test_a_worker_that_takes_up_a_merge_whose_target_moved_stops(tmp_path: Path) -> None:
-    bench = bench_of(tmp_path, diverged=False)
-    call = ProcedureCall(
-        name="merge_branch",
-        arguments={"table": "db.t", "branch": "dev"},
-        actor="ann",
-        operation_id="op-1",
-    )
+    bench = branched(tmp_path, diverged=False)
+    call = call_of("merge_branch", {"branch": "dev"})
     stages = KeptStages(is_killed=True)
     with pytest.raises(Killed):
         run_call(bench.warehouse(), ROWS, call, stages)
