@@ -1,13 +1,20 @@
 """Fixtures of the laws."""
 
+from __future__ import annotations
+
 import itertools
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.property.walk_steps import Walks
 from tests.support.merge_walk import Walk
+
+if TYPE_CHECKING:
+    # A conftest of a folder that is named on the command line is imported before the depth is
+    # known, by which these steps choose how many examples are tried.
+    from tests.property.walk_steps import Walks
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from tests.support.depths import PROFILE
 from tests.support.merge_walk import BRANCHES, Steps, Walk
 
 Walks: TypeAlias = Callable[[type[Walk]], Any]
@@ -35,6 +36,8 @@ def late_steps() -> st.SearchStrategy[Steps]:
 
 def _tries(full: int, long: int) -> settings:
     """How many examples are tried; each commits, merges and reads a dozen times over."""
+    if settings.get_current_profile_name() != PROFILE:
+        raise RuntimeError("walk_steps was imported before the depth of the run is known")
     usual = settings.default.max_examples
     scaled = long if usual > _OF_A_FULL_RUN else max(_LEAST, full * usual // _OF_A_FULL_RUN)
     return settings(

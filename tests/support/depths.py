@@ -19,6 +19,9 @@ from tests.support.examples import Examples
 # A multiple of what CI tries, from the least to the most.
 _SHARES: Final = {"quick": 0.1, "full": 1.0, "long": 100.0}
 _DEPTHS: Final = tuple(_SHARES)
+PROFILE: Final = "branch console"
+"""Of hypothesis, once the depth of a run is known."""
+
 _WAITING: Final = pytest.StashKey[Counter[str]]()
 
 
@@ -43,13 +46,13 @@ def pytest_configure(config: pytest.Config) -> None:
         # A test of a long run may take hours.
         config.option.timeout = 0
     settings.register_profile(
-        "branch console",
+        PROFILE,
         max_examples=max(10, round(100 * _SHARES[depth])),
         derandomize=depth == "full",
         deadline=None,
         print_blob=True,
     )
-    settings.load_profile("branch console")
+    settings.load_profile(PROFILE)
 
 
 @pytest.fixture(scope="session")
