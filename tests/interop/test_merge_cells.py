@@ -67,7 +67,7 @@ def test_a_column_without_nulls_is_merged_once_it_allows_them(
     case.ours(bench, "main")
     _is_refused(bench, case)
     assert all(
-        each.advice.endswith("Allow null in it, then merge.") for each in bench.plan().conflicts
+        each.advice.endswith("Allow nulls in it, then merge.") for each in bench.plan().conflicts
     )
     set_nullable("extra", True)(bench, side)
     columns = ("id INT", "day STRING", "amount INT", "extra INT")
