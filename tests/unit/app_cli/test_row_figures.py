@@ -164,6 +164,11 @@ class Walk:
             self._operation = operation
             if done.document.get("receipt"):
                 self.look(("receipt", operation))
+            if operation in self._jobs():
+                self.look(("jobs", "show", operation))
+
+    def _jobs(self) -> set[str]:
+        return {each["id"] for each in self._console.json("jobs", "list")["jobs"]}
 
     def _check_text(self, words: Sequence[str]) -> None:
         answer = self._console(*self._filled(words))
@@ -217,7 +222,10 @@ def test_calls_in_sql_call_rows_what_readers_get(walk: Walk) -> None:
 def test_every_command_and_every_procedure_is_walked() -> None:
     walked = {words[:1] for words in (*LOOKS, *ACTS)} | {words[:2] for words in LOOKS}
     every = {words for words in paths(commands()) if words != ("jobs",)}
-    beside = SERVE | {("check",), ("sql",), ("receipt",), ("answer",), ("jobs", "show")}
+    # What a rule or a query counts is what readers get: nothing is told from metadata there.
+    by_rows = {("check",), ("answer",)}
+    # Each act is followed by its receipt and its job, and each procedure is called in SQL.
+    beside = SERVE | by_rows | {("sql",), ("receipt",), ("jobs", "show")}
     assert every - walked == beside
     assert {call.partition("(")[0] for call in CALLS} == {*CALLED}
 
