@@ -11,14 +11,16 @@ import pytest
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.format.data_types import DataType, parse_data_type
 from branch_console.format.table_schema import TableSchema
-from branch_console.merge.row_work import JoinedRows
+from branch_console.merge.row_work import JoinedRows, RowScope
 from branch_console.procedures.run.prepare import DecidedRows
 from branch_console.spark.files.conform import check_assignable, conform, constant_for
 from branch_console.spark.files.data_files import check_deletes, check_writable
 from branch_console.spark.files.row_files import check_format
+from branch_console.spark.merge.bucket_sides import BucketReader, key_bytes
 from branch_console.spark.read.readers import check_readable, plan_table
 from branch_console.spark.write.compaction import check_compactable
 from branch_console.spark.write.target_rows import check_delete, check_update
+from branch_console.storage.file_io import FileIO
 from branch_console.table.table_state import ReadState
 from tests.support.branch_bench import BranchBench, TrustingRows
 from tests.support.contested_table import ContestedTable
@@ -140,8 +142,18 @@ def test_rows_that_a_statement_does_not_write(tmp_path: Path, golden: Golden) ->
         ):
             yield f"CALL compact with {dict(schema.options)}", partial(check_compactable, schema)
 
+    def of_merges() -> Iterator[Refusal]:
+        schema = keyed()
+        scope = RowScope(table="db.t", schema=schema, ours_schemas={}, theirs_schemas={})
+        reader = BucketReader(store=FileIO.for_url(str(tmp_path)), scope=scope)
+        changed = pa.table({"id": pa.array([1, 2], pa.int32())})
+        yield (
+            "a merge of files that hold other keys than they tell",
+            partial(reader._check_found, key_bytes(changed, schema), [changed.slice(1)]),
+        )
+
     def cases() -> Iterator[Refusal]:
-        for each in (of_updates, of_deletes, of_inserts, of_tables):
+        for each in (of_updates, of_deletes, of_inserts, of_tables, of_merges):
             yield from each()
 
     write_refusals(golden, tmp_path, "rows", cases())

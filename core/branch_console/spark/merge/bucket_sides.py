@@ -255,10 +255,11 @@ class BucketReader:
         seen = pa.concat_arrays([key_bytes(rows, self.scope.schema) for rows in read])
         lost = len(keys) - len(common_keys(keys, seen))
         if lost:
+            keys_are = "1 changed key is" if lost == 1 else f"{lost:,} changed keys are"
             raise Refused(
-                f"{lost:,} changed keys of {self.scope.table} are in none of the files whose key "
-                "ranges hold them: rows of the table lie otherwise than is known here. Nothing was "
-                "changed; bring the rows over with Paimon.",
+                f"{self.scope.table}: {keys_are} in no file whose key range reaches that far, so "
+                "rows of the table lie otherwise than is known here. Nothing was changed; bring "
+                "the rows over with Paimon.",
                 kind=ErrorKind.UNSUPPORTED,
                 keys=lost,
             )
