@@ -16,7 +16,6 @@ import threading
 import time
 import uuid
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -26,6 +25,7 @@ from branch_console.errors import FormatError
 from branch_console.format.bounds import MOST_JSON_BYTES
 from branch_console.storage import side_by_side
 from branch_console.storage.file_io import FileReader, FileStatus
+from branch_console.storage.shelf import Shelf
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -134,8 +134,7 @@ class MetadataReader:
         self._cache = cache
         if cache is None and not reader.is_local:
             self._cache = MetadataCache.temporary()
-        self._decoded: OrderedDict[tuple[str, object], object] = OrderedDict()
-        self._lock = threading.Lock()
+        self._decoded: Shelf[tuple[str, object], object] = Shelf(_MAX_DECODED)
 
     def read_immutable(self, path: str) -> bytes:
         """A file whose name is never used twice, such as a manifest."""
@@ -178,11 +177,11 @@ class MetadataReader:
 
     def known(self, path: str, what: Callable[[bytes], object]) -> object | None:
         """What was kept of a file whose name is never used twice, None where nothing was."""
-        return self._find((self._key(path), what))
+        return self._decoded.find((self._key(path), what))
 
     def keep(self, path: str, what: Callable[[bytes], object], value: object) -> None:
         """Keep what a file holds for good, as nobody makes another one of its name."""
-        self._keep((self._key(path), what), value)
+        self._decoded.put((self._key(path), what), value)
 
     def of_folder(self, folder: str, what: object, make: Callable[[], _T]) -> _T:
         """What is made of a folder's children, made again only after one came, went or was renamed.
@@ -218,24 +217,11 @@ class MetadataReader:
         )
 
     def _kept(self, key: tuple[str, object], make: Callable[[], _T]) -> _T:
-        known = self._find(key)
+        known = self._decoded.find(key)
         if known is None:
             known = make()
-            self._keep(key, known)
+            self._decoded.put(key, known)
         return cast(_T, known)
-
-    def _find(self, key: tuple[str, object]) -> object | None:
-        with self._lock:
-            known = self._decoded.get(key)
-            if known is not None:
-                self._decoded.move_to_end(key)
-            return known
-
-    def _keep(self, key: tuple[str, object], value: object) -> None:
-        with self._lock:
-            self._decoded[key] = value
-            if len(self._decoded) > _MAX_DECODED:
-                self._decoded.popitem(last=False)
 
     def _read_version(self, status: FileStatus) -> bytes:
         if self._cache is None or self.files.is_local:

@@ -1,6 +1,7 @@
 """Answers that need not be worked out twice, kept by whoever owns the shelf."""
 
 import threading
+from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
@@ -9,20 +10,24 @@ _V = TypeVar("_V")
 
 
 class Shelf(Generic[_K, _V]):
-    """Keeps the answers that were put last; several threads may use it at once."""
+    """Keeps the answers that were used last; several threads may use it at once."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept: dict[_K, _V] = {}
+        self._kept: OrderedDict[_K, _V] = OrderedDict()
         self._changing = threading.Lock()
 
     def find(self, key: _K) -> _V | None:
         """Return the answer to a question, None where it is not kept."""
-        return self._kept.get(key)
+        with self._changing:
+            answer = self._kept.get(key)
+            if answer is not None:
+                self._kept.move_to_end(key)
+            return answer
 
     def put(self, key: _K, answer: _V) -> None:
-        """Keep an answer, and forget the oldest where there are too many."""
+        """Keep an answer, and forget the one used longest ago where there are too many."""
         with self._changing:
             self._kept[key] = answer
-            while len(self._kept) > self._most:
-                del self._kept[next(iter(self._kept))]
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
