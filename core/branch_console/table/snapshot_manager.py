@@ -77,6 +77,11 @@ class SnapshotManager:
             self._seen_id = max(self._seen_id, snapshot_id)
         return found
 
+    def holds(self, snapshot: Snapshot) -> bool:
+        """Whether this very snapshot stands here under its id; raises FormatError."""
+        found = self.find(snapshot.id)
+        return found is not None and found.identity.same_as(snapshot.identity)
+
     def get(self, snapshot_id: int) -> Snapshot:
         """A snapshot by its id.
 

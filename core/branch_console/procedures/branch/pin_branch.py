@@ -118,8 +118,7 @@ def _hidden_by(main: FileStoreTable, tag: str, snapshot: Snapshot, parent: str) 
     """Say which tags of main a pin would hide, None where it is of main's own history."""
     if parent == MAIN_BRANCH or fence_state(main).is_effective:
         return None
-    found = main.snapshots.find(snapshot.id)
-    if found is not None and found.identity.same_as(snapshot.identity):
+    if main.snapshots.holds(snapshot):
         return None
     return text_of_hiding(tag, snapshot.id, readable_tags(main))
 

@@ -234,10 +234,9 @@ def _snapshot_ids(table: FileStoreTable) -> Collection[int]:
 
 def _holds(table: FileStoreTable, snapshot: Snapshot) -> bool:
     try:
-        found = table.snapshots.find(snapshot.id)
+        return table.snapshots.holds(snapshot)
     except PaimonError:
         return False
-    return found is not None and found.identity.same_as(snapshot.identity)
 
 
 def fork_of(branch: FileStoreTable, event: LineageEvent | None) -> SnapshotIdentity | None:

@@ -70,7 +70,7 @@ class CarriedPlan:
     def _since(self, head: Snapshot | None) -> list[tuple[Snapshot, Snapshot]]:
         """The commits behind what was seen, each with the one before it."""
         seen = self._seen
-        if head is None or head.id <= seen.id or not self._stands(seen):
+        if head is None or head.id <= seen.id or not self._target.snapshots.holds(seen):
             where = "has no snapshot" if head is None else f"is at snapshot {head.id}"
             self._stop(f"it {where} now, which does not build on snapshot {seen.id}")
         try:
@@ -78,10 +78,6 @@ class CarriedPlan:
         except NotFound:
             self._stop(f"a snapshot between {seen.id} and {head.id} has expired")
         return list(pairwise(line))
-
-    def _stands(self, snapshot: Snapshot) -> bool:
-        found = self._target.snapshots.find(snapshot.id)
-        return found is not None and found.identity.same_as(snapshot.identity)
 
     def _read(self, before: Snapshot, commit: Snapshot) -> CommitSince:
         # By what two states differ in, not by what the commit says: a writer may have renamed over
