@@ -1,0 +1,72 @@
+"""The databases and tables of one catalog branch at one of its versions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from branch_console.format.snapshot import SnapshotIdentity
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class Content(StrEnum):
+    """Where the rows of a table on a catalog branch are.
+
+    Attributes:
+        MADE: On the table branch of that name, which exists.
+        PINNED: On main, at the base head and base schema: nothing was written on the branch yet.
+        LOST: The table branch was made and is gone; nobody said that the table was dropped.
+    """
+
+    MADE = "made"
+    PINNED = "pinned"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseState:
+    """A database; its comment is the property `comment`."""
+
+    id: str
+    name: str
+    properties: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableState:
+    """A table, known by its id, whatever it is called.
+
+    Attributes:
+        database: The id of its database: a renamed database changes no table.
+        folder: Below the warehouse, such as `air.db/flights`.
+        birth: The SHA-256 of the bytes of its first schema file, in hexadecimal digits.
+        head: None before its first commit.
+        schema: The id of its newest schema.
+    """
+
+    id: str
+    database: str
+    name: str
+    folder: str
+    birth: str
+    head: SnapshotIdentity | None
+    schema: int
+    content: Content = Content.MADE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogState:
+    """All objects of a catalog branch at one version.
+
+    Attributes:
+        version: Such as `main@41`.
+        databases: By id.
+        tables: By id.
+        left_out: Tables that cannot be branched, by their names, with the reason.
+    """
+
+    version: str
+    databases: Mapping[str, DatabaseState]
+    tables: Mapping[str, TableState]
+    left_out: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
