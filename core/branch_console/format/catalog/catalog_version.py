@@ -1,0 +1,470 @@
+"""The files of a catalog branch's ledger: one version, and the whole state at one as a cache.
+
+A version holds what changed against the version before it, and is never written again. Paimon
+knows nothing of these files.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from branch_console.errors import ErrorKind, FormatError
+from branch_console.format.json_text import JsonObject, to_pretty_json, without_nulls
+from branch_console.format.receipt import identity_from, identity_to
+from branch_console.format.snapshot import SnapshotIdentity
+
+T = TypeVar("T")
+
+NEWEST_FORMAT: Final = 1
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class VersionKind(StrEnum):
+    """What made a version.
+
+    Attributes:
+        SIGHTED: An operation noted what the folders of main show.
+        FORKED: The branch begins here; what was under its name before is over.
+        CHANGED: A statement on the branch.
+        MERGED: Another branch came in; the commit point of that merge.
+        UNDONE: An operation was undone.
+        TURNED_BACK: A merge was taken back while it was being published.
+        VOID: Nothing; it keeps a runner that wakes up late from taking this number.
+        DROPPED: The branch ends here.
+    """
+
+    SIGHTED = "sighted"
+    FORKED = "forked"
+    CHANGED = "changed"
+    MERGED = "merged"
+    UNDONE = "undone"
+    TURNED_BACK = "turned-back"
+    VOID = "void"
+    DROPPED = "dropped"
+
+
+class CreationMode(StrEnum):
+    """Whether the table branches of a catalog branch are made at once or at their first write."""
+
+    EAGER = "eager"
+    LAZY = "lazy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class VersionName:
+    """A version of a branch, such as `dev@7`."""
+
+    branch: str
+    number: int
+
+    @classmethod
+    def parse(cls, text: str) -> "VersionName":
+        """Parse `dev@7`; raises FormatError."""
+        branch, at, number = text.rpartition("@")
+        if not (at and branch and number.isascii() and number.isdigit()):
+            raise FormatError(f"{text!r} names no version of a catalog branch, such as dev@7.")
+        return cls(branch=branch, number=int(number))
+
+    def __str__(self) -> str:
+        return f"{self.branch}@{self.number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogScope:
+    """Which objects belong to a catalog branch: all of them, databases, or patterns of tables."""
+
+    databases: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+
+    @property
+    def is_whole_catalog(self) -> bool:
+        """Whether every database and table of the warehouse belongs to it."""
+        return not self.databases and not self.tables
+
+    def holds_database(self, name: str) -> bool:
+        """Whether a database belongs to it with all its tables, also with those to come."""
+        return self.is_whole_catalog or name in self.databases
+
+    def holds_table(self, database: str, name: str) -> bool:
+        """Whether a table of this name belongs to it."""
+        return self.holds_database(database) or any(
+            fnmatchcase(f"{database}.{name}", pattern) for pattern in self.tables
+        )
+
+    def __str__(self) -> str:
+        if self.is_whole_catalog:
+            return "the catalog"
+        names = [f"database {name}" for name in self.databases]
+        return ", ".join([*names, *(f"tables {pattern}" for pattern in self.tables)])
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values; none of them for the whole catalog."""
+        content = {"databases": list(self.databases), "tables": list(self.tables)}
+        return {key: values for key, values in content.items() if values}
+
+    @classmethod
+    def from_object(cls, raw: JsonObject) -> "CatalogScope":
+        """Read what `to_object` wrote; raises FormatError."""
+        return cls(databases=raw.texts("databases"), tables=raw.texts("tables"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableHead:
+    """The snapshot that a table stood at."""
+
+    id: int
+    identity: SnapshotIdentity
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values."""
+        return {"id": self.id, **(identity_to(self.identity) or {})}
+
+    @classmethod
+    def from_object(cls, raw: JsonObject) -> "TableHead":
+        """Read what `to_object` wrote; raises FormatError."""
+        identity = identity_from(dict(raw.values), raw.what)
+        assert identity is not None
+        return cls(id=raw.get("id", int), identity=identity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseChange:
+    """What a version says of a database; None is as before.
+
+    Attributes:
+        properties: By key; None for a property that was unset.
+    """
+
+    name: str | None = None
+    properties: Mapping[str, str | None] = field(default_factory=lambda: _NOTHING)
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values."""
+        values = {"name": self.name, "properties": dict(self.properties) or None}
+        return without_nulls(values)
+
+    @classmethod
+    def from_object(cls, raw: JsonObject) -> "DatabaseChange":
+        """Read what `to_object` wrote; raises FormatError."""
+        return cls(name=raw.find("name", str), properties=_properties(raw))
+
+    def then(self, later: "DatabaseChange") -> "DatabaseChange":
+        """Return both changes as one; what `later` does not mention stays."""
+        return DatabaseChange(
+            name=later.name or self.name, properties={**self.properties, **later.properties}
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableChange:
+    """What a version says of a table; None is as before.
+
+    Attributes:
+        database: The id of its database.
+        folder: Below the warehouse, such as `air.db/flights`.
+        birth: The SHA-256 of the bytes of its first schema file.
+        schema: The id of its newest schema at the fork.
+        head: Where it stood; a table that never had a commit has none.
+        base_tag: The tag that keeps its fork, if that is not the usual `branch-base-<branch>`.
+        adopted: Whether its table branch was there before the catalog branch.
+    """
+
+    database: str | None = None
+    name: str | None = None
+    folder: str | None = None
+    birth: str | None = None
+    schema: int | None = None
+    head: TableHead | None = None
+    base_tag: str | None = None
+    adopted: bool | None = None
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values."""
+        return without_nulls(
+            {
+                "database": self.database,
+                "name": self.name,
+                "folder": self.folder,
+                "birth": self.birth,
+                "schema": self.schema,
+                "head": None if self.head is None else self.head.to_object(),
+                "baseTag": self.base_tag,
+                "adopted": self.adopted,
+            }
+        )
+
+    @classmethod
+    def from_object(cls, raw: JsonObject) -> "TableChange":
+        """Read what `to_object` wrote; raises FormatError."""
+        head = raw.find("head", dict)
+        return cls(
+            database=raw.find("database", str),
+            name=raw.find("name", str),
+            folder=raw.find("folder", str),
+            birth=raw.find("birth", str),
+            schema=raw.find("schema", int),
+            head=None if head is None else TableHead.from_object(JsonObject(head, raw.what)),
+            base_tag=raw.find("baseTag", str),
+            adopted=raw.find("adopted", bool),
+        )
+
+    def then(self, later: "TableChange") -> "TableChange":
+        """Return both changes as one; what `later` does not mention stays."""
+        return TableChange(
+            database=later.database or self.database,
+            name=later.name or self.name,
+            folder=later.folder or self.folder,
+            birth=later.birth or self.birth,
+            schema=self.schema if later.schema is None else later.schema,
+            head=later.head or self.head,
+            base_tag=later.base_tag or self.base_tag,
+            adopted=self.adopted if later.adopted is None else later.adopted,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedHead:
+    """A table that a merge is to publish: by which step, and on top of which head."""
+
+    step: str
+    before: TableHead | None
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values."""
+        before = None if self.before is None else self.before.to_object()
+        return without_nulls({"step": self.step, "before": before})
+
+    @classmethod
+    def from_object(cls, raw: JsonObject) -> "ExpectedHead":
+        """Read what `to_object` wrote; raises FormatError."""
+        before = raw.find("before", dict)
+        return cls(
+            step=raw.get("step", str),
+            before=None if before is None else TableHead.from_object(JsonObject(before, raw.what)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogVersion:
+    """One immutable version of a catalog branch, or of main.
+
+    Attributes:
+        number: Counts from 1 on each branch, also where its name is used again.
+        parents: The versions it builds on, the one of its own branch first.
+        covers: The ids of the objects for which a merged parent is an ancestor; None for all.
+        voids: Versions whose merge no longer counts.
+        scope: Of a fork.
+        content: Of a fork: the name of its table branches.
+        from_tag: Of a fork: the catalog tag it begins at.
+        expects: Of a merge, by table id.
+        databases: By id; None for a database that was dropped.
+        tables: By id; None for a table that was dropped.
+        left_out: Of a fork: tables that cannot be branched, by name, with the reason.
+    """
+
+    branch: str
+    number: int
+    kind: VersionKind
+    operation: str
+    actor: str
+    time_millis: int
+    parents: tuple[VersionName, ...] = ()
+    covers: frozenset[str] | None = None
+    voids: tuple[VersionName, ...] = ()
+    statement: str | None = None
+    scope: CatalogScope | None = None
+    content: str | None = None
+    mode: CreationMode | None = None
+    from_tag: str | None = None
+    owner: str | None = None
+    reason: str | None = None
+    plan: str | None = None
+    expects: Mapping[str, ExpectedHead] = field(default_factory=lambda: _NOTHING)
+    databases: Mapping[str, DatabaseChange | None] = field(default_factory=lambda: _NOTHING)
+    tables: Mapping[str, TableChange | None] = field(default_factory=lambda: _NOTHING)
+    left_out: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+
+    @property
+    def name(self) -> VersionName:
+        """Which version this is."""
+        return VersionName(branch=self.branch, number=self.number)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "CatalogVersion":
+        """Decode a version file.
+
+        Raises:
+            FormatError: The text is not a version, or one of a newer format.
+        """
+        return cls._from(_parse(text, "version of a catalog branch"))
+
+    @classmethod
+    def _from(cls, raw: JsonObject) -> "CatalogVersion":
+        scope = raw.find("scope", dict)
+        return cls(
+            branch=raw.get("branch", str),
+            number=raw.get("version", int),
+            kind=raw.choice("kind", VersionKind),
+            parents=tuple(map(VersionName.parse, raw.texts("parents"))),
+            covers=_covers(raw),
+            voids=tuple(map(VersionName.parse, raw.texts("voids"))),
+            operation=raw.get("operation", str),
+            actor=raw.get("actor", str),
+            time_millis=raw.get("timeMillis", int),
+            statement=raw.find("statement", str),
+            scope=None if scope is None else CatalogScope.from_object(JsonObject(scope, raw.what)),
+            content=raw.find("content", str),
+            mode=None if raw.find("mode", str) is None else raw.choice("mode", CreationMode),
+            from_tag=raw.find("fromTag", str),
+            owner=raw.find("owner", str),
+            reason=raw.find("reason", str),
+            plan=raw.find("plan", str),
+            expects={
+                key: ExpectedHead.from_object(each) for key, each in _each(raw, "expects").items()
+            },
+            databases=_changes(raw, "databases", DatabaseChange.from_object),
+            tables=_changes(raw, "tables", TableChange.from_object),
+            left_out=raw.text_map("leftOut"),
+        )
+
+    def to_json(self) -> str:
+        """Encode as JSON text; what has no value is left out."""
+        return to_pretty_json({"format": NEWEST_FORMAT, **self.to_object()})
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values."""
+        is_merge = self.kind is VersionKind.MERGED
+        covers = "all" if self.covers is None else sorted(self.covers)
+        return without_nulls(
+            {
+                "branch": self.branch,
+                "version": self.number,
+                "kind": str(self.kind),
+                "parents": [str(parent) for parent in self.parents],
+                "covers": covers if is_merge or self.covers is not None else None,
+                "voids": [str(each) for each in self.voids] or None,
+                "operation": self.operation,
+                "actor": self.actor,
+                "timeMillis": self.time_millis,
+                "statement": self.statement,
+                "scope": None if self.scope is None else self.scope.to_object(),
+                "content": self.content,
+                "mode": None if self.mode is None else str(self.mode),
+                "fromTag": self.from_tag,
+                "owner": self.owner,
+                "reason": self.reason,
+                "plan": self.plan,
+                "expects": {key: each.to_object() for key, each in self.expects.items()} or None,
+                "databases": _to_objects(self.databases) or None,
+                "tables": _to_objects(self.tables) or None,
+                "leftOut": dict(self.left_out) or None,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogCheckpoint:
+    """All that the versions of a branch up to one say, so that nobody has to read them again.
+
+    Attributes:
+        number: The newest version in it.
+        fork: The version that the branch begins with; None for main.
+        is_dropped: Whether the branch had ended.
+        databases: By id; a database that the versions drop and the fork had is None.
+        tables: By id, as the databases.
+    """
+
+    branch: str
+    number: int
+    fork: CatalogVersion | None = None
+    is_dropped: bool = False
+    databases: Mapping[str, DatabaseChange | None] = field(default_factory=lambda: _NOTHING)
+    tables: Mapping[str, TableChange | None] = field(default_factory=lambda: _NOTHING)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "CatalogCheckpoint":
+        """Decode a checkpoint; raises FormatError."""
+        raw = _parse(text, "checkpoint of a catalog branch")
+        fork = raw.find("fork", dict)
+        return cls(
+            branch=raw.get("branch", str),
+            number=raw.get("version", int),
+            fork=None if fork is None else CatalogVersion._from(JsonObject(fork, raw.what)),
+            is_dropped=raw.find("isDropped", bool) or False,
+            databases=_changes(raw, "databases", DatabaseChange.from_object),
+            tables=_changes(raw, "tables", TableChange.from_object),
+        )
+
+    def to_json(self) -> str:
+        """Encode as JSON text."""
+        return to_pretty_json(
+            without_nulls(
+                {
+                    "format": NEWEST_FORMAT,
+                    "branch": self.branch,
+                    "version": self.number,
+                    "fork": None if self.fork is None else self.fork.to_object(),
+                    "isDropped": self.is_dropped or None,
+                    "databases": _to_objects(self.databases),
+                    "tables": _to_objects(self.tables),
+                }
+            )
+        )
+
+
+def check_format(raw: JsonObject) -> None:
+    """Refuse a file of a later release; raises FormatError."""
+    number = raw.get("format", int)
+    if not 1 <= number <= NEWEST_FORMAT:
+        raise FormatError(
+            f"The {raw.what} has format {number}; {NEWEST_FORMAT} is the newest known. Upgrade "
+            "Branch Console to read it.",
+            kind=ErrorKind.UNKNOWN_VERSION,
+            version=number,
+        )
+
+
+def _parse(text: str | bytes, what: str) -> JsonObject:
+    raw = JsonObject.parse(text, what)
+    check_format(raw)
+    return raw
+
+
+def _covers(raw: JsonObject) -> frozenset[str] | None:
+    found = raw.values.get("covers")
+    if found is None or found == "all":
+        return None
+    return frozenset(raw.texts("covers"))
+
+
+def _properties(raw: JsonObject) -> dict[str, str | None]:
+    values = raw.find("properties", dict) or {}
+    if not all(value is None or isinstance(value, str) for value in values.values()):
+        raise FormatError(f"The {raw.what} has a property that is not text.")
+    return values
+
+
+def _each(raw: JsonObject, key: str) -> dict[str, JsonObject]:
+    found = _changes(raw, key, lambda each: each)
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _changes(raw: JsonObject, key: str, read: Callable[[JsonObject], T]) -> dict[str, T | None]:
+    values = raw.find(key, dict) or {}
+    if not all(value is None or isinstance(value, dict) for value in values.values()):
+        raise FormatError(f"The {raw.what} has something other than objects in {key!r}.")
+    return {
+        name: None if value is None else read(JsonObject(value, raw.what))
+        for name, value in values.items()
+    }
+
+
+def _to_objects(
+    changes: Mapping[str, DatabaseChange | None] | Mapping[str, TableChange | None],
+) -> dict[str, object]:
+    return {
+        name: None if change is None else change.to_object() for name, change in changes.items()
+    }
