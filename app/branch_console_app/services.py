@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from branch_console.diff.fast_forward import FastForwardPlan
     from branch_console.diff.rows.row_figure import RowCounts, RowFigure
     from branch_console.diff.schema_diff import SchemaDiff
-    from branch_console.diff.state_diff import StateDiff, TableState
+    from branch_console.diff.state_diff import ComparedState, StateDiff
     from branch_console.format.receipt import Receipt
     from branch_console.jobs.client import JobClient
     from branch_console.jobs.kept_diffs import KeptDiff, KeptDiffs
@@ -188,7 +188,7 @@ class Services(TableLists):
 
         return weigh_count(self.warehouse, table, diff)
 
-    def state_figure(self, table: Identifier, state: TableState) -> RowFigure:
+    def state_figure(self, table: Identifier, state: ComparedState) -> RowFigure:
         """Return how many rows a state has, as far as its files tell."""
         from branch_console.procedures.compare.count_rows import figure_of_state
 

@@ -12,7 +12,7 @@ import pytest
 from branch_console.diff.rows.row_bounds import CountBounds
 from branch_console.diff.rows.row_diff import COPIES_AFTER, COPIES_BEFORE, KIND, plan_row_diff
 from branch_console.diff.rows.row_kind import RowKind
-from branch_console.diff.state_diff import StateDiff, TableState
+from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import Identifier
 from branch_console.procedures.call.warehouse import Warehouse
@@ -114,7 +114,9 @@ def _truth(java: JavaTable, diff: StateDiff, rows_of: RowsOf) -> tuple[int, int,
     return len(new - old), len(old - new), len(changed)
 
 
-def _rows(table: JavaTable, state: TableState, fields: list[int], rows_of: RowsOf) -> Counter[Row]:
+def _rows(
+    table: JavaTable, state: ComparedState, fields: list[int], rows_of: RowsOf
+) -> Counter[Row]:
     rows = rows_of(table.name, None if state.name.is_head else state.name.snapshot_id)
     places = {field.id: at for at, field in enumerate(state.schema.fields)}
     return Counter(tuple(repr(row[places[each]]) for each in fields) for row in rows)

@@ -6,7 +6,7 @@ from typing import Final
 import pyarrow as pa
 
 from branch_console.diff.rows.row_bounds import CountBounds
-from branch_console.diff.state_diff import StateDiff, StateTotals, TableState
+from branch_console.diff.state_diff import ComparedState, StateDiff, StateTotals
 from branch_console_app.cli.output import print_fields, print_line, print_rows, size
 from branch_console_app.models.compare.states import (
     PartitionLine,
@@ -56,7 +56,7 @@ def states_document(diff: StateDiff, *, files: bool) -> dict[str, object]:
     return document
 
 
-def _state_object(state: TableState) -> dict[str, object]:
+def _state_object(state: ComparedState) -> dict[str, object]:
     snapshot = state.snapshot
     return {
         "name": str(state.name),

@@ -69,7 +69,7 @@ PLACE_DIFF: Final = pa.schema(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableState:
+class ComparedState:
     """A state of a table: where it was found, and what it is read with.
 
     Attributes:
@@ -121,8 +121,8 @@ class StateDiff:
         manifests_skipped: How many both states list.
     """
 
-    before: TableState
-    after: TableState
+    before: ComparedState
+    after: ComparedState
     files: pa.Table
     masks: tuple[MaskChange, ...]
     places: pa.Table

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from branch_console.diff.rows.row_diff import ComparedColumn, common_type, compared_columns
-from branch_console.diff.state_diff import StateDiff, TableState
+from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.format.data_types import DataField
 from branch_console.format.table_schema import TableSchema
 from branch_console.quality.profile import ColumnKind, kind_of
@@ -51,7 +51,7 @@ class BaseColumns:
         left_out: Names of columns that were of a type whose values the other sides' cannot hold.
     """
 
-    state: TableState
+    state: ComparedState
     fields: tuple[DataField | None, ...]
     left_out: tuple[str, ...]
 
@@ -147,7 +147,7 @@ def merged_columns(
     return MergedColumns(fields=fields, open_conflicts=open_conflicts, left_out=left_out)
 
 
-def base_columns(work: QualityWork, state: TableState) -> BaseColumns:
+def base_columns(work: QualityWork, state: ComparedState) -> BaseColumns:
     """Find the compared columns in what both states come from.
 
     Args:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.diff.rows.row_bounds import CountBounds, RowDifference
-from branch_console.diff.state_diff import StateDiff, TableState
+from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.format import options as table_options
 from branch_console.format.partition_path import partition_path, partition_strings
 from branch_console.format.table_schema import TableSchema
@@ -55,7 +55,7 @@ def moved_noun(diff: StateDiff) -> str:
     return "records" if schema.primary_keys or has_parts else "rows"
 
 
-def state_words(state: TableState) -> str:
+def state_words(state: ComparedState) -> str:
     """Name a state with the snapshot that it was found at."""
     name = state.name
     if state.snapshot is None:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from branch_console.diff.rows.row_kind import RowKind
 from branch_console.diff.rows.same_values import same_values
 from branch_console.diff.schema_diff import ChangeKind, SchemaDiff, is_widening
-from branch_console.diff.state_diff import StateDiff, TableState
+from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.data_types import AtomicType, DataField, DataType, with_nullable
 from branch_console.format.values.arrow_types import arrow_schema
@@ -58,8 +58,8 @@ class RowDiffWork:
         not_compared: Sentences on columns that are left out.
     """
 
-    before: TableState
-    after: TableState
+    before: ComparedState
+    after: ComparedState
     columns: tuple[ComparedColumn, ...]
     keys: tuple[str, ...]
     places: frozenset[tuple[bytes, int]]

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from branch_console.diff.file_figures import state_figure, tells_rows
 from branch_console.diff.rows.row_diff import plan_row_diff
 from branch_console.diff.rows.row_figure import RowCounts, RowFigure
-from branch_console.diff.state_diff import StateDiff, TableState
+from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import Identifier
 from branch_console.format.manifest_entry import NO_FILES
@@ -62,7 +62,7 @@ def _sum(column: pa.ChunkedArray) -> int:
     return int(pc.sum(column).as_py() or 0)
 
 
-def _files_to_read(table: FileStoreTable, state: TableState, diff: StateDiff) -> pa.Table:
+def _files_to_read(table: FileStoreTable, state: ComparedState, diff: StateDiff) -> pa.Table:
     """The files of a state in buckets that differ, or whose entries do not tell their rows."""
     if state.snapshot is None:
         return NO_FILES
@@ -129,7 +129,9 @@ def count_rows_of(
     return rows.count_rows(warehouse.table(identifier), plan_row_diff(diff), name, progress)
 
 
-def figure_of_state(warehouse: Warehouse, identifier: Identifier, state: TableState) -> RowFigure:
+def figure_of_state(
+    warehouse: Warehouse, identifier: Identifier, state: ComparedState
+) -> RowFigure:
     """Tell from its files how many rows a state has.
 
     Raises:

@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import replace
 
-from branch_console.diff.state_diff import StateDiff, TableState
+from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.diff.state_name import StateName
 from branch_console.errors import NotFound
 from branch_console.format.identifier import Identifier
@@ -96,7 +96,9 @@ def with_base(work: QualityWork, table: FileStoreTable) -> QualityWork:
     return work if base is None else replace(work, base=base_columns(work, base))
 
 
-def _find_base(table: FileStoreTable, before: TableState, after: TableState) -> TableState | None:
+def _find_base(
+    table: FileStoreTable, before: ComparedState, after: ComparedState
+) -> ComparedState | None:
     ours, theirs = before.snapshot, after.snapshot
     if ours is None or theirs is None:
         return None
@@ -107,7 +109,7 @@ def _find_base(table: FileStoreTable, before: TableState, after: TableState) -> 
     ((base, branch),) = ((each.snapshot, each.listed_on) for each in heads.bases)
     if any(base.identity.same_as(each.identity) for each in (ours, theirs)):
         return None
-    return TableState(
+    return ComparedState(
         name=StateName(branch=branch, snapshot_id=base.id),
         branch=branch,
         snapshot=base,

@@ -5,7 +5,7 @@ import json
 
 from branch_console.diff.rows.row_diff import plan_row_diff
 from branch_console.diff.rows.row_kind import RowKind
-from branch_console.diff.state_diff import StateDiff, TableState
+from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
@@ -25,7 +25,7 @@ def row_diff_name(table: Identifier, diff: StateDiff) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 
-def _identity(state: TableState) -> list[object]:
+def _identity(state: ComparedState) -> list[object]:
     snapshot = state.snapshot
     identity = None if snapshot is None else snapshot.identity
     return [

@@ -13,9 +13,9 @@ from branch_console.diff.masks import Load, Mask, cardinality, changed_masks, ma
 from branch_console.diff.rows.disjoint_rows import cannot_be_equal, columns_to_tell
 from branch_console.diff.schema_diff import diff_schemas
 from branch_console.diff.state_diff import (
+    ComparedState,
     StateDiff,
     StateTotals,
-    TableState,
     contested_partitions,
     differing_files,
     places_of,
@@ -68,7 +68,7 @@ def compare_states(warehouse: Warehouse, table: Identifier, before: str, after: 
     return diff_states(found, find_state(found, before), find_state(found, after))
 
 
-def find_state(table: FileStoreTable, text: str) -> TableState:
+def find_state(table: FileStoreTable, text: str) -> ComparedState:
     """Find the state that a text names.
 
     Raises:
@@ -88,7 +88,7 @@ def find_state(table: FileStoreTable, text: str) -> TableState:
         raise no_branch(table, name.branch)
     there = table.on(name.branch)
     snapshot = _snapshot_of(there, name)
-    return TableState(
+    return ComparedState(
         name=name,
         branch=name.branch,
         snapshot=snapshot,
@@ -125,7 +125,7 @@ def _schema_of(table: FileStoreTable, name: StateName, snapshot: Snapshot | None
     return ReadState.as_it_was(table, snapshot).schema
 
 
-def diff_states(table: FileStoreTable, before: TableState, after: TableState) -> StateDiff:
+def diff_states(table: FileStoreTable, before: ComparedState, after: ComparedState) -> StateDiff:
     """Compare two states that were found.
 
     Raises:
@@ -164,7 +164,7 @@ def diff_states(table: FileStoreTable, before: TableState, after: TableState) ->
 
 def _disjoint(
     table: FileStoreTable,
-    states: tuple[TableState, TableState],
+    states: tuple[ComparedState, ComparedState],
     sides: tuple[pa.Table, ...],
     files: pa.Table,
     partitions: frozenset[bytes],
@@ -197,7 +197,7 @@ _Statistics: TypeAlias = tuple[pa.StructArray, pa.Array]
 
 def _statistics(
     table: FileStoreTable,
-    state: TableState,
+    state: ComparedState,
     sides: tuple[pa.Table, ...],
     files: pa.Table,
     *,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from branch_console.diff.history_move import count
-from branch_console.diff.state_diff import StateDiff, TableState
+from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import ErrorKind, InvalidInput, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.snapshot import Snapshot
@@ -167,7 +167,7 @@ def _check_heads(plan: MergePlan, diff: StateDiff) -> None:
             )
 
 
-def _is_at(state: TableState, head: Snapshot | None) -> bool:
+def _is_at(state: ComparedState, head: Snapshot | None) -> bool:
     if state.snapshot is None or head is None:
         return state.snapshot is head
     return state.snapshot.identity.same_as(head.identity)

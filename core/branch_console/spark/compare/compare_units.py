@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from branch_console.diff.changes.logical_log import original_name
 from branch_console.diff.rows.row_diff import RowDiffWork
-from branch_console.diff.state_diff import TableState
+from branch_console.diff.state_diff import ComparedState
 from branch_console.format.table_schema import BucketMode
 from branch_console.spark.files.data_reader import DataFile
 from branch_console.spark.read.read_plan import PlacedFile, place_files, sections, visible_files
@@ -108,7 +108,7 @@ _FileKey = tuple[bytes, int, str]
 def _placed(
     store: FileIO,
     table: FileStoreTable,
-    state: TableState,
+    state: ComparedState,
     places: frozenset[tuple[bytes, int]],
 ) -> dict[_FileKey, PlacedFile]:
     if state.snapshot is None or not places:

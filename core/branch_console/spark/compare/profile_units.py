@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from branch_console.diff.changes.logical_log import original_name
 from branch_console.diff.rows.row_diff import counted_rows
-from branch_console.diff.state_diff import TableState
+from branch_console.diff.state_diff import ComparedState
 from branch_console.format.data_types import DataField
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.arrow_types import to_arrow
@@ -277,7 +277,7 @@ def profile_sides(
         InvalidInput: The table is of a kind whose rows cannot be read here.
     """
 
-    def there(state: TableState, sources: Iterable[DataField | None]) -> ProfileSide:
+    def there(state: ComparedState, sources: Iterable[DataField | None]) -> ProfileSide:
         found = StagedState.of_snapshot(table.on(state.branch), state.snapshot, state.schema)
         return ProfileSide(state=found, sources=tuple(sources))
 

@@ -23,7 +23,7 @@ from branch_console.diff.rows.row_diff import (
     diff_counted,
     diff_keyed,
 )
-from branch_console.diff.state_diff import TableState
+from branch_console.diff.state_diff import ComparedState
 from branch_console.errors import PaimonError
 from branch_console.format.data_types import DataField, RowType
 from branch_console.format.table_schema import TableSchema
@@ -126,7 +126,7 @@ def task_of(store: FileIO, table: FileStoreTable, work: RowDiffWork) -> "Compare
     return CompareTask(store=store, work=work, before=before, after=after)
 
 
-def _side(table: FileStoreTable, state: TableState) -> ComparedSide:
+def _side(table: FileStoreTable, state: ComparedState) -> ComparedSide:
     schemas = table.on(state.branch).schemas.all()
     return ComparedSide(schema=state.schema, schemas={schema.id: schema for schema in schemas})
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from branch_console.diff.rows.row_diff import KIND, RowDiffWork
 from branch_console.diff.rows.row_figure import RowCounts
 from branch_console.diff.rows.row_kind import RowKind
-from branch_console.diff.state_diff import TableState
+from branch_console.diff.state_diff import ComparedState
 from branch_console.spark.compare.compare_units import CompareUnit, plan_units
 from branch_console.spark.compare.profile_units import merging_options
 from branch_console.spark.compare.row_compare import CompareTask, task_of
@@ -123,7 +123,7 @@ def count_rows(
 
 
 def _units_of(
-    store: FileIO, table: FileStoreTable, state: TableState, kept: UnitCounts
+    store: FileIO, table: FileStoreTable, state: ComparedState, kept: UnitCounts
 ) -> tuple[int, list[CountUnit]]:
     """The rows of a state that are known, and the units that have to be read for the others."""
     if state.snapshot is None:
