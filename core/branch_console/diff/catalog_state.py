@@ -64,9 +64,29 @@ class CatalogState:
         databases: By id.
         tables: By id.
         left_out: Tables that cannot be branched, by their names, with the reason.
+        members: The ids that this branch speaks for, those that it dropped too; None of main,
+            which speaks for all. An object that is missing here and is no member was not dropped.
+        unclear: Objects that several folders may be, by id, with the reason.
     """
 
     version: str
     databases: Mapping[str, DatabaseState]
     tables: Mapping[str, TableState]
     left_out: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    members: frozenset[str] | None = None
+    unclear: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+
+    def speaks_for(self, object_id: str) -> bool:
+        """Whether a missing object was dropped here, and is not merely outside the branch."""
+        return self.members is None or object_id in self.members
+
+    def name_of(self, object_id: str) -> str | None:
+        """Return what people call an object here, such as `air` or `air.flights`."""
+        database = self.databases.get(object_id)
+        if database is not None:
+            return database.name
+        table = self.tables.get(object_id)
+        if table is None:
+            return None
+        home = self.databases.get(table.database)
+        return f"{table.database if home is None else home.name}.{table.name}"
