@@ -26,8 +26,8 @@ from branch_console.format.values.binary_row import encode_row
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.conflict_matrix import CellRule, cells
 from branch_console.merge.file_moves import MergeRules, Naming
-from branch_console.merge.isolation import InsertScope, Isolation
 from branch_console.merge.merge_plan import HeldState, MergePlan, MergeSide, MergeSides, plan_merge
+from branch_console.operations.isolation import InsertScope, Isolation
 from tests.support.golden import Golden
 from tests.unit.diff.test_logical_log import delta
 from tests.unit.merge.test_schema_merge import AMOUNT, BASE, ID, NAME, column, of

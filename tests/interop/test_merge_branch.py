@@ -11,8 +11,8 @@ import pytest
 
 from branch_console.errors import ErrorKind, Refused
 from branch_console.merge.conflict import Take
-from branch_console.merge.isolation import InsertScope, Isolation
 from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.operations.isolation import InsertScope, Isolation
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_rewrites import rewrite
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, row_of, three_way

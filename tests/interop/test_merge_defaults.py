@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from branch_console.merge.isolation import Isolation
 from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.operations.isolation import Isolation
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Row, row_of
 

@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 
 from branch_console.errors import Refused
-from branch_console.merge.isolation import Isolation
 from branch_console.merge.joined_deletes import overruled_updates
 from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.operations.isolation import Isolation
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_rewrites import rewrite
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, row_of

@@ -8,7 +8,7 @@ import pytest
 
 from branch_console.errors import ErrorKind, Refused
 from branch_console.format.receipt import Receipt
-from branch_console.merge.isolation import Isolation
+from branch_console.operations.isolation import Isolation
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, put, three_way
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.merge.conflict import Take
-from branch_console.merge.isolation import Isolation
+from branch_console.operations.isolation import Isolation
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_rewrites import rewrite
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, row_of, three_way

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from branch_console.diff.changes.logical_log import original_name
 from branch_console.format.identifier import Identifier
 from branch_console.merge.file_moves import MergeRules
-from branch_console.merge.isolation import Isolation
 from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.operations.isolation import Isolation
 from branch_console.procedures.merge.inputs import preview_merge
 from tests.support.branch_bench import BranchBench
 from tests.support.commit_tables import message

@@ -9,8 +9,8 @@ from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.merge.conflict import Take
 from branch_console.merge.file_moves import MergeRules
-from branch_console.merge.isolation import Isolation
 from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.operations.isolation import Isolation
 from branch_console.procedures.branch.fast_forward import fast_forward, preview_fast_forward
 from branch_console.procedures.browse.branches import list_branches
 from branch_console.procedures.browse.history import read_snapshot

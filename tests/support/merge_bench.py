@@ -13,8 +13,8 @@ from urllib.parse import urlparse
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.merge.file_moves import MergeRules
-from branch_console.merge.isolation import InsertScope, Isolation
 from branch_console.merge.merge_plan import MergePlan
+from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from branch_console.merge.conflict import ConflictKind, Take
-from branch_console.merge.isolation import InsertScope, Isolation
+from branch_console.operations.isolation import InsertScope, Isolation
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Row, Rows, View, three_way
 
 Act: TypeAlias = Callable[[MergeBench, str], None]

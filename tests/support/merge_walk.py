@@ -19,8 +19,8 @@ from branch_console.errors import CommitConflict, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.manifest_entry import MANIFEST_ENTRY
 from branch_console.merge.file_moves import MergeRules
-from branch_console.merge.isolation import Isolation
 from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.inputs import preview_merge
 from branch_console.procedures.run.planned_heads import PlannedHeads

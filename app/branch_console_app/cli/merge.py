@@ -7,7 +7,7 @@ import typer
 
 from branch_console.errors import ErrorKind, InvalidInput, Refused
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
-from branch_console.merge.isolation import InsertScope, Isolation
+from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.procedures.call.call import Argument
 from branch_console_app.cli.arguments import (
     JsonOption,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from branch_console.errors import ErrorKind, InvalidInput
-from branch_console.operations.arguments import takes_argument
+from branch_console.operations.declared import takes_argument
 from branch_console.procedures.call.call import Argument, argument_text
 from branch_console.sql.answer import Answer
 from branch_console.sql.statement import CONFIRM, QUERY, Statement

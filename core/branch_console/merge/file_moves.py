@@ -11,8 +11,8 @@ from branch_console.diff.file_masks import HiddenRows, MaskKey, rows_digest
 from branch_console.errors import ErrorKind
 from branch_console.format.manifest_entry import MANIFEST_ENTRY
 from branch_console.merge.conflict import Conflict, ConflictKind, Take
-from branch_console.merge.isolation import InsertScope, Isolation
 from branch_console.merge.joined_deletes import JoinedDeletes
+from branch_console.operations.isolation import InsertScope, Isolation
 
 
 class Strategy(StrEnum):

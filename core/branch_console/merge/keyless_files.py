@@ -39,7 +39,6 @@ from branch_console.merge.file_touches import (
     ways_to_settle,
     winner,
 )
-from branch_console.merge.isolation import InsertScope, Isolation
 from branch_console.merge.joined_deletes import (
     JoinedDeletes,
     Update,
@@ -47,6 +46,7 @@ from branch_console.merge.joined_deletes import (
     overruled_updates,
     touched_files,
 )
+from branch_console.operations.isolation import InsertScope, Isolation
 
 _BOTH_CHANGED: Final = ThreeWay(base="live", ours="written again", theirs="changed")
 _LOST_ADVICE: Final = (

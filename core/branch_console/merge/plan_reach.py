@@ -20,7 +20,7 @@ from branch_console.format.manifest_entry import FileKind
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.table_schema import BucketMode
 from branch_console.merge.file_moves import FileMoves, MergeRules, Naming
-from branch_console.merge.isolation import InsertScope, Isolation
+from branch_console.operations.isolation import InsertScope, Isolation
 
 _CHANGES_ROWS: Final = (TableOperation.DELETE, TableOperation.UPDATE)
 _INSERT: Final = "WRITE"

@@ -11,17 +11,17 @@ from sqlglot import TokenType
 
 from branch_console.errors import InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.operations.argument import Argument
 from branch_console.sql.looks import LOOKS, parse_look
 from branch_console.sql.place import Place
 from branch_console.sql.statement import (
     CALLED,
     COMPACT,
     CONFIRM,
+    EITHER,
     QUERY,
-    VERSION,
     Called,
     Statement,
-    Value,
 )
 from branch_console.sql.tables import TableStatementKind, parse_table_statement
 from branch_console.sql.targets import Target
@@ -113,9 +113,9 @@ class _Parser(Words):
         found = parse_table_statement(text, place)
         return str(found.kind), self._itself(text, place, found.target), None, False
 
-    def _itself(self, text: str, place: Place, target: Target | None = None) -> dict[str, Value]:
+    def _itself(self, text: str, place: Place, target: Target | None = None) -> dict[str, Argument]:
         """The arguments of procedures that are told the statement itself."""
-        found: dict[str, Value] = {
+        found: dict[str, Argument] = {
             "sql": text,
             "branch": self._branch,
             "line": place.line,
@@ -130,14 +130,14 @@ class _Parser(Words):
 
     def merge(self) -> "_Read":
         source = self.name("the branch to merge")
-        arguments: dict[str, Value] = {"branch": source, "target": self._target()}
+        arguments: dict[str, Argument] = {"branch": source, "target": self._target()}
         if self.takes("ON DATABASE") or not self.stands("ON"):
             raise self.error("one table is merged at a time; say ON TABLE")
         arguments["table"] = self._table()
         return "merge_branch", arguments, None, self.takes("DRY RUN")
 
     def create(self) -> "_Read":
-        arguments: dict[str, Value] = {"branch": self.name("the name of the branch")}
+        arguments: dict[str, Argument] = {"branch": self.name("the name of the branch")}
         arguments["table"] = self._table()
         if self.takes("FROM TAG"):
             arguments["tag"] = self.name("a tag")
@@ -151,29 +151,29 @@ class _Parser(Words):
 
     def drop(self) -> "_Read":
         branch = self.name("the name of the branch")
-        arguments: dict[str, Value] = {"branch": branch, "table": self._table()}
+        arguments: dict[str, Argument] = {"branch": branch, "table": self._table()}
         return "drop_branch", arguments, branch, self.takes("DRY RUN")
 
     def rename(self) -> "_Read":
         branch = self.name("the name of the branch")
         self.expect("TO")
-        arguments: dict[str, Value] = {"branch": branch, "to": self.name("the new name")}
+        arguments: dict[str, Argument] = {"branch": branch, "to": self.name("the new name")}
         arguments["table"] = self._table()
         return "rename_branch", arguments, None, self.takes("DRY RUN")
 
     def forward(self) -> "_Read":
         source = self.name("the branch to take over")
-        arguments: dict[str, Value] = {"branch": source, "target": self._target()}
+        arguments: dict[str, Argument] = {"branch": source, "target": self._target()}
         arguments["table"] = self._table()
         return "fast_forward", arguments, None, self.takes("DRY RUN")
 
     def replace(self) -> "_Read":
-        arguments: dict[str, Value] = {"branch": self.name("a branch")}
+        arguments: dict[str, Argument] = {"branch": self.name("a branch")}
         arguments["table"] = self._table()
         return "replace_main", arguments, MAIN_BRANCH, self.takes("DRY RUN")
 
     def pick(self) -> "_Read":
-        arguments: dict[str, Value] = {"snapshot": self.number()}
+        arguments: dict[str, Argument] = {"snapshot": self.number()}
         self.expect("OF BRANCH")
         arguments["branch"] = self.name("a branch")
         arguments["target"] = self._target()
@@ -181,7 +181,7 @@ class _Parser(Words):
         return "cherry_pick", arguments, None, self.takes("DRY RUN")
 
     def revert(self) -> "_Read":
-        arguments: dict[str, Value] = {"snapshot": self.number()}
+        arguments: dict[str, Argument] = {"snapshot": self.number()}
         arguments["table"] = self._table(of=self._branch)
         return "revert", arguments, None, self.takes("DRY RUN")
 
@@ -202,15 +202,15 @@ class _Parser(Words):
             return QUERY, self._health_of(given.get("table")), None, False
         return called.procedure, given, confirms, False
 
-    def _health_of(self, table: Value) -> dict[str, Value]:
+    def _health_of(self, table: Argument) -> dict[str, Argument]:
         """The arguments of the query that tells what a table suffers from."""
         found = Identifier.parse(str(table or ""))
         database, name = (quoted_name(each) for each in (found.database, found.table))
         return {"sql": f"SHOW HEALTH FROM {database}.{name}", "branch": found.branch}
 
-    def _arguments(self, called: Called) -> dict[str, Value]:
+    def _arguments(self, called: Called) -> dict[str, Argument]:
         """Take the arguments of a call: in their order, then by name, each once; NULL is none."""
-        found: dict[str, Value] = {}
+        found: dict[str, Argument] = {}
         said: list[str] = []
         is_named = False
         self.expect_kind(TokenType.L_PAREN, "'('")
@@ -222,9 +222,10 @@ class _Parser(Words):
             name = self._argument_name(called) if is_named else self._argument_at(called, len(said))
             value = self.value()
             ours = called.arguments.get(name)
-            if value is not None and ours == VERSION:
-                is_id = str(value).isascii() and str(value).isdigit()
-                ours, value = ("snapshot", int(value)) if is_id else ("tag", value)
+            if value is not None and ours == EITHER:
+                number, text = called.either[name]
+                is_number = str(value).isascii() and str(value).isdigit()
+                ours, value = (number, int(value)) if is_number else (text, value)
             if name in said or (value is not None and ours in found):
                 self.at = at
                 raise self._no_argument(called)
@@ -281,7 +282,7 @@ class _Parser(Words):
 _LITERALS: Final = frozenset(
     {TokenType.STRING, TokenType.NUMBER, TokenType.TRUE, TokenType.FALSE, TokenType.NULL}
 )
-_Read = tuple[str, Mapping[str, Value], str | None, bool]
+_Read = tuple[str, Mapping[str, Argument], str | None, bool]
 _STATEMENTS: Final[Mapping[str, Callable[[_Parser], "_Read | None"]]] = MappingProxyType(
     {
         "USE BRANCH": _Parser.use,

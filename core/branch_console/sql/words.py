@@ -14,8 +14,8 @@ from sqlglot.dialects.spark import Spark
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.bounds import MOST_STATEMENTS_CHARACTERS
+from branch_console.operations.argument import Argument
 from branch_console.sql.place import Place
-from branch_console.sql.statement import Value
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ class Words:
             text, _Tokenizer(dialect=Spark), lambda offset: self.start.behind(text[:offset])
         )
 
-    def value(self) -> Value:
+    def value(self) -> Argument:
         """Take a literal: a text, a whole number, true, false or null."""
         kind = self.kind()
         if kind is TokenType.STRING:

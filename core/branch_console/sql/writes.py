@@ -13,10 +13,10 @@ from typing import Final
 
 from sqlglot import TokenType
 
+from branch_console.operations.argument import Argument
 from branch_console.sql.merges import Merge, read_merge
 from branch_console.sql.place import Origins, Place
 from branch_console.sql.query import Query, parse_query
-from branch_console.sql.statement import Value
 from branch_console.sql.targets import (
     Assembled,
     NamedColumn,
@@ -29,7 +29,7 @@ from branch_console.sql.targets import (
 )
 from branch_console.sql.words import quoted_name
 
-Constant = Value | Decimal
+Constant = Argument | Decimal
 
 _DEFAULT_LENGTH: Final = len("DEFAULT")
 _BEFORE_VALUE: Final = (TokenType.L_PAREN, TokenType.COMMA)

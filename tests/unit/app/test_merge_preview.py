@@ -11,8 +11,8 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.values.binary_row import encode_row
 from branch_console.merge.conflict import Take
 from branch_console.merge.file_moves import MergeRules, Strategy
-from branch_console.merge.isolation import Isolation
 from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.merge.inputs import preview_merge

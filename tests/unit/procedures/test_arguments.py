@@ -5,15 +5,19 @@ import json
 import pytest
 
 from branch_console.errors import InvalidInput
-from branch_console.operations.arguments import ARGUMENTS
+from branch_console.operations.declared import REQUESTS
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.dispatch import PROCEDURES
 from branch_console.sql.parser import parse_statements
-from branch_console.sql.statement import CALLED, CONFIRM, VERSION
+from branch_console.sql.statement import CALLED, CONFIRM, EITHER
+
+ARGUMENTS = {
+    name: {argument.name for argument in request.arguments()} for name, request in REQUESTS.items()
+}
 
 
 def test_every_procedure_declares_its_arguments() -> None:
-    assert set(ARGUMENTS) == set(PROCEDURES)
+    assert set(REQUESTS) == set(PROCEDURES)
 
 
 @pytest.mark.parametrize("name", sorted(PROCEDURES))
@@ -31,6 +35,21 @@ def test_strict_is_offered_for_strcit() -> None:
         ProcedureCall(name="merge_branch", arguments={"strcit": True}, actor="a", operation_id="o")
 
 
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("create_branch", "plan_again"),
+        ("drop_branch", "decisions"),
+        ("create_tag", "reason"),
+        ("undo", "reason"),
+        ("pin_branch", "reason"),
+    ],
+)
+def test_what_no_procedure_would_read_is_refused(name: str, argument: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{name} has no argument '{argument}'"):
+        ProcedureCall(name=name, arguments={argument: "x"}, actor="a", operation_id="o")
+
+
 def test_a_call_of_an_earlier_version_stays_readable() -> None:
     text = json.dumps(
         {"name": "merge_branch", "arguments": {"old": 1}, "actor": "a", "operation_id": "o"}
@@ -43,8 +62,9 @@ def test_a_call_of_an_earlier_version_stays_readable() -> None:
 
 def test_statements_give_arguments_that_there_are() -> None:
     for called in CALLED.values():
-        given = set(called.arguments.values()) - {CONFIRM, VERSION}
+        given = set(called.arguments.values()) - {CONFIRM, EITHER}
         assert given <= ARGUMENTS[called.procedure]
+        assert {each for pair in called.either.values() for each in pair} <= given
     for text in (
         "SELECT 1",
         "SHOW TABLES",

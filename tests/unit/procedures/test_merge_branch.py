@@ -25,9 +25,9 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.file_moves import Knowledge, MergeRules, Strategy
-from branch_console.merge.isolation import Isolation
 from branch_console.merge.merge_plan import MergePlan, MergeVerdict
 from branch_console.merge.row_work import JoinedRows
+from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import NOTHING_TO_UNDO
 from branch_console.procedures.merge.inputs import planned_merge, preview_merge

@@ -7,8 +7,8 @@ import pytest
 from branch_console.diff.lineage import ROW_OPERATION
 from branch_console.errors import Refused
 from branch_console.merge.conflict import ConflictKind, Take
-from branch_console.merge.isolation import Isolation
 from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.operations.isolation import Isolation
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.commit_tables import data_files, message
 from tests.unit.procedures.test_merge_branch import (

@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from branch_console.format.identifier import Identifier
-from branch_console.merge.isolation import InsertScope, Isolation
 from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import reads, state

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class SnapshotRequest:
     """One snapshot to be made.
 
     `changes` are what changes, or tell it from a head. `partitions` are those that may change, None
@@ -108,7 +108,7 @@ class Landing:
         self._callbacks = callbacks
         self._without_callbacks = without_callbacks
 
-    def land(self, request: Request) -> Snapshot:
+    def land(self, request: SnapshotRequest) -> Snapshot:
         """Try until the snapshot stands, and tell who asked to be told."""
         attempts = CommitAttempts(
             self._table, self._store, clock=self._clock, new_uuid=self._new_uuid
@@ -125,7 +125,7 @@ class Landing:
                 _log.exception("a callback of snapshot %d failed", landed.id)
         return landed
 
-    def _try_all(self, request: Request, attempts: CommitAttempts) -> Snapshot:
+    def _try_all(self, request: SnapshotRequest, attempts: CommitAttempts) -> Snapshot:
         check = CommitCheck(self._table, request.commit_id, request.read_at)
         live = LiveView(self._table, request.partitions)
         schema = self._table.schemas.last_seen()
@@ -209,7 +209,7 @@ class Landing:
 
     def _prepare(
         self,
-        request: Request,
+        request: SnapshotRequest,
         attempts: CommitAttempts,
         check: CommitCheck,
         live: LiveView,
@@ -240,7 +240,9 @@ class Landing:
             return None
         return commit_id.find_in(snapshots_since(self._table, seen_id, head))
 
-    def _check_guard(self, request: Request, head: Snapshot | None, schema: TableSchema) -> None:
+    def _check_guard(
+        self, request: SnapshotRequest, head: Snapshot | None, schema: TableSchema
+    ) -> None:
         if request.guard is None or request.is_guarded_at(head):
             return
         if request.carry is not None:
@@ -253,7 +255,9 @@ class Landing:
         )
 
 
-def _shows_in(head: Snapshot | None, request: Request, live: LiveView, is_ours: bool) -> bool:
+def _shows_in(
+    head: Snapshot | None, request: SnapshotRequest, live: LiveView, is_ours: bool
+) -> bool:
     """Whether what a commit changes shows in a head, whoever's snapshot that is.
 
     `is_ours` says that it was sent from here, not perhaps by a process of before.

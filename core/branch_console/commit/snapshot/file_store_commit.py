@@ -24,7 +24,7 @@ from branch_console.commit.snapshot.commit_changes import (
     restoring,
 )
 from branch_console.commit.snapshot.commit_identity import CommitId
-from branch_console.commit.snapshot.commit_loop import Landing, Request
+from branch_console.commit.snapshot.commit_loop import Landing, SnapshotRequest
 from branch_console.commit.snapshot.live_file_tracker import LiveView
 from branch_console.commit.snapshot.overwrite_upgrade import upgraded
 from branch_console.commit.snapshot.read_check import ReadAt
@@ -128,7 +128,7 @@ class FileStoreCommit:
         append, compact = append_part(messages), compact_part(messages)
         if may_be_empty or not append.is_empty:
             snapshot = self._landing.land(
-                Request(
+                SnapshotRequest(
                     changes=append,
                     partitions=append.partitions,
                     commit_id=CommitId(
@@ -200,7 +200,7 @@ class FileStoreCommit:
             return replacing(new, live.at(head), self._index_files(head, chosen))
 
         snapshot = self._landing.land(
-            Request(
+            SnapshotRequest(
                 changes=plan,
                 partitions=chosen,
                 commit_id=CommitId(user=user, identifier=identifier, kind=CommitKind.OVERWRITE),
@@ -252,7 +252,7 @@ class FileStoreCommit:
         """
         then = self._table.live_files(snapshot)
         return self._landing.land(
-            Request(
+            SnapshotRequest(
                 changes=lambda head, live: restoring(then, live.at(head), snapshot),
                 partitions=None,
                 commit_id=CommitId(user=user, identifier=identifier, kind=CommitKind.OVERWRITE),
@@ -274,7 +274,7 @@ class FileStoreCommit:
     ) -> Snapshot:
         commit_id = CommitId(user=user, identifier=identifier, kind=CommitKind.COMPACT)
         return self._landing.land(
-            Request(
+            SnapshotRequest(
                 changes=compact,
                 partitions=compact.partitions,
                 commit_id=commit_id,

@@ -4,13 +4,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final
 
 from branch_console.errors import FormatError, InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.operations.arguments import check_arguments
+from branch_console.operations.argument import Argument
+from branch_console.operations.declared import check_arguments
 
-Argument: TypeAlias = str | int | bool | None
+__all__ = ["AGAIN", "Argument", "ProcedureCall", "argument_text"]
 
 AGAIN: Final = "-again-"
 """What stands between the id of a job and the number of an operation that it tried once more."""

@@ -13,7 +13,6 @@ from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.file_moves import Block, MergeRules
-from branch_console.merge.isolation import InsertScope, Isolation
 from branch_console.merge.merge_plan import (
     MergePlan,
     MergeSides,
@@ -23,6 +22,7 @@ from branch_console.merge.merge_plan import (
     plan_without_files,
 )
 from branch_console.merge.policy import Policy, Settle
+from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.target_branch import target_table
 from branch_console.procedures.call.warehouse import Warehouse

@@ -39,8 +39,8 @@ from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.file_moves import FileMoves, MergeRules
-from branch_console.merge.isolation import InsertScope, Isolation
 from branch_console.merge.merge_plan import MergePlan, plan_merge
+from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.procedures.call.without_callbacks import leaves_callbacks_out
 from branch_console.procedures.history.file_sharing import (
     notes_of_sharing,

@@ -1,0 +1,67 @@
+"""What a person saw and allowed before a procedure runs; never what is done."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.operations.argument import Declared, Unserved, argument
+
+PREVIEWED: Final = ("plan_id",)
+"""Of procedures that are previewed."""
+
+COMMITTED: Final = (*PREVIEWED, "without_callbacks")
+"""Of procedures that commit, after which Paimon calls others."""
+
+JUDGED: Final = (*COMMITTED, "override_gate")
+"""Of procedures whose result the rules of the table judge."""
+
+MERGED: Final = (*JUDGED, "plan_again", "decisions", "heads", "wait")
+"""Of merges, which go on where a head moved."""
+
+_OF_ITS_MOMENT: Final = Unserved(why="A statement runs what it finds when it runs.")
+_PASSED_ON: Final = Unserved(why="The command passes on what it has printed.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement(Declared):
+    """What a person saw of a preview, and what they allow a run to do beyond it."""
+
+    plan_id: str | None = argument(
+        "The preview that was agreed to; a run of another one is refused.",
+        default=None,
+        sql=_OF_ITS_MOMENT,
+        cli=_PASSED_ON,
+    )
+    decisions: str | None = argument(
+        "What the preview decides on, which a new plan must decide the same way.",
+        default=None,
+        sql=_OF_ITS_MOMENT,
+        cli=_PASSED_ON,
+    )
+    heads: str | None = argument(
+        "Where the branches stood when the preview was made.",
+        default=None,
+        sql=_OF_ITS_MOMENT,
+        cli=_PASSED_ON,
+    )
+    override_gate: str | None = argument(
+        "Publish, as an operator, what the rules of the table block, for this reason.",
+        default=None,
+        cli="--override-gate REASON",
+    )
+    without_callbacks: str | None = argument(
+        "Go on, as an operator, without what Paimon would do for Iceberg, a metastore or programs "
+        "of yours, for this reason.",
+        default=None,
+        cli="--without-callbacks REASON",
+    )
+    plan_again: bool = argument(
+        "Where the target gets a commit that touches what is merged, plan again and go on while "
+        "conflicts and decisions are the same.",
+        default=False,
+    )
+    wait: str | None = argument(
+        "How long to keep trying while others commit to the target, such as 60s; with --plan-again "
+        "it plans again as often as that allows.",
+        default=None,
+        cli="--wait TIME",
+    )

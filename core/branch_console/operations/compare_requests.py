@@ -1,0 +1,77 @@
+"""The requests that read two states and change nothing."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.operations.argument import Unserved, WrittenAs, argument
+from branch_console.operations.request import Request
+from branch_console.operations.shared_arguments import table_argument
+
+_PAGES: Final = Unserved(why="Its answer is a page of differences, not rows.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRequest(Request):
+    """Two states of a table: the one before, and the one after."""
+
+    table: str = table_argument()
+    a: str = argument("The state before.", cli="A")
+    b: str = argument("The state after.", cli="B")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareStatesRequest(
+    ComparisonRequest,
+    procedure="compare_states",
+    job=("Compare rows", "of"),
+    sql=_PAGES,
+    command=Unserved(why="compare-rows asks for it, and shows its answer."),
+):
+    """Compare the rows of two states."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareQualityRequest(
+    ComparisonRequest,
+    procedure="compare_quality",
+    job=("Compare quality", "of"),
+    sql=_PAGES,
+    command=Unserved(why="compare-quality asks for it, and shows its answer."),
+):
+    """Compare the profiles of two states."""
+
+    whole: bool = argument("Read both states as a whole.", default=False)
+    merged: bool = argument("Profile the result of a merge, too.", default=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountRowsRequest(
+    ComparisonRequest,
+    procedure="count_rows",
+    job=("Count rows", "of"),
+    sql=_PAGES,
+    command=Unserved(why="--count of a command that compares asks for it, and shows its answer."),
+):
+    """Count the rows of two states that metadata cannot tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRulesRequest(
+    Request,
+    procedure="check_rules",
+    job=("Check rules", "of"),
+    sql=_PAGES,
+    command=Unserved(why="check asks for it, and shows its answer."),
+):
+    """Judge a state by the rules of its table."""
+
+    table: str = table_argument(with_branch=True)
+    version: str | None = argument("The snapshot; the head where left out.", default=None)
+    a: str | None = argument("The state before, where two are judged.", default=None)
+    b: str | None = argument("The state after, where two are judged.", default=None)
+    rules: str | None = argument(
+        "Rules in place of those of the table.",
+        default=None,
+        cli="--rules FILE",
+        written=WrittenAs.FILE,
+    )

@@ -1,0 +1,101 @@
+"""What a procedure is asked for: its arguments, declared once for every door.
+
+A new procedure is declared in the module of its room, and named in `declared.REQUESTS`:
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class PinBranchRequest(
+        Request, procedure="pin_branch", job=("Pin a branch", "of"), terms=PREVIEWED
+    ):
+        '''Keep what a branch began at from expiring, by a tag on main.'''
+
+        table: str = argument("database.table.", cli="TABLE", written=WrittenAs.TABLE)
+        branch: str = argument("The name of the branch.", cli="BRANCH")
+        twin: bool = argument("Where that tag stands, make a second one.", default=False)
+
+From there come the names that a call may have, with the refusal of others; SQL's names and order;
+types and choices; the options and the help of the command; the words of a job. A field that a door
+does not take says why: `sql=Unserved(why=…)`. What a person saw and allowed is declared in
+`Agreement`; a procedure names in `terms` what it takes of that.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar, Final
+
+from branch_console.operations.agreement import Agreement
+from branch_console.operations.argument import Declared, DeclaredArgument, Unserved
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlProcedure:
+    """A name of a procedure in `CALL sys.…`.
+
+    Attributes:
+        order: The arguments that need not be named, first to last, as Paimon has them; those that
+            are none of ours are Paimon's, and not served. All of ours in their order if left out.
+        takes: The only arguments that this name takes; all if left out.
+        either: Arguments of Paimon that are the first of two of ours if they are a number, and the
+            second if they are another text.
+    """
+
+    name: str
+    order: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    either: tuple[tuple[str, tuple[str, str]], ...] = ()
+
+
+class Request(Declared):
+    """What a procedure does, and to what: the arguments that are not part of an agreement.
+
+    The docstring of a subclass is the help of its command.
+
+    Attributes:
+        procedure: Its name in calls.
+        job: What a job of it is called, and the word that leads on to the table.
+        terms: The arguments of `Agreement` that it takes.
+        in_sql: Its names in SQL.
+        command: The command that asks for it.
+        confirmed_by: The arguments in SQL that name what is taken away, the first that is given;
+            empty where nothing is. The command line has `--confirm` for it.
+        not_in_command: Arguments that the command does not take though others do, and why.
+    """
+
+    __slots__ = ()
+
+    procedure: ClassVar[str]
+    job: ClassVar[tuple[str, str]]
+    terms: ClassVar[tuple[str, ...]]
+    in_sql: ClassVar[tuple[SqlProcedure, ...] | Unserved]
+    command: ClassVar[str | Unserved]
+    confirmed_by: ClassVar[tuple[str, ...]]
+    not_in_command: ClassVar[Mapping[str, str]]
+
+    def __init_subclass__(
+        cls,
+        *,
+        procedure: str | None = None,
+        job: tuple[str, str] | None = None,
+        terms: tuple[str, ...] = (),
+        sql: tuple[SqlProcedure, ...] | Unserved | None = None,
+        command: str | Unserved | None = None,
+        confirmed_by: tuple[str, ...] = (),
+        not_in_command: Mapping[str, str] = _NOTHING,
+    ) -> None:
+        """Keep what is said beside the fields."""
+        # A base of several requests names no procedure; neither does a dataclass that is made anew
+        # for its slots, which has all this already.
+        if procedure is None:
+            return
+        cls.procedure, cls.terms, cls.confirmed_by = procedure, terms, confirmed_by
+        cls.job = job or (procedure.replace("_", " ").capitalize(), "of")
+        cls.in_sql = (SqlProcedure(name=procedure),) if sql is None else sql
+        cls.command = procedure.replace("_", "-") if command is None else command
+        cls.not_in_command = not_in_command
+
+    @classmethod
+    def arguments(cls) -> tuple[DeclaredArgument, ...]:
+        """Return all that a call of it may have: its own arguments, then those of the agreement."""
+        return (*cls.declared(), *(each for each in Agreement.declared() if each.name in cls.terms))

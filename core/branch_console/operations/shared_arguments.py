@@ -1,0 +1,28 @@
+"""Arguments that many procedures have, with the same words for each."""
+
+from typing import Any
+
+from branch_console.operations.argument import WrittenAs, argument
+
+
+def table_argument(*, with_branch: bool = False) -> Any:
+    """Declare the table that a procedure changes.
+
+    Args:
+        with_branch: Whether its name says which branch is meant, too.
+    """
+    written = WrittenAs.TABLE_AND_BRANCH if with_branch else WrittenAs.TABLE
+    help_text = "database.table, or database.table$branch_NAME."
+    return argument(help_text, cli="TABLE", written=written)
+
+
+def branch_argument(
+    help_text: str = "The name of the branch.", *, sql: tuple[str, ...] = ()
+) -> Any:
+    """Declare the branch that a procedure is about."""
+    return argument(help_text, json="branch", cli="BRANCH", sql=sql or None)
+
+
+def reason_argument() -> Any:
+    """Declare the reason that the ledger keeps."""
+    return argument("Kept in the ledger, for whoever asks why.", default=None)

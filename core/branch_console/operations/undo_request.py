@@ -1,0 +1,26 @@
+"""The request that takes an operation back."""
+
+from dataclasses import dataclass
+
+from branch_console.operations.agreement import COMMITTED
+from branch_console.operations.argument import WrittenAs, argument
+from branch_console.operations.request import Request, SqlProcedure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoRequest(
+    Request,
+    procedure="undo",
+    job=("Undo an operation", "on"),
+    terms=COMMITTED,
+    sql=(SqlProcedure(name="undo", order=("table", "operation")),),
+):
+    """Take an operation back, while nothing builds on what it did."""
+
+    table: str = argument(
+        "The table that it changed.",
+        cli="--table TABLE",
+        cli_help="The table that it changed; looked for where left out.",
+        written=WrittenAs.TABLE,
+    )
+    operation: str = argument("Its id, which is also the id of its job.", cli="OPERATION_ID")
