@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -31,6 +32,12 @@ class TableEntry:
 
 class Catalog(Protocol):
     """The databases and tables of a warehouse."""
+
+    def listing_once(self) -> AbstractContextManager[Catalog]:
+        """The same catalog, which lists each folder once while the block runs.
+
+        Its handles on tables do so too, and look anew after the block.
+        """
 
     def databases(self) -> tuple[str, ...]:
         """The names of all databases, sorted."""

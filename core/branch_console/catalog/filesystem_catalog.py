@@ -5,7 +5,9 @@ Hive and JDBC catalogs keep the same layout by default, so their warehouses open
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import copy
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from branch_console.catalog.catalog import TableEntry
@@ -36,6 +38,14 @@ class FilesystemCatalog:
         self._reader = MetadataReader(file_io, cache)
         self._scan = SharedScan(self._reader)
         self._warehouse = warehouse.rstrip("/")
+
+    @contextmanager
+    def listing_once(self) -> Iterator[FilesystemCatalog]:
+        """The same catalog, which lists each folder once while the block runs."""
+        with self._reader.listing_once() as reader:
+            catalog = copy.copy(self)
+            catalog._reader = reader
+            yield catalog
 
     def databases(self) -> tuple[str, ...]:
         """The names of all databases, sorted.

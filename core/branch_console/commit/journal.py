@@ -250,9 +250,14 @@ class Journal:
         data = self._find("done", operation_id)
         return None if data is None else _end_from(data)
 
-    def open_intents(self) -> OpenIntents:
-        """Return the intents without an end; a broken one spoils itself only."""
-        names = self._store.files.names(self._paths.lineage_dir)
+    def open_intents(self, names: Collection[str] | None = None) -> OpenIntents:
+        """Return the intents without an end; a broken one spoils itself only.
+
+        Args:
+            names: What lies in the folder of the journal, where somebody has just listed it.
+        """
+        if names is None:
+            names = self._store.files.names(self._paths.lineage_dir)
         open_ids = sorted(_operations_with("intent", names) - _operations_with("done", names))
         paths = {each: self._path("intent", each) for each in open_ids}
         found = self._store.files.read_many(list(paths.values()))

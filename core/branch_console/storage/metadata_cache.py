@@ -7,6 +7,7 @@ is read in place.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import logging
 import os
@@ -16,8 +17,8 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
@@ -25,6 +26,7 @@ from branch_console.errors import FormatError
 from branch_console.format.bounds import MOST_JSON_BYTES
 from branch_console.storage import side_by_side
 from branch_console.storage.file_io import FileReader, FileStatus
+from branch_console.storage.listed_once import ListedOnce
 from branch_console.storage.shelf import Shelf
 
 _T = TypeVar("_T")
@@ -130,7 +132,7 @@ class MetadataReader:
     """A reader that knows which files never change: fetches those once, decodes those once."""
 
     def __init__(self, reader: FileReader, cache: MetadataCache | None = None) -> None:
-        self.files = reader
+        self.files: FileReader = reader
         self._cache = cache
         if cache is None and not reader.is_local:
             self._cache = MetadataCache.temporary()
@@ -194,6 +196,21 @@ class MetadataReader:
         if status is None or time.time() - status.modified_millis / 1_000 < _TICK_SECONDS:
             return make()
         return self._kept((self._version_key(status), what), make)
+
+    @contextmanager
+    def listing_once(self) -> Iterator[MetadataReader]:
+        """A reader of the same store that lists each folder once while the block runs.
+
+        For one decision, which asks for the same folders in many places. Behind the block it looks
+        anew like any other: what is published is held against what there is then.
+        """
+        files = ListedOnce(self.files)
+        reader = copy.copy(self)
+        reader.files = files
+        try:
+            yield reader
+        finally:
+            files.look_anew()
 
     def each(self, call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
         """Call for each item, in parallel where the store is far away."""

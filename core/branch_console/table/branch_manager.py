@@ -77,7 +77,7 @@ class BranchManager:
     def exists(self, name: str) -> bool:
         """Whether the table has the branch; main exists where the table has a main schema."""
         if name == MAIN_BRANCH:
-            return bool(self._reader.files.list(self._paths.schema_dir))
+            return bool(self._reader.files.names(self._paths.schema_dir))
         # Not by a listing: a table may have thousands.
         found = self._reader.files.status(self._paths.on(name).root)
         return found is not None and found.is_directory

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -122,6 +123,17 @@ class FileStoreTable:
         identifier = self.identifier.on_branch(branch)
         return FileStoreTable(self.reader, self.paths.table, identifier, self._scan)
 
+    @contextmanager
+    def listing_once(self) -> Iterator[FileStoreTable]:
+        """The same branch, whose folders are listed once while the block runs.
+
+        For one decision; what it hands on looks anew after the block.
+        """
+        with self.reader.listing_once() as reader:
+            yield FileStoreTable(
+                reader, self.paths.table, self.identifier, self._scan, self._schema
+            )
+
     def with_one_schema(self) -> FileStoreTable:
         """The same branch, whose newest schema stays the one that it is now.
 
@@ -132,9 +144,11 @@ class FileStoreTable:
             NotFound: The branch has no schema.
             FormatError: The schema cannot be decoded.
         """
-        return FileStoreTable(
-            self.reader, self.paths.table, self.identifier, self._scan, self.schema()
-        )
+        return self.with_schema(self.schema())
+
+    def with_schema(self, schema: TableSchema) -> FileStoreTable:
+        """The same branch, whose newest schema stays this one, as it was read before."""
+        return FileStoreTable(self.reader, self.paths.table, self.identifier, self._scan, schema)
 
     def schema(self) -> TableSchema:
         """The newest schema of the branch; raises NotFound or FormatError."""

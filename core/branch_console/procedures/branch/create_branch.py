@@ -174,7 +174,8 @@ def _check_schemas(
 
 def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     """Decide where a branch begins; the arguments and errors are those of `create_branch`."""
-    return _planned(table_of(warehouse, call), call)
+    with warehouse.deciding() as deciding:
+        return _planned(table_of(deciding, call), call)
 
 
 def _planned(table: FileStoreTable, call: ProcedureCall) -> Planned:

@@ -210,7 +210,8 @@ def open_operations(warehouse: Warehouse, branch: FileStoreTable) -> tuple[Conse
 
     An intent that cannot be read may be of any branch.
     """
-    found = Journal(warehouse.store, branch.paths).open_intents()
+    listed = branch.reader.files.names(branch.paths.lineage_dir)
+    found = Journal(warehouse.store, branch.paths).open_intents(listed)
     busy = [
         intent
         for intent in found.readable

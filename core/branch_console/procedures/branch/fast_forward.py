@@ -58,15 +58,17 @@ def preview_fast_forward(
         InvalidInput: Source and target are one branch.
         FormatError: A snapshot, schema or tag of either cannot be decoded.
     """
-    return _plan(warehouse.table(table.on_branch(target)), source, target)
+    with warehouse.deciding() as deciding:
+        return _plan(deciding.table(table.on_branch(target)), source, target)
 
 
 def preview_forward_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
     """Tell the consequences of a call of `fast_forward`; raises as `preview_fast_forward` does."""
-    table = warehouse.table(_identifier(call).on_branch(_target(call)))
-    plan = _plan(table, call.text("branch"), _target(call))
-    found = _preview(table, plan, call, _demands(warehouse, table, plan, call))
-    rules = told_rules(warehouse, table.identifier) if found.can_run else []
+    with warehouse.deciding() as deciding:
+        table = deciding.table(_identifier(call).on_branch(_target(call)))
+        plan = _plan(table, call.text("branch"), _target(call))
+        found = _preview(table, plan, call, _demands(deciding, table, plan, call))
+        rules = told_rules(deciding, table.identifier) if found.can_run else []
     return replace(found, consequences=(*found.consequences, *rules))
 
 
@@ -167,9 +169,14 @@ def _preview(
 def _check(warehouse: Warehouse, table: FileStoreTable, call: ProcedureCall) -> Facts:
     """Plan again and compare with the preview; an operation that has begun keeps its plan."""
     warehouse.check_writable()
-    source, target, force = call.text("branch"), _target(call), call.flag("force")
     if Operation.find(warehouse, table, call.operation_id) is not None:
         return {"verdict": str(Verdict.FAST_FORWARD), "plan_id": call.find_text("plan_id") or ""}
+    with table.listing_once() as listed:
+        return _plan_to_run(warehouse, listed, call)
+
+
+def _plan_to_run(warehouse: Warehouse, table: FileStoreTable, call: ProcedureCall) -> Facts:
+    source, target, force = call.text("branch"), _target(call), call.flag("force")
     plan = _plan(table, source, target)
     demands = _demands(warehouse, table, plan, call)
     preview = _preview(table, plan, call, demands)
@@ -287,10 +294,11 @@ def _publish(
 
 def _plan_id(table: FileStoreTable, source: str, target: str, *, takes: bool) -> str:
     """What the plan is called by now; what leaves is read only where something may."""
-    if takes:
-        return _plan(table, source, target).id
-    histories = histories_of(table.on(source), table, head_only=True)
-    return plan_id(table.identifier.table_name, *histories)
+    with table.listing_once() as listed:
+        if takes:
+            return _plan(listed, source, target).id
+        histories = histories_of(listed.on(source), listed, head_only=True)
+        return plan_id(table.identifier.table_name, *histories)
 
 
 def _copy_of(plan: FastForwardPlan, operation_id: str) -> HistoryCopy:

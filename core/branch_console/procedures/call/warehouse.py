@@ -1,8 +1,9 @@
 """A warehouse, opened: its store, its catalog, and whether commits are safe in it."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -44,6 +45,7 @@ class Warehouse:
         catalog_kind: The catalog that keeps the tables; None where nobody said.
         counted: The rows of states that a job counted; None where these are not known.
         plans: The merges that were planned here, by all that a plan depends on.
+        opened: The tables that one decision has opened; None where each is opened anew.
     """
 
     url: str
@@ -57,6 +59,7 @@ class Warehouse:
     plans: "Shelf[tuple[object, ...], MergePlan]" = field(
         default_factory=lambda: Shelf(_MOST_PLANS)
     )
+    opened: dict[Identifier, FileStoreTable] | None = None
 
     @classmethod
     def open(
@@ -112,17 +115,46 @@ class Warehouse:
             counted=counted,
         )
 
+    @contextmanager
+    def deciding(self, known: FileStoreTable | None = None) -> Iterator["Warehouse"]:
+        """The same warehouse for one decision: it opens a table once, and lists a folder once.
+
+        A handle that the decision keeps looks anew after the block, as what is published is held
+        against what there is then.
+
+        Args:
+            known: The table, where an earlier decision has opened it.
+        """
+        if self.opened is not None:
+            yield self
+        elif known is not None:
+            with known.listing_once() as table:
+                yield replace(self, opened={table.identifier: table})
+        else:
+            with self.catalog.listing_once() as catalog:
+                yield replace(self, catalog=catalog, opened={})
+
     def table(self, name: str | Identifier) -> FileStoreTable:
         """Open a table, on the branch that its name says.
 
         Raises:
             NotFound: There is no such table or branch.
         """
-        return self.catalog.open(_identifier(name))
+        identifier = _identifier(name)
+        known = None if self.opened is None else self.opened.get(identifier)
+        return self._kept(known or self.catalog.open(identifier))
 
     def find_table(self, name: str | Identifier) -> FileStoreTable | None:
         """Open a table, on the branch that its name says; None if there is no such one."""
-        return self.catalog.find(_identifier(name))
+        identifier = _identifier(name)
+        known = None if self.opened is None else self.opened.get(identifier)
+        found = known or self.catalog.find(identifier)
+        return None if found is None else self._kept(found)
+
+    def _kept(self, table: FileStoreTable) -> FileStoreTable:
+        if self.opened is not None:
+            self.opened[table.identifier] = table
+        return table
 
     def check_writable(self) -> None:
         """Refuse to change a warehouse in which a commit could be lost.

@@ -78,19 +78,20 @@ class _Gone(CommitConflict):
 
 
 def _carry_out(operation: Operation, copy: HistoryCopy, progress: Progress) -> None:
-    store, table = operation.warehouse.store, operation.table
     put_fences(operation)
     if copy.rescue_branch is not None:
         _replace(operation, copy, copy.rescue_branch)
-    else:
-        if operation.is_resumed and copy.new_head_id in copy.snapshot_ids:
-            _check_new_head(operation, copy)
-        if not has_begun(table, store, copy):
+    elif operation.is_resumed and copy.new_head_id in copy.snapshot_ids:
+        _check_new_head(operation, copy)
+    store = operation.warehouse.store
+    # One look at the target's snapshots tells whether the copy has begun, and where it goes on.
+    with operation.table.listing_once() as table:
+        if copy.rescue_branch is None and not has_begun(table, store, copy):
             check_head(table.on(copy.target), copy.expected_head)
-    try:
-        copy_history(table, store, copy, progress)
-    except NotFound as error:
-        raise _Gone(_lost(copy, error)) from error
+        try:
+            copy_history(table, store, copy, progress)
+        except NotFound as error:
+            raise _Gone(_lost(copy, error)) from error
 
 
 def _lost(copy: HistoryCopy, error: NotFound) -> str:

@@ -60,6 +60,7 @@ class DecidedMerge:
     Attributes:
         target: The table on the branch that gets the change.
         spec: What is merged.
+        schemas: The newest ones of the target and of the source.
         forward: Where the target takes over the history of the source; else None.
         read: The sides, where rows of them are to be compared and they were read just now.
     """
@@ -67,6 +68,7 @@ class DecidedMerge:
     target: FileStoreTable
     spec: MergeSpec
     plan: MergePlan
+    schemas: tuple[TableSchema, TableSchema]
     forward: ForwardMerge | None = None
     read: MergeSides | None = None
 
@@ -74,6 +76,12 @@ class DecidedMerge:
     def source(self) -> FileStoreTable:
         """The table on the branch that comes."""
         return self.target.on(self.spec.source)
+
+    @property
+    def as_decided(self) -> tuple[FileStoreTable, FileStoreTable]:
+        """The target and the source, under the schemas that they had then."""
+        ours, theirs = self.schemas
+        return self.target.with_schema(ours), self.source.with_schema(theirs)
 
     @property
     def safety(self) -> FileSafety:
@@ -106,9 +114,10 @@ def preview_merge(
         InvalidInput: Source and target are one branch.
         FormatError: Metadata of either cannot be decoded.
     """
-    found = warehouse.table(table.on_branch(target))
     spec = MergeSpec(kind=MergeKind.MERGE, source=source, target=target)
-    return decided_for(warehouse, found, spec, rules or MergeRules()).plan
+    with warehouse.deciding() as deciding:
+        found = deciding.table(table.on_branch(target))
+        return decided_for(deciding, found, spec, rules or MergeRules()).plan
 
 
 def planned_merge(warehouse: Warehouse, call: ProcedureCall) -> MergePlan:
@@ -118,24 +127,25 @@ def planned_merge(warehouse: Warehouse, call: ProcedureCall) -> MergePlan:
 
 def decided_merge(warehouse: Warehouse, call: ProcedureCall) -> DecidedMerge:
     """Decide as `planned_merge` does, and return what was read for it too."""
-    target = target_table(warehouse, call)
-    spec = MergeSpec.from_call(target, call)
-    return decided_for(warehouse, target, spec, rules_of(call), PlannedHeads.of(call))
+    with warehouse.deciding() as deciding:
+        target = target_table(deciding, call)
+        spec = MergeSpec.from_call(target, call)
+        return decided_for(deciding, target, spec, rules_of(call), PlannedHeads.of(call))
 
 
 def decided_again(warehouse: Warehouse, call: ProcedureCall, earlier: DecidedMerge) -> DecidedMerge:
     """Decide anew on a merge of which a run has decided before."""
-    target = earlier.target
+    target = target_table(warehouse, call)
     spec, forward = MergeSpec.from_call(target, call), earlier.forward
     if forward is not None and spec == earlier.spec:
         # Of a history that is taken over nothing counts but the heads, the schemas and the tags,
         # all of which this names; and whether the files may still be shared.
-        source, plan = earlier.source, forward.plan
-        histories = histories_of(_source(target, spec), target, head_only=True)
+        source, plan = _source(target, spec), forward.plan
+        histories = histories_of(source, target, head_only=True)
         if plan_id(target.identifier.table_name, *histories) == plan.id:
             safety = forward_safety(source, target, plan.arrives, plan.would_remove)
             if safety.shares:
-                return replace(earlier, forward=replace(forward, safety=safety))
+                return replace(earlier, target=target, forward=replace(forward, safety=safety))
     return decided_for(warehouse, target, spec, rules_of(call), PlannedHeads.of(call))
 
 
@@ -170,7 +180,7 @@ def decided_for(
         if decided.plan.moves is not None and not decided.plan.lies_on:
             warehouse.plans.put(key, decided.plan)
     else:
-        decided = DecidedMerge(target=target, spec=spec, plan=known)
+        decided = DecidedMerge(target=target, spec=spec, plan=known, schemas=schemas)
     if decided.plan.moves is None and heads != _AS_THEY_ARE:
         # What the histories alone decide holds for the heads as they are.
         return decided_for(warehouse, target, spec, rules)
@@ -224,7 +234,7 @@ def _decide(
         verdict: MergeVerdict, *, blocks: tuple[Block, ...] = (), notes: tuple[str, ...] = ()
     ) -> DecidedMerge:
         plan = _by_heads(target, source, None, verdict, rules, blocks=blocks, notes=notes)
-        return DecidedMerge(target=target, spec=spec, plan=plan)
+        return DecidedMerge(target=target, spec=spec, plan=plan, schemas=schemas)
 
     if theirs is None:
         text = f"Branch {spec.source!r} has no snapshot yet: there is nothing to merge."
@@ -240,7 +250,7 @@ def _decide(
         found = None
         if spec.kind is MergeKind.MERGE:
             found = find_heads(target, source, ours, theirs)
-            decided = _by_history(target, source, spec, found, rules)
+            decided = _by_history(target, source, spec, found, rules, schemas)
             if decided is not None:
                 return decided
         sides = sides_of(target, spec, ours, theirs, found)
@@ -252,7 +262,8 @@ def _decide(
     if nothing is not None:
         return without_files(MergeVerdict.UP_TO_DATE, notes=(nothing,))
     reads_rows = plan.moves is not None and (plan.moves.row_places or plan.moves.joins)
-    return DecidedMerge(target=target, spec=spec, plan=plan, read=sides if reads_rows else None)
+    read = sides if reads_rows else None
+    return DecidedMerge(target=target, spec=spec, plan=plan, schemas=schemas, read=read)
 
 
 def _nothing_to_do(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> str | None:
@@ -286,6 +297,7 @@ def _by_history(
     spec: MergeSpec,
     heads: MergeHeads,
     rules: MergeRules,
+    schemas: tuple[TableSchema, TableSchema],
 ) -> DecidedMerge | None:
     """The plan where the histories alone decide, None where files have to be looked at."""
 
@@ -293,7 +305,7 @@ def _by_history(
         verdict: MergeVerdict, notes: tuple[str, ...], forward: ForwardMerge | None = None
     ) -> DecidedMerge:
         plan = _by_heads(target, source, heads, verdict, rules, notes=notes)
-        return DecidedMerge(target=target, spec=spec, plan=plan, forward=forward)
+        return DecidedMerge(target=target, spec=spec, plan=plan, schemas=schemas, forward=forward)
 
     if heads.is_up_to_date and holds_schema(target, source, heads):
         return without_files(MergeVerdict.UP_TO_DATE, (_nothing_to_merge(target, source),))

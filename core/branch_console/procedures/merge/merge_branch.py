@@ -173,11 +173,11 @@ def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge) -> Preview:
 
 def files_to_merge(planned: PlannedMerge) -> pa.Table:
     """Data files that come to the target, with the columns of FILES_TO_VERIFY."""
-    target, plan = planned.merge.target, planned.merge.plan
+    plan = planned.merge.plan
     if plan.moves is None:
         return FILES_TO_VERIFY.empty_table()
     parts = []
-    source = planned.merge.source
+    target, source = planned.merge.as_decided
     for holder, files in (
         (source, plan.moves.add),
         (source, plan.moves.replays),

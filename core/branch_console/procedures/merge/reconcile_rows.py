@@ -132,9 +132,10 @@ def _joined(
     if not plan.moves.joins or plan.theirs is None:
         return JoinedRows(messages=(), changed=())
     sides = merge.sides(plan.ours, plan.theirs)
-    marks = vectors_of(merge.target, merge.source, sides)
+    target, source = merge.as_decided
+    marks = vectors_of(target, source, sides)
     scope = row_scope(plan, sides)
-    return rows.join_deletes(merge.target, scope, plan.moves.joins, marks, progress, write_id)
+    return rows.join_deletes(target, scope, plan.moves.joins, marks, progress, write_id)
 
 
 def compare_rows(
@@ -227,7 +228,7 @@ def run_row_work(
     write_id: str = "",
 ) -> Reconciled[CommitMessage] | None:
     """Do as `reconcile_rows` does, and keep nothing of it."""
-    plan, target, source = merge.plan, merge.target, merge.source
+    plan, (target, source) = merge.plan, merge.as_decided
     if plan.moves is None or not plan.moves.row_places or plan.ours is None or plan.theirs is None:
         return None
     sides = merge.sides(plan.ours, plan.theirs)

@@ -172,9 +172,10 @@ class VerbStages(Generic[P]):
         """Decide, and tell by which plan the rest goes; nothing where the operation has begun."""
         warehouse, call = self._run.warehouse, self._run.call
         warehouse.check_writable()
-        if find_begun(warehouse, call) is not None:
-            return {}
-        planned = plan_to_run(self._run.verb, warehouse, call, self._agreed)
+        with warehouse.deciding() as deciding:
+            if find_begun(deciding, call) is not None:
+                return {}
+            planned = plan_to_run(self._run.verb, deciding, call, self._agreed)
         self._known = planned
         if planned.already is not None:
             return {"receipt": planned.already.to_json()}

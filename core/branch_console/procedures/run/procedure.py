@@ -137,13 +137,14 @@ def decide(verb: Verb[P], warehouse: Warehouse, call: ProcedureCall, earlier: P 
         call: Its arguments.
         earlier: What this very run has planned before.
     """
-    if earlier is None or verb.plan_on is None:
-        planned = verb.plan(warehouse, call)
-    else:
-        planned = verb.plan_on(warehouse, call, earlier)
-    if planned.already is not None or not planned.preview.can_run:
-        return planned
-    left_out = _left_out(warehouse, planned)
+    with warehouse.deciding(None if earlier is None else earlier.table) as deciding:
+        if earlier is None or verb.plan_on is None:
+            planned = verb.plan(deciding, call)
+        else:
+            planned = verb.plan_on(deciding, call, earlier)
+        if planned.already is not None or not planned.preview.can_run:
+            return planned
+        left_out = _left_out(deciding, planned)
     return replace(
         planned,
         preview=weigh_callbacks(planned.preview, call, left_out),

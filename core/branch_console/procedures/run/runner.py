@@ -304,34 +304,52 @@ class _Runner(Generic[P]):
         warehouse, call = self._run.warehouse, self._run.call
         warehouse.check_writable()
         known = staging.planned
-        operation = find_begun(warehouse, call, None if known is None else known.table)
-        if operation is None:
-            try:
-                planned = plan_to_run(self._run.verb, warehouse, call, staged.plan_id, known)
-                check_rows(planned, staged.written)
-                journal = dict(planned.journal)
-                if self._run.verb.gate is not None and planned.already is None:
-                    plan_id = planned.preview.plan_id
-                    journal = gate_journal(warehouse, call, plan_id, planned.journal, staged.judged)
-            except PaimonError:
-                staging.withdraw(staged.written)
-                raise
+        table = None if known is None else known.table
+        with warehouse.deciding(table) as deciding:
+            begun = find_begun(deciding, call, table)
+            found = (
+                self._plan_to_run(deciding, staging, staged)
+                if begun is None
+                # It is carried out on what there is then.
+                else replace(begun, warehouse=warehouse)
+            )
+        if isinstance(found, tuple):
+            planned, journal = found
             if planned.already is not None:
                 return planned.already
-            take_staged_rows(warehouse, call, planned.table, staged.written)
-            written = without_staged(staged.written)
-            journal |= {name: each for name, each in written.items() if name != "plan_id"}
-            if staged.files_verified:
-                journal["filesVerified"] = staged.files_verified
-            if self._notes:
-                journal["notes"] = [*texts_of(journal, "notes"), *self._notes]
-            operation = Operation.begin(
-                warehouse, planned.table, call, branch=planned.branch, plan=journal
-            )
-        begun = operation.intent
-        target = operation.table.on_listed(begun.branch)
-        hand_over_staged_rows(warehouse, call, target, staged.written, begun.plan)
-        return finish_verb(self._run.verb, operation)
+            found = self._begun(planned, journal, staged)
+        target = found.table.on_listed(found.intent.branch)
+        hand_over_staged_rows(warehouse, call, target, staged.written, found.intent.plan)
+        return finish_verb(self._run.verb, found)
+
+    def _plan_to_run(
+        self, deciding: Warehouse, staging: VerbStages[P], staged: Staged
+    ) -> tuple[P, dict[str, object]]:
+        """Decide once more; a plan with its journal. What is refused leaves no rows behind."""
+        call = self._run.call
+        try:
+            planned = plan_to_run(self._run.verb, deciding, call, staged.plan_id, staging.planned)
+            check_rows(planned, staged.written)
+            journal = dict(planned.journal)
+            if self._run.verb.gate is not None and planned.already is None:
+                plan_id = planned.preview.plan_id
+                journal = gate_journal(deciding, call, plan_id, planned.journal, staged.judged)
+        except PaimonError:
+            staging.withdraw(staged.written)
+            raise
+        return planned, journal
+
+    def _begun(self, planned: P, journal: dict[str, object], staged: Staged) -> Operation:
+        """Note what was decided and staged, so that recovery may finish it."""
+        warehouse, call = self._run.warehouse, self._run.call
+        take_staged_rows(warehouse, call, planned.table, staged.written)
+        written = without_staged(staged.written)
+        journal |= {name: each for name, each in written.items() if name != "plan_id"}
+        if staged.files_verified:
+            journal["filesVerified"] = staged.files_verified
+        if self._notes:
+            journal["notes"] = [*texts_of(journal, "notes"), *self._notes]
+        return Operation.begin(warehouse, planned.table, call, branch=planned.branch, plan=journal)
 
 
 def _lost_all_tries(error: CommitConflict) -> bool:
