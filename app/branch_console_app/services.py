@@ -323,15 +323,22 @@ class Services(TableLists):
         from branch_console.procedures.undo.undo import UndoChance, find_undo_chance
 
         try:
-            found = table or self.table_of_operation(operation_id)
+            found = table or self.find_table_of_operation(operation_id)
         except NotFound as error:
             return UndoChance(obstacle=error.message)
         return find_undo_chance(self.warehouse, found, operation_id)
 
-    def table_of_operation(self, operation_id: str) -> Identifier:
-        """Return the table that an operation changed."""
+    def find_table_of_operation(self, operation_id: str) -> Identifier | None:
+        """Return the table that an operation changed, None for one of the catalog.
+
+        Raises:
+            NotFound: No journal knows the operation.
+        """
+        from branch_console.procedures.catalog.catalog_operation import CatalogOperation
         from branch_console.procedures.run.open_operation import table_of_operation
 
+        if CatalogOperation.find(self.warehouse, operation_id) is not None:
+            return None
         return table_of_operation(self.warehouse, operation_id)
 
     def call(

@@ -55,6 +55,10 @@ class JavaPaimon:
         """Make a database unless it exists."""
         self.catalog.createDatabase(name, True)
 
+    def drop_database(self, name: str) -> None:
+        """Drop a database with all its tables."""
+        self.catalog.dropDatabase(name, False, True)
+
     def databases(self) -> list[str]:
         """All databases, by name."""
         return sorted(map(str, self.catalog.listDatabases()))

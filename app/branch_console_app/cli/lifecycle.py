@@ -390,13 +390,13 @@ def undo(
     as_json: JsonOption = False,
 ) -> int:
     """Take an operation back, while nothing builds on what it did."""
-    name = (
-        named_table(table).table_name
+    found = (
+        named_table(table)
         if table
-        else open_services(warehouse).table_of_operation(operation_id).table_name
+        else open_services(warehouse).find_table_of_operation(operation_id)
     )
     arguments: dict[str, Argument] = {
-        "table": name,
+        "table": None if found is None else found.table_name,
         "operation": operation_id,
         "without_callbacks": without_callbacks,
     }

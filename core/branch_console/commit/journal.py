@@ -1,7 +1,8 @@
 """The journal of operations that change more than one file: intent first, then steps, then the end.
 
-It lives in the table's ledger. What was cut off between intent and end is found by its intent and
-finished by doing the same again, as every step leaves alone what is done already.
+It lives in the table's ledger, or in the catalog's. What was cut off between intent and end is
+found by its intent and finished by doing the same again, as every step leaves alone what is done
+already.
 
 Only two things wait for the disk: the intent is durable before anything else is done, and all that
 is done before the end is written. In between any part may be lost to a power cut, as the intent
@@ -16,7 +17,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
@@ -25,7 +26,7 @@ from branch_console.format.json_text import JsonObject, to_pretty_json, without_
 from branch_console.format.lineage_event import LineageEvent
 from branch_console.storage.file_publisher import Published
 from branch_console.storage.system_lock import Hold, locked, place_on_this_machine
-from branch_console.storage.table_paths import EVENT_PREFIX, TablePaths
+from branch_console.storage.table_paths import EVENT_PREFIX
 
 CLAIMS: Final = "claims"
 """The key of a plan for the branch name that is reserved along with the intent."""
@@ -140,10 +141,21 @@ class End:
     message: str | None = None
 
 
-class Journal:
-    """Reads and writes the journal of one table."""
+class JournalPaths(Protocol):
+    """Where a journal lies: in the ledger of a table, or in that of the catalog."""
 
-    def __init__(self, store: CommitStore, paths: TablePaths) -> None:
+    @property
+    def lineage_dir(self) -> str:
+        """The folder of its files."""
+
+    def event(self, time_millis: int, event_id: str) -> str:
+        """The path of an event; names sort by time."""
+
+
+class Journal:
+    """Reads and writes the journal of one table, or of the catalog."""
+
+    def __init__(self, store: CommitStore, paths: JournalPaths) -> None:
         self._store = store
         self._paths = paths
 

@@ -37,6 +37,7 @@ class LineageKind(StrEnum):
     FENCED = "fenced"
     UNFENCED = "unfenced"
     REPAIRED = "repaired"
+    ALTERED = "altered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -25,7 +25,7 @@ from branch_console.jobs.store_identity import store_identity
 from branch_console.jobs.warm_rows import WarmRows
 from branch_console.jobs.workflows import JobContext, register_workflow
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.recover import recover_table, tables_of
+from branch_console.procedures.recover import Recovery, recover_catalog, recover_table, tables_of
 
 _log = logging.getLogger(__name__)
 
@@ -196,14 +196,19 @@ def _recover(warehouse: Warehouse) -> None:
         return
     own = {each.workflow_id for each in DBOS.list_workflows(status=["PENDING", "ENQUEUED"])}
     try:
+        _log_recovery(recover_catalog(warehouse, running=own))
         for table in tables_of(warehouse, None):
-            for each in recover_table(warehouse, table, running=own):
-                if each.error is None:
-                    _log.info("recovered %s: %s", each.operation_id, each.message)
-                else:
-                    _log.warning("%s of %s: %s", each.operation_id, each.table, each.message)
+            _log_recovery(recover_table(warehouse, table, running=own))
     except PaimonError as error:
         _log.warning("recovery stopped: %s", error.message)
+
+
+def _log_recovery(recovered: Iterable[Recovery]) -> None:
+    for each in recovered:
+        if each.error is None:
+            _log.info("recovered %s: %s", each.operation_id, each.message)
+        else:
+            _log.warning("%s of %s: %s", each.operation_id, each.subject, each.message)
 
 
 def _stop_on_signals(stopping: threading.Event) -> None:

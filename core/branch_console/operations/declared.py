@@ -28,6 +28,12 @@ from branch_console.operations.compare_requests import (
     CompareStatesRequest,
     CountRowsRequest,
 )
+from branch_console.operations.database_requests import (
+    CreateDatabaseRequest,
+    DropDatabaseRequest,
+    RenameDatabaseRequest,
+    SetDatabasePropertiesRequest,
+)
 from branch_console.operations.demo_request import BuildDemoRequest
 from branch_console.operations.merge_requests import (
     CherryPickRequest,
@@ -69,6 +75,10 @@ _ALL: Final[tuple[type[Request], ...]] = (
     RevertRequest,
     UndoRequest,
     CompactRequest,
+    CreateDatabaseRequest,
+    DropDatabaseRequest,
+    RenameDatabaseRequest,
+    SetDatabasePropertiesRequest,
     CreateTagRequest,
     DeleteTagRequest,
     RollbackRequest,

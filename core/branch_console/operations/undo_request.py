@@ -17,8 +17,9 @@ class UndoRequest(
 ):
     """Take an operation back, while nothing builds on what it did."""
 
-    table: str = argument(
-        "The table that it changed.",
+    table: str | None = argument(
+        "The table that it changed; none for an operation on a database.",
+        default=None,
         cli="--table TABLE",
         cli_help="The table that it changed; looked for where left out.",
         written=WrittenAs.TABLE,

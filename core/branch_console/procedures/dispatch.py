@@ -13,6 +13,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Stages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import run_catalog_verb
 from branch_console.procedures.compare.check_rules import check_rules
 from branch_console.procedures.compare.count_rows import COUNT_ROWS, count_rows
 from branch_console.procedures.compare.quality import COMPARE_QUALITY, compare_quality
@@ -21,7 +22,7 @@ from branch_console.procedures.demo import build_demo
 from branch_console.procedures.merge.merge_branch import MERGE_BRANCH
 from branch_console.procedures.merge.reconcile_rows import compare_rows
 from branch_console.procedures.recover import recover
-from branch_console.procedures.registry import VERBS
+from branch_console.procedures.registry import CATALOG_VERBS, VERBS, find_catalog_verb
 from branch_console.procedures.run.procedure import Verb
 from branch_console.procedures.run.runner import run_verb
 from branch_console.procedures.statement.query import run_query
@@ -55,6 +56,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
         **{str(kind): run_table_statement for kind in TableStatementKind},
         "recover": recover,
         **{name: _procedure(verb) for name, verb in VERBS.items()},
+        **{name: partial(run_catalog_verb, verb) for name, verb in CATALOG_VERBS.items()},
     }
 )
 
@@ -65,6 +67,9 @@ def run_call(warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages:
     Raises:
         InvalidInput: There is no procedure of that name.
     """
+    of_catalog = find_catalog_verb(call)
+    if of_catalog is not None:
+        return run_catalog_verb(of_catalog, warehouse, rows, call, stages)
     procedure = PROCEDURES.get(call.name)
     if procedure is None:
         raise InvalidInput(

@@ -6,8 +6,9 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.recover import tables_of
-from branch_console.procedures.registry import VERBS
+from branch_console.procedures.registry import VERBS, find_catalog_verb
 from branch_console.procedures.run.open_operation import find_receipt
 
 
@@ -19,11 +20,14 @@ def read_receipt(
     Args:
         warehouse: The warehouse.
         operation_id: The operation, which is also the id of its job.
-        table: Where to look; None looks at all tables.
+        table: Where to look; None looks at the catalog and at all tables.
 
     Raises:
         NotFound: No table knows the operation.
     """
+    of_catalog = CatalogOperation.find(warehouse, operation_id) if table is None else None
+    if of_catalog is not None and (done := of_catalog.receipt()) is not None:
+        return done
     for found in tables_of(warehouse, None if table is None else table.full_name):
         receipt = find_receipt(found, operation_id) or find_receipt_of_write(
             found, warehouse.store, operation_id
@@ -39,6 +43,8 @@ def read_receipt(
 
 def is_recorded(warehouse: Warehouse, call: ProcedureCall, receipt: Receipt) -> bool:
     """Whether `read_receipt` finds what a call returned: what changed nothing is in no ledger."""
+    if find_catalog_verb(call) is not None:
+        return CatalogOperation.find(warehouse, receipt.operation_id) is not None
     if receipt.moves or call.name not in VERBS:
         return bool(receipt.moves)
     try:

@@ -6,7 +6,7 @@ from branch_console.procedures.branch.fast_forward import preview_forward_call
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, Preview, Weight
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.registry import VERBS
+from branch_console.procedures.registry import CATALOG_VERBS, VERBS, find_catalog_verb
 from branch_console.procedures.run.procedure import Planned, decide
 
 __all__ = ["Consequence", "Preview", "Weight", "preview_call"]
@@ -24,9 +24,12 @@ def preview_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
         return plan_creation(warehouse, call).preview
     if call.name == "fast_forward":
         return preview_forward_call(warehouse, call)
+    of_catalog = find_catalog_verb(call)
+    if of_catalog is not None:
+        return of_catalog.plan(warehouse, call).preview
     verb = VERBS.get(call.name)
     if verb is None:
-        known = ", ".join(sorted({*VERBS, "create_branch", "fast_forward"}))
+        known = ", ".join(sorted({*VERBS, *CATALOG_VERBS, "create_branch", "fast_forward"}))
         raise InvalidInput(
             f"There is no preview of {call.name!r}. There are previews of {known}.",
             kind=ErrorKind.INVALID_NAME,

@@ -1,14 +1,14 @@
 """Finding operations that were cut off, and finishing them or taking them back."""
 
 import platform
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from branch_console.commit.journal import BrokenIntent, End, Ending, Intent, Journal
 from branch_console.commit.rows import row_write, staged_rows
 from branch_console.errors import CommitConflict, ErrorKind, NotFound, PaimonError, Refused
-from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.procedures.branch import create_branch
 from branch_console.procedures.call.call import ProcedureCall
@@ -16,13 +16,17 @@ from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import CatalogOperation, paths_of
+from branch_console.procedures.catalog.undo_database import UNDO_OF_CATALOG
 from branch_console.procedures.history.history_transfer import finish_take_over
-from branch_console.procedures.registry import VERBS
+from branch_console.procedures.registry import CATALOG_VERBS, VERBS
 from branch_console.procedures.run.dry_run_results import forget_old_results, names_kept
-from branch_console.procedures.run.open_operation import FRESH_MILLIS, Operation
-from branch_console.procedures.run.procedure import finish_verb
+from branch_console.procedures.run.open_operation import FRESH_MILLIS, OpenOperation, Operation
+from branch_console.procedures.run.procedure import finish_operation, finish_verb
 from branch_console.procedures.run.written_rows import names_of_rows
 from branch_console.table.file_store_table import FileStoreTable
+
+AnOperation = TypeVar("AnOperation", bound=OpenOperation)
 
 _FOREIGN_MILLIS = 300_000
 """One of another machine younger than this may be at work: no lock tells."""
@@ -30,9 +34,13 @@ _FOREIGN_MILLIS = 300_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """What became of one operation that had been cut off; `error` where it still is."""
+    """What became of one operation that had been cut off; `error` where it still is.
 
-    table: Identifier
+    Attributes:
+        subject: The table or database that it changes.
+    """
+
+    subject: str
     operation_id: str
     statement: str
     ending: Ending | None
@@ -54,6 +62,24 @@ def recover(warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: 
     return Receipt.from_json(str(facts["receipt"]))
 
 
+def recover_catalog(warehouse: Warehouse, *, running: Collection[str] = ()) -> tuple[Recovery, ...]:
+    """Finish or take back the operations of the catalog; arguments as of `recover_table`."""
+    paths = paths_of(warehouse)
+    journal = Journal(warehouse.store, paths)
+    found = journal.open_intents()
+    done = [_unreadable("the catalog", each) for each in found.broken]
+    for intent in found.readable:
+        if intent.operation_id in running or _may_be_at_work(journal, intent, warehouse.clock()):
+            continue
+        operation = CatalogOperation(
+            warehouse=warehouse, journal=journal, intent=intent, paths=paths
+        )
+        with operation.taken_up() as held:
+            if held is not None:
+                done.append(_recover(held, _finish_of_catalog))
+    return tuple(done)
+
+
 def recover_table(
     warehouse: Warehouse, table: FileStoreTable, *, running: Collection[str] = ()
 ) -> tuple[Recovery, ...]:
@@ -69,14 +95,15 @@ def recover_table(
     forget_old_results(warehouse, table)
     journal = Journal(warehouse.store, table.paths)
     found = journal.open_intents()
-    done = [_unreadable(table, each) for each in found.broken]
+    name = table.identifier.full_name
+    done = [_unreadable(name, each) for each in found.broken]
     for intent in found.readable:
         if _is_running(intent, running) or _may_be_at_work(journal, intent, warehouse.clock()):
             continue
         operation = Operation(warehouse=warehouse, table=table, journal=journal, intent=intent)
         with _taken_up(operation) as held:
             if held is not None:
-                done.append(_recover(held))
+                done.append(_recover(held, _finish))
     return tuple(done)
 
 
@@ -87,9 +114,9 @@ def _taken_up(operation: Operation) -> AbstractContextManager[Operation | None]:
     return operation.taken_up()
 
 
-def _unreadable(table: FileStoreTable, broken: BrokenIntent) -> Recovery:
+def _unreadable(subject: str, broken: BrokenIntent) -> Recovery:
     return Recovery(
-        table=table.identifier,
+        subject=subject,
         operation_id=broken.operation_id,
         statement=f"operation {broken.operation_id}",
         ending=None,
@@ -114,14 +141,14 @@ def _may_be_at_work(journal: Journal, intent: Intent, now_millis: int) -> bool:
     return now_millis - intent.time_millis < (_FOREIGN_MILLIS if is_foreign else FRESH_MILLIS)
 
 
-def _recover(operation: Operation) -> Recovery:
+def _recover(operation: AnOperation, finish: Callable[[AnOperation], End]) -> Recovery:
     intent = operation.intent
     try:
-        end = _finish(operation)
+        end = finish(operation)
     except PaimonError as error:
         ended = operation.journal.end_of(intent.operation_id)
         return Recovery(
-            table=operation.table.identifier,
+            subject=operation.subject,
             operation_id=intent.operation_id,
             statement=intent.statement,
             ending=None if ended is None else ended.ending,
@@ -129,7 +156,7 @@ def _recover(operation: Operation) -> Recovery:
             error=error,
         )
     return Recovery(
-        table=operation.table.identifier,
+        subject=operation.subject,
         operation_id=intent.operation_id,
         statement=intent.statement,
         ending=end.ending,
@@ -169,33 +196,51 @@ def _finish(operation: Operation) -> End:
             return End(ending=Ending.ROLLED_BACK, time_millis=warehouse.clock(), message=told)
         case name if name in VERBS:
             finish_verb(VERBS[name], operation)
-        case other:
-            raise Refused(
-                f"Operation {operation.intent.operation_id} is a {other!r}, which this version "
-                "cannot finish. Upgrade Branch Console.",
-                kind=ErrorKind.UNSUPPORTED,
-            )
+        case _:
+            raise _unknown(operation)
+    return _end_of(operation)
+
+
+def _finish_of_catalog(operation: CatalogOperation) -> End:
+    name = operation.intent.procedure
+    verb = UNDO_OF_CATALOG if name == UNDO_OF_CATALOG.name else CATALOG_VERBS.get(name)
+    if verb is None:
+        raise _unknown(operation)
+    finish_operation(verb.finish, operation)
+    return _end_of(operation)
+
+
+def _end_of(operation: OpenOperation) -> End:
     end = operation.journal.end_of(operation.intent.operation_id)
     assert end is not None
     return end
+
+
+def _unknown(operation: OpenOperation) -> Refused:
+    intent = operation.intent
+    return Refused(
+        f"Operation {intent.operation_id} is a {intent.procedure!r}, which this version cannot "
+        "finish. Upgrade Branch Console.",
+        kind=ErrorKind.UNSUPPORTED,
+    )
 
 
 def _recover_all(warehouse: Warehouse, call: ProcedureCall) -> Facts:
     warehouse.check_writable()
     check_role(call.role, Role.OPERATOR, "recover operations")
     started = warehouse.clock()
-    found = [
-        each
-        for table in tables_of(warehouse, call.find_text("table"))
-        for each in recover_table(warehouse, table, running={call.operation_id})
-    ]
+    named, running = call.find_text("table"), {call.operation_id}
+    # First those of the catalog: they may move tables, whose own operations then follow.
+    found = list(recover_catalog(warehouse, running=running)) if named is None else []
+    for table in tables_of(warehouse, named):
+        found += recover_table(warehouse, table, running=running)
     receipt = Receipt(
         operation_id=call.operation_id,
         statement=call.statement,
         actor=call.actor,
         plan_id=call.operation_id,
         counts=Counts(),
-        notes=tuple(f"{each.table}: {each.statement}: {each.message}" for each in found)
+        notes=tuple(f"{each.subject}: {each.statement}: {each.message}" for each in found)
         or ("Nothing was cut off.",),
         started_millis=started,
         finished_millis=warehouse.clock(),

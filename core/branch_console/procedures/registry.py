@@ -13,6 +13,15 @@ from branch_console.procedures.branch.repair_branch import REPAIR_BRANCH
 from branch_console.procedures.branch.replace_main import REPLACE_MAIN
 from branch_console.procedures.branch.rollback import ROLLBACK
 from branch_console.procedures.branch.tags import CREATE_TAG, DELETE_TAG
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.catalog.catalog_operation import CatalogVerb
+from branch_console.procedures.catalog.database_statement import (
+    CREATE_DATABASE,
+    DROP_DATABASE,
+    RENAME_DATABASE,
+    SET_DATABASE_PROPERTIES,
+)
+from branch_console.procedures.catalog.undo_database import UNDO_OF_CATALOG
 from branch_console.procedures.merge.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from branch_console.procedures.run.procedure import Verb
 from branch_console.procedures.undo.undo import UNDO
@@ -35,3 +44,20 @@ _ALL: Final = (
 )
 
 VERBS: Final[Mapping[str, Verb[Any]]] = MappingProxyType({verb.name: verb for verb in _ALL})
+
+_OF_CATALOG: Final = (CREATE_DATABASE, DROP_DATABASE, RENAME_DATABASE, SET_DATABASE_PROPERTIES)
+
+CATALOG_VERBS: Final[Mapping[str, CatalogVerb]] = MappingProxyType(
+    {verb.name: verb for verb in _OF_CATALOG}
+)
+"""The procedures on databases, and on tables as objects of the catalog."""
+
+
+def find_catalog_verb(call: ProcedureCall) -> CatalogVerb | None:
+    """Return the procedure of a call that changes objects of the catalog, None for others.
+
+    An undo without a table is of an operation of the catalog.
+    """
+    if call.name == UNDO.name and call.find_text("table") is None:
+        return UNDO_OF_CATALOG
+    return CATALOG_VERBS.get(call.name)

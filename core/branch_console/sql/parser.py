@@ -12,6 +12,11 @@ from sqlglot import TokenType
 from branch_console.errors import InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.operations.argument import Argument
+from branch_console.sql.databases import (
+    DATABASE_STATEMENTS,
+    DatabaseStatementKind,
+    parse_database_statement,
+)
 from branch_console.sql.looks import LOOKS, parse_look
 from branch_console.sql.place import Place
 from branch_console.sql.statement import (
@@ -87,6 +92,8 @@ class _Parser(Words):
             return self.write()
         if any(self.stands(words) for words in _TABLES):
             return self.about_table()
+        if any(self.stands(words) for words in DATABASE_STATEMENTS):
+            return self.about_database()
         for words, read in _STATEMENTS.items():
             if self.takes(words):
                 return read(self)
@@ -112,6 +119,18 @@ class _Parser(Words):
         place, text = self.place(self.at), self.to_end_of_statement()
         found = parse_table_statement(text, place)
         return str(found.kind), self._itself(text, place, found.target), None, False
+
+    def about_database(self) -> "_Read":
+        place, text = self.place(self.at), self.to_end_of_statement()
+        found = parse_database_statement(text, place)
+        # The statement itself names what goes.
+        confirms = found.database if found.kind is DatabaseStatementKind.DROP else None
+        return str(found.kind), {**found.arguments, "branch": self._session}, confirms, found.is_dry
+
+    @property
+    def _session(self) -> str | None:
+        """The branch of the session, None on main."""
+        return None if self._branch == MAIN_BRANCH else self._branch
 
     def _itself(self, text: str, place: Place, target: Target | None = None) -> dict[str, Argument]:
         """The arguments of procedures that are told the statement itself."""
@@ -297,4 +316,5 @@ _STATEMENTS: Final[Mapping[str, Callable[[_Parser], "_Read | None"]]] = MappingP
         "CALL": _Parser.call,
     }
 )
-_ALL: Final = ("SELECT", *LOOKS, *sorted(_WRITES), *sorted(_TABLES), *_STATEMENTS)
+_DATABASES: Final = ("CREATE DATABASE", "DROP DATABASE", "ALTER DATABASE")
+_ALL: Final = ("SELECT", *LOOKS, *sorted(_WRITES), *sorted(_TABLES), *_DATABASES, *_STATEMENTS)

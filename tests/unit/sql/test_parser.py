@@ -192,7 +192,7 @@ def test_what_is_taken_away_was_named(text: str, name: str | None) -> None:
         ("CALL sys.undo(table => 'x', tabel => 'y')", "Line 1, column 29", "an argument; there"),
         ("CALL sys.undo(table => 'x', table => 'y')", "Line 1, column 29", "each once"),
         ("CALL sys.undo(table => 'x', confirm => 'y')", "Line 1, column 29", "an argument; there"),
-        ("CALL sys.undo(db, 'op')", "Line 1, column 15", "an argument; there are table"),
+        ("CALL sys.undo(db, 'op')", "Line 1, column 15", "an argument; there are operation"),
         ("CALL sys.undo(table => 'x', 'op')", "Line 1, column 29", "the one before has a name"),
         (
             "CALL sys.undo('x', 'op', 'z')",
@@ -221,8 +221,9 @@ def test_nothing_is_nothing() -> None:
     assert parse_statements(" ; -- just a comment\n;") == ()
 
 
-def test_every_called_procedure_names_a_table() -> None:
-    assert all("table" in called.arguments for called in CALLED.values())
+def test_every_called_procedure_names_a_table_or_a_database() -> None:
+    named = {"table", "database"}
+    assert all(named & {*called.arguments} for called in CALLED.values())
 
 
 def test_the_statement_of_a_receipt_runs_again() -> None:

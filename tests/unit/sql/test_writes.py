@@ -107,7 +107,7 @@ def test_a_plan_is_asked_for_in_the_words_of_spark_and_flink(words: str) -> None
         ("TRUNCATE d.t", "found 'd' after TRUNCATE; expected TABLE"),
         ("TRUNCATE TABLE d.t PARTITION ()", "removed from a partition by its values"),
         ("TRUNCATE TABLE d.t PARTITION (g)", "removed from a partition by its values"),
-        ("DROP d.t", "found 'd' after DROP; expected TABLE or BRANCH"),
+        ("DROP d.t", "found 'd' after DROP; expected TABLE, DATABASE or BRANCH"),
         ("USE d", "found 'd' after USE; expected BRANCH"),
         ("SHOW CREATE d.t", "found 'd' after CREATE; expected TABLE"),
     ],

@@ -1,6 +1,8 @@
 """Which catalog keeps the tables of a warehouse, and what is not done beside it."""
 
 from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Final
 
 from branch_console.errors import ErrorKind, NotAllowed, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
@@ -8,6 +10,9 @@ from branch_console.format.options import Options
 from branch_console.format.other_catalog import CatalogKind, find_catalog_sign
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.table.file_store_table import FileStoreTable
+
+_MOST_ASKED: Final = 100
+"""Tables that are asked which catalog keeps a database that is new; a warehouse may have 10,000."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +54,38 @@ def check_catalog(
     Raises:
         NotAllowed: Another catalog keeps the table.
     """
-    other = _find_catalog(warehouse, identifier)
+    _refuse(_find_catalog(warehouse, identifier), what, consequence)
+
+
+def check_catalog_of_database(
+    warehouse: Warehouse, database: str | None, what: str, *, consequence: str
+) -> None:
+    """Refuse to create, drop, rename or alter a database that another catalog keeps.
+
+    If no setting tells, tables do: those of the database, or for a new one some of the warehouse.
+
+    Args:
+        warehouse: The warehouse.
+        database: The database; None for one that is new.
+        what: What is not done, as the beginning of a sentence.
+        consequence: What would be wrong there, as it completes "the catalog would …".
+
+    Raises:
+        NotAllowed: Another catalog keeps the databases.
+    """
+    if warehouse.catalog_kind is not None:
+        _refuse(_catalog_of_setting(warehouse.catalog_kind), what, consequence)
+        return
+    databases = warehouse.catalog.databases() if database is None else (database,)
+    entries = islice(
+        chain.from_iterable(map(warehouse.catalog.tables, databases)),
+        _MOST_ASKED if database is None else None,
+    )
+    signs = (_catalog_of_options(entry.identifier, entry.options) for entry in entries)
+    _refuse(next(filter(None, signs), None), what, consequence)
+
+
+def _refuse(other: OtherCatalog | None, what: str, consequence: str) -> None:
     if other is None:
         return
     raise NotAllowed(

@@ -1,11 +1,11 @@
-"""What every procedure that changes a table does around its work: journal, event, receipt."""
+"""What every procedure that changes something does around its work: journal, event, receipt."""
 
 import hashlib
 import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 from branch_console.commit.journal import End, Ending, Intent, Journal
 from branch_console.errors import CommitConflict, ErrorKind, NotFound, Refused, StorageError
@@ -23,8 +23,8 @@ _LONGEST_WAIT_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Operation:
-    """One operation on one table, from its intent to its end.
+class OpenOperation:
+    """One operation with a journal, from its intent to its end.
 
     Attributes:
         is_resumed: Whether an earlier try may have left something.
@@ -32,51 +32,15 @@ class Operation:
     """
 
     warehouse: Warehouse
-    table: FileStoreTable
     journal: Journal
     intent: Intent
     is_resumed: bool = False
     is_held: bool = False
 
-    @classmethod
-    def find(
-        cls, warehouse: Warehouse, table: FileStoreTable, operation_id: str
-    ) -> "Operation | None":
-        """Return the operation where it has begun already."""
-        journal = Journal(warehouse.store, table.paths)
-        intent = journal.find(operation_id)
-        if intent is None:
-            return None
-        return cls(
-            warehouse=warehouse, table=table, journal=journal, intent=intent, is_resumed=True
-        )
-
-    @classmethod
-    def begin(
-        cls,
-        warehouse: Warehouse,
-        table: FileStoreTable,
-        call: ProcedureCall,
-        *,
-        branch: str,
-        plan: Mapping[str, object],
-    ) -> "Operation":
-        """Write the intent; an operation that has begun goes on with the plan it began with."""
-        journal, now_millis = Journal(warehouse.store, table.paths), warehouse.clock()
-        intent = journal.begin(
-            Intent(
-                operation_id=call.operation_id,
-                procedure=call.name,
-                actor=call.actor,
-                branch=branch,
-                statement=call.statement,
-                time_millis=now_millis,
-                event_millis=journal.time_for_event(now_millis),
-                plan=plan,
-                host=platform.node(),
-            )
-        )
-        return cls(warehouse=warehouse, table=table, journal=journal, intent=intent)
+    @property
+    def subject(self) -> str:
+        """The object that it changes, as messages name it."""
+        raise NotImplementedError
 
     @property
     def commit_identifier(self) -> int:
@@ -85,7 +49,7 @@ class Operation:
         return int.from_bytes(digest[:7])
 
     @contextmanager
-    def carried_out(self) -> Iterator["Operation"]:
+    def carried_out(self) -> Iterator[Self]:
         """Be the only one on this machine that carries the operation out, and say where it ends.
 
         Yields:
@@ -103,7 +67,7 @@ class Operation:
             cause = error.__cause__
             reason = cause if isinstance(cause, OSError) else error.message.rstrip(".")
             raise StorageError(
-                f"{self.intent.procedure} of {self.table.identifier.table_name} was cut off: "
+                f"{self.intent.procedure} of {self.subject} was cut off: "
                 f"{reason}. Some or all of it may be done. Once that is mended, run: "
                 "branch-console recover.",
                 kind=error.kind,
@@ -111,7 +75,7 @@ class Operation:
             ) from error
 
     @contextmanager
-    def taken_up(self) -> Iterator["Operation | None"]:
+    def taken_up(self) -> Iterator[Self | None]:
         """Hold an operation that was cut off; None where somebody is at work or it has ended."""
         operation_id, journal = self.intent.operation_id, self.journal
         with journal.hold(operation_id, longest_wait_seconds=0) as hold:
@@ -121,7 +85,7 @@ class Operation:
             yield replace(self, is_resumed=True, is_held=True)
 
     @contextmanager
-    def _held(self) -> Iterator["Operation"]:
+    def _held(self) -> Iterator[Self]:
         if self.is_held:
             yield self
             return
@@ -176,6 +140,69 @@ class Operation:
         receipt = self.receipt()
         assert receipt is not None
         return receipt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Operation(OpenOperation):
+    """One operation on one table."""
+
+    table: FileStoreTable
+
+    @property
+    def subject(self) -> str:
+        """The table that it changes."""
+        return self.table.identifier.table_name
+
+    @classmethod
+    def find(
+        cls, warehouse: Warehouse, table: FileStoreTable, operation_id: str
+    ) -> "Operation | None":
+        """Return the operation where it has begun already."""
+        journal = Journal(warehouse.store, table.paths)
+        intent = journal.find(operation_id)
+        if intent is None:
+            return None
+        return cls(
+            warehouse=warehouse, table=table, journal=journal, intent=intent, is_resumed=True
+        )
+
+    @classmethod
+    def begin(
+        cls,
+        warehouse: Warehouse,
+        table: FileStoreTable,
+        call: ProcedureCall,
+        *,
+        branch: str,
+        plan: Mapping[str, object],
+    ) -> "Operation":
+        """Write the intent; an operation that has begun goes on with the plan it began with."""
+        journal = Journal(warehouse.store, table.paths)
+        intent = journal.begin(intent_of(warehouse, journal, call, branch=branch, plan=plan))
+        return cls(warehouse=warehouse, table=table, journal=journal, intent=intent)
+
+
+def intent_of(
+    warehouse: Warehouse,
+    journal: Journal,
+    call: ProcedureCall,
+    *,
+    branch: str,
+    plan: Mapping[str, object],
+) -> Intent:
+    """Return the intent of a call that begins now, for a journal that does not have it yet."""
+    now_millis = warehouse.clock()
+    return Intent(
+        operation_id=call.operation_id,
+        procedure=call.name,
+        actor=call.actor,
+        branch=branch,
+        statement=call.statement,
+        time_millis=now_millis,
+        event_millis=journal.time_for_event(now_millis),
+        plan=plan,
+        host=platform.node(),
+    )
 
 
 def find_receipt(table: FileStoreTable, operation_id: str) -> Receipt | None:

@@ -30,7 +30,7 @@ from branch_console.procedures.call.without_callbacks import (
     weigh_callbacks,
 )
 from branch_console.procedures.run.agreed_choices import Decisions
-from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.open_operation import OpenOperation, Operation
 from branch_console.procedures.run.quality_gate import GateSides
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -59,6 +59,7 @@ class Planned:
 
 
 P = TypeVar("P", bound=Planned)
+AnOperation = TypeVar("AnOperation", bound=OpenOperation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +108,11 @@ def finish_verb(verb: Verb[P], operation: Operation) -> Receipt:
     Raises:
         CommitConflict: Another writer came in between, now or when it was tried first.
     """
+    return finish_operation(verb.finish, operation)
+
+
+def finish_operation(finish: Callable[[AnOperation], Receipt], operation: AnOperation) -> Receipt:
+    """Carry out what an operation set out to do, or tell how it ended; raises as `finish_verb`."""
     with operation.carried_out() as held:
         ended, done = held.end_unless_stopped(), held.receipt()
         if done is not None:
@@ -114,7 +120,7 @@ def finish_verb(verb: Verb[P], operation: Operation) -> Receipt:
                 held.end(Ending.DONE)
             return done
         try:
-            return verb.finish(held)
+            return finish(held)
         except CommitConflict as error:
             # A try on another machine, which no lock holds off, may have been faster.
             ended, done = held.end(Ending.STOPPED, error.message), held.receipt()

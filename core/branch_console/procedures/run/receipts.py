@@ -13,7 +13,7 @@ from branch_console.procedures.call.row_engine import Progress
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.call.without_callbacks import notes_of_callbacks
-from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.open_operation import OpenOperation
 from branch_console.table.file_store_table import FileStoreTable
 
 COUNTED: Final = "rowsCounted"
@@ -21,7 +21,7 @@ COUNTED: Final = "rowsCounted"
 
 
 def receipt_of(
-    operation: Operation,
+    operation: OpenOperation,
     *,
     moves: tuple[HeadMove, ...] = (),
     counts: Counts | None = None,
@@ -99,7 +99,7 @@ def receipt_of_stage(
 
 
 def event_of(
-    operation: Operation,
+    operation: OpenOperation,
     kind: LineageKind,
     receipt: Receipt,
     *,

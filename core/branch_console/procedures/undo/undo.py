@@ -17,6 +17,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import NOTHING_TO_UNDO, Preview, keeps, plan_digest
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.undo_database import UNDO_OF_CATALOG
 from branch_console.procedures.history.history_transfer import finish_take_over
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
@@ -119,16 +120,28 @@ class UndoChance:
     undone_by: str | None = None
 
 
-def find_undo_chance(warehouse: Warehouse, table: Identifier, operation_id: str) -> UndoChance:
-    """Tell whether an operation on a table can be taken back now, and what stands in the way."""
+def find_undo_chance(
+    warehouse: Warehouse, table: Identifier | None, operation_id: str
+) -> UndoChance:
+    """Tell whether an operation can be taken back now, and what stands in the way.
+
+    Args:
+        warehouse: The warehouse.
+        table: The table that it changed; None for an operation of the catalog.
+        operation_id: The operation.
+    """
     call = ProcedureCall(
         name=UNDO.name,
-        arguments={"table": table.table_name, "operation": operation_id},
+        arguments={
+            "table": None if table is None else table.table_name,
+            "operation": operation_id,
+        },
         actor="",
         operation_id="undo-chance",
     )
     try:
-        planned = plan_undo(warehouse, call)
+        plan = plan_undo if table is not None else UNDO_OF_CATALOG.plan
+        planned = plan(warehouse, call)
     except PaimonError as error:
         return UndoChance(obstacle=error.message)
     if planned.already is not None:

@@ -1,0 +1,118 @@
+"""Databases on main: a file of properties is added, a folder moves; each step may repeat."""
+
+from dataclasses import replace
+
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.base.metadata_copy import publish_once
+from branch_console.errors import CommitConflict, ErrorKind, NotAllowed
+from branch_console.storage.catalog_paths import CatalogPaths
+from branch_console.storage.directory_mover import MoveOutcome
+from branch_console.table.database_files import NumberedDatabaseFile, find_database_file
+
+
+def publish_database_file(
+    store: CommitStore, paths: CatalogPaths, folder: str, file: NumberedDatabaseFile
+) -> None:
+    """Add a file to a database, which makes the database where there is none.
+
+    Raises:
+        CommitConflict: The number is taken: somebody else changed the database first.
+    """
+    path, data = paths.database_file(folder, file.number), file.content.to_json().encode()
+    _, found = publish_once(store, path, data)
+    if found != data:
+        raise CommitConflict(
+            f"Database {file.content.name!r} was changed by somebody else in the meantime. Nothing "
+            "was changed by this operation; look at the database, then run it again.",
+            kind=ErrorKind.HEAD_MOVED,
+            path=path,
+        )
+
+
+def move_database(
+    store: CommitStore,
+    paths: CatalogPaths,
+    from_folder: str,
+    to_folder: str,
+    file: NumberedDatabaseFile,
+) -> None:
+    """Move the folder of a database, unless an earlier try has.
+
+    Only its id tells whose a folder is, for names are used again: a database that another engine
+    made gets its first file now.
+
+    Args:
+        store: The store.
+        paths: The paths of the warehouse.
+        from_folder: Where the database is.
+        to_folder: Where it goes.
+        file: What was known of the database when this was planned.
+
+    Raises:
+        CommitConflict: The database is gone, or its new place is taken; nothing was moved.
+        NotAllowed: The store cannot rename folders.
+    """
+    database_id = file.content.id
+    if _holds(store, paths, to_folder, database_id):
+        return
+    if file.number == 0 and store.files.exists(from_folder):
+        publish_database_file(store, paths, from_folder, replace(file, number=1))
+    if not _holds(store, paths, from_folder, database_id):
+        raise CommitConflict(
+            f"{from_folder} holds another database by now, or none. Nothing was changed; look at "
+            "the databases, then run it again.",
+            kind=ErrorKind.HEAD_MOVED,
+            path=from_folder,
+        )
+    match store.mover.move(from_folder, to_folder):
+        case MoveOutcome.DONE:
+            return
+        case MoveOutcome.TAKEN:
+            raise CommitConflict(
+                f"Something has the name {to_folder} by now. Nothing was changed; choose another "
+                "name.",
+                kind=ErrorKind.NAME_TAKEN,
+                path=to_folder,
+            )
+        case MoveOutcome.UNSUPPORTED:
+            raise cannot_move(from_folder)
+
+
+def rename_database(
+    store: CommitStore,
+    paths: CatalogPaths,
+    old_name: str,
+    new_name: str,
+    file: NumberedDatabaseFile,
+) -> None:
+    """Move the folder of a database to another name, and add a file that says the name.
+
+    Raises:
+        CommitConflict: As `move_database` does.
+        NotAllowed: The store cannot rename folders.
+    """
+    folder, database_id = paths.database(new_name), file.content.id
+    move_database(store, paths, paths.database(old_name), folder, file)
+    # Someone may set properties of the database under its new name: these stay.
+    while True:
+        found = find_database_file(store.files, paths, folder)
+        if found is None or found.content.id != database_id or found.content.name == new_name:
+            return
+        named = replace(found.content, name=new_name)
+        data = named.to_json().encode()
+        publish_once(store, paths.database_file(folder, found.number + 1), data)
+
+
+def cannot_move(folder: str) -> NotAllowed:
+    """Return the error for a store that cannot rename folders."""
+    return NotAllowed(
+        f"{folder} was not moved: this store cannot give a folder another name in one step. "
+        "Nothing was changed.",
+        kind=ErrorKind.UNSUPPORTED,
+        path=folder,
+    )
+
+
+def _holds(store: CommitStore, paths: CatalogPaths, folder: str, database_id: str) -> bool:
+    found = find_database_file(store.files, paths, folder)
+    return found is not None and found.content.id == database_id

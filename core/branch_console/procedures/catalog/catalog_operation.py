@@ -1,0 +1,142 @@
+"""Procedures on objects of the catalog: a plan that changes nothing, then a journalled finish.
+
+They go as those on a table do, but their journal is the catalog's: the table or database that they
+change may be gone at their end.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from branch_console.commit.journal import Journal
+from branch_console.errors import InvalidInput
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Preview
+from branch_console.procedures.call.permissions import check_role
+from branch_console.procedures.call.row_engine import Progress, RowEngine
+from branch_console.procedures.call.stages import Facts, Stages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.run.open_operation import OpenOperation, intent_of
+from branch_console.procedures.run.procedure import finish_operation
+from branch_console.storage.catalog_paths import CatalogPaths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CatalogOperation(OpenOperation):
+    """One operation on objects of the catalog.
+
+    Attributes:
+        paths: The paths of the warehouse.
+    """
+
+    paths: CatalogPaths
+
+    @property
+    def subject(self) -> str:
+        """The database or table that it changes."""
+        return str(self.intent.plan.get("subject", "the catalog"))
+
+    @classmethod
+    def find(cls, warehouse: Warehouse, operation_id: str) -> "CatalogOperation | None":
+        """Return the operation if the journal of the catalog has it."""
+        paths = paths_of(warehouse)
+        journal = Journal(warehouse.store, paths)
+        intent = journal.find(operation_id)
+        if intent is None:
+            return None
+        return cls(
+            warehouse=warehouse, journal=journal, intent=intent, paths=paths, is_resumed=True
+        )
+
+    @classmethod
+    def begin(
+        cls, warehouse: Warehouse, call: ProcedureCall, *, branch: str, plan: Mapping[str, object]
+    ) -> "CatalogOperation":
+        """Write the intent; an operation that has begun goes on with the plan it began with."""
+        paths = paths_of(warehouse)
+        journal = Journal(warehouse.store, paths)
+        intent = journal.begin(intent_of(warehouse, journal, call, branch=branch, plan=plan))
+        return cls(warehouse=warehouse, journal=journal, intent=intent, paths=paths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogPlan:
+    """What was decided about objects of the catalog.
+
+    Attributes:
+        journal: JSON values: all that is needed to finish.
+        branch: The branch whose objects change.
+        already: The receipt, if there is nothing to change.
+    """
+
+    preview: Preview
+    journal: Mapping[str, object]
+    branch: str = MAIN_BRANCH
+    already: Receipt | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogVerb:
+    """A procedure on objects of the catalog.
+
+    Attributes:
+        name: The procedure, as a call names it.
+        what: What a role may do, as it completes "You may not …".
+        doing: What goes on while it changes something, as a sentence.
+        plan: Decides; never writes.
+        finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict
+            if somebody else came in between, and has then taken back what it did.
+    """
+
+    name: str
+    what: str
+    doing: str
+    plan: Callable[[Warehouse, ProcedureCall], CatalogPlan]
+    finish: Callable[[CatalogOperation], Receipt]
+
+
+def run_catalog_verb(
+    verb: CatalogVerb, warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+) -> Receipt:
+    """Run a procedure to its receipt; a call that ran before returns the receipt of then.
+
+    Raises:
+        NotAllowed: The role does not reach, or the store is not safe to write.
+        Refused: Something stands in the way, or the preview is another one by now.
+        CommitConflict: Somebody else came in between.
+    """
+
+    def work(_: Progress) -> Facts:
+        return {"receipt": _carry_out(verb, warehouse, call).to_json()}
+
+    named = verb.name.replace("_", " ")
+    facts = stages.run(named, work, message=verb.doing, publishes=True)
+    return Receipt.from_json(str(facts["receipt"]))
+
+
+def _carry_out(verb: CatalogVerb, warehouse: Warehouse, call: ProcedureCall) -> Receipt:
+    warehouse.check_writable()
+    operation = CatalogOperation.find(warehouse, call.operation_id)
+    if operation is None:
+        planned = verb.plan(warehouse, call)
+        check_role(call.role, planned.preview.role, verb.what)
+        if planned.already is not None:
+            return planned.already
+        planned.preview.raise_unless_runnable(call.find_text("plan_id"))
+        named = replace(call, name=verb.name)
+        operation = CatalogOperation.begin(
+            warehouse, named, branch=planned.branch, plan=planned.journal
+        )
+    if operation.intent.procedure != verb.name:
+        raise InvalidInput(
+            f"Operation {call.operation_id} is a {operation.intent.procedure} already. Use an id "
+            "of its own for each operation.",
+            operation_id=call.operation_id,
+        )
+    return finish_operation(verb.finish, operation)
+
+
+def paths_of(warehouse: Warehouse) -> CatalogPaths:
+    """Return the paths of a warehouse."""
+    return CatalogPaths(warehouse=warehouse.file_io.root.rstrip("/"))

@@ -1,0 +1,325 @@
+"""Taking an operation on a database back, while nothing builds on what it did."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from branch_console.commit.catalog.database_commit import (
+    move_database,
+    publish_database_file,
+    rename_database,
+)
+from branch_console.commit.journal import Ending
+from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, NotFound
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    NOTHING_TO_UNDO,
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+    plan_digest,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import (
+    CatalogOperation,
+    CatalogPlan,
+    CatalogVerb,
+    paths_of,
+)
+from branch_console.procedures.catalog.database_statement import (
+    busy_tables,
+    file_of,
+    listed,
+    property_sentence,
+    tables_in,
+    with_properties,
+)
+from branch_console.procedures.run.receipts import event_of, receipt_of, text_of
+from branch_console.table.database_files import (
+    find_database_file,
+    read_database_file,
+)
+
+_UNDONE: Final = "undone"
+"""The step of an operation that was taken back; it holds the id of the undo."""
+
+_Way = Callable[[Warehouse, ProcedureCall, CatalogOperation], CatalogPlan]
+
+
+def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
+    """Decide whether an operation on a database can be taken back.
+
+    Arguments of the call: `operation` (its id), `plan_id`.
+
+    Raises:
+        InvalidInput: It is an operation of a kind that is not undone.
+        NotFound: The journal of the catalog has no such operation, or it changed nothing.
+    """
+    operation_id = call.text("operation")
+    operation = CatalogOperation.find(warehouse, operation_id)
+    end = None if operation is None else operation.journal.end_of(operation_id)
+    if operation is None or end is None or end.ending is not Ending.DONE:
+        raise NotFound(
+            f"The journal of the catalog has no operation {operation_id!r} to undo: it changed "
+            "nothing, has not ended, or was that of a table.",
+            kind=ErrorKind.OPERATION_NOT_FOUND,
+            operation_id=operation_id,
+        )
+    undone_by = operation.journal.find_step(operation_id, _UNDONE)
+    if undone_by is not None:
+        return _already(call, operation, undone_by.decode())
+    way = _WAYS.get(operation.intent.procedure)
+    if way is None:
+        raise InvalidInput(
+            f"There is no undo of operation {operation_id} ({operation.intent.procedure}): run "
+            "again what it took back.",
+            kind=ErrorKind.UNSUPPORTED,
+            operation_id=operation_id,
+        )
+    return way(warehouse, call, operation)
+
+
+def finish_undo(operation: CatalogOperation) -> Receipt:
+    """Carry out the journalled way back, unless another undo of the same operation is first.
+
+    Raises:
+        CommitConflict: Somebody came in between; what the operation did stands, or is undone.
+    """
+    undone, own = str(operation.intent.plan["undoes"]), operation.intent.operation_id
+    claim = f"undo-{undone}"
+    holder = operation.journal.claim(claim, own)
+    if holder != own:
+        raise _another_undo(undone, holder)
+    try:
+        other = operation.journal.find_step(undone, _UNDONE)
+        if other is not None and other.decode() != own:
+            raise _another_undo(undone, other.decode())
+        note = _FINISHES[str(operation.intent.plan["way"])](operation)
+        operation.journal.mark(undone, _UNDONE, own.encode())
+        receipt = receipt_of(operation, notes=(note,))
+        return operation.complete(event_of(operation, LineageKind.UNDONE, receipt, undoes=undone))
+    finally:
+        operation.journal.release(claim, own)
+
+
+UNDO_OF_CATALOG: Final = CatalogVerb(
+    name="undo",
+    what="undo this operation",
+    doing="Taking the operation back.",
+    plan=plan_undo,
+    finish=finish_undo,
+)
+
+
+def _plan_creation_back(
+    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+) -> CatalogPlan:
+    name, paths = done.subject, paths_of(warehouse)
+    made = file_of(done).content
+    told = _why_not_there(warehouse, name, made.id)
+    tables = () if told else tables_in(warehouse, name)
+    if tables:
+        told.append(
+            blocks(
+                f"Undo is not possible: database {name!r} holds {listed(tables)} by now. Drop or "
+                "move them first, or drop the database.",
+                ErrorKind.UNDO_BLOCKED,
+            )
+        )
+    kept = paths.dropped(f"{name}.db", call.operation_id)
+    told.append(changes("Its folder moves to .branch-console/dropped."))
+    journal = {"way": "drop", "from": paths.database(name), "to": kept}
+    return _planned(call, done, told, {**journal, **_file(warehouse, name)}, Role.EDITOR)
+
+
+def _plan_drop_back(
+    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+) -> CatalogPlan:
+    name, paths = done.subject, paths_of(warehouse)
+    kept, folder = str(done.intent.plan["kept"]), paths.database(name)
+    told: list[Consequence] = []
+    found = find_database_file(warehouse.file_io, paths, kept)
+    if found is None or found.content.id != file_of(done).content.id:
+        told.append(
+            blocks(
+                f"Undo is not possible: {kept} is gone, which kept the database.",
+                ErrorKind.UNDO_BLOCKED,
+            )
+        )
+    if warehouse.file_io.exists(folder):
+        told.append(
+            blocks(
+                f"Undo is not possible: another database has the name {name!r} by now. Rename it "
+                "first.",
+                ErrorKind.UNDO_BLOCKED,
+            )
+        )
+    told.append(changes(f"Database {name!r} comes back with all its tables and branches."))
+    file = found or file_of(done)
+    journal = {
+        "way": "restore",
+        "from": kept,
+        "to": folder,
+        "number": file.number,
+        "file": file.content.to_json(),
+    }
+    return _planned(call, done, told, journal, Role.OPERATOR)
+
+
+def _plan_rename_back(
+    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+) -> CatalogPlan:
+    old, now = done.subject, str(done.intent.plan["to"])
+    told = _why_not_there(warehouse, now, file_of(done).content.id)
+    if not told:
+        told += busy_tables(warehouse, now, tables_in(warehouse, now), "renamed")
+    if warehouse.file_io.exists(paths_of(warehouse).database(old)):
+        told.append(
+            blocks(
+                f"Undo is not possible: something has the name {old!r} by now. Rename it first.",
+                ErrorKind.UNDO_BLOCKED,
+            )
+        )
+    told.append(changes(f"The folder {now}.db becomes {old}.db."))
+    journal = {"way": "rename", "from": now, "to": old, **_file(warehouse, now)}
+    return _planned(call, done, told, journal, Role.EDITOR)
+
+
+def _plan_set_back(
+    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+) -> CatalogPlan:
+    name, earlier = done.subject, done.intent.plan["earlier"]
+    assert isinstance(earlier, dict)
+    after = file_of(done).content
+    told = _why_not_there(warehouse, name, after.id)
+    now = read_database_file(warehouse.file_io, paths_of(warehouse), name)
+    values = now.content.properties
+    moved = [key for key in earlier if values.get(key) != after.properties.get(key)]
+    if not told and moved:
+        keys = ", ".join(map(repr, moved))
+        told.append(
+            blocks(
+                f"Undo is not possible: {keys} of database {name!r} changed since. Set the "
+                "properties to what they should be.",
+                ErrorKind.UNDO_BLOCKED,
+            )
+        )
+    told += (
+        changes(property_sentence(key, values.get(key), value)) for key, value in earlier.items()
+    )
+    content = replace(now.content, properties=with_properties(values, earlier))
+    journal = {"way": "set", "number": now.number + 1, "file": content.to_json()}
+    return _planned(call, done, told, journal, Role.EDITOR)
+
+
+def _finish_move(operation: CatalogOperation) -> str:
+    plan = operation.intent.plan
+    from_folder, to_folder = str(plan["from"]), str(plan["to"])
+    store = operation.warehouse.store
+    move_database(store, operation.paths, from_folder, to_folder, file_of(operation))
+    name = operation.subject
+    if plan["way"] == "drop":
+        return f"Database {name!r} was dropped again. Its folder is kept as {to_folder}."
+    return f"Database {name!r} is back."
+
+
+def _finish_rename(operation: CatalogOperation) -> str:
+    now, old = str(operation.intent.plan["from"]), str(operation.intent.plan["to"])
+    store = operation.warehouse.store
+    rename_database(store, operation.paths, now, old, file_of(operation))
+    return f"Database {now!r} is called {old!r} again."
+
+
+def _finish_set(operation: CatalogOperation) -> str:
+    folder = operation.paths.database(operation.subject)
+    store = operation.warehouse.store
+    publish_database_file(store, operation.paths, folder, file_of(operation))
+    return f"Database {operation.subject!r} has the properties from before."
+
+
+_WAYS: Final[Mapping[str, _Way]] = MappingProxyType(
+    {
+        "create_database": _plan_creation_back,
+        "drop_database": _plan_drop_back,
+        "rename_database": _plan_rename_back,
+        "set_database_properties": _plan_set_back,
+    }
+)
+_FINISHES: Final[Mapping[str, Callable[[CatalogOperation], str]]] = MappingProxyType(
+    {
+        "drop": _finish_move,
+        "restore": _finish_move,
+        "rename": _finish_rename,
+        "set": _finish_set,
+    }
+)
+
+
+def _why_not_there(warehouse: Warehouse, name: str, database_id: str) -> list[Consequence]:
+    """What stands in the way where the database of that name is another one by now, or gone."""
+    is_there = name in warehouse.catalog.databases()
+    if is_there:
+        found = read_database_file(warehouse.file_io, paths_of(warehouse), name)
+        if found.content.id == database_id:
+            return []
+    reason = "is another one by now" if is_there else "is gone: it was dropped or renamed since"
+    return [blocks(f"Undo is not possible: database {name!r} {reason}.", ErrorKind.UNDO_BLOCKED)]
+
+
+def _file(warehouse: Warehouse, name: str) -> dict[str, object]:
+    found = read_database_file(warehouse.file_io, paths_of(warehouse), name)
+    return {"number": found.number, "file": found.content.to_json()}
+
+
+def _planned(
+    call: ProcedureCall,
+    done: CatalogOperation,
+    told: list[Consequence],
+    journal: Mapping[str, object],
+    role: Role,
+) -> CatalogPlan:
+    operation_id = done.intent.operation_id
+    # The folder of a dropped database is named after the operation, which a preview has none of.
+    facts = [text_of(journal, "way"), journal.get("number"), [each.kind for each in told]]
+    preview = Preview(
+        procedure=call.name,
+        title=f"Undo operation {operation_id} of database {done.subject!r}",
+        plan_id=plan_digest(call, *facts),
+        consequences=tuple(told),
+        typed_name=None,
+        role=role,
+        undo="Run the operation again.",
+    )
+    plan = {"subject": done.subject, "planId": preview.plan_id, "undoes": operation_id, **journal}
+    return CatalogPlan(preview=preview, journal=plan)
+
+
+def _already(call: ProcedureCall, done: CatalogOperation, undo_id: str) -> CatalogPlan:
+    told = f"Operation {done.intent.operation_id} was undone already, by operation {undo_id}."
+    preview = Preview(
+        procedure=call.name,
+        title=f"Undo operation {done.intent.operation_id}",
+        plan_id=plan_digest(call, undo_id),
+        consequences=(keeps(told),),
+        typed_name=None,
+        role=Role.VIEWER,
+        undo=NOTHING_TO_UNDO,
+    )
+    undo = CatalogOperation.find(done.warehouse, undo_id)
+    receipt = None if undo is None else undo.receipt()
+    return CatalogPlan(preview=preview, journal={}, already=receipt or done.receipt())
+
+
+def _another_undo(undone: str, operation_id: str) -> CommitConflict:
+    return CommitConflict(
+        f"Operation {operation_id} undoes operation {undone} too, and was first. Nothing was "
+        "changed by this one; look at the receipt of the other.",
+        kind=ErrorKind.HEAD_MOVED,
+        operation_id=operation_id,
+    )

@@ -1,0 +1,68 @@
+"""The files in which a database has its id and its properties; the highest number holds."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.errors import FormatError
+from branch_console.format.catalog.database_file import DatabaseFile
+from branch_console.storage.catalog_paths import DATABASE_FILE_PREFIX, CatalogPaths
+from branch_console.storage.file_io import FileReader
+
+_NAME: Final = re.compile(rf"{DATABASE_FILE_PREFIX}(\d{{10}})\.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberedDatabaseFile:
+    """A database file, and its number; 0 for a database that has none."""
+
+    number: int
+    content: DatabaseFile
+
+
+def find_database_file(
+    files: FileReader, paths: CatalogPaths, folder: str
+) -> NumberedDatabaseFile | None:
+    """Return the file of a database that holds, None where another engine made the database.
+
+    Args:
+        files: Reads the store.
+        paths: The paths of the warehouse.
+        folder: The folder of the database.
+
+    Raises:
+        FormatError: The file cannot be decoded; the message names it.
+    """
+    names = files.names(paths.database_files_of(folder))
+    number = max((int(found[1]) for name in names if (found := _NAME.fullmatch(name))), default=0)
+    if number == 0:
+        return None
+    path = paths.database_file(folder, number)
+    try:
+        content = DatabaseFile.from_json(files.read(path))
+    except FormatError as error:
+        raise FormatError(
+            f"{path} is broken: {error.message} Put the file back from a copy; without one, remove "
+            "it, so that the file before it holds.",
+            kind=error.kind,
+            **{**error.facts, "path": path},
+        ) from error
+    return NumberedDatabaseFile(number=number, content=content)
+
+
+def read_database_file(files: FileReader, paths: CatalogPaths, name: str) -> NumberedDatabaseFile:
+    """Return what is known of the database of a name; of another engine's an id made of its name.
+
+    Raises:
+        FormatError: Its file cannot be decoded.
+    """
+    found = find_database_file(files, paths, paths.database(name))
+    if found is not None:
+        return found
+    return NumberedDatabaseFile(number=0, content=DatabaseFile(id=id_by_name(name), name=name))
+
+
+def id_by_name(name: str) -> str:
+    """Return the id of a database without a file, which two consoles must find alike."""
+    return f"d-{hashlib.sha256(name.encode()).hexdigest()[:16]}"

@@ -1,0 +1,127 @@
+"""A warehouse whose databases and tables statements change, and what they leave."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from uuid import uuid4
+
+from branch_console.catalog.filesystem_catalog import FilesystemCatalog
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.format.catalog.database_file import DatabaseFile
+from branch_console.format.other_catalog import CatalogKind
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.consequence import Preview
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import paths_of
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.preview import preview_call
+from branch_console.sql.parser import parse_statements
+from branch_console.storage.store_probe import StoreVerdict
+from branch_console.table.database_files import find_database_file
+from tests.support.branch_bench import NOW, tree
+
+
+@dataclass(kw_only=True)
+class CatalogBench:
+    """A warehouse in a folder; each statement opens it anew.
+
+    Attributes:
+        store: Takes the place of the folder's own store.
+        last: The id of the operation that ran last.
+    """
+
+    root: Path
+    store: CommitStore | None = None
+    kind: CatalogKind | None = None
+    now: int = NOW
+    last: str = field(default="", init=False)
+
+    def warehouse(self, *, read_only: bool = False) -> Warehouse:
+        """Open the warehouse."""
+        self.root.mkdir(exist_ok=True)
+        opened = Warehouse.open(
+            str(self.root), read_only=read_only, catalog_kind=self.kind, clock=lambda: self.now
+        )
+        if self.store is None:
+            return opened
+        catalog = FilesystemCatalog(self.store.files, str(self.root))
+        writable = StoreVerdict(can_write=True)
+        return replace(opened, store=self.store, catalog=catalog, verdict=writable)
+
+    def run(
+        self,
+        text: str,
+        *,
+        operation_id: str | None = None,
+        role: str = "operator",
+        read_only: bool = False,
+    ) -> Receipt:
+        """Run statements; return the receipt of the last one."""
+        warehouse = self.warehouse(read_only=read_only)
+        for statement in parse_statements(text):
+            call = self.call(
+                statement.procedure, operation_id, role=role, **dict(statement.arguments)
+            )
+            receipt = run_call(warehouse, NoRowEngine(), call, InlineStages())
+        return receipt
+
+    def __call__(self, text: str) -> str:
+        """Run statements; return what the last one told."""
+        return " ".join(self.run(text).notes)
+
+    def undo(self, operation_id: str) -> Receipt:
+        """Undo an operation of the catalog."""
+        return self.do("undo", operation=operation_id)
+
+    def recover(self) -> Receipt:
+        """Finish what was cut off, once nobody can be at work on it any more."""
+        self.now += 3_600_000
+        return self.do("recover")
+
+    def do(self, name: str, **arguments: Argument) -> Receipt:
+        """Call a procedure."""
+        call = self.call(name, **arguments)
+        return run_call(self.warehouse(), NoRowEngine(), call, InlineStages())
+
+    def preview(self, text: str) -> Preview:
+        """Ask what a statement would do, and see that it wrote nothing."""
+        before = tree(self.root)
+        (statement,) = parse_statements(text)
+        call = self.call(statement.procedure, "asked", **dict(statement.arguments))
+        found = preview_call(self.warehouse(), call)
+        assert tree(self.root) == before
+        return found
+
+    def call(
+        self,
+        name: str,
+        operation_id: str | None = None,
+        /,
+        role: str = "operator",
+        **arguments: Argument,
+    ) -> ProcedureCall:
+        """Make a call, of a new operation where none is named."""
+        self.last = operation_id or uuid4().hex
+        return ProcedureCall(
+            name=name, arguments=arguments, actor="ann", operation_id=self.last, role=role
+        )
+
+    def database(self, name: str) -> DatabaseFile:
+        """Return what the files of a database say."""
+        warehouse = self.warehouse(read_only=True)
+        paths = paths_of(warehouse)
+        found = find_database_file(warehouse.file_io, paths, paths.database(name))
+        assert found is not None
+        return found.content
+
+    def databases(self) -> tuple[str, ...]:
+        """Return the databases of main."""
+        return self.warehouse(read_only=True).catalog.databases()
+
+    def objects(self) -> dict[str, bytes]:
+        """Return all files of databases and tables: not the journal, nor what was dropped."""
+        return {
+            name: data for name, data in tree(self.root).items() if not name.startswith(".branch")
+        }
