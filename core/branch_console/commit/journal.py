@@ -141,12 +141,12 @@ class End:
     message: str | None = None
 
 
-class JournalPaths(Protocol):
-    """Where a journal lies: in the ledger of a table, or in that of the catalog."""
+class JournalPlace(Protocol):
+    """Where a journal lies: in the ledger of a table, or beside that of the catalog."""
 
     @property
     def lineage_dir(self) -> str:
-        """The folder of its files."""
+        """The folder of intents, steps, ends, claims and events."""
 
     def event(self, time_millis: int, event_id: str) -> str:
         """The path of an event; names sort by time."""
@@ -155,7 +155,7 @@ class JournalPaths(Protocol):
 class Journal:
     """Reads and writes the journal of one table, or of the catalog."""
 
-    def __init__(self, store: CommitStore, paths: JournalPaths) -> None:
+    def __init__(self, store: CommitStore, paths: JournalPlace) -> None:
         self._store = store
         self._paths = paths
 

@@ -1,6 +1,6 @@
-"""Where the databases of a warehouse lie, and beside them what we keep of catalog branches.
+"""Where a warehouse keeps its catalog branches: every path outside of a table is made here.
 
-Paimon knows folders of databases and tables only; it passes over names that begin with a dot.
+All of it is ours; Paimon knows nothing of these files, and lists none of these folders.
 """
 
 from __future__ import annotations
@@ -11,48 +11,99 @@ from typing import Final
 from branch_console.storage.table_paths import EVENT_PREFIX
 
 DATABASE_SUFFIX: Final = ".db"
-"""What stands behind the name of a database in the name of its folder."""
-
-DATABASE_FILE_PREFIX: Final = "database-"
-_OURS: Final = ".branch-console"
+OWN_FOLDER: Final = ".branch-console"
+VERSION_PREFIX: Final = "version-"
+CHECKPOINT_PREFIX: Final = "checkpoint-"
+DATABASE_PREFIX: Final = "database-"
+SUFFIX: Final = ".json"
+_DIGITS: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogPaths:
-    """The paths of one warehouse."""
+    """Where a warehouse keeps the versions of its catalog branches, their journal and their tags.
+
+    `lineage_dir` and `event` are named as those of a table, so that one journal writes to both.
+    """
 
     warehouse: str
+
+    @property
+    def root(self) -> str:
+        """The folder of all of it."""
+        return f"{self.warehouse}/{OWN_FOLDER}/catalog"
+
+    @property
+    def versions_dir(self) -> str:
+        """The folder that has one folder a branch."""
+        return f"{self.root}/versions"
+
+    def branch_dir(self, branch: str) -> str:
+        """The folder of the versions of a branch."""
+        return f"{self.versions_dir}/{branch}"
+
+    def version(self, branch: str, number: int) -> str:
+        """The path of a version."""
+        return f"{self.branch_dir(branch)}/{VERSION_PREFIX}{number:0{_DIGITS}d}{SUFFIX}"
+
+    def checkpoint(self, branch: str, number: int) -> str:
+        """The path of what all versions up to one say."""
+        return f"{self.branch_dir(branch)}/{CHECKPOINT_PREFIX}{number:0{_DIGITS}d}{SUFFIX}"
+
+    @property
+    def lineage_dir(self) -> str:
+        """The folder of intents, steps, ends, claims and events."""
+        return f"{self.root}/journal"
+
+    def event(self, time_millis: int, event_id: str) -> str:
+        """The path of an event; names sort by time."""
+        return f"{self.lineage_dir}/{EVENT_PREFIX}{time_millis:013d}-{event_id}{SUFFIX}"
+
+    @property
+    def tags_dir(self) -> str:
+        """The folder of the catalog tags."""
+        return f"{self.root}/tags"
+
+    def tag(self, name: str) -> str:
+        """The path of a catalog tag."""
+        return f"{self.tags_dir}/{name}{SUFFIX}"
 
     def database(self, name: str) -> str:
         """The folder of a database."""
         return f"{self.warehouse}/{name}{DATABASE_SUFFIX}"
 
+    def database_file_dir(self, name: str) -> str:
+        """The folder of the files with the id and the properties of a database."""
+        return f"{self.database(name)}/{OWN_FOLDER}"
+
+    def database_file(self, folder: str, number: int) -> str:
+        """The path of a file of a database, which lies in a folder; the highest number holds."""
+        name = f"{DATABASE_PREFIX}{number:0{_DIGITS}d}{SUFFIX}"
+        return f"{folder}/{OWN_FOLDER}/{name}"
+
     def table(self, database: str, name: str) -> str:
         """The folder of a table."""
         return f"{self.database(database)}/{name}"
 
-    def database_files_of(self, folder: str) -> str:
-        """The folder of the files that tell of a database, in the folder of that database."""
-        return f"{folder}/{_OURS}"
-
-    def database_file(self, folder: str, number: int) -> str:
-        """The path of a file that tells of a database; the highest number holds."""
-        return f"{self.database_files_of(folder)}/{DATABASE_FILE_PREFIX}{number:010d}.json"
-
     def dropped(self, name: str, operation_id: str) -> str:
         """The folder that a dropped database or table becomes."""
-        return f"{self.warehouse}/{_OURS}/dropped/{name}-{operation_id}"
+        return f"{self.warehouse}/{OWN_FOLDER}/dropped/{name}-{operation_id}"
 
-    @property
-    def catalog_dir(self) -> str:
-        """The folder of catalog branches, and of the journal of the catalog."""
-        return f"{self.warehouse}/{_OURS}/catalog"
+    def new_table(self, table_id: str) -> str:
+        """The folder of a new table of a branch whose own folder is taken."""
+        return f"{self.root}/new/{table_id}"
 
-    @property
-    def lineage_dir(self) -> str:
-        """The folder of the journal of the catalog."""
-        return f"{self.catalog_dir}/journal"
+    def folder(self, relative: str) -> str:
+        """The path of a folder that a version names, such as `air.db/flights`."""
+        return f"{self.warehouse}/{relative}"
 
-    def event(self, time_millis: int, event_id: str) -> str:
-        """The path of an event of the catalog's journal; names sort by time."""
-        return f"{self.lineage_dir}/{EVENT_PREFIX}{time_millis:013d}-{event_id}.json"
+    def relative(self, path: str) -> str:
+        """A path below the warehouse, as versions name it."""
+        return path.removeprefix(f"{self.warehouse}/")
+
+
+def number_in(name: str, prefix: str) -> int | None:
+    """Return the number in the name of such a file, None where it is another file's name."""
+    digits = name.removeprefix(prefix).removesuffix(SUFFIX)
+    is_ours = name == f"{prefix}{digits}{SUFFIX}" and digits.isascii() and digits.isdigit()
+    return int(digits) if is_ours else None

@@ -1,16 +1,17 @@
 """The files in which a database has its id and its properties; the highest number holds."""
 
 import hashlib
-import re
 from dataclasses import dataclass
-from typing import Final
 
 from branch_console.errors import FormatError
 from branch_console.format.catalog.database_file import DatabaseFile
-from branch_console.storage.catalog_paths import DATABASE_FILE_PREFIX, CatalogPaths
+from branch_console.storage.catalog_paths import (
+    DATABASE_PREFIX,
+    OWN_FOLDER,
+    CatalogPaths,
+    number_in,
+)
 from branch_console.storage.file_io import FileReader
-
-_NAME: Final = re.compile(rf"{DATABASE_FILE_PREFIX}(\d{{10}})\.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +35,8 @@ def find_database_file(
     Raises:
         FormatError: The file cannot be decoded; the message names it.
     """
-    names = files.names(paths.database_files_of(folder))
-    number = max((int(found[1]) for name in names if (found := _NAME.fullmatch(name))), default=0)
+    names = files.names(f"{folder}/{OWN_FOLDER}")
+    number = max((number_in(name, DATABASE_PREFIX) or 0 for name in names), default=0)
     if number == 0:
         return None
     path = paths.database_file(folder, number)

@@ -17,7 +17,7 @@ from branch_console.procedures.call.permissions import check_role
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.run.open_operation import OpenOperation, intent_of
+from branch_console.procedures.run.open_operation import OpenOperation, begin_intent
 from branch_console.procedures.run.procedure import finish_operation
 from branch_console.storage.catalog_paths import CatalogPaths
 
@@ -56,7 +56,7 @@ class CatalogOperation(OpenOperation):
         """Write the intent; an operation that has begun goes on with the plan it began with."""
         paths = paths_of(warehouse)
         journal = Journal(warehouse.store, paths)
-        intent = journal.begin(intent_of(warehouse, journal, call, branch=branch, plan=plan))
+        intent = begin_intent(warehouse, journal, call, branch=branch, plan=plan)
         return cls(warehouse=warehouse, journal=journal, intent=intent, paths=paths)
 
 

@@ -39,8 +39,8 @@ class OpenOperation:
 
     @property
     def subject(self) -> str:
-        """The object that it changes, as messages name it."""
-        raise NotImplementedError
+        """What it changes, for people."""
+        return "the catalog"
 
     @property
     def commit_identifier(self) -> int:
@@ -178,30 +178,42 @@ class Operation(OpenOperation):
     ) -> "Operation":
         """Write the intent; an operation that has begun goes on with the plan it began with."""
         journal = Journal(warehouse.store, table.paths)
-        intent = journal.begin(intent_of(warehouse, journal, call, branch=branch, plan=plan))
+        intent = begin_intent(warehouse, journal, call, branch=branch, plan=plan)
         return cls(warehouse=warehouse, table=table, journal=journal, intent=intent)
 
 
-def intent_of(
+def begin_intent(
     warehouse: Warehouse,
     journal: Journal,
     call: ProcedureCall,
     *,
     branch: str,
     plan: Mapping[str, object],
+    event_millis: int = 0,
 ) -> Intent:
-    """Return the intent of a call that begins now, for a journal that does not have it yet."""
+    """Write the intent of a call, or return the one that it wrote before.
+
+    Args:
+        warehouse: The warehouse.
+        journal: Where the intent is written.
+        call: Who does what.
+        branch: The branch that changes.
+        plan: JSON values: all that is needed to finish or to roll back.
+        event_millis: The least time of the event.
+    """
     now_millis = warehouse.clock()
-    return Intent(
-        operation_id=call.operation_id,
-        procedure=call.name,
-        actor=call.actor,
-        branch=branch,
-        statement=call.statement,
-        time_millis=now_millis,
-        event_millis=journal.time_for_event(now_millis),
-        plan=plan,
-        host=platform.node(),
+    return journal.begin(
+        Intent(
+            operation_id=call.operation_id,
+            procedure=call.name,
+            actor=call.actor,
+            branch=branch,
+            statement=call.statement,
+            time_millis=now_millis,
+            event_millis=journal.time_for_event(max(now_millis, event_millis)),
+            plan=plan,
+            host=platform.node(),
+        )
     )
 
 
