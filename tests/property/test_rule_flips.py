@@ -26,7 +26,7 @@ from branch_console.merge.file_moves import FileMoves, MergeRules, Naming
 from branch_console.merge.keyless_files import merge_keyless_files
 from tests.support.commit_tables import UNPARTITIONED
 from tests.unit.diff.test_logical_log import delta
-from tests.unit.merge import test_conflict_matrix, test_row_merge
+from tests.unit.merge import test_catalog_merge, test_conflict_matrix, test_row_merge
 
 _TABLES: Final = (
     ("_TABLE", test_conflict_matrix.TABLES, test_conflict_matrix.test_a_cell_of_the_table_matrix),
@@ -76,6 +76,36 @@ def test_the_rule_tests_notice_every_flip(
                     missed.append((theirs, ours, other))
     assert missed == []
     print(f"{flips} flips of {table}")
+
+
+@pytest.mark.parametrize(
+    ("table", "typed", "test"),
+    [
+        ("_TABLE", test_conflict_matrix.TABLES, test_catalog_merge.cell_of_tables),
+        ("_DATABASE", test_conflict_matrix.DATABASES, test_catalog_merge.cell_of_databases),
+    ],
+    ids=["tables", "databases"],
+)
+def test_a_merge_of_the_catalog_notices_every_flip(
+    table: str, typed: str, test: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of tables it decides where one was dropped or renamed; a source that compacted is no source.
+    objects = {"drop", "rename"}
+    missed, flips = [], 0
+    for (theirs, ours), rule in test_conflict_matrix.typed(typed).items():
+        kind = DatabaseOperation if table == "_DATABASE" else TableOperation
+        has_keys = not {theirs, ours} & objects
+        if kind is TableOperation and (has_keys or theirs == "compaction"):
+            continue
+        # Where no property meets another, the rule for one and the same property lets both stand.
+        same = {CellRule(rule)} if has_keys else {CellRule(rule), CellRule.UNLESS_SAME_KEY}
+        for other in set(CellRule) - same:
+            flips += 1
+            with flipped(monkeypatch, table, kind(theirs), kind(ours), other):
+                if not is_noticed(test, theirs, ours, rule):
+                    missed.append((theirs, ours, other))
+    assert missed == []
+    print(f"{flips} flips of {table} in the catalog")
 
 
 # --- whole merges -------------------------------------------------------------------------------

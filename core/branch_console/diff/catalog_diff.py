@@ -4,7 +4,7 @@ Objects are followed by their ids, so a rename is a rename whatever else took th
 only the net effect counts: what was made and dropped again, or set and set back, is no change.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from types import MappingProxyType
@@ -54,11 +54,13 @@ class TableSide:
         operations: Those on its content too, where they are known.
         is_created: Whether the base lacks it.
         has_content: Whether its head or its schema is another one than at the base.
+        is_lost: Whether its table branch is gone although nobody dropped the table.
     """
 
     operations: frozenset[TableOperation] = frozenset()
     is_created: bool = False
     has_content: bool = False
+    is_lost: bool = False
 
     @property
     def changes_content(self) -> bool:
@@ -69,7 +71,8 @@ class TableSide:
     @property
     def is_changed(self) -> bool:
         """Whether the side did anything that a merge would bring."""
-        return self.is_created or self.changes_content or bool(self.operations & _OF_THE_OBJECT)
+        is_moved = bool(self.operations & _OF_THE_OBJECT)
+        return self.is_created or self.is_lost or self.changes_content or is_moved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,36 +138,9 @@ def catalog_changes(
     )
 
 
-def restricted_to(
-    sides: ThreeWay[CatalogState], covered: Collection[str]
-) -> ThreeWay[CatalogState]:
-    """Return the sides as if the source had changed only the covered objects.
-
-    Args:
-        sides: The three states.
-        covered: The ids of databases and tables that a merge of a part is about.
-    """
-    base, theirs = sides.base, sides.theirs
-    return replace(
-        sides,
-        theirs=replace(
-            theirs,
-            databases=_covered(base.databases, theirs.databases, covered),
-            tables=_covered(base.tables, theirs.tables, covered),
-        ),
-    )
-
-
 def _is_changed(change: ChangedDatabase | ChangedTable) -> bool:
     # A target that only compacted is told by its operations, and changes nothing.
     return change.ours.is_changed or change.theirs.is_changed
-
-
-def _covered(
-    base: Mapping[str, State], theirs: Mapping[str, State], covered: Collection[str]
-) -> Mapping[str, State]:
-    kept = {object_id: state for object_id, state in base.items() if object_id not in covered}
-    return kept | {object_id: state for object_id, state in theirs.items() if object_id in covered}
 
 
 def _objects(
@@ -228,13 +204,16 @@ def _table_side(
     if base is None or side is None:
         is_dropped = base is not None
         operations = frozenset({TableOperation.DROP}) if is_dropped else frozenset()
-        return TableSide(operations=operations, is_created=side is not None)
+        is_lost = side is not None and side.content is Content.LOST
+        return TableSide(operations=operations, is_created=side is not None, is_lost=is_lost)
     is_moved = (side.database, side.name) != (base.database, base.name)
     renamed = frozenset({TableOperation.RENAME}) if is_moved else frozenset()
-    is_read_at_base = side.content is Content.PINNED
-    has_content = not is_read_at_base and not _is_same_content(base, side)
+    is_there = side.content is Content.MADE
+    has_content = is_there and not _is_same_content(base, side)
     return TableSide(
-        operations=renamed | (content if has_content else frozenset()), has_content=has_content
+        operations=renamed | (content if has_content else frozenset()),
+        has_content=has_content,
+        is_lost=side.content is Content.LOST,
     )
 
 

@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from branch_console.diff.three_way import ThreeWay
 
@@ -23,6 +24,23 @@ class ConflictKind(StrEnum):
     MODIFY_MODIFY = "modify/modify"
     DELETE_MODIFY = "delete/modify"
     HIDDEN = "hidden result"
+    NAME_OCCUPIED = "name occupied"
+    OBJECT_GONE = "object gone"
+    DATABASE_GONE = "database gone"
+    DATABASE_NOT_EMPTY = "database not empty"
+    PROPERTY = "property"
+    IDENTITY_UNCLEAR = "identity unclear"
+
+
+OBJECT_KINDS: Final = (
+    ConflictKind.NAME_OCCUPIED,
+    ConflictKind.OBJECT_GONE,
+    ConflictKind.DATABASE_GONE,
+    ConflictKind.DATABASE_NOT_EMPTY,
+    ConflictKind.PROPERTY,
+    ConflictKind.IDENTITY_UNCLEAR,
+)
+"""Conflicts over databases and tables as objects of the catalog, not over what a table holds."""
 
 
 class Take(StrEnum):
@@ -34,6 +52,7 @@ class Take(StrEnum):
     VALUE = "value"
     SCOPE_PARTITION = "scope=partition"
     ISOLATION_SNAPSHOT = "isolation=snapshot"
+    RENAME = "rename"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +60,7 @@ class Subject:
     """What a conflict is about; what does not apply is None.
 
     Attributes:
+        table: The table, or the database that the conflict is about.
         partition: As people read it, such as `dt=2026-11-21`.
         name: Of the column, the option or the data file.
     """
@@ -60,8 +80,8 @@ class Conflict:
     """Something both sides changed in ways that cannot both stand.
 
     Attributes:
-        rule: Where the rule stands, such as `003/A3` (its cell in the matrix of the table) or
-            `004` (rows of tables with a primary key).
+        rule: Where the rule stands, such as `003/A3` (its cell in the matrix of the table), `004`
+            (rows of tables with a primary key) or `table/rename.drop` (objects of the catalog).
         sides: What each side has or did, in words.
         row_count: How many rows it concerns, where that is known; rows themselves are Arrow.
         settle_with: What settles it; nothing where only a change of a branch does.

@@ -13,7 +13,7 @@
           - {id: 5f0c…, key: {id: '7'}, column: note, take: value, value: late, base: a, ours: b,
              theirs: c, by: anna, at: '2026-11-21T15:00:00.000+00:00'}
 
-The name `*` stands for every table. Errors name the line and the field.
+The name `*` stands for every table, or every object. Errors name the line and the field.
 """
 
 import hashlib
@@ -34,10 +34,12 @@ from branch_console.expr.predicate import parse_condition
 from branch_console.format.values.arrow_types import no_rows
 from branch_console.format.values.fine_times import readable
 from branch_console.format.yaml_part import YamlPart
-from branch_console.merge.conflict import ConflictKind, Take
+from branch_console.merge.catalog.object_rules import ObjectChoice
+from branch_console.merge.conflict import OBJECT_KINDS, ConflictKind, Take
 
 EVERY_TABLE: Final = "*"
 _VERSION: Final = "1"
+_KINDS_IN_TABLES: Final = tuple(each for each in ConflictKind if each not in OBJECT_KINDS)
 _TOUCHED: Final = "touched"
 """A rule that was given up: it called equal changes of a row a conflict as well."""
 _READ_AS_ROW: Final = (
@@ -180,12 +182,14 @@ class Policy:
     Strongest first: cell, row, predicate, column, table, kind.
 
     Attributes:
+        objects: How conflicts over databases and tables of a merge of the catalog are settled.
         notes: How its file was read where it says what is no more, in sentences.
     """
 
     rows: RowRule = RowRule.CELL
     kinds: tuple[KindRule, ...] = ()
     tables: tuple[TablePolicy, ...] = ()
+    objects: tuple[ObjectChoice, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -205,6 +209,8 @@ class Policy:
             content["kinds"] = {str(rule.kind): str(rule.take) for rule in self.kinds}
         if self.tables:
             content["tables"] = {each.table: _table_object(each) for each in self.tables}
+        if self.objects:
+            content["objects"] = _objects_object(self.objects)
         return str(yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
 
     @property
@@ -270,6 +276,13 @@ def choose(
     return pa.table({name: columns[name] for name in CHOICE.names}, schema=CHOICE)
 
 
+def _objects_object(choices: tuple[ObjectChoice, ...]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for choice in choices:
+        found.setdefault(choice.object_name, {})[str(choice.kind)] = str(choice)
+    return found
+
+
 def _table_object(policy: TablePolicy) -> dict[str, Any]:
     content: dict[str, Any] = {}
     if policy.take is not None:
@@ -315,6 +328,13 @@ class _Part(YamlPart):
         except InvalidInput as error:
             raise self.error(f"cannot be read: {error.message}") from error
 
+    def object_choice(self, object_name: str, kind: ConflictKind) -> ObjectChoice:
+        """How conflicts of a kind over an object are settled."""
+        try:
+            return ObjectChoice.parse(object_name, kind, self.text())
+        except InvalidInput as error:
+            raise self.error(f"cannot be read: {error.message}") from error
+
     def condition(self) -> str:
         """The text of a condition that can be read."""
         try:
@@ -335,7 +355,7 @@ class _Part(YamlPart):
 
 
 def _policy(root: _Part) -> Policy:
-    fields = root.fields("version", "rows", "kinds", "tables")
+    fields = root.fields("version", "rows", "kinds", "tables", "objects")
     if root.get(fields, "version").text() != _VERSION:
         raise fields["version"].error(f"is not {_VERSION}, the one that is known")
     is_touched = "rows" in fields and fields["rows"].find_text() == _TOUCHED
@@ -344,9 +364,14 @@ def _policy(root: _Part) -> Policy:
         rows=RowRule.ROW if is_touched else rule or RowRule.CELL,
         kinds=tuple(
             KindRule(kind=ConflictKind(name), take=part.settling())
-            for name, part in _items(fields, "kinds", *ConflictKind)
+            for name, part in _items(fields, "kinds", *_KINDS_IN_TABLES)
         ),
         tables=tuple(_table(name, part) for name, part in _items(fields, "tables")),
+        objects=tuple(
+            part.object_choice(name, ConflictKind(kind))
+            for name, parts in _items(fields, "objects")
+            for kind, part in parts.items(*OBJECT_KINDS)
+        ),
         notes=(_READ_AS_ROW,) if is_touched else (),
     )
 

@@ -33,6 +33,7 @@ _TABLE: Final = "table"
 _COLUMN: Final = "column"
 _WHERE: Final = "where"
 _CHOICE: Final = "choice"
+_OBJECT: Final = "object"
 _SAID: Final = ("take", "value", "base", "ours", "theirs")
 _ROW_KINDS: Final = frozenset(
     {ConflictKind.ADD_ADD, ConflictKind.MODIFY_MODIFY, ConflictKind.DELETE_MODIFY}
@@ -198,6 +199,7 @@ def _subjects(policy: Policy) -> dict[_Subject, Any]:
         }
         choices = each.choices.to_pylist()
         found |= {(_CHOICE, each.table, choice["conflict_id"]): choice for choice in choices}
+    found |= {(_OBJECT, each.object_name, str(each.kind)): each for each in policy.objects}
     return found
 
 
@@ -220,6 +222,7 @@ def _policy_of(subjects: Mapping[_Subject, Any]) -> Policy:
             )
             for table in tables
         ),
+        objects=tuple(value for key, value in subjects.items() if key[0] == _OBJECT),
     )
 
 

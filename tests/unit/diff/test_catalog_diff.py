@@ -2,7 +2,7 @@
 
 import pytest
 
-from branch_console.diff.catalog_diff import catalog_changes, restricted_to
+from branch_console.diff.catalog_diff import catalog_changes
 from branch_console.diff.catalog_state import CatalogState, Content, DatabaseState, TableState
 from branch_console.diff.database_operation import DatabaseOperation
 from branch_console.diff.table_operation import TableOperation
@@ -109,25 +109,6 @@ def test_an_object_that_both_sides_know_without_a_base_is_one_object(
     assert (dict(lab.theirs.set), dict(lab.ours.set)) == ({"theirs": "3"}, {"theirs": "2"})
     assert moved.theirs.operations == {TableOperation.RENAME}
     assert moved.theirs.has_content == (ours != theirs)
-
-
-def test_a_merge_of_a_part_leaves_the_rest_as_at_the_base() -> None:
-    theirs = catalog(
-        database("d", "sea", owner="ana"),
-        table("t", "d.legs"),
-        table("u", "d.new"),
-        version="dev@4",
-    )
-
-    def changed(*covered: str) -> tuple[list[str], list[str]]:
-        sides = restricted_to(three(BASE, BASE, theirs), covered)
-        found = catalog_changes(sides)
-        return [each.id for each in found.databases], [each.id for each in found.tables]
-
-    assert changed("d", "t", "u") == (["d"], ["t", "u"])
-    assert changed("t") == ([], ["t"])
-    assert changed("u") == ([], ["u"])
-    assert changed() == ([], [])
 
 
 def test_names_are_read_through_the_database() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 import branch_console.merge.policy
 from branch_console.errors import InvalidInput
+from branch_console.merge.catalog.object_rules import ObjectRules
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.policy import Policy, RowRule, Settle, Settling
 
@@ -39,6 +40,12 @@ tables:
       theirs: c
       by: anna
       at: '2026-11-21T15:00:00.125+00:00'
+objects:
+  '*':
+    object gone: ours
+  flights.routes:
+    name occupied: rename=routes_2
+    object gone: theirs
 """
 
 
@@ -112,8 +119,23 @@ WRONG = {
     "version: 1\ntables: {t: {choices: [{id: a, key: {}, take: ours, by: x, at: 2026-11-21}]}}": (
         "without a zone"
     ),
+    "version: 1\nkinds: {object gone: ours}": "kinds.object gone is not known",
+    "version: 1\nobjects: {a: {edit: ours}}": "objects.a.edit is not known; there may be name occ",
+    "version: 1\nobjects: {a: {property: base}}": "objects.a.property cannot be read: 'base'",
+    "version: 1\nobjects: {'*': {name occupied: rename=b}}": "name the object",
+    "version: 1\nobjects: {a: {name occupied: rename=b.c}}": "the new name without its database",
+    "version: 1\nobjects: {a: {name occupied: rename=b/c}}": "is not a usable name",
     "version: 1\ntables: {t: [}": "The policy is no YAML in line 2",
 }
+
+
+def test_choices_over_objects_are_kept_apart_by_object_and_kind() -> None:
+    rules = ObjectRules(choices=Policy.from_yaml(TEXT).objects)
+    gone, occupied = ConflictKind.OBJECT_GONE, ConflictKind.NAME_OCCUPIED
+    found = [
+        rules.find(kind, name) for kind in (gone, occupied) for name in ("flights.routes", "air")
+    ]
+    assert [str(each) for each in found] == ["theirs", "ours", "rename=routes_2", "None"]
 
 
 @pytest.mark.parametrize("text", WRONG)

@@ -30,6 +30,9 @@ tables:
   db.t:
     columns: {a: min}
     where: [{when: id = 7, take: theirs}, {when: id = 8, take: ours, column: a}]
+objects:
+  '*': {object gone: ours}
+  db: {property: theirs}
 """)
 
 

@@ -1,0 +1,66 @@
+"""What a merge of the catalog says of one database or table."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from branch_console.diff.three_way import ThreeWay
+from branch_console.merge.conflict import Conflict
+from branch_console.merge.file_moves import Block
+from branch_console.merge.merge_plan import MergePlan
+
+
+class ObjectKind(StrEnum):
+    """The kinds of objects that a merge of the catalog is about."""
+
+    DATABASE = "database"
+    TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ObjectMerge:
+    """A database or a table that the source changed, or that the merge changes.
+
+    Attributes:
+        names: What each side calls it; None where it is not there.
+        merged_name: What the target calls it after the merge; None where it is not there.
+        did: What each side did since the base, in words; nothing at the base.
+        cells: The cells of the matrix that both fall into, such as `table/rename.drop`.
+        reported: What the rules or a choice decided against a side, in sentences.
+        plan: How the content of a table is merged, where the source changed it.
+    """
+
+    kind: ObjectKind
+    id: str
+    names: ThreeWay[str | None]
+    merged_name: str | None
+    did: ThreeWay[tuple[str, ...]]
+    cells: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    reported: tuple[str, ...] = ()
+    plan: MergePlan | None = None
+
+    @property
+    def name(self) -> str:
+        """What people call it: by the source, else by the target, else at the base."""
+        return self.names.theirs or self.names.ours or self.names.base or self.id
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values."""
+        return {
+            "kind": str(self.kind),
+            "id": self.id,
+            "name": {
+                "base": self.names.base,
+                "ours": self.names.ours,
+                "theirs": self.names.theirs,
+                "merged": self.merged_name,
+            },
+            "theirs_did": list(self.did.theirs),
+            "ours_did": list(self.did.ours),
+            "cells": list(self.cells),
+            "conflicts": [each.to_object() for each in self.conflicts],
+            "blocks": [{"kind": str(each.kind), "text": each.text} for each in self.blocks],
+            "reported": list(self.reported),
+            "plan": None if self.plan is None else self.plan.to_object(),
+        }
