@@ -146,24 +146,43 @@ def reading(table: Path, data: bytes, there: Mapping[str, bytes] | None = None) 
     return known
 
 
-def fingerprint(table: Path, *, leftovers: bool = True) -> bytes:
+def digests(root: Path) -> dict[int, bytes]:
+    """The digest of each file of a world by its number on the disk, which its copies share."""
+    return {
+        each.inode(): _digest(each.path)
+        for folder, *_ in os.walk(root)
+        for each in os.scandir(folder)
+        if each.is_file()
+    }
+
+
+def fingerprint(
+    table: Path, *, leftovers: bool = True, shared: Mapping[int, bytes] | None = None
+) -> bytes:
     """A digest of all bytes and folders of a table: what is equal need not be looked at twice.
 
     Args:
         table: Its folder.
         leftovers: Whether temporary files count, which no reader opens.
+        shared: The digests of the world of which it is a copy. That world has to be there still.
     """
     digest = hashlib.sha256()
-    cut = len(str(table))
-    for folder, below, names in os.walk(table):
-        below.sort()
-        digest.update(f"{folder[cut:]}/\0".encode())
-        for name in sorted(names):
-            if leftovers or not name.endswith(".tmp"):
-                with open(f"{folder}/{name}", "rb") as file:  # noqa: PTH123
-                    data = file.read()
-                digest.update(f"{name}\0{len(data)}\0".encode() + data)
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        digest.update(f"{folder}/\0".encode())
+        for each in sorted(os.scandir(f"{table}{folder}"), key=lambda entry: entry.name):
+            if each.is_dir():
+                folders.append(f"{folder}/{each.name}")
+            elif leftovers or not each.name.endswith(".tmp"):
+                known = None if shared is None else shared.get(each.inode())
+                digest.update(f"{each.name}\0".encode() + (known or _digest(each.path)))
     return digest.digest()
+
+
+def _digest(path: str) -> bytes:
+    with open(path, "rb") as file:  # noqa: PTH123  # of many thousand files: paths stay text
+        return hashlib.sha256(file.read()).digest()
 
 
 def rows(table: Path, branch: str = MAIN_BRANCH) -> list[tuple[int, str, int]]:
