@@ -41,7 +41,7 @@ from tests.support.truth_model import ModelBranch, Rows, State, TruthModel
 
 # A night runs them in parts, so that every lane has some.
 _PARTS, _STEPS, _SAMPLE_EVERY = 2, 40, 20
-_RUNS, _RUNS_IN_QUICK, _RUNS_AT_NIGHT = 100, 20, 100_000
+_RUNS, _RUNS_IN_QUICK, _RUNS_AT_NIGHT = 60, 20, 100_000
 _NAMES = ("b0", "b1", "b2", "b3")
 _numbers = itertools.count(1)
 
