@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(quick_java.OPTIONS))
+    os.environ.setdefault("JDK_JAVA_OPTIONS", quick_java.options_of_spark())
     _work_in_memory()
     if config.getoption("--seed") is not None:
         config.option.hypothesis_seed = config.option.seed

@@ -1,5 +1,7 @@
 """Fetches what tests need beside Python packages: Paimon jars, pypaimon, object stores.
 
+What only makes them quicker is made here as well: the classes of Spark.
+
 All of it lands in `.peers/` beside the project, on first use, once however many processes ask.
 `python -m tests.support.fetch [NAME]...` does it beforehand.
 """
@@ -19,6 +21,7 @@ from typing import Final
 
 from branch_console.errors import NotFound
 from branch_console.spark.session.java_home import find_java
+from tests.support import quick_java
 
 PEERS: Final = Path(__file__).resolve().parents[2] / ".peers"
 
@@ -113,6 +116,21 @@ def fetch_pypaimon() -> Path:
             _run([str(python), "-m", "pip", "install", "--quiet", PYPAIMON])
             ready.touch()
     return python
+
+
+def make_spark_classes() -> Path:
+    """Have a Spark write its classes into a file unless it is there; takes half a minute."""
+    target = quick_java.spark_classes()
+    with _locked(target.name):
+        if not target.exists():
+            with tempfile.TemporaryDirectory(dir=PEERS) as scratch:
+                made = Path(scratch) / target.name
+                _run(
+                    [sys.executable, "-m", "tests.support.spark_classes", scratch],
+                    environment={"JDK_JAVA_OPTIONS": quick_java.options_to_write(made)},
+                )
+                made.replace(target)
+    return target
 
 
 def fetch_s3_server() -> Path:
@@ -228,6 +246,7 @@ _FETCHES: Final[Mapping[str, Callable[[], Path]]] = {
     "gcs-server": fetch_gcs_server,
     "azure-server": fetch_azure_server,
     "hdfs": fetch_hdfs,
+    "spark-classes": make_spark_classes,
 }
 
 

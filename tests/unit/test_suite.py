@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from xdist.remote import Producer
 
-from tests.support import processor_time
+from tests.support import processor_time, quick_java
 from tests.support.longest_first import LongestFirst
 
 _ROOT = Path(__file__).parents[2]
@@ -259,3 +259,13 @@ def test_a_thread_that_ends_while_children_are_looked_for_is_left_out(
     assert sorted(processor_time._children(5)) == [7, 8, 9]
     assert processor_time._children(6) == []
     gc.collect()  # what was left open warns, and warnings are errors
+
+
+def test_a_java_is_told_of_the_classes_of_spark_once_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = tmp_path / "of spark.jsa"
+    monkeypatch.setattr(quick_java, "spark_classes", lambda: written)
+    assert quick_java.options_of_spark() == " ".join(quick_java.OPTIONS)
+    written.touch()
+    assert f'-XX:SharedArchiveFile="{written}"' in quick_java.options_of_spark()
