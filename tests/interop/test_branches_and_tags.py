@@ -26,6 +26,8 @@ from tests.support.merge_bench import MergeBench
 from tests.support.pypaimon_peer import Pypaimon
 from tests.support.warehouses import FixtureWarehouse
 
+pytestmark = pytest.mark.shared_cells
+
 
 def test_java_reads_a_branch_from_a_tag_whose_snapshot_has_expired(
     own_copy: FixtureWarehouse, open_java: Callable[[Path], JavaPaimon]

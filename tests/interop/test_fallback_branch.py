@@ -17,6 +17,8 @@ from branch_console.table.system_tables import read_system_table
 from tests.support.java_paimon import JavaPaimon, JavaTable, serialized_row
 from tests.support.local_tables import rows_of
 
+pytestmark = pytest.mark.shared_cells
+
 Places = dict[bytes, tuple[str, int, int]]
 """Per partition the branch that it is read from, with files and rows."""
 

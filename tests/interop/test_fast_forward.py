@@ -20,6 +20,8 @@ from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.local_row_engine import LocalFiles
 from tests.support.warehouses import FixtureWarehouse
 
+pytestmark = pytest.mark.shared_cells
+
 _AHEAD = "fixtures.branches_ahead"
 _DIVERGED = "fixtures.branches_diverged"
 

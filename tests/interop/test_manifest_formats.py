@@ -13,6 +13,8 @@ from branch_console.table.file_store_table import FileStoreTable
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import NAME, SHARED, MergeBench, three_way
 
+pytestmark = pytest.mark.shared_cells
+
 Open = Callable[[Path], JavaPaimon]
 
 

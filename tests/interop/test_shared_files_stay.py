@@ -15,7 +15,7 @@ from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.java_values import Value
 from tests.support.local_row_engine import LocalFiles
 
-pytestmark = pytest.mark.depth("full")
+pytestmark = [pytest.mark.shared_cells, pytest.mark.depth("full")]
 
 _NAME = "db.shared"
 Call = Callable[..., Receipt]

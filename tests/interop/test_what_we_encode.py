@@ -37,6 +37,7 @@ def _utc(open_java: Callable[[Path], JavaPaimon], tmp_path: Path) -> Iterator[No
     set_java_time_zone("")
 
 
+@pytest.mark.shared_cells
 @pytest.mark.depth("full")
 @pytest.mark.usefixtures("_utc")
 def test_java_says_the_same_of_a_warehouse_whose_metadata_we_encoded_anew(
