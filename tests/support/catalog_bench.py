@@ -17,10 +17,15 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import paths_of
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.preview import preview_call
+from branch_console.procedures.statement.query import answer_query
 from branch_console.sql.parser import parse_statements
 from branch_console.storage.store_probe import StoreVerdict
 from branch_console.table.database_files import find_database_file
 from tests.support.branch_bench import NOW, tree
+
+
+class _MetadataOnly(NoRowEngine):
+    most_rows = 1_000
 
 
 @dataclass(kw_only=True)
@@ -107,6 +112,14 @@ class CatalogBench:
         return ProcedureCall(
             name=name, arguments=arguments, actor="ann", operation_id=self.last, role=role
         )
+
+    def rows(self, text: str) -> list[tuple[object, ...]]:
+        """Ask for rows that metadata tell."""
+        (statement,) = parse_statements(text)
+        call = self.call(statement.procedure, "asked", **dict(statement.arguments))
+        warehouse = self.warehouse(read_only=True)
+        found = answer_query(warehouse, _MetadataOnly(), call, lambda _done, _total: None).rows
+        return [tuple(row.values()) for row in found.to_pylist()]
 
     def database(self, name: str) -> DatabaseFile:
         """Return what the files of a database say."""

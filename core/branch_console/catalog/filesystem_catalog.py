@@ -13,18 +13,24 @@ from typing import Final
 from branch_console.catalog.catalog import TableEntry
 from branch_console.errors import ErrorKind, FormatError, NotAllowed, NotFound, PaimonError
 from branch_console.format import options as table_options
-from branch_console.format.identifier import MAIN_BRANCH, Identifier, check_object_name
+from branch_console.format.identifier import (
+    MAIN_BRANCH,
+    RESERVED_PREFIXES,
+    Identifier,
+    check_object_name,
+)
 from branch_console.format.near_names import MOST_NEAR, did_you_mean, nearest_names
 from branch_console.format.table_schema import TableSchema
+from branch_console.storage.catalog_paths import DATABASE_SUFFIX, CatalogPaths
 from branch_console.storage.file_io import FileReader, FileStatus
 from branch_console.storage.metadata_cache import MetadataCache, MetadataReader
 from branch_console.storage.side_by_side import aside
 from branch_console.table.branch_manager import name_error
+from branch_console.table.database_files import find_database_file
 from branch_console.table.file_store_table import FileStoreTable, check_branch_segment
 from branch_console.table.missing_branch import no_branch
 from branch_console.table.shared_scan import SharedScan
 
-_DATABASE_SUFFIX: Final = ".db"
 # A materialized table keeps the same files; the other types are no tables of this format.
 _TYPES_WITH_BRANCHES: Final = frozenset({"table", "materialized-table"})
 
@@ -38,6 +44,7 @@ class FilesystemCatalog:
         self._reader = MetadataReader(file_io, cache)
         self._scan = SharedScan(self._reader)
         self._warehouse = warehouse.rstrip("/")
+        self._paths = CatalogPaths(warehouse=self._warehouse)
 
     @contextmanager
     def listing_once(self) -> Iterator[FilesystemCatalog]:
@@ -56,10 +63,12 @@ class FilesystemCatalog:
         folders = self._folders(self._warehouse)
         if not folders and self._reader.files.is_local:
             self._check_warehouse()
-        names = (folder.name for folder in folders if folder.name.endswith(_DATABASE_SUFFIX))
-        return tuple(
-            name.removesuffix(_DATABASE_SUFFIX) for name in names if name != _DATABASE_SUFFIX
-        )
+        names = (folder.name for folder in folders if folder.name.endswith(DATABASE_SUFFIX))
+        found = [name.removesuffix(DATABASE_SUFFIX) for name in names if name != DATABASE_SUFFIX]
+        if not self._has_catalog_branches():
+            return tuple(found)
+        shown = self._reader.each(self._is_on_main, found)
+        return tuple(name for name, is_on_main in zip(found, shown, strict=True) if is_on_main)
 
     def tables(self, database: str, names: Collection[str] | None = None) -> tuple[TableEntry, ...]:
         """The tables of a database by name, broken ones with their error; raises NotFound."""
@@ -74,11 +83,38 @@ class FilesystemCatalog:
         found = self._reader.each(lambda folder: self._entries(database, folder), folders)
         return tuple(entry for entries in found for entry in entries)
 
+    def _has_catalog_branches(self) -> bool:
+        """Whether a catalog branch was ever made: without one no folder holds what main lacks."""
+        return self._reader.files.exists(self._paths.versions_dir)
+
+    def _is_on_main(self, database: str) -> bool:
+        """Whether main shows a database: one of a branch is hidden until main has a table in it."""
+        folder = self._paths.database(database)
+        try:
+            found = find_database_file(self._reader.files, self._paths, folder)
+        except FormatError:
+            return True  # broken: whoever changes it is told
+        if found is None or found.content.is_on_main:
+            return True
+        return bool(self._of_main(self._folders(folder)))
+
+    def _of_main(self, folders: list[FileStatus]) -> list[FileStatus]:
+        """Those of some folders in which main has a table."""
+        files = self._reader.files
+        has_schema = self._reader.each(lambda each: files.exists(f"{each.path}/schema"), folders)
+        return [each for each, is_main in zip(folders, has_schema, strict=True) if is_main]
+
     def table_names(self, database: str) -> tuple[str, ...]:
-        """The names of a database's tables, sorted, from one listing; raises NotFound."""
+        """The names of a database's tables, sorted, from one listing; raises NotFound.
+
+        Where catalog branches share folders with main, those that hold no table of main are left
+        out.
+        """
         folders = self._folders(self._database_path(database))
         if not folders:
             self._check_database(database)
+        if self._has_catalog_branches():
+            folders = self._of_main(folders)
         return tuple(sorted(folder.name for folder in folders))
 
     def open(self, identifier: Identifier) -> FileStoreTable:
@@ -155,14 +191,17 @@ class FilesystemCatalog:
             ]
         except PaimonError as error:
             return [TableEntry(identifier=identifier, path=folder.path, error=error)]
-        if branches:
+        kept = [name for name in branches if not name.startswith(RESERVED_PREFIXES)]
+        if branches and not kept:
+            return []  # dropped; its rescue branches wait for an undo
+        if kept:
             return [
                 TableEntry(
                     identifier=identifier.on_branch(name),
                     path=folder.path,
                     error=name_error(name, folder.path),
                 )
-                for name in branches
+                for name in kept
             ]
         missing = FormatError(
             f"{folder.path} is no table: it holds no schema. Remove the folder, or restore its "
@@ -177,7 +216,7 @@ class FilesystemCatalog:
 
     def _database_path(self, database: str) -> str:
         check_object_name(database)
-        return f"{self._warehouse}/{database}{_DATABASE_SUFFIX}"
+        return f"{self._warehouse}/{database}{DATABASE_SUFFIX}"
 
     def _table_path(self, identifier: Identifier) -> str:
         check_object_name(identifier.table)

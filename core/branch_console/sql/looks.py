@@ -1,13 +1,17 @@
 """Statements that give rows and change nothing: queries, SHOW, DESCRIBE and EXPLAIN.
 
-All but SHOW TABLES are queries: what they show of a table is a system table of it, or is told of
-the state that `SELECT * FROM` it would read. So they name tables, branches and versions as SELECT.
+All are queries but those that list databases or tables, or tell of a database: what they show of a
+table is a system table of it, or is told of the state that `SELECT * FROM` it would read. So they
+name tables, branches and versions as SELECT.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from sqlglot import TokenType
+
+from branch_console.sql.databases import DATABASE_WORDS, read_database
 from branch_console.sql.place import Origins, Place
 from branch_console.sql.query import Query, parse_query
 from branch_console.sql.targets import Assembled, Span, Target, TargetWords, read_target
@@ -26,6 +30,8 @@ class LookKind(StrEnum):
     COLUMNS = "columns"
     TABLE = "table"
     TABLES = "tables"
+    DATABASES = "databases"
+    DATABASE = "database"
     STATEMENT = "statement"
     HEALTH = "health"
 
@@ -36,14 +42,18 @@ class Look:
 
     Attributes:
         query: The query whose rows, plan or only table are shown (its columns, all that is known of
-            it, or the statement that makes it); None where tables are listed.
-        database: Whose tables are listed; None for all.
+            it, or the statement that makes it); None where tables or databases are listed.
+        database: The database that is told of, or whose tables are listed; None for all.
+        pattern: What the names that are listed are like, in Spark's way: `fl*|planes`.
+        branch: The catalog branch whose databases and tables are listed; None for the session's.
         target: Whose health is told.
     """
 
     kind: LookKind
     query: Query | None = None
     database: str | None = None
+    pattern: str | None = None
+    branch: str | None = None
     target: Target | None = None
 
     @property
@@ -82,13 +92,25 @@ class _Reader(TargetWords):
             query.take(self.expression())
             return Look(kind=LookKind.PLAN, query=query.query())
         if self.takes("DESCRIBE") or self.takes("DESC"):
+            if self._takes_any(*DATABASE_WORDS):
+                self.takes("EXTENDED")  # all is told anyway
+                found = read_database(self)
+                return Look(kind=LookKind.DATABASE, database=found, branch=self._in_branch())
             self.takes("TABLE")
             kind = LookKind.TABLE if self.takes("EXTENDED") else LookKind.COLUMNS
             return Look(kind=kind, query=self._table())
         if self.takes("SHOW TABLES"):
-            has_database = self.takes("IN") or self.takes("FROM")
-            database = self.name("a database") if has_database else None
-            return Look(kind=LookKind.TABLES, database=database)
+            branch = self._in_branch()
+            has_database = branch is None and (self.takes("IN") or self.takes("FROM"))
+            return Look(
+                kind=LookKind.TABLES,
+                database=self.name("a database") if has_database else None,
+                pattern=self._pattern(),
+                branch=branch or self._in_branch(),
+            )
+        if self._takes_any(*(f"SHOW {word}S" for word in DATABASE_WORDS)):
+            pattern = self._pattern()
+            return Look(kind=LookKind.DATABASES, pattern=pattern, branch=self._in_branch())
         if self.takes("SHOW CREATE TABLE"):
             return Look(kind=LookKind.STATEMENT, query=self._table())
         if self.takes("SHOW HEALTH"):
@@ -98,7 +120,27 @@ class _Reader(TargetWords):
             if self.takes(f"SHOW {shown}"):
                 return Look(kind=LookKind.ROWS, query=self._system_table(shown.lower()))
         self.at += 1
-        raise self.unexpected(f"TABLES, CREATE TABLE, {', '.join(_SYSTEM_TABLES)}, HEALTH")
+        raise self.unexpected(
+            f"TABLES, DATABASES, CREATE TABLE, {', '.join(_SYSTEM_TABLES)}, HEALTH"
+        )
+
+    def _takes_any(self, *words: str) -> bool:
+        return any(self.takes(each) for each in words)
+
+    def _in_branch(self) -> str | None:
+        """Take the catalog branch whose objects are meant, None where none is named."""
+        has_name = self.at + 2 < len(self.tokens)
+        if has_name and self.takes("IN BRANCH"):
+            return self.name("a catalog branch")
+        return None
+
+    def _pattern(self) -> str | None:
+        has_word = self.takes("LIKE")
+        if self.kind() is TokenType.STRING:
+            return self.next().text
+        if has_word:
+            raise self.unexpected("a pattern in quotes, such as 'fl*'")
+        return None
 
     def _from(self) -> None:
         if not self.takes("FROM"):

@@ -114,6 +114,28 @@ def test_a_drop_asks_for_cascade_and_keeps_all(sql: CatalogBench) -> None:
     )
 
 
+def test_databases_are_listed_and_told_of(sql: CatalogBench) -> None:
+    sql("ALTER DATABASE air SET DBPROPERTIES (team = 'ops')")
+    assert sql.rows("SHOW DATABASES") == [("air",), ("shop",)]
+    assert sql.rows("SHOW SCHEMAS LIKE 'SH*|x'") == [("shop",)]
+    assert sql.rows("SHOW TABLES IN air LIKE 'u'") == [("air", "u")]
+    assert sql.rows("SHOW TABLES") == [("air", "t"), ("air", "u")]
+    assert sql.rows("DESCRIBE DATABASE air") == [
+        ("Namespace Name", "air"),
+        ("Comment", "flights"),
+        ("Location", f"{sql.root}/air.db"),
+        ("Property team", "ops"),
+    ]
+    for text, message in (
+        ("SHOW TABLES IN ari", "There is no database 'ari'. Did you mean 'air'?"),
+        ("DESCRIBE DATABASE shp", "Did you mean 'shop'?"),
+        ("SHOW DATABASES IN BRANCH dev", "There is no catalog branch 'dev'"),
+    ):
+        with pytest.raises(NotFound) as caught:
+            sql.rows(text)
+        assert message in caught.value.message
+
+
 UNDOS = (
     "CREATE DATABASE lab",
     "ALTER DATABASE air SET DBPROPERTIES (a = 1, comment = 'x')",

@@ -45,7 +45,7 @@ def test_tables_are_listed_of_one_database_or_of_all() -> None:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("SHOW VIEWS", "column 6: found 'VIEWS'; expected TABLES, CREATE TABLE, BRANCHES, TAGS"),
+        ("SHOW VIEWS", "column 6: found 'VIEWS'; expected TABLES, DATABASES, CREATE TABLE,"),
         ("SHOW BRANCHES FROM t", "column 21: found the end; expected '.'"),
         ("SHOW TAGS FROM db.`t$tags`", "column 16: a system table"),
         ("SHOW TABLES IN", "column 15: found the end; expected a database"),
@@ -60,3 +60,25 @@ def test_what_is_wrong_is_told_with_its_place(text: str, wanted: str) -> None:
     with pytest.raises(InvalidInput) as error:
         parse_statements(text)
     assert wanted in error.value.message, error.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "said"),
+    [
+        ("SHOW DATABASES", LookKind.DATABASES, (None, None, None)),
+        ("SHOW SCHEMAS LIKE 'a*'", LookKind.DATABASES, (None, "a*", None)),
+        ("show namespaces 'a*|b' in branch dev", LookKind.DATABASES, (None, "a*|b", "dev")),
+        ("SHOW TABLES IN BRANCH dev", LookKind.TABLES, (None, None, "dev")),
+        ("SHOW TABLES IN air IN BRANCH fix-it", LookKind.TABLES, ("air", None, "fix-it")),
+        ("SHOW TABLES FROM air LIKE 'fl*'", LookKind.TABLES, ("air", "fl*", None)),
+        ("SHOW TABLES IN branch", LookKind.TABLES, ("branch", None, None)),
+        ("DESCRIBE DATABASE EXTENDED air", LookKind.DATABASE, ("air", None, None)),
+        ("DESC SCHEMA air IN BRANCH dev", LookKind.DATABASE, ("air", None, "dev")),
+    ],
+)
+def test_databases_and_tables_are_listed_and_told_of(
+    text: str, kind: LookKind, said: tuple[str | None, ...]
+) -> None:
+    found = parse_look(text)
+    assert (found.kind, (found.database, found.pattern, found.branch)) == (kind, said)
+    assert not found.reads_rows

@@ -13,7 +13,7 @@ from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.statement.query_sources import open_query, with_times
-from branch_console.procedures.statement.show_statement import creating, described, tables_in
+from branch_console.procedures.statement.show_statement import catalog_rows, creating, described
 from branch_console.sql.answer import Answer
 from branch_console.sql.looks import LookKind, parse_look
 from branch_console.sql.place import Place
@@ -66,7 +66,7 @@ def answer_query(
     if look.target is not None:
         found = health_rows(examine(warehouse, look.target.on(branch)))
     elif opened is None:
-        found = tables_in(warehouse, look.database)
+        found = catalog_rows(warehouse, look, branch)
     elif look.kind in (LookKind.COLUMNS, LookKind.TABLE):
         found = described(opened, extended=look.kind is LookKind.TABLE)
     elif look.kind is LookKind.STATEMENT:

@@ -1,43 +1,81 @@
 """What SHOW and DESCRIBE tell of tables, as rows."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
-from branch_console.errors import ErrorKind, InvalidInput, NotFound
-from branch_console.format.near_names import did_you_mean, nearest_names
+from branch_console.catalog.catalog import Catalog
+from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.table_schema import TableSchema
-from branch_console.procedures.browse.tables import list_table_names
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import paths_of
+from branch_console.procedures.catalog.database_statement import no_database
+from branch_console.procedures.catalog.seen_catalog import properties_on, seen_from
 from branch_console.procedures.statement.query_sources import OpenedQuery
 from branch_console.sql.create_text import create_statement
+from branch_console.sql.databases import COMMENT
+from branch_console.sql.looks import Look, LookKind
 from branch_console.table.table_state import ReadState
 
 _DESCRIBED = pa.schema([(name, pa.string()) for name in ("col_name", "data_type", "comment")])
 _TABLES = pa.schema([(name, pa.string()) for name in ("namespace", "tableName")])
 
 
-def tables_in(warehouse: Warehouse, database: str | None) -> pa.Table:
-    """List the tables of a database, or of all.
+def catalog_rows(warehouse: Warehouse, look: Look, session: str) -> pa.Table:
+    """List databases or tables, or tell of a database, on a catalog branch or on main.
+
+    Args:
+        warehouse: The warehouse.
+        look: What is listed, and where.
+        session: The branch of the session.
 
     Returns:
-        Columns `namespace` and `tableName`, as Spark names them.
+        Columns as Spark names them: `namespace`, with `tableName` for tables; of one database
+        `info_name` and `info_value`.
 
     Raises:
-        NotFound: There is no such database.
+        NotFound: There is no such database or catalog branch.
     """
-    known = warehouse.catalog.databases()
-    if database is not None and database not in known:
-        hint = did_you_mean(nearest_names(database, known))
-        raise NotFound(
-            f"There is no database {database!r}.{hint}", kind=ErrorKind.DATABASE_NOT_FOUND
-        )
+    seen = seen_from(warehouse, look.branch, session)
+    known = seen.databases()
+    if look.database is not None and look.database not in known:
+        raise no_database(look.database, known)
+    if look.kind is LookKind.DATABASE:
+        assert look.database is not None
+        return _database(warehouse, seen, look.database)
+    is_like = _matcher(look.pattern)
+    if look.kind is LookKind.DATABASES:
+        return pa.table({"namespace": pa.array(filter(is_like, known), pa.string())})
     rows = [
-        {"namespace": each.database, "tableName": each.table}
-        for each in list_table_names(warehouse)
-        if database in (None, each.database)
+        {"namespace": database, "tableName": name}
+        for database in known
+        if look.database in (None, database)
+        for name in seen.table_names(database)
+        if is_like(name)
     ]
     return pa.Table.from_pylist(rows, schema=_TABLES)
+
+
+def _database(warehouse: Warehouse, seen: Catalog, name: str) -> pa.Table:
+    properties = dict(properties_on(warehouse, seen, name))
+    rows = [
+        ("Namespace Name", name),
+        ("Comment", properties.pop(COMMENT, "")),
+        ("Location", paths_of(warehouse).database(name)),
+        *((f"Property {key}", value) for key, value in sorted(properties.items())),
+    ]
+    names, values = zip(*rows, strict=True)
+    return pa.table({"info_name": pa.array(names), "info_value": pa.array(values)})
+
+
+def _matcher(pattern: str | None) -> Callable[[str], bool]:
+    """Return what tells names that are like a pattern, in which `*` is any letters and `|` or."""
+    if pattern is None:
+        return lambda _: True
+    parts = (".*".join(map(re.escape, each.strip().split("*"))) for each in pattern.split("|"))
+    compiled = re.compile("|".join(f"(?:{each})" for each in parts), re.IGNORECASE)
+    return lambda name: compiled.fullmatch(name) is not None
 
 
 def described(opened: OpenedQuery, *, extended: bool) -> pa.Table:
