@@ -177,7 +177,10 @@ def test_metadata_that_paimon_keeps_for_others(
             ),
         )
         looks = parse_statements("SHOW BRANCHES FROM db.t")
-        yield "sql --without-callbacks, for SHOW BRANCHES", partial(_with_reason, looks, "by hand")
+        yield (
+            "sql --without-callbacks, for SHOW BRANCHES",
+            partial(_with_reason, looks, {"without_callbacks": "by hand"}),
+        )
 
     write_refusals(golden, tmp_path, "kept-for-others", cases())
 

@@ -44,28 +44,6 @@ TableArgument = Annotated[
     str, typer.Argument(metavar="TABLE", help="database.table, or database.table$branch_NAME.")
 ]
 
-PolicyOption = Annotated[
-    Path | None,
-    typer.Option("--policy", metavar="FILE", help="A YAML file that settles conflicts of rows."),
-]
-OverrideGateOption = Annotated[
-    str | None,
-    typer.Option(
-        "--override-gate",
-        metavar="REASON",
-        help="Publish, as an operator, what the rules of the table block, for this reason.",
-    ),
-]
-WithoutCallbacksOption = Annotated[
-    str | None,
-    typer.Option(
-        "--without-callbacks",
-        metavar="REASON",
-        help="Go on, as an operator, without what Paimon would do for Iceberg, a metastore or "
-        "programs of yours, for this reason.",
-    ),
-]
-
 
 def hand_down(context: typer.Context, *, warehouse: str | None, as_json: bool) -> None:
     """Let options that were given before a command count for it, unless it is told others.

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -14,21 +13,21 @@ import typer
 from branch_console.diff.fast_forward import FastForwardPlan, Verdict, WayOut
 from branch_console.diff.history_move import Arrivals, Removals
 from branch_console.diff.rows.row_figure import FigureColumn, with_sign
-from branch_console.errors import ErrorKind, InvalidInput, NotFound, PaimonError, Refused
-from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.errors import ErrorKind, NotFound, PaimonError, Refused
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.jobs.progress import JobState, JobView
-from branch_console.procedures.call.call import Argument
+from branch_console.operations.argument import Argument
+from branch_console.operations.branch_requests import (
+    CreateBranchRequest,
+    FastForwardRequest,
+    RecoverRequest,
+)
 from branch_console.procedures.call.consequence import Preview
 from branch_console.quality.findings import Finding, findings_of
 from branch_console_app.cli.arguments import (
     JsonOption,
-    OverrideGateOption,
-    TableArgument,
     WarehouseOption,
-    WithoutCallbacksOption,
-    named_table,
     open_services,
 )
 from branch_console_app.cli.check import (
@@ -60,20 +59,17 @@ from branch_console_app.cli.output import (
     short_user,
 )
 from branch_console_app.cli.preview_text import (
-    ConfirmOption,
     DryRunOption,
     print_preview,
     refusal_of,
 )
+from branch_console_app.cli.request_options import AskedRequest, takes
 
 if TYPE_CHECKING:
     from branch_console_app.services import Services
 
 branches = typer.Typer()
 
-ReasonOption = Annotated[
-    str | None, typer.Option("--reason", help="Kept in the ledger, for whoever asks why.")
-]
 OperationArgument = Annotated[
     str, typer.Argument(metavar="OPERATION_ID", help="Its id, which is also the id of its job.")
 ]
@@ -84,71 +80,19 @@ BackgroundOption = Annotated[
 _SNAPSHOTS_LISTED: Final = 20
 
 
-@branches.command("create-branch")
+@branches.command("create-branch", help=CreateBranchRequest.__doc__)
+@takes(CreateBranchRequest)
 def create_branch(
-    table: TableArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the new branch.")],
-    from_tag: Annotated[
-        str | None, typer.Option("--from-tag", metavar="TAG", help="Begin at this tag.")
-    ] = None,
-    from_snapshot: Annotated[
-        int | None, typer.Option("--from-snapshot", metavar="ID", help="Begin at this snapshot.")
-    ] = None,
-    from_branch: Annotated[
-        str | None,
-        typer.Option(
-            "--from-branch",
-            metavar="BRANCH",
-            help="Begin on this branch, at its head or what else is named; where left out, on "
-            "that of TABLE.",
-        ),
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            "--at",
-            metavar="TIME",
-            help="Begin at the last snapshot up to this time: 2026-01-31T12:00 in the zone of "
-            "this machine, or with another zone 2026-01-31T12:00+01:00.",
-        ),
-    ] = None,
-    empty: Annotated[
-        bool, typer.Option("--empty", help="Begin with the schema and no rows.")
-    ] = False,
-    reason: ReasonOption = None,
-    owner: Annotated[
-        str | None, typer.Option("--owner", help="Who answers for the branch.")
-    ] = None,
-    no_fence: Annotated[
-        bool,
-        typer.Option(
-            "--no-fence",
-            help="Let other engines expire the branch, also where that removes files which other "
-            "branches read.",
-        ),
-    ] = False,
+    asked: AskedRequest[CreateBranchRequest],
     dry_run: DryRunOption = False,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Create a branch from the head of main, or from what an option names.
-
-    For example: branch-console create-branch air.flights fix --from-tag 2013-q1
-    """
-    identifier = named_table(table)
-    arguments: dict[str, Argument] = {
-        "table": identifier.table_name,
-        "branch": name,
-        "tag": from_tag,
-        "snapshot": from_snapshot,
-        "from_branch": from_branch or (None if identifier.is_main else identifier.branch),
-        "timestamp": None if at is None else _millis(at),
-        "empty": empty or None,
-        "reason": reason,
-        "owner": owner,
-        "fence": False if no_fence else None,
-    }
+    """Create a branch; where no option names another, from the branch that the table names."""
+    arguments, identifier = asked.arguments, asked.named_table
+    if asked.request.from_branch is None and not identifier.is_main:
+        arguments = {**arguments, "from_branch": identifier.branch}
     services = open_services(warehouse)
     if dry_run:
         preview = services.preview("create_branch", arguments)
@@ -160,43 +104,24 @@ def create_branch(
     return run_call(services, "create_branch", arguments, background=background, as_json=as_json)
 
 
-@branches.command("fast-forward")
+@branches.command("fast-forward", help=FastForwardRequest.__doc__)
+@takes(FastForwardRequest)
 def fast_forward(
-    table: TableArgument,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The branch that comes in.")],
-    target: Annotated[
-        str, typer.Option("--to", metavar="TARGET", help="The branch that moves.")
-    ] = MAIN_BRANCH,
+    asked: AskedRequest[FastForwardRequest],
     dry_run: DryRunOption = False,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Replace a target that moved; a rescue branch keeps it."),
-    ] = False,
-    confirm: ConfirmOption = None,
-    override_gate: OverrideGateOption = None,
-    without_callbacks: WithoutCallbacksOption = None,
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Move a branch to the head of another one that holds all of it."""
-    services = open_services(warehouse)
-    identifier = named_table(table)
-    plan = services.preview_fast_forward(identifier, source, target)
-    arguments: dict[str, Argument] = {
-        "table": identifier.table_name,
-        "branch": source,
-        "target": target,
-        "plan_id": plan.id,
-        "force": force or None,
-        "override_gate": override_gate,
-        "without_callbacks": without_callbacks,
-    }
+    """Fast-forward a branch, or replace what it holds."""
+    services, request, identifier = open_services(warehouse), asked.request, asked.named_table
+    plan = services.preview_fast_forward(identifier, request.source, request.target)
+    arguments, force = {**asked.arguments, "plan_id": plan.id}, request.force
     refusal: PaimonError | None = None
     preview: Preview | None = None
     if force and plan.can_replace:
         preview = services.preview("fast_forward", arguments)
-        refusal = refusal_of(preview, confirm, dry_run=dry_run)
+        refusal = refusal_of(preview, asked.confirm, dry_run=dry_run)
     elif plan.verdict is Verdict.REFUSED:
         refusal = _refusal(plan)
     rules = services.rules(identifier) if plan.can_run or preview is not None else None
@@ -244,19 +169,22 @@ def receipt(
         print_line(f"undo: {chance.obstacle or f'branch-console undo {operation_id}'}")
 
 
-@branches.command()
+@branches.command(help=RecoverRequest.__doc__)
+@takes(RecoverRequest)
 def recover(
-    table: Annotated[
-        str | None, typer.Argument(metavar="TABLE", help="All tables if left out.")
-    ] = None,
+    asked: AskedRequest[RecoverRequest],
     background: BackgroundOption = False,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Finish or take back operations that were cut off."""
-    arguments: dict[str, Argument] = {"table": named_table(table).table_name if table else None}
-    services = open_services(warehouse)
-    return run_call(services, "recover", arguments, background=background, as_json=as_json)
+    """Recover one table, or all."""
+    return run_call(
+        open_services(warehouse),
+        RecoverRequest.procedure,
+        asked.arguments,
+        background=background,
+        as_json=as_json,
+    )
 
 
 def run_call(
@@ -472,12 +400,3 @@ def snapshot_text(snapshot: Snapshot | None) -> str:
 
 def _id(snapshot_id: int | None) -> str:
     return "nothing" if snapshot_id is None else f"snapshot {snapshot_id}"
-
-
-def _millis(text: str) -> int:
-    try:
-        return int(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError as error:
-        raise InvalidInput(
-            f"{text!r} is no time. Write 2026-01-31T12:00, or with a zone 2026-01-31T12:00+01:00."
-        ) from error

@@ -46,7 +46,6 @@ def run_merge(
     identifier: Identifier,
     arguments: Mapping[str, Argument],
     *,
-    plan_again: bool,
     preview: bool,
     dry_run: bool,
     background: bool,
@@ -58,12 +57,14 @@ def run_merge(
         services: The door to the core.
         identifier: The table.
         arguments: Of the procedure.
-        plan_again: Whether to go on where the target moves and the decisions stay.
         preview: Whether to stop once it is told.
         dry_run: Whether to do all but publish.
         background: Whether to leave once the job is enqueued.
         as_json: Whether to print a document.
     """
+    # What is allowed to a run belongs to no plan.
+    plan_again = arguments.get("plan_again")
+    arguments = {name: value for name, value in arguments.items() if name != "plan_again"}
     decision = services.preview_merge(arguments)
     plan = decision.plan
     rules = services.rules(identifier) if plan.can_run else None

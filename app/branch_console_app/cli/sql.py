@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.operations.argument import Argument
 from branch_console.operations.declared import takes_argument
-from branch_console.procedures.call.call import Argument, argument_text
+from branch_console.operations.statement_requests import InsertRowsRequest
+from branch_console.procedures.call.call import argument_text
 from branch_console.sql.answer import Answer
 from branch_console.sql.statement import CONFIRM, QUERY, Statement
 from branch_console_app.cli.arguments import (
     JsonOption,
     LimitOption,
     WarehouseOption,
-    WithoutCallbacksOption,
     open_services,
 )
 from branch_console_app.cli.branches import BackgroundOption, run_call
@@ -33,6 +34,7 @@ from branch_console_app.cli.output import (
     print_table,
     progress,
 )
+from branch_console_app.cli.request_options import AskedRequest, takes
 
 if TYPE_CHECKING:
     from branch_console.jobs.warm_rows import WarmRows
@@ -45,6 +47,7 @@ _ALL_ROWS: Final = 2**31 - 2
 
 
 @statements.command("sql")
+@takes(InsertRowsRequest, only=("without_callbacks",))
 def sql(
     text: Annotated[
         str,
@@ -53,9 +56,9 @@ def sql(
             help="Such as: 'SELECT count(*) FROM db.t', 'MERGE BRANCH dev ON TABLE db.t DRY RUN'.",
         ),
     ],
+    asked: AskedRequest[InsertRowsRequest],
     limit: LimitOption = None,
     background: BackgroundOption = False,
-    without_callbacks: WithoutCallbacksOption = None,
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -75,8 +78,8 @@ def sql(
             f"With --json one statement makes one document; {len(found)} were given.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
-    if without_callbacks is not None:
-        found = _with_reason(found, without_callbacks)
+    if asked.arguments:
+        found = _with_reason(found, asked.arguments)
     services = open_services(warehouse)
     with closing(_Queries(services)) as queries:
         for number, statement in enumerate(found):
@@ -212,10 +215,11 @@ def _run(
     return 0
 
 
-def _with_reason(found: Sequence[Statement], reason: str) -> tuple[Statement, ...]:
+def _with_reason(
+    found: Sequence[Statement], given: Mapping[str, Argument]
+) -> tuple[Statement, ...]:
     """The statements, those that commit with the reason why they go on without callbacks."""
-    given = {"without_callbacks": reason}
-    taking = [takes_argument(each.procedure, "without_callbacks") for each in found]
+    taking = [all(takes_argument(each.procedure, name) for name in given) for each in found]
     if not any(taking):
         raise InvalidInput(
             "--without-callbacks is for statements that write rows, merge, or move a history or a "

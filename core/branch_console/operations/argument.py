@@ -140,7 +140,8 @@ def argument(
         sql: Its names in SQL, ours first and then Paimon's; `json` where left out.
         cli: Its option with a metavar, such as `--to TARGET`, or a metavar alone, such as `SOURCE`,
             for a word of its own; the name as an option where left out. The option of a field that
-            is true by default says no.
+            is true by default says no. A required option may be left out where the command finds
+            the value.
         cli_help: The help of the option, where that says another thing, such as no.
         written: How the command line writes its value.
         least: The least value of a number.

@@ -32,6 +32,12 @@ class CreateBranchRequest(
     snapshot: int | None = argument(
         "Begin at this snapshot.", default=None, cli="--from-snapshot ID"
     )
+    from_branch: str | None = argument(
+        "Begin on this branch, at its head or what else is named; where left out, on that of "
+        "TABLE.",
+        default=None,
+        cli="--from-branch BRANCH",
+    )
     timestamp: int | None = argument(
         "Begin at the last snapshot up to this time: 2026-01-31T12:00 in the zone of this machine, "
         "or with another zone 2026-01-31T12:00+01:00.",
@@ -40,14 +46,8 @@ class CreateBranchRequest(
         written=WrittenAs.TIME,
     )
     empty: bool = argument("Begin with the schema and no rows.", default=False)
-    from_branch: str | None = argument(
-        "Begin on this branch, at its head or what else is named; where left out, on that of "
-        "TABLE.",
-        default=None,
-        cli="--from-branch BRANCH",
-    )
-    owner: str | None = argument("Who answers for the branch.", default=None)
     reason: str | None = reason_argument()
+    owner: str | None = argument("Who answers for the branch.", default=None)
     fence: bool = argument(
         "Keep other engines from expiring the branch, where that removes files which other "
         "branches read.",

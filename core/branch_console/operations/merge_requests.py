@@ -67,6 +67,9 @@ class MergeRequest(
     For example: branch-console merge fix-delays --table air.flights --preview
     """
 
+    table: str = argument(
+        "The table, as database.table.", cli="--table -t TABLE", written=WrittenAs.TABLE
+    )
     source: str = argument(
         "The branch that comes in.", json="branch", sql=("branch", "source_branch"), cli="SOURCE"
     )
@@ -94,6 +97,14 @@ class CompareRowsRequest(
     command=Unserved(why="conflicts asks for it, and shows its answer."),
 ):
     """Compare the rows that both sides of a merge changed."""
+
+    policy: str | None = argument(
+        "A YAML file that settles conflicts of rows.",
+        default=None,
+        cli="--policy FILE",
+        cli_help="Show what this YAML file makes of them.",
+        written=WrittenAs.FILE,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,12 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from branch_console.operations.agreement import Agreement
-from branch_console.operations.argument import Declared, DeclaredArgument, Unserved
+from branch_console.operations.argument import (
+    CommandSyntax,
+    Declared,
+    DeclaredArgument,
+    Unserved,
+)
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -99,3 +104,12 @@ class Request(Declared):
     def arguments(cls) -> tuple[DeclaredArgument, ...]:
         """Return all that a call of it may have: its own arguments, then those of the agreement."""
         return (*cls.declared(), *(each for each in Agreement.declared() if each.name in cls.terms))
+
+    @classmethod
+    def in_command(cls) -> tuple[tuple[DeclaredArgument, CommandSyntax], ...]:
+        """Return the arguments that its command takes, each with how that names it."""
+        return tuple(
+            (each, each.command)
+            for each in cls.arguments()
+            if isinstance(each.command, CommandSyntax) and each.name not in cls.not_in_command
+        )

@@ -23,13 +23,13 @@ class CreateTagRequest(
     snapshot: int | None = argument(
         "The snapshot to name; the head where left out.", default=None, cli="--snapshot ID"
     )
+    replace: bool = argument(
+        "Where there is such a tag, move it or change how long it is kept.", default=False
+    )
     time_retained: str | None = argument(
         "How long the tag is kept: P7D is seven days, PT12H twelve hours; for ever where left out.",
         default=None,
         cli="--time-retained DURATION",
-    )
-    replace: bool = argument(
-        "Where there is such a tag, move it or change how long it is kept.", default=False
     )
 
 

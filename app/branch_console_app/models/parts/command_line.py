@@ -4,37 +4,18 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from branch_console.procedures.call.call import Argument
+from branch_console.operations.argument import Argument, CommandSyntax, DeclaredArgument, WrittenAs
+from branch_console.operations.declared import REQUESTS
 
-_NAMES: Final = {"merge_branch": "merge", "fence_branch": "fence"}
-_POSITIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "create_branch": ("table", "branch"),
-    "rename_branch": ("table", "branch", "to"),
-    "protect_branch": ("table", "branch"),
-    "drop_branch": ("table", "branch"),
-    "replace_main": ("table", "branch"),
-    "pin_branch": ("table", "branch"),
-    "fence_branch": ("table", "branch"),
-    "repair_branch": ("table", "branch"),
-    "create_tag": ("table", "tag"),
-    "delete_tag": ("table", "tag"),
-    "rollback": ("table",),
-    "merge_branch": ("branch",),
-    "undo": ("operation",),
-    "revert": ("table", "operation"),
-    "cherry_pick": ("table", "branch", "snapshot"),
-}
-PREVIEWED: Final = frozenset({*_POSITIONS, "fast_forward"})
+PREVIEWED: Final = frozenset(
+    name
+    for name, request in REQUESTS.items()
+    if isinstance(request.command, str) and "plan_id" in request.terms
+)
 """The procedures that tell their consequences before they run."""
+
 POLICY_FILE: Final = "policy.yaml"
 """Where a policy goes that the command line reads from a file."""
-_OPTIONS: Final[Mapping[tuple[str, str], str]] = {
-    ("create_branch", "tag"): "--from-tag",
-    ("create_branch", "snapshot"): "--from-snapshot",
-    ("create_branch", "timestamp"): "--at",
-    ("merge_branch", "target"): "--to",
-    ("cherry_pick", "target"): "--to",
-}
 
 
 def command_words(
@@ -43,29 +24,32 @@ def command_words(
     """Return the command with its arguments, without the program and the warehouse.
 
     Args:
-        procedure: One of the lifecycle.
+        procedure: One that has a command.
         arguments: As the call has them.
         confirm: The name that a person types first.
     """
-    first = [name for name in _POSITIONS[procedure] if arguments.get(name) is not None]
-    name_of_command = _NAMES.get(procedure, procedure.replace("_", "-"))
-    words = [name_of_command, *(str(arguments[name]) for name in first)]
+    request = REQUESTS[procedure]
+    assert isinstance(request.command, str), procedure
+    served = {each.name: (each, syntax) for each, syntax in request.in_command()}
+    words = [request.command]
+    for each, syntax in served.values():
+        if not syntax.options and arguments.get(each.name) is not None:
+            words.append(str(arguments[each.name]))
     for name, value in arguments.items():
-        if name in first or value is None:
-            continue
-        words += _option(procedure, name, value)
+        if name in served and value is not None:
+            words += _option(*served[name], value)
     return (*words, *(("--confirm", confirm) if confirm is not None else ()))
 
 
-def _option(procedure: str, name: str, value: Argument) -> list[str]:
-    if name in ("protected", "fenced"):
-        return [] if value else ["--remove"]
-    if name == "policy":
-        return ["--policy", POLICY_FILE]
-    option = _OPTIONS.get((procedure, name), f"--{name.replace('_', '-')}")
+def _option(argument: DeclaredArgument, syntax: CommandSyntax, value: Argument) -> list[str]:
+    if not syntax.options:
+        return []
+    option = syntax.options[0]
     if isinstance(value, bool):
-        return [option] if value else []
-    if name == "timestamp" and isinstance(value, int):
+        return [] if value == argument.default else [option]
+    if argument.written is WrittenAs.FILE:
+        return [option, POLICY_FILE]
+    if argument.written is WrittenAs.TIME and isinstance(value, int):
         at = datetime.fromtimestamp(value / 1000, UTC)
         return [option, at.isoformat(timespec="milliseconds")]
     return [option, str(value)]
