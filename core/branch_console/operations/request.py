@@ -94,8 +94,8 @@ class Request(Declared):
         # for its slots, which has all this already.
         if procedure is None:
             return
-        cls.procedure, cls.terms, cls.confirmed_by = procedure, terms, confirmed_by
-        cls.job = job or (procedure.replace("_", " ").capitalize(), "of")
+        assert job is not None, procedure
+        cls.procedure, cls.job, cls.terms, cls.confirmed_by = procedure, job, terms, confirmed_by
         cls.in_sql = (SqlProcedure(name=procedure),) if sql is None else sql
         cls.command = procedure.replace("_", "-") if command is None else command
         cls.not_in_command = not_in_command

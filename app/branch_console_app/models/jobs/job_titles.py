@@ -1,59 +1,9 @@
-"""What a job is called: one table of words for lists, titles and buttons."""
-
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final
+"""What a job is called in lists, titles and buttons, as its request says."""
 
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
-from branch_console.sql.statement import COMPACT, QUERY
-from branch_console.sql.tables import TableStatementKind
-from branch_console.sql.writes import WriteKind
+from branch_console.operations.declared import REQUESTS
 from branch_console_app.models.parts.wording import code
-
-# What is done, and the word that leads on to the table.
-_WORDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        "build_demo": ("Build the demo", "with"),
-        "check_rules": ("Check rules", "of"),
-        "cherry_pick": ("Pick a snapshot", "of"),
-        COMPACT: ("Compact", ""),
-        "compare_quality": ("Compare quality", "of"),
-        "compare_rows": ("Compare rows to merge", "of"),
-        "compare_states": ("Compare rows", "of"),
-        "count_rows": ("Count rows", "of"),
-        "create_branch": ("Create a branch", "of"),
-        "create_database": ("Create a database", ""),
-        "create_tag": ("Create a tag", "of"),
-        "delete_tag": ("Delete a tag", "of"),
-        "drop_branch": ("Drop a branch", "of"),
-        "drop_database": ("Drop a database", ""),
-        "dry_run_merge": ("Dry run of a merge", "of"),
-        "fence_branch": ("Fence a branch", "of"),
-        "fast_forward": ("Fast-forward a branch", "of"),
-        "merge_branch": ("Merge a branch", "of"),
-        "pin_branch": ("Pin a branch", "of"),
-        "protect_branch": ("Change protection", "of"),
-        QUERY: ("Query", "of"),
-        "recover": ("Recover", ""),
-        "rename_branch": ("Rename a branch", "of"),
-        "rename_database": ("Rename a database", ""),
-        "repair_branch": ("Repair a branch", "of"),
-        "replace_main": ("Replace main", "of"),
-        "revert": ("Revert a snapshot", "of"),
-        "rollback": ("Roll back", ""),
-        "set_database_properties": ("Change a database", ""),
-        "undo": ("Undo an operation", "on"),
-        WriteKind.INSERT: ("Insert rows", "into"),
-        WriteKind.OVERWRITE: ("Overwrite rows", "of"),
-        WriteKind.UPDATE: ("Update rows", "of"),
-        WriteKind.DELETE: ("Delete rows", "from"),
-        WriteKind.MERGE: ("Merge rows", "into"),
-        TableStatementKind.CREATE: ("Create table", ""),
-        TableStatementKind.DROP: ("Drop table", ""),
-        TableStatementKind.ALTER: ("Alter table", ""),
-    }
-)
 
 
 def job_words(procedure: str) -> str:
@@ -73,7 +23,8 @@ def job_title(procedure: str, table: str | None) -> str:
 
 
 def _words(procedure: str) -> tuple[str, str]:
-    return _WORDS.get(procedure, (procedure.replace("_", " ").capitalize(), "of"))
+    request = REQUESTS.get(procedure)
+    return (procedure.replace("_", " ").capitalize(), "of") if request is None else request.job
 
 
 def _table(name: str) -> str:
