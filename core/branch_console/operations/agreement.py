@@ -65,3 +65,12 @@ class Agreement(Declared):
         default=None,
         cli="--wait TIME",
     )
+
+
+SEEN: Final = frozenset(
+    each.name for each in Agreement.declared() if isinstance(each.sql, Unserved)
+)
+"""What somebody has looked at; a statement of the same call does not say it."""
+
+GRANTED: Final = frozenset({"override_gate", "without_callbacks"})
+"""What an operator allows to one run, for a reason."""

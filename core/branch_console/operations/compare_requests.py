@@ -15,8 +15,8 @@ class ComparisonRequest(Request):
     """Two states of a table: the one before, and the one after."""
 
     table: str = table_argument()
-    a: str = argument("The state before.", cli="A")
-    b: str = argument("The state after.", cli="B")
+    before: str = argument("The state before.", json="a", cli="A")
+    after: str = argument("The state after.", json="b", cli="B")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +67,8 @@ class CheckRulesRequest(
 
     table: str = table_argument(with_branch=True)
     version: str | None = argument("The snapshot; the head where left out.", default=None)
-    a: str | None = argument("The state before, where two are judged.", default=None)
-    b: str | None = argument("The state after, where two are judged.", default=None)
+    before: str | None = argument("The state before, where two are judged.", default=None, json="a")
+    after: str | None = argument("The state after, where two are judged.", default=None, json="b")
     rules: str | None = argument(
         "Rules in place of those of the table.",
         default=None,

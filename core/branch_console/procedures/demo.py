@@ -33,6 +33,7 @@ from branch_console.errors import InvalidInput
 from branch_console.format.data_types import DataType, parse_data_type
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import CommitKind
+from branch_console.operations.demo_request import BuildDemoRequest
 from branch_console.procedures.branch.create_branch import create_branch
 from branch_console.procedures.branch.tags import create_tag
 from branch_console.procedures.call.call import Argument, ProcedureCall
@@ -68,7 +69,7 @@ def build_demo(
     warehouse.check_writable()
     check_role(call.role, Role.OPERATOR, "build a demo")
     started = warehouse.clock()
-    data = _FlightData(Path(call.text("data")))
+    data = _FlightData(Path(call.request(BuildDemoRequest).data))
     done = [
         stages.run(
             f"build {table}",

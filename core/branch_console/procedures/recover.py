@@ -10,6 +10,7 @@ from branch_console.commit.journal import BrokenIntent, End, Ending, Intent, Jou
 from branch_console.commit.rows import row_write, staged_rows
 from branch_console.errors import CommitConflict, ErrorKind, NotFound, PaimonError, Refused
 from branch_console.format.receipt import Counts, Receipt
+from branch_console.operations.branch_requests import RecoverRequest
 from branch_console.procedures.branch import create_branch
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.permissions import Role, check_role
@@ -229,7 +230,7 @@ def _recover_all(warehouse: Warehouse, call: ProcedureCall) -> Facts:
     warehouse.check_writable()
     check_role(call.role, Role.OPERATOR, "recover operations")
     started = warehouse.clock()
-    named, running = call.find_text("table"), {call.operation_id}
+    named, running = call.request(RecoverRequest).table, {call.operation_id}
     # First those of the catalog: they may move tables, whose own operations then follow.
     found = list(recover_catalog(warehouse, running=running)) if named is None else []
     for table in tables_of(warehouse, named):

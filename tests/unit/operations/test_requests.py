@@ -1,6 +1,7 @@
 """A request declares its arguments once: what is read, written, refused and served of each."""
 
 import dataclasses
+import json
 from enum import StrEnum
 
 import pytest
@@ -8,11 +9,21 @@ import pytest
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.argument import Argument, DeclaredArgument, Unserved
-from branch_console.operations.branch_requests import FenceBranchRequest, RenameBranchRequest
+from branch_console.operations.branch_requests import (
+    DropBranchRequest,
+    FenceBranchRequest,
+    RenameBranchRequest,
+)
 from branch_console.operations.compare_requests import CheckRulesRequest
 from branch_console.operations.declared import REQUESTS
 from branch_console.operations.isolation import InsertScope, Isolation
-from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
+from branch_console.operations.merge_requests import (
+    CherryPickRequest,
+    CompareRowsRequest,
+    MergeRequest,
+    MergingRequest,
+    RevertRequest,
+)
 from branch_console.operations.request import Request
 from branch_console.operations.statement_requests import QueryRequest
 from branch_console.procedures.call.call import ProcedureCall
@@ -98,6 +109,29 @@ def test_a_wrong_value_is_refused_by_name(
         request_class.decode(request_class.procedure, {"table": "db.t", **given})
     assert message in error.value.message
     assert error.value.kind is ErrorKind.INVALID_ARGUMENT
+
+
+def test_a_call_is_read_as_the_request_of_its_procedure() -> None:
+    given: dict[str, Argument] = {"table": "db.t", "branch": "dev", "plan_id": "p"}
+    call = ProcedureCall(name="compare_rows", arguments=given, actor="a", operation_id="o")
+    assert call.request(MergingRequest) == CompareRowsRequest(table="db.t", source="dev")
+    assert call.agreement == Agreement(plan_id="p")
+    again = call.agreeing(Agreement(heads="h", plan_again=False))
+    assert again.arguments == {**given, "heads": "h"}
+    assert again.request(CompareRowsRequest) == call.request(MergeRequest)
+
+
+def test_a_stored_call_is_read_whatever_a_release_of_before_wrote_into_it() -> None:
+    stored = {
+        "name": "drop_branch",
+        "arguments": {"table": "db.t", "branch": "dev", "plan_again": None, "gone": 1},
+        "actor": "ada",
+        "operation_id": "7",
+    }
+    call = ProcedureCall.from_json(json.dumps(stored))
+    assert call.request(DropBranchRequest) == DropBranchRequest(table="db.t", branch="dev")
+    assert call.role == "operator"
+    assert json.loads(call.to_json()) == {**stored, "role": "operator"}
 
 
 @pytest.mark.parametrize("request_class", REQUESTS.values(), ids=REQUESTS)

@@ -9,6 +9,7 @@ from typing import Final
 
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.operations.agreement import GRANTED
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.sql.parser import WRITING
 from branch_console_app.models.parts.command_line import PREVIEWED
@@ -25,8 +26,6 @@ class Again(StrEnum):
 
 
 _ON_MERGE_PAGE: Final = frozenset({"merge_branch", "fast_forward"})
-_GRANTED: Final = frozenset({"override_gate", "without_callbacks"})
-"""What an operator granted to one run."""
 _MAY_NOT_EXIST: Final = frozenset({"create_branch", "protect_branch"})
 """Procedures whose `branch` is a new name, or a pattern."""
 
@@ -45,7 +44,7 @@ def arguments_again(call: ProcedureCall) -> dict[str, Argument]:
 
     What somebody looked at is another thing by now, and a gate that was overridden judges anew.
     """
-    return {name: value for name, value in call.asked.items() if name not in _GRANTED}
+    return {name: value for name, value in call.asked.items() if name not in GRANTED}
 
 
 def nothing_to_run_on(call: ProcedureCall, branches: Collection[str]) -> str | None:

@@ -4,20 +4,21 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from branch_console.errors import FormatError, InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.operations.agreement import SEEN, Agreement
 from branch_console.operations.argument import Argument
-from branch_console.operations.declared import check_arguments
+from branch_console.operations.declared import REQUESTS, check_arguments
+from branch_console.operations.request import Request
 
 __all__ = ["AGAIN", "Argument", "ProcedureCall", "argument_text"]
 
 AGAIN: Final = "-again-"
 """What stands between the id of a job and the number of an operation that it tried once more."""
 
-_OF_A_PREVIEW: Final = ("plan_id", "decisions", "heads")
-"""Arguments that say what somebody has looked at, not what is done."""
+R = TypeVar("R", bound=Request)
 
 
 class _StoredArguments(dict[str, Argument]):
@@ -48,6 +49,29 @@ class ProcedureCall:
 
     def __hash__(self) -> int:
         return hash((self.name, self.operation_id))
+
+    def request(self, kind: type[R]) -> R:
+        """Read what is asked for; a procedure does so once, before all else.
+
+        Args:
+            kind: The request of the procedure, or a base that it shares with others.
+
+        Raises:
+            InvalidInput: An argument is missing, of another type, or none of the choices.
+        """
+        declared = REQUESTS[self.name]
+        assert issubclass(declared, kind), self.name
+        return declared.decode(self.name, self.arguments)
+
+    @property
+    def agreement(self) -> Agreement:
+        """What a person saw and allowed; raises InvalidInput as `request` does."""
+        return Agreement.decode(self.name, self.arguments)
+
+    def agreeing(self, agreement: Agreement) -> "ProcedureCall":
+        """The same call with more that was seen or allowed, as an agreement says it."""
+        kind = _StoredArguments if isinstance(self.arguments, _StoredArguments) else dict
+        return replace(self, arguments=kind({**self.arguments, **agreement.encode()}))
 
     def text(self, argument: str) -> str:
         """Return a required text argument."""
@@ -93,7 +117,7 @@ class ProcedureCall:
         return {
             name: value
             for name, value in self.arguments.items()
-            if value is not None and name not in _OF_A_PREVIEW
+            if value is not None and name not in SEEN
         }
 
     def to_json(self) -> str:

@@ -69,7 +69,7 @@ def weigh_callbacks(
     """
     if not left_out:
         return preview
-    reason = call.find_text(WITHOUT_CALLBACKS)
+    reason = call.agreement.without_callbacks
     told = tuple(
         replace(_blocks(each) if reason is None else _leaves(each), excused_by=WITHOUT_CALLBACKS)
         for each in left_out
@@ -82,7 +82,7 @@ def journal_of_callbacks(
     call: ProcedureCall, left_out: tuple[KeptElsewhere, ...]
 ) -> dict[str, object]:
     """Return what an operation notes of them; nothing where there is nothing to leave out."""
-    reason = call.find_text(WITHOUT_CALLBACKS)
+    reason = call.agreement.without_callbacks
     if not left_out or reason is None:
         return {}
     return {_JOURNALLED: {"reason": reason, "options": [each.option for each in left_out]}}
@@ -107,7 +107,7 @@ def reason_for_rows(call: ProcedureCall, table: FileStoreTable) -> str | None:
     Raises:
         NotAllowed: The role of the caller does not reach.
     """
-    reason = call.find_text(WITHOUT_CALLBACKS)
+    reason = call.agreement.without_callbacks
     if reason is None or not _left_out_by_rows(table):
         return None
     check_role(call.role, Role.OPERATOR, "leave out what Paimon does for others")
@@ -116,7 +116,7 @@ def reason_for_rows(call: ProcedureCall, table: FileStoreTable) -> str | None:
 
 def notes_of_rows(call: ProcedureCall, table: FileStoreTable) -> tuple[str, ...]:
     """Return what a receipt tells of rows that were written without them."""
-    reason = call.find_text(WITHOUT_CALLBACKS)
+    reason = call.agreement.without_callbacks
     left_out = () if reason is None else _left_out_by_rows(table)
     return (_note([each.option for each in left_out], reason),) if left_out else ()
 

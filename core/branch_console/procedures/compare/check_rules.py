@@ -3,6 +3,7 @@
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
+from branch_console.operations.compare_requests import CheckRulesRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
@@ -50,10 +51,9 @@ def check_rules(
 def _checked(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
 ) -> Facts:
-    started = warehouse.clock()
-    identifier = Identifier.parse(call.text("table"))
+    started, asked = warehouse.clock(), call.request(CheckRulesRequest)
+    identifier, given = Identifier.parse(asked.table), asked.rules
     table = warehouse.table(identifier)
-    given = call.find_text("rules")
     rules = find_rules(warehouse, identifier) if given is None else read_rules(given, identifier)
     if rules is None:
         raise InvalidInput(
@@ -61,18 +61,24 @@ def _checked(
             f"{rule_path(warehouse.url, identifier.table_name)}, or name a file.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
-    if call.find_text("b") is not None:
+    if (asked.before is None) != (asked.after is None):
+        raise InvalidInput(
+            f"{call.name} judges one state, or one against another: name both 'a' and 'b', or "
+            "neither.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    if asked.before is not None and asked.after is not None:
         sides = JudgedSides(
             table=identifier,
-            before=_named_state(table, call.text("a")),
-            after=_named_state(table, call.text("b")),
+            before=_named_state(table, asked.before),
+            after=_named_state(table, asked.after),
         )
         report = judge_sides(warehouse, rows, call, sides, rules, progress)
     else:
         found = evaluate(
             rows,
             identifier,
-            _state_of(table, call.find_text("version")),
+            _state_of(table, asked.version),
             rules.rules,
             now_millis=started,
             operation_id=call.operation_id,

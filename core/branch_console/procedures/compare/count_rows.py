@@ -14,6 +14,7 @@ from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import Identifier
 from branch_console.format.manifest_entry import NO_FILES
 from branch_console.format.receipt import Receipt
+from branch_console.operations.compare_requests import CountRowsRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.row_figures import figure_of_files
@@ -24,7 +25,7 @@ from branch_console.procedures.compare.states import compare_states
 from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.table.file_store_table import FileStoreTable
 
-COUNT_ROWS: Final = "count_rows"
+COUNT_ROWS: Final = CountRowsRequest.procedure
 MOST_RECORDS: Final = 200_000
 MOST_BYTES: Final = 64 << 20
 """Up to either of both, a page counts rows without being asked."""
@@ -95,8 +96,9 @@ def count_rows(
 def _counted(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
 ) -> Facts:
-    identifier = Identifier.parse(call.text("table"))
-    diff = compare_states(warehouse, identifier, call.text("a"), call.text("b"))
+    asked = call.request(CountRowsRequest)
+    identifier = Identifier.parse(asked.table)
+    diff = compare_states(warehouse, identifier, asked.before, asked.after)
     found = count_rows_of(warehouse, rows, identifier, diff, progress)
     return {
         "plan_id": count_name(identifier, diff),

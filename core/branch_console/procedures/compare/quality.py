@@ -9,6 +9,7 @@ from branch_console.diff.state_name import StateName
 from branch_console.errors import NotFound
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
+from branch_console.operations.compare_requests import CompareQualityRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
@@ -24,7 +25,7 @@ from branch_console.quality.work import QualityWork, base_columns, merged_column
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.table_state import ReadState
 
-COMPARE_QUALITY = "compare_quality"
+COMPARE_QUALITY = CompareQualityRequest.procedure
 
 
 def quality_name(
@@ -71,9 +72,10 @@ def compare_quality(
 def _compared(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
 ) -> Facts:
-    identifier = Identifier.parse(call.text("table"))
-    diff = compare_states(warehouse, identifier, call.text("a"), call.text("b"))
-    reads_all, merges = call.flag("whole"), call.flag("merged")
+    asked = call.request(CompareQualityRequest)
+    identifier = Identifier.parse(asked.table)
+    diff = compare_states(warehouse, identifier, asked.before, asked.after)
+    reads_all, merges = asked.whole, asked.merged
     table, now = warehouse.table(identifier), warehouse.clock()
     work = with_base(plan_quality(diff, reads_all=reads_all), table)
     name = quality_name(identifier, diff, reads_all=reads_all, merges=merges)

@@ -8,6 +8,7 @@ from branch_console.diff.rows.row_kind import RowKind
 from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
+from branch_console.operations.compare_requests import CompareStatesRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
@@ -58,8 +59,9 @@ def compare_rows_of_states(
 def _compared(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
 ) -> Facts:
-    identifier = Identifier.parse(call.text("table"))
-    diff = compare_states(warehouse, identifier, call.text("a"), call.text("b"))
+    asked = call.request(CompareStatesRequest)
+    identifier = Identifier.parse(asked.table)
+    diff = compare_states(warehouse, identifier, asked.before, asked.after)
     work, name = plan_row_diff(diff), row_diff_name(identifier, diff)
     facts = {
         "before": str(diff.before.pinned),

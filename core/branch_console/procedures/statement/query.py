@@ -4,8 +4,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.receipt import Receipt
+from branch_console.operations.statement_requests import QueryRequest, StatementRequest
 from branch_console.procedures.browse.doctor import examine, health_rows
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
@@ -55,9 +55,9 @@ def answer_query(
         NotFound: It names a table, branch or version that there is not.
     """
     started = warehouse.clock()
-    look = parse_look(call.text("sql"), place_of(call))
-    branch = call.find_text("branch") or MAIN_BRANCH
-    wanted_rows = call.find_number("limit") or KEPT_ROWS
+    asked = call.request(QueryRequest)
+    look, branch = parse_look(asked.sql, place_of(asked)), asked.branch
+    wanted_rows = asked.limit or KEPT_ROWS
     limit = min(wanted_rows, rows.most_rows)
     opened, plan = None, ""
     if look.query is not None:
@@ -99,6 +99,6 @@ def _bound_note(limit: int) -> str:
     )
 
 
-def place_of(call: ProcedureCall) -> Place:
-    """Return where the statement of a call stands in what was given."""
-    return Place(line=call.find_number("line") or 1, column=call.find_number("column") or 1)
+def place_of(asked: StatementRequest) -> Place:
+    """Return where a statement stands in what was given."""
+    return Place(line=asked.line, column=asked.column)

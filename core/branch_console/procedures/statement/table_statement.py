@@ -35,6 +35,7 @@ from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.format.options import Options
 from branch_console.format.receipt import Receipt
 from branch_console.format.table_schema import BucketMode, TableSchema
+from branch_console.operations.statement_requests import StatementRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.other_catalog import check_catalog
 from branch_console.procedures.call.permissions import Role, check_role
@@ -104,8 +105,8 @@ def run_table_statement(
     """
 
     def work(_: object) -> Facts:
-        statement = parse_table_statement(call.text("sql"), place_of(call))
-        branch = call.find_text("branch") or MAIN_BRANCH
+        asked = call.request(StatementRequest)
+        statement, branch = parse_table_statement(asked.sql, place_of(asked)), asked.branch
         warehouse.check_writable()
         with told_at(statement.target.place):
             match statement.kind:

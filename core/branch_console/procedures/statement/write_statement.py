@@ -7,15 +7,17 @@ from typing import assert_never, cast
 
 from branch_console.errors import ErrorKind, InvalidInput, NotFound, Refused
 from branch_console.format.data_types import has_fine_times
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.format.table_schema import TableSchema
+from branch_console.operations.agreement import Agreement
+from branch_console.operations.statement_requests import CompactRequest, StatementRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.row_writer import Rows, RowWriter, row_writer
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.call.without_callbacks import WITHOUT_CALLBACKS, notes_of_rows
+from branch_console.procedures.call.without_callbacks import notes_of_rows
 from branch_console.procedures.history.protection import protection_blocks
 from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.statement.query import place_of
@@ -79,9 +81,10 @@ def run_compact(
     """
 
     def compact(progress: Progress) -> _Done:
-        table = warehouse.table(Identifier.parse(call.text("table")))
+        asked = call.request(CompactRequest)
+        table = warehouse.table(Identifier.parse(asked.table))
         check_unprotected(table, "compacted")
-        partition = _partition_of(call.find_text("partitions"))
+        partition = _partition_of(asked.partitions)
         written = compact_table(
             warehouse, row_writer(rows), table, call, partition=partition, progress=progress
         )
@@ -153,9 +156,9 @@ def _staged(
 def _written(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
 ) -> _Done:
-    write = parse_write(call.text("sql"), place_of(call))
+    asked = call.request(StatementRequest)
+    write, branch = parse_write(asked.sql, place_of(asked)), asked.branch
     call = _with_reason_of(call, write)
-    branch = call.find_text("branch") or MAIN_BRANCH
     table = target_table(warehouse, write.target, branch)
     check_unprotected(table, "written")
     schema = table.schema()
@@ -194,7 +197,7 @@ def _with_reason_of(call: ProcedureCall, write: Write) -> ProcedureCall:
     reason = write.target.without_callbacks
     if reason is None:
         return call
-    return replace(call, arguments={**call.arguments, WITHOUT_CALLBACKS: reason})
+    return call.agreeing(Agreement(without_callbacks=reason))
 
 
 def _carry_out(
