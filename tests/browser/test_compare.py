@@ -35,6 +35,9 @@ def test_a_branch_is_compared_by_files_and_a_square_of_the_map_is_in_the_address
     other.keep_picture("compare-dark", update=update_screenshots)
 
 
+# Both buttons, what they send and what comes of it, tests/console/test_compare.py sees at every
+# depth; that the jobs find what is there, tests/spark/test_compare_rows.py and others.
+@pytest.mark.depth("long")
 def test_jobs_compare_rows_cell_by_cell_and_columns_by_their_quality(
     visit: NewVisit, working_console: RunningConsole, update_screenshots: bool
 ) -> None:

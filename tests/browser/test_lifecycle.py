@@ -175,6 +175,9 @@ def test_a_branch_begins_at_a_time_whose_snapshot_is_named_or_at_nothing(
     expect(seen.page.get_by_role("button", name="Fast-forward main")).to_have_count(0)
 
 
+# What the dialogs of this walk and the next show, send and refuse, tests/console/test_dialogs.py
+# sees at every depth; that picks, reverts and pins do it, tests/unit/procedures.
+@pytest.mark.depth("long")
 def test_a_snapshot_is_picked_onto_main_and_taken_back(
     visit: NewVisit, working_console: RunningConsole, weather: OwnTable, update_screenshots: bool
 ) -> None:
@@ -206,6 +209,7 @@ def test_a_snapshot_is_picked_onto_main_and_taken_back(
     assert taken_back.total_record_count == before.total_record_count
 
 
+@pytest.mark.depth("long")
 def test_a_branch_whose_base_tag_is_gone_is_marked_and_pinned_again_or_told_what_is_missing(
     visit: NewVisit, working_console: RunningConsole, flights: OwnTable, update_screenshots: bool
 ) -> None:
