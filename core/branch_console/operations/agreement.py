@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.options import parse_duration
 from branch_console.operations.argument import Declared, Unserved, argument
 
 PREVIEWED: Final = ("plan_id",)
@@ -47,6 +49,7 @@ class Agreement(Declared):
         "Publish, as an operator, what the rules of the table block, for this reason.",
         default=None,
         cli="--override-gate REASON",
+        blank="The gate is overridden with a reason only. Say why.",
     )
     without_callbacks: str | None = argument(
         "Go on, as an operator, without what Paimon would do for Iceberg, a metastore or programs "
@@ -65,6 +68,21 @@ class Agreement(Declared):
         default=None,
         cli="--wait TIME",
     )
+
+    @property
+    def wait_millis(self) -> int | None:
+        """How long a run keeps trying; None if nobody said. Raises InvalidInput."""
+        if self.wait is None:
+            return None
+        try:
+            return parse_duration(self.wait)
+        except ValueError as error:
+            raise InvalidInput(
+                f"How long to keep trying is told as 60s or 5min, not {self.wait!r}: {error}. "
+                "Nothing was changed.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                argument="wait",
+            ) from error
 
 
 SEEN: Final = frozenset(

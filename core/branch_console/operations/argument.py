@@ -70,6 +70,7 @@ class DeclaredArgument:
         command: How the command line names it.
         written: How the command line writes its value.
         least: The least value of a number.
+        blank: The refusal of a text without words; None takes that as left out.
     """
 
     field: str
@@ -82,6 +83,7 @@ class DeclaredArgument:
     command: CommandSyntax | Unserved
     written: WrittenAs
     least: int | None
+    blank: str | None
 
     def decode(self, procedure: str, value: Argument) -> Argument:
         """Return the value of the field.
@@ -93,6 +95,8 @@ class DeclaredArgument:
         Raises:
             InvalidInput: It is required and left out, of another type, or none of the choices.
         """
+        if self.blank is not None and isinstance(value, str) and not value.strip():
+            raise self._refusal(self.blank)
         if value is None or (value == "" and issubclass(self.kind, str)):
             if self.is_required:
                 raise self._refusal(f"{procedure} needs the argument {self.name!r}. Name it and "
@@ -129,6 +133,7 @@ def argument(
     cli_help: str | None = None,
     written: WrittenAs = WrittenAs.PLAIN,
     least: int | None = None,
+    blank: str | None = None,
 ) -> Any:
     """Declare the field of a request, or of an agreement.
 
@@ -145,11 +150,12 @@ def argument(
         cli_help: The help of the option, where that says another thing, such as no.
         written: How the command line writes its value.
         least: The least value of a number.
+        blank: The refusal of a text without words; None takes that as left out.
     """
     metadata = {
         _METADATA: {
             "help": help, "json": json, "sql": sql, "cli": cli, "cli_help": cli_help,
-            "written": written, "least": least,
+            "written": written, "least": least, "blank": blank,
         }
     }  # fmt: skip
     if default is _REQUIRED:
@@ -220,6 +226,7 @@ def _of_field(field: "dataclasses.Field[Any]") -> DeclaredArgument:
         command=_command(said["cli"], name, help_of_command),
         written=said["written"],
         least=said["least"],
+        blank=said["blank"],
     )
 
 

@@ -48,7 +48,7 @@ def is_recorded(warehouse: Warehouse, call: ProcedureCall, receipt: Receipt) -> 
     if receipt.moves or call.name not in VERBS:
         return bool(receipt.moves)
     try:
-        read_receipt(warehouse, receipt.operation_id, Identifier.parse(call.text("table")))
+        read_receipt(warehouse, receipt.operation_id, Identifier.parse(call.table))
     except PaimonError:
         return False
     return True

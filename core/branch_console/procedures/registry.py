@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.branch.drop_branch import DROP_BRANCH
 from branch_console.procedures.branch.fence_branch import FENCE_BRANCH
 from branch_console.procedures.branch.pin_branch import PIN_BRANCH
@@ -58,6 +59,6 @@ def find_catalog_verb(call: ProcedureCall) -> CatalogVerb | None:
 
     An undo without a table is of an operation of the catalog.
     """
-    if call.name == UNDO.name and call.find_text("table") is None:
+    if call.name == UNDO.name and call.request(UndoRequest).table is None:
         return UNDO_OF_CATALOG
     return CATALOG_VERBS.get(call.name)

@@ -121,6 +121,33 @@ def test_a_call_is_read_as_the_request_of_its_procedure() -> None:
     assert again.request(CompareRowsRequest) == call.request(MergeRequest)
 
 
+def test_another_request_keeps_what_was_agreed_to_as_far_as_it_takes_it() -> None:
+    call = ProcedureCall(
+        name="merge_branch",
+        arguments={"table": "db.t", "branch": "dev", "heads": "3:4", "plan_id": "p"},
+        actor="ada",
+        operation_id="o",
+    )
+    policy = dataclasses.replace(call.request(MergeRequest), policy="rows: row")
+    assert call.asking(policy).arguments == {**call.arguments, "policy": "rows: row"}
+    drop = call.asking(DropBranchRequest(table="db.t", branch="dev"))
+    assert (drop.name, drop.actor) == ("drop_branch", "ada")
+    assert drop.arguments == {"table": "db.t", "branch": "dev", "plan_id": "p"}
+
+
+@pytest.mark.parametrize("reason", ["", " "])
+def test_a_gate_is_not_overridden_without_words(reason: str) -> None:
+    with pytest.raises(InvalidInput, match=r"with a reason only\. Say why"):
+        Agreement.decode("merge_branch", {"override_gate": reason})
+
+
+def test_how_long_to_wait_is_read_as_a_duration() -> None:
+    assert Agreement(wait="2min").wait_millis == 120_000
+    assert Agreement().wait_millis is None
+    with pytest.raises(InvalidInput, match="told as 60s or 5min, not 'soon'"):
+        _ = Agreement(wait="soon").wait_millis
+
+
 def test_a_stored_call_is_read_whatever_a_release_of_before_wrote_into_it() -> None:
     stored = {
         "name": "drop_branch",

@@ -68,10 +68,20 @@ class ProcedureCall:
         """What a person saw and allowed; raises InvalidInput as `request` does."""
         return Agreement.decode(self.name, self.arguments)
 
+    def asking(self, request: Request) -> "ProcedureCall":
+        """Another request of the same person, under the same agreement where it has one."""
+        kept = {name: each for name, each in self.arguments.items() if name in request.terms}
+        return replace(self, name=request.procedure, arguments={**request.encode(), **kept})
+
     def agreeing(self, agreement: Agreement) -> "ProcedureCall":
         """The same call with more that was seen or allowed, as an agreement says it."""
         kind = _StoredArguments if isinstance(self.arguments, _StoredArguments) else dict
         return replace(self, arguments=kind({**self.arguments, **agreement.encode()}))
+
+    @property
+    def table(self) -> str:
+        """The table of the request; raises InvalidInput where none is named."""
+        return self.text("table")
 
     def text(self, argument: str) -> str:
         """Return a required text argument."""
@@ -105,11 +115,6 @@ class ProcedureCall:
         if isinstance(value, bool):
             return value
         raise InvalidInput(f"The argument {argument!r} of {self.name} must be true or false.")
-
-    def saying(self, others: Mapping[str, Argument]) -> "ProcedureCall":
-        """The same call with some other arguments; those of a stored one are taken as they are."""
-        kind = _StoredArguments if isinstance(self.arguments, _StoredArguments) else dict
-        return replace(self, arguments=kind({**self.arguments, **others}))
 
     @property
     def asked(self) -> dict[str, Argument]:

@@ -13,6 +13,7 @@ from branch_console.errors import ErrorKind, PaimonError, Refused
 from branch_console.merge.merge_plan import MergePlan
 from branch_console.merge.policy import Policy
 from branch_console.merge.policy_draft import PolicyDraft, draft_id, policy_to_compare_by, rebase
+from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.target_branch import target_table
@@ -122,6 +123,4 @@ def _parsed(text: str) -> Policy:
 
 def _asked(call: ProcedureCall, policy: str | None) -> ProcedureCall:
     """The merge as it would be asked for with a policy, or without one."""
-    arguments = {key: value for key, value in call.arguments.items() if key != "policy"}
-    given = {} if policy is None else {"policy": policy}
-    return replace(call, name="merge_branch", arguments={**arguments, **given})
+    return call.asking(replace(call.request(MergeRequest), policy=policy))

@@ -22,7 +22,7 @@ from branch_console.merge.merge_plan import (
     plan_without_files,
 )
 from branch_console.merge.policy import Policy, Settle
-from branch_console.operations.isolation import InsertScope, Isolation
+from branch_console.operations.merge_requests import MergingRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.target_branch import target_table
 from branch_console.procedures.call.warehouse import Warehouse
@@ -367,23 +367,16 @@ def taken_back(events: Iterable[LineageEvent], target: str, source: str) -> Line
 
 def rules_of(call: ProcedureCall) -> MergeRules:
     """Read the rules from a call; raises InvalidInput where one is not known."""
-    # A revert takes back just the rows of one snapshot: no predicate could hit what came later.
-    usual = Isolation.SNAPSHOT if call.name == MergeKind.REVERT else Isolation.SERIALIZABLE
-    policy = None if call.find_text("policy") is None else policy_of(call)
-    try:
-        return MergeRules(
-            strict=call.flag("strict"),
-            scope=InsertScope(call.find_text("scope") or InsertScope.TABLE),
-            isolation=Isolation(call.find_text("isolation") or usual),
-            policy="" if policy is None else policy.digest,
-            kinds=() if policy is None else _kinds(policy),
-            notes=() if policy is None else policy.notes,
-        )
-    except ValueError as error:
-        raise InvalidInput(
-            f"{error}. The scope is table or partition, the isolation serializable or snapshot.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-        ) from error
+    asked = call.request(MergingRequest)
+    policy = None if asked.policy is None else policy_of(call)
+    return MergeRules(
+        strict=asked.strict,
+        scope=asked.scope,
+        isolation=asked.isolation,
+        policy="" if policy is None else policy.digest,
+        kinds=() if policy is None else _kinds(policy),
+        notes=() if policy is None else policy.notes,
+    )
 
 
 def _kinds(policy: Policy) -> tuple[tuple[ConflictKind, Take], ...]:
@@ -396,7 +389,7 @@ def _kinds(policy: Policy) -> tuple[tuple[ConflictKind, Take], ...]:
 
 def policy_of(call: ProcedureCall) -> Policy:
     """Read the policy from a call; raises InvalidInput where it is none."""
-    return Policy.from_yaml(call.find_text("policy") or "")
+    return Policy.from_yaml(call.request(MergingRequest).policy or "")
 
 
 def _source(target: FileStoreTable, spec: MergeSpec) -> FileStoreTable:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from branch_console.merge.merge_plan import MergePlan
 from branch_console.merge.policy_draft import policy_to_compare_by
+from branch_console.operations.merge_requests import MergingRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.inputs import (
@@ -50,10 +51,11 @@ def _rows_of(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
     if not plan.cost.buckets_to_compare:
         return ""
     found = rows_of_plan(warehouse, target, plan.id)
-    if found or call.find_text("policy") is None:
+    asked = call.request(MergingRequest)
+    if found or asked.policy is None:
         return found
-    compared_by = {**call.arguments, "policy": policy_to_compare_by(policy_of(call))}
-    rules = rules_of(replace(call, arguments=compared_by))
+    compared_by = replace(asked, policy=policy_to_compare_by(policy_of(call)))
+    rules = rules_of(call.asking(compared_by))
     compared = decided_for(warehouse, target, merge.spec, rules, PlannedHeads.of(call)).plan
     return rows_of_plan(warehouse, target, compared.id)
 

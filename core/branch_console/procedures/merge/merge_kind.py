@@ -14,6 +14,12 @@ from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import HeadMove
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.merge_plan import MergeSides
+from branch_console.operations.merge_requests import (
+    CherryPickRequest,
+    MergeRequest,
+    MergingRequest,
+    RevertRequest,
+)
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.history.merge_heads import (
     MergeHeads,
@@ -76,24 +82,28 @@ class MergeSpec:
             NotFound: The operation to revert is not known, or added no snapshot.
         """
         kind = MergeKind(call.name)
-        if kind is MergeKind.MERGE:
-            return cls(kind=kind, source=call.text("branch"), target=target.branch)
-        number, operation = call.find_number("snapshot"), call.find_text("operation")
-        if kind is MergeKind.REVERT and operation is not None:
-            number = _snapshot_of(target, operation)
-        if number is None:
-            raise InvalidInput(
-                f"{call.name} needs a snapshot. Name it and call again.",
-                kind=ErrorKind.INVALID_ARGUMENT,
-            )
-        source = target.branch if kind is MergeKind.REVERT else call.text("branch")
-        return cls(
-            kind=kind,
-            source=source,
-            target=target.branch,
-            snapshot_id=number,
-            reverts=operation if kind is MergeKind.REVERT else None,
-        )
+        match call.request(MergingRequest):
+            case MergeRequest(source=source):
+                return cls(kind=kind, source=source, target=target.branch)
+            case CherryPickRequest(source=source, snapshot=snapshot):
+                return cls(kind=kind, source=source, target=target.branch, snapshot_id=snapshot)
+            case RevertRequest(operation=operation, snapshot=snapshot):
+                if operation is not None:
+                    snapshot = _snapshot_of(target, operation)
+                if snapshot is None:
+                    raise InvalidInput(
+                        f"{call.name} needs a snapshot. Name it and call again.",
+                        kind=ErrorKind.INVALID_ARGUMENT,
+                    )
+                return cls(
+                    kind=kind,
+                    source=target.branch,
+                    target=target.branch,
+                    snapshot_id=snapshot,
+                    reverts=operation,
+                )
+            case other:
+                raise AssertionError(f"{other} brings nothing")
 
     @classmethod
     def from_journal(cls, procedure: str, raw: JsonObject) -> "MergeSpec":

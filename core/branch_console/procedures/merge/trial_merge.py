@@ -13,11 +13,11 @@ from branch_console.format.snapshot import Snapshot
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.merge_plan import MergePlan, MergeVerdict
 from branch_console.merge.policy import EVERY_TABLE, KindRule, Policy, Settle, Settling, TablePolicy
-from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.operations.merge_requests import MergeRequest
+from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.inputs import DecidedMerge, decided_merge
-from branch_console.procedures.merge.merge_kind import MergeKind
 from branch_console.procedures.merge.reconcile_rows import delete_rows, run_row_work
 from branch_console.procedures.merge.result_states import sides_of_merge
 from branch_console.procedures.run.written_messages import messages_to_json
@@ -75,12 +75,9 @@ def would_be_result(
         Refused: They cannot be merged, or only once somebody settled a conflict.
     """
     _check_branches(diff)
-    sides: dict[str, Argument] = {
-        "table": call.text("table"), "branch": diff.after.branch, "target": diff.before.branch,
-    }  # fmt: skip
-    merge = replace(call, name=str(MergeKind.MERGE), arguments=sides)
-    undecided = _runnable(decided_merge(warehouse, merge)).plan
-    merge = replace(merge, arguments={**sides, "policy": _TARGET_WINS.to_yaml()})
+    sides = MergeRequest(table=call.table, source=diff.after.branch, target=diff.before.branch)
+    undecided = _runnable(decided_merge(warehouse, call.asking(sides))).plan
+    merge = call.asking(replace(sides, policy=_TARGET_WINS.to_yaml()))
     decided = _runnable(decided_merge(warehouse, merge))
     plan = decided.plan
     _check_heads(plan, diff)
@@ -129,7 +126,7 @@ def _committed(
     """The source, whose history would be taken over, or the target, which has all of it."""
     takes_over = verdict is MergeVerdict.FAST_FORWARD
     left = diff.after if takes_over else diff.before
-    table = warehouse.table(Identifier.parse(call.text("table")).on_branch(left.branch))
+    table = warehouse.table(Identifier.parse(call.table).on_branch(left.branch))
     return WouldBe(
         state=StagedState.of_snapshot(table, left.snapshot, left.schema),
         field_ids={},

@@ -21,9 +21,6 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.planned_heads import HEADS, PlannedHeads
 from branch_console.table.file_store_table import FileStoreTable
 
-PLAN_AGAIN: Final = "plan_again"
-"""The argument of a call that lets a run plan again where a head moved."""
-
 DECISIONS: Final = "decisions"
 """The argument that says what was decided on, as `Decisions.to_text` writes it."""
 
@@ -100,7 +97,7 @@ def look_first(
         Refused: The preview that the call names is another one by now.
     """
     now = decisions(warehouse, call)
-    if call.find_text("plan_id") not in (None, now.plan_id):
+    if call.agreement.plan_id not in (None, now.plan_id):
         raise Refused(
             "A branch moved before the run began. Nothing was changed; look at the new preview.",
             kind=ErrorKind.HEAD_MOVED,

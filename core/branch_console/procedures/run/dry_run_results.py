@@ -16,10 +16,11 @@ from branch_console.commit.rows.staged_results import (
 )
 from branch_console.diff.history_move import count
 from branch_console.errors import NotFound
+from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import Facts
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.run.quality_gate import OVERRIDE, is_of_the_moment
+from branch_console.procedures.run.quality_gate import is_of_the_moment
 from branch_console.procedures.run.written_messages import settled_messages, written_paths
 from branch_console.procedures.run.written_rows import (
     adopt_staged_rows,
@@ -63,10 +64,10 @@ def keep_result(
         # Another dry run was first; nothing came to name the files of this one.
         remove_copies(warehouse.store, written_paths(target, settled_messages(written)))
         return AS_GOOD
-    lasts = call.find_text(OVERRIDE) is None and not is_of_the_moment(warehouse, call)
+    lasts = call.agreement.override_gate is None and not is_of_the_moment(warehouse, call)
     staged = StagedResult(
         plan_id=plan_id,
-        subject=f"{call.find_text('branch')} into {target.branch}",
+        subject=f"{call.request(MergeRequest).source} into {target.branch}",
         branch=target.branch,
         time_millis=warehouse.clock(),
         written=written,

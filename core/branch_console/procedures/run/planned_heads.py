@@ -6,6 +6,7 @@ from typing import Final
 from branch_console.errors import ErrorKind, InvalidInput, Refused
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.merge_plan import MergePlan
+from branch_console.operations.agreement import Agreement
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -23,7 +24,7 @@ class PlannedHeads:
     @classmethod
     def of(cls, call: ProcedureCall) -> "PlannedHeads":
         """Read what a call names; raises InvalidInput where that is none."""
-        text = call.find_text(HEADS)
+        text = call.agreement.heads
         if text is None:
             return cls()
         source, colon, target = text.partition(":")
@@ -50,7 +51,7 @@ class PlannedHeads:
 
     def named_in(self, call: ProcedureCall) -> ProcedureCall:
         """The same call, planned at these heads."""
-        return call.saying({HEADS: self.to_text()})
+        return call.agreeing(Agreement(heads=self.to_text()))
 
 
 def planned_head(table: FileStoreTable, snapshot_id: int | None) -> Snapshot | None:

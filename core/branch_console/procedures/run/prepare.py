@@ -7,6 +7,7 @@ from typing import Final, Generic
 from branch_console.diff.history_move import count
 from branch_console.errors import ErrorKind, PaimonError, Refused
 from branch_console.format.receipt import Receipt
+from branch_console.operations.agreement import Agreement
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
@@ -139,7 +140,7 @@ class VerbStages(Generic[P]):
             return Staged(plan_id=self._agreed)
         heads = text_of(checked, HEADS)
         if heads is not None:
-            self._run = replace(self._run, call=self._run.call.saying({HEADS: heads}))
+            self._run = replace(self._run, call=self._run.call.agreeing(Agreement(heads=heads)))
         plan_id, kept = str(checked["plan_id"]), self._staged_before(checked)
         found = self._run.stages.run(
             "verify files",
@@ -239,7 +240,7 @@ class VerbStages(Generic[P]):
     def _verify(self, plan_id: str, progress: Progress) -> Facts:
         assert self._run.verb.arriving is not None
         files = self._run.verb.arriving(self._planned(plan_id))
-        return {"files": verify(self._run.rows, files, self._run.call.text("table"), progress)}
+        return {"files": verify(self._run.rows, files, self._run.call.table, progress)}
 
     def _compare_rows(self, plan_id: str) -> Facts:
         compare = self._run.verb.rows

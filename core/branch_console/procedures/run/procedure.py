@@ -131,7 +131,7 @@ def finish_operation(finish: Callable[[AnOperation], Receipt], operation: AnOper
 
 def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
     """Open the table that a call names, on the branch that it names."""
-    return warehouse.table(Identifier.parse(call.text("table")))
+    return warehouse.table(Identifier.parse(call.table))
 
 
 def decide(verb: Verb[P], warehouse: Warehouse, call: ProcedureCall, earlier: P | None = None) -> P:
@@ -218,7 +218,7 @@ def find_begun(
         call: Of the operation.
         known: The table on any branch, where somebody has opened it.
     """
-    named = Identifier.parse(call.text("table"))
+    named = Identifier.parse(call.table)
     opened = (
         map(warehouse.find_table, dict.fromkeys((named.on_branch(MAIN_BRANCH), named)))
         if known is None

@@ -33,9 +33,6 @@ from branch_console.quality.rules import RuleKind, RuleSet
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.table_state import ReadState
 
-OVERRIDE: Final = "override_gate"
-"""The argument of a call that says why a result is published although the gate blocks it."""
-
 STAGE: Final = "quality gate"
 MESSAGE: Final = "Judging the result by the rules of the table."
 
@@ -66,22 +63,15 @@ def rules_digest(warehouse: Warehouse, call: ProcedureCall) -> str | None:
         InvalidInput: The rules cannot be read, or the gate is overridden without a reason.
         NotAllowed: The role may not override the gate.
     """
-    reason = call.arguments.get(OVERRIDE)
-    if reason is not None:
-        if not str(reason).strip():
-            raise InvalidInput(
-                "The gate is overridden with a reason only. Say why.",
-                kind=ErrorKind.INVALID_ARGUMENT,
-                argument=OVERRIDE,
-            )
+    if call.agreement.override_gate is not None:
         check_role(call.role, Role.OPERATOR, "override the quality gate")
-    rules = find_rules(warehouse, Identifier.parse(call.text("table")))
+    rules = find_rules(warehouse, Identifier.parse(call.table))
     return None if rules is None else rules.digest
 
 
 def is_of_the_moment(warehouse: Warehouse, call: ProcedureCall) -> bool:
     """Whether a rule may be judged otherwise later, although nothing was committed since."""
-    rules = find_rules(warehouse, Identifier.parse(call.text("table")))
+    rules = find_rules(warehouse, Identifier.parse(call.table))
     kinds = (RuleKind.FRESHNESS, RuleKind.SQL)
     # Conditions that people write may ask for the time, too.
     return rules is not None and any(
@@ -129,7 +119,7 @@ def judge_result(
         raise stale("The rules of the table were taken away meanwhile.")
     report = judge_sides(warehouse, rows, call, sides, rules, progress)
     keep_report(warehouse, rows, call, report, started)
-    reason = call.find_text(OVERRIDE)
+    reason = call.agreement.override_gate
     if report.verdict.blocks and reason is None:
         raise Refused(
             f"{_said(report.blocking)} Nothing was changed. Mend the source, or let an operator "

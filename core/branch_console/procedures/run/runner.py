@@ -10,16 +10,15 @@ from functools import partial
 from typing import Final, Generic
 
 from branch_console.diff.history_move import count
-from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, PaimonError, Refused
-from branch_console.format.options import parse_duration
+from branch_console.errors import CommitConflict, ErrorKind, PaimonError, Refused
 from branch_console.format.receipt import Receipt
+from branch_console.operations.agreement import Agreement
 from branch_console.procedures.call.call import AGAIN, ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.agreed_choices import (
     DECISIONS,
-    PLAN_AGAIN,
     Decisions,
     look_first,
     plan_again,
@@ -45,9 +44,6 @@ from branch_console.procedures.run.written_rows import (
 
 MOST_PLANS: Final = 3
 """How often a run plans again where heads move, unless the call says how long."""
-
-WAIT: Final = "wait"
-"""The argument that says how long a run keeps trying, such as `60s`."""
 
 _MOVED: Final = (ErrorKind.HEAD_MOVED, ErrorKind.COMMIT_CONFLICT)
 
@@ -88,31 +84,15 @@ def run_verb(
     try:
         if is_dry:
             return run.try_out(call)
-        wait = wait_millis(call)
-        if verb.decisions is not None and call.flag(PLAN_AGAIN):
+        wait = call.agreement.wait_millis
+        if verb.decisions is not None and call.agreement.plan_again:
             return run.publish_planning_again(verb.decisions, wait)
         if wait is not None:
             return run.publish_within(wait)
-        return run.publish(call.find_text("plan_id"))
+        return run.publish(call.agreement.plan_id)
     except BaseException:
         run.let_go()
         raise
-
-
-def wait_millis(call: ProcedureCall) -> int | None:
-    """How long a run keeps trying; None where the call does not say. Raises InvalidInput."""
-    text = call.find_text(WAIT)
-    if text is None:
-        return None
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise InvalidInput(
-            f"How long to keep trying is told as 60s or 5min, not {text!r}: {error}. Nothing was "
-            "changed.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            argument=WAIT,
-        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +125,7 @@ class _Runner(Generic[P]):
     def try_out(self, asked: ProcedureCall) -> Receipt:
         """Run the stages that change nothing, keep what they staged, and tell what there was."""
         started = self._run.warehouse.clock()
-        staging = self._begin(asked.find_text("plan_id"))
+        staging = self._begin(asked.agreement.plan_id)
         staged = staging.run()
         notes = staged.notes
         if staged.receipt is not None:
@@ -190,7 +170,7 @@ class _Runner(Generic[P]):
         patience, tries = self._patience(wait), 0
         while True:
             try:
-                return self.publish(self._run.call.find_text("plan_id"))
+                return self.publish(self._run.call.agreement.plan_id)
             except CommitConflict as error:
                 if not _lost_all_tries(error):
                     raise
@@ -210,7 +190,7 @@ class _Runner(Generic[P]):
     ) -> Receipt:
         """Run all stages, anew where a head moved and what was decided still stands."""
         patience = None if wait is None else self._patience(wait)
-        text = self._run.call.find_text(DECISIONS)
+        text = self._run.call.agreement.decisions
         decided = self._decided(decisions) if text is None else Decisions.from_text(text)
         rows = DecidedRows(told=decided.rows)
         agreed, plans = decided.plan_id, 0
@@ -268,7 +248,7 @@ class _Runner(Generic[P]):
         return plan_again(self._run.warehouse, self._run.call, decided, decisions)
 
     def _keep_to(self, heads: str) -> None:
-        self._run = replace(self._run, call=self._run.call.saying({HEADS: heads}))
+        self._run = replace(self._run, call=self._run.call.agreeing(Agreement(heads=heads)))
 
     def _take_another_id(self, number: int) -> None:
         # An operation that was taken back is over: this is another one of the same job.
