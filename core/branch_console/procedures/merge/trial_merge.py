@@ -10,7 +10,7 @@ from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import ErrorKind, InvalidInput, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.snapshot import Snapshot
-from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.conflict import OBJECT_KINDS, ConflictKind
 from branch_console.merge.merge_plan import MergePlan, MergeVerdict
 from branch_console.merge.policy import EVERY_TABLE, KindRule, Policy, Settle, Settling, TablePolicy
 from branch_console.operations.merge_requests import MergeRequest
@@ -27,7 +27,9 @@ from branch_console.table.table_state import StagedState
 _OURS: Final = Settling(how=Settle.OURS)
 # What nobody has settled counts as the target has it.
 _TARGET_WINS: Final = Policy(
-    kinds=tuple(KindRule(kind=kind, take=_OURS) for kind in ConflictKind),
+    kinds=tuple(
+        KindRule(kind=kind, take=_OURS) for kind in ConflictKind if kind not in OBJECT_KINDS
+    ),
     tables=(TablePolicy(table=EVERY_TABLE, take=_OURS),),
 )
 
