@@ -12,7 +12,7 @@ import pytest
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.commit_store import CommitStore
-from branch_console.commit.branch.branch_creation import BranchCreation, make_branch
+from branch_console.commit.branch.branch_creation import make_branch
 from branch_console.commit.schema.schema_commit import (
     add_column,
     change_schema,
@@ -25,6 +25,7 @@ from branch_console.errors import FormatError, InvalidInput
 from branch_console.format.data_types import STRING, parse_data_type
 from branch_console.format.identifier import Identifier
 from branch_console.format.index_manifest import NO_INDEX_FILES, hash_index_entries
+from branch_console.format.journals.branches import BranchCreation
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.policy import Policy

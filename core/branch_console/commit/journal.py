@@ -17,19 +17,20 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
 from branch_console.errors import ErrorKind, FormatError, InvalidInput
+from branch_console.format.journals.codec import Codec
+from branch_console.format.journals.terms import Reserved
 from branch_console.format.json_text import JsonObject, to_pretty_json, without_nulls
 from branch_console.format.lineage_event import LineageEvent
 from branch_console.storage.file_publisher import Published
 from branch_console.storage.system_lock import Hold, locked, place_on_this_machine
 from branch_console.storage.table_paths import EVENT_PREFIX
 
-CLAIMS: Final = "claims"
-"""The key of a plan for the branch name that is reserved along with the intent."""
+J = TypeVar("J")
 
 _EVENT_NAME: Final = re.compile(rf"{EVENT_PREFIX}(\d{{13}})-")
 _OPERATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -48,12 +49,12 @@ class Intent:
     """What an operation set out to do, written before it does any of it.
 
     Attributes:
-        procedure: The verb, which knows how to read `plan`.
+        procedure: The verb, which has a codec for `plan`.
         branch: The branch that changes.
         time_millis: When it was written, by the clock of who wrote it.
         event_millis: The time of its event, which is later than that of every event before.
         host: The machine that it began on; None where an earlier release wrote it.
-        plan: JSON values: all that is needed to finish or to roll back.
+        plan: JSON values: all that is needed to finish or to roll back; see `Journal.decode`.
     """
 
     operation_id: str
@@ -69,14 +70,18 @@ class Intent:
     @property
     def makes(self) -> tuple[str, ...]:
         """Branches that come into being by this, whole only at its end."""
-        named = self.plan.get("makes")
-        return tuple(str(each) for each in named) if isinstance(named, list) else ()
+        return Reserved.by(self.plan).makes
 
     @property
     def claims(self) -> str | None:
         """The branch name that this reserves from its beginning."""
-        named = self.plan.get(CLAIMS)
-        return named if isinstance(named, str) else None
+        return Reserved.by(self.plan).claims
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """Every branch that this changes, makes or takes from."""
+        reserved = Reserved.by(self.plan)
+        return (self.branch, *reserved.makes, *reserved.moves)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Intent":
@@ -178,6 +183,17 @@ class Journal:
         path = self._path("intent", operation_id)
         data = self._store.files.find(path)
         return None if data is None else _intent_from(path, data)
+
+    def decode(self, intent: Intent, codec: Codec[J]) -> J:
+        """Return the plan of an intent as its procedure noted it.
+
+        Raises:
+            FormatError: It is broken, or a newer release wrote it; the message names the file.
+        """
+        try:
+            return codec.decode(intent.plan)
+        except FormatError as error:
+            raise _unreadable(self._path("intent", intent.operation_id), error) from error
 
     def hold(
         self, operation_id: str, *, longest_wait_seconds: float
@@ -364,13 +380,20 @@ def _intent_from(path: str, data: bytes) -> Intent:
     try:
         return Intent.from_json(data)
     except FormatError as error:
-        raise FormatError(
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str, error: FormatError) -> FormatError:
+    """Return what is told of an intent that cannot be read, with its file."""
+    if error.kind is ErrorKind.UNKNOWN_VERSION:
+        told = f"{path} cannot be read. {error.message}"
+    else:
+        told = (
             f"{path} is broken: {error.message} What its operation was at is not known. Put the "
             "file back from a copy, then run: branch-console recover. Where there is no copy, look "
-            "whether the branches of the table are as they should be, then remove the file.",
-            kind=error.kind,
-            **{**error.facts, "path": path},
-        ) from error
+            "whether the branches of the table are as they should be, then remove the file."
+        )
+    return FormatError(told, kind=error.kind, **{**error.facts, "path": path})
 
 
 def _end_from(data: bytes) -> End:

@@ -35,7 +35,7 @@ from branch_console.sql.writes import WriteKind
 Procedure: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
 
 
-def _procedure(verb: Verb[Any], *, is_dry: bool = False) -> Procedure:
+def _procedure(verb: Verb[Any, Any], *, is_dry: bool = False) -> Procedure:
     return partial(run_verb, verb, is_dry=is_dry)
 
 

@@ -9,6 +9,8 @@ from typing import TypeVar
 from branch_console.commit.journal import BrokenIntent, End, Ending, Intent, Journal
 from branch_console.commit.rows import row_write, staged_rows
 from branch_console.errors import CommitConflict, ErrorKind, NotFound, PaimonError, Refused
+from branch_console.format.journals.history import FORWARD_JOURNAL
+from branch_console.format.journals.procedures import codec_of
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.operations.branch_requests import RecoverRequest
 from branch_console.procedures.branch import create_branch
@@ -24,7 +26,7 @@ from branch_console.procedures.registry import CATALOG_VERBS, VERBS
 from branch_console.procedures.run.dry_run_results import forget_old_results, names_kept
 from branch_console.procedures.run.open_operation import FRESH_MILLIS, OpenOperation, Operation
 from branch_console.procedures.run.procedure import finish_operation, finish_verb
-from branch_console.procedures.run.written_rows import names_of_rows
+from branch_console.procedures.run.written_rows import names_of_rows, rows_of_journal
 from branch_console.table.file_store_table import FileStoreTable
 
 AnOperation = TypeVar("AnOperation", bound=OpenOperation)
@@ -169,7 +171,8 @@ def _names_of_rows(operation: Operation, begun: Intent | None) -> set[str]:
     """The files of rows that an operation began with, or that dry runs keep."""
     if begun is None:
         return names_kept(operation.warehouse, operation.table)
-    return names_of_rows(begun.plan)
+    noted = operation.journal.decode(begun, codec_of(begun.procedure))
+    return names_of_rows(rows_of_journal(noted))
 
 
 def _finish(operation: Operation) -> End:
@@ -179,7 +182,7 @@ def _finish(operation: Operation) -> End:
             with suppress(NotFound, CommitConflict):
                 create_branch.finish_creation(operation)
         case "fast_forward":
-            finish_take_over(operation)
+            finish_take_over(operation, operation.read(FORWARD_JOURNAL))
         case row_write.PROCEDURE:
             warehouse = operation.warehouse
             row_write.recover_write(

@@ -44,7 +44,7 @@ _ALL: Final = (
     UNDO,
 )
 
-VERBS: Final[Mapping[str, Verb[Any]]] = MappingProxyType({verb.name: verb for verb in _ALL})
+VERBS: Final[Mapping[str, Verb[Any, Any]]] = MappingProxyType({verb.name: verb for verb in _ALL})
 
 _OF_CATALOG: Final = (CREATE_DATABASE, DROP_DATABASE, RENAME_DATABASE, SET_DATABASE_PROPERTIES)
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.commit.branch.branch_move import BranchMove, move_branch
+from branch_console.commit.branch.branch_move import move_branch
 from branch_console.commit.journal import Journal
 from branch_console.errors import CommitConflict, ErrorKind
+from branch_console.format.journals.branches import BranchMove
 from branch_console.format.snapshot import Snapshot
 from branch_console.storage.file_io import FileIO
 from branch_console.storage.file_publisher import Published

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.commit.branch.branch_creation import BranchCreation
 from branch_console.commit.journal import Ending, Journal
 from branch_console.errors import CommitConflict, PaimonError
+from branch_console.format.journals.branches import CREATE_JOURNAL
 from branch_console.format.lineage_event import LineageKind
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.faulty_store import At, FaultyStore, Killed
@@ -87,7 +87,7 @@ def test_the_intent_says_which_snapshot_is_the_fork(bench: BranchBench) -> None:
     [intent] = Journal(bench.store, bench.table().paths).unfinished()
     head = bench.table().head()
     assert head is not None
-    assert BranchCreation.from_object(intent.plan).fork == head.identity
+    assert CREATE_JOURNAL.decode(intent.plan).creation.fork == head.identity
 
 
 def test_journals_without_the_fork_are_read_and_finished(bench: BranchBench) -> None:

@@ -1,6 +1,7 @@
 """Deletion vectors of append tables that both sides of a merge change."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,13 +10,13 @@ import pytest
 from branch_console.diff.file_masks import HiddenRows
 from branch_console.diff.masks import masks_of
 from branch_console.errors import ErrorKind, Refused
-from branch_console.format.json_text import JsonObject
+from branch_console.format.journals.written import WRITTEN_ROWS, WrittenRows
 from branch_console.format.manifest_entry import MANIFEST_ENTRY
 from branch_console.merge.conflict import Take
 from branch_console.merge.file_moves import FileMoves
 from branch_console.procedures.merge.deletion_vectors import write_masks
 from branch_console.procedures.merge.side_log import read_masks
-from branch_console.procedures.run.written_messages import messages_from, messages_to_json
+from branch_console.procedures.run.written_messages import buckets_of, messages_of
 from tests.support.branch_bench import BranchBench
 from tests.support.commit_tables import UNPARTITIONED, data_files, message
 from tests.support.lifecycle import run
@@ -24,9 +25,11 @@ VECTORS = {"write-only": "true", "deletion-vectors.enabled": "true"}
 
 
 def test_a_journal_from_before_index_files_were_written_is_read() -> None:
-    (told,) = messages_to_json([message(new_files=data_files(["a"]))])
-    old = {key: value for key, value in told.items() if "IndexFiles" not in key}
-    (found,) = messages_from(JsonObject({"written": [old]}, "journal"), "written")
+    (bucket,) = buckets_of([message(new_files=data_files(["a"]))])
+    old = replace(bucket, new_index_files=None, deleted_index_files=None)
+    told = WRITTEN_ROWS.encode(WrittenRows(row_messages=(old,)))
+    assert "IndexFiles" not in str(told)
+    (found,) = messages_of(WRITTEN_ROWS.decode(told).row_messages)
     assert found.new_files.num_rows == 1
     assert found.new_index_files.num_rows == found.deleted_index_files.num_rows == 0
 

@@ -4,9 +4,6 @@ It gets its schemas and its fence, then its tag, then its snapshot: it has a hea
 that is there.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.fences import FENCE
 from branch_console.commit.base.metadata_copy import is_whole, publish_files, read_files
@@ -19,67 +16,11 @@ from branch_console.commit.branch.branch_folder import (
 from branch_console.commit.schema.tag_commit import without_retention
 from branch_console.commit.snapshot.publish_check import write_hints
 from branch_console.errors import CommitConflict, ErrorKind, FormatError, NotFound
-from branch_console.format.json_text import JsonObject, without_nulls
-from branch_console.format.receipt import identity_from, identity_to
-from branch_console.format.snapshot import Snapshot, SnapshotIdentity
+from branch_console.format.journals.branches import BranchCreation
+from branch_console.format.snapshot import Snapshot
 from branch_console.storage.side_by_side import each
 from branch_console.storage.table_paths import FENCE_ID
 from branch_console.table.file_store_table import FileStoreTable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchCreation:
-    """What a new branch is made of.
-
-    Attributes:
-        source: The branch it comes from.
-        base_tag: The permanent tag that keeps the fork readable; None for an empty branch.
-        snapshot_id: The fork; None for an empty branch.
-        from_tag: The tag of the source that names the fork, where its snapshot may have expired.
-        is_fenced: Whether the branch gets a fence; no earlier release made one.
-        schema_ids: Schemas of the source that come along.
-        fork: Which snapshot `snapshot_id` was when this was decided; None where an earlier release
-            wrote the journal.
-    """
-
-    branch: str
-    source: str
-    schema_ids: tuple[int, ...]
-    base_tag: str | None = None
-    snapshot_id: int | None = None
-    from_tag: str | None = None
-    fork: SnapshotIdentity | None = None
-    is_fenced: bool = False
-
-    def to_object(self) -> dict[str, object]:
-        """Return JSON values for the journal."""
-        return without_nulls(
-            {
-                "branch": self.branch,
-                "source": self.source,
-                "schemaIds": list(self.schema_ids),
-                "baseTag": self.base_tag,
-                "snapshotId": self.snapshot_id,
-                "fromTag": self.from_tag,
-                "fork": identity_to(self.fork),
-                "isFenced": self.is_fenced,
-            }
-        )
-
-    @classmethod
-    def from_object(cls, values: Mapping[str, object]) -> "BranchCreation":
-        """Read what `to_object` wrote; raises FormatError."""
-        raw = JsonObject(values, "journal of a new branch")
-        return cls(
-            branch=raw.get("branch", str),
-            source=raw.get("source", str),
-            schema_ids=tuple(raw.get("schemaIds", list)),
-            base_tag=raw.find("baseTag", str),
-            snapshot_id=raw.find("snapshotId", int),
-            from_tag=raw.find("fromTag", str),
-            fork=identity_from(raw.find("fork", dict), raw.what),
-            is_fenced=raw.find("isFenced", bool) or False,
-        )
 
 
 def make_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreation) -> None:

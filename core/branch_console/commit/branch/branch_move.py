@@ -5,8 +5,7 @@ the head last, and only then the old ones go, the head first: whatever a crash l
 two names has the whole branch.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -17,9 +16,7 @@ from branch_console.commit.branch.branch_folder import HINTS, remove_folder, who
 from branch_console.commit.branch.history_copy import remove_kept
 from branch_console.commit.journal import Journal
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
-from branch_console.format.json_text import JsonObject, without_nulls
-from branch_console.format.receipt import identity_from, identity_to
-from branch_console.format.snapshot import SnapshotIdentity
+from branch_console.format.journals.branches import BranchMove
 from branch_console.storage.directory_mover import MoveOutcome
 from branch_console.storage.file_io import FileReader
 from branch_console.storage.side_by_side import each
@@ -28,43 +25,6 @@ from branch_console.table.file_store_table import FileStoreTable
 
 _COPIED: Final = "copied"
 _AT_ONCE: Final = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchMove:
-    """A branch that gets another name.
-
-    Attributes:
-        head: Its head when this was decided; None where it has none, or none that can be decoded.
-        head_id: The number of its newest snapshot.
-    """
-
-    source: str
-    target: str
-    head: SnapshotIdentity | None
-    head_id: int | None
-
-    def to_object(self) -> dict[str, object]:
-        """Return JSON values for the journal."""
-        return without_nulls(
-            {
-                "source": self.source,
-                "target": self.target,
-                "head": identity_to(self.head),
-                "headId": self.head_id,
-            }
-        )
-
-    @classmethod
-    def from_object(cls, values: Mapping[str, object]) -> "BranchMove":
-        """Read what `to_object` wrote; raises FormatError."""
-        raw = JsonObject(values, "journal of a branch that moves")
-        return cls(
-            source=raw.get("source", str),
-            target=raw.get("target", str),
-            head=identity_from(raw.find("head", dict), raw.what),
-            head_id=raw.find("headId", int),
-        )
 
 
 def move_branch(

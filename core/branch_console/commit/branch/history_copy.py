@@ -4,113 +4,19 @@ Schemas go first, then tags, then snapshots in rising order: whatever a copy tha
 reached is a shorter fast-forward. What leaves, a rescue branch keeps.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.head_check import check_newest
 from branch_console.commit.base.metadata_copy import copy_files, is_whole, publish_once
 from branch_console.commit.snapshot.publish_check import write_hints
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
-from branch_console.format.json_text import JsonObject, without_nulls
-from branch_console.format.receipt import identity_from, identity_to
-from branch_console.format.snapshot import Snapshot, SnapshotIdentity
+from branch_console.format.journals.history import HistoryCopy, InheritedSnapshot
+from branch_console.format.snapshot import Snapshot
 from branch_console.storage.side_by_side import both, each
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.file_store_table import FileStoreTable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InheritedSnapshot:
-    """A snapshot of a branch's history that lies on a branch which it was made from."""
-
-    branch: str
-    id: int
-    identity: SnapshotIdentity
-
-    def to_object(self) -> dict[str, object]:
-        """Return JSON values for the journal."""
-        return {"branch": self.branch, "id": self.id, "identity": identity_to(self.identity)}
-
-    @classmethod
-    def from_object(cls, raw: JsonObject) -> "InheritedSnapshot":
-        """Read what `to_object` wrote; raises FormatError."""
-        identity = identity_from(raw.get("identity", dict), raw.what)
-        assert identity is not None
-        return cls(branch=raw.get("branch", str), id=raw.get("id", int), identity=identity)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryCopy:
-    """Metadata of one branch that goes to another, and what has to leave before it.
-
-    Attributes:
-        inherited: Which of the snapshots are read from other branches than the source.
-        expected_head: The target's head on which this was decided; None for an empty target.
-        remove_snapshot_ids: Falls from the head down; empty for a fast-forward.
-        rescue_branch: Keeps the target's whole state before anything leaves.
-    """
-
-    source: str
-    target: str
-    expected_head: SnapshotIdentity | None
-    expected_head_id: int | None
-    new_head: SnapshotIdentity | None
-    new_head_id: int | None
-    schema_ids: tuple[int, ...]
-    tags: tuple[str, ...]
-    snapshot_ids: tuple[int, ...]
-    inherited: tuple[InheritedSnapshot, ...] = ()
-    remove_snapshot_ids: tuple[int, ...] = ()
-    remove_schema_ids: tuple[int, ...] = ()
-    remove_tags: tuple[str, ...] = ()
-    rescue_branch: str | None = None
-
-    def to_object(self) -> dict[str, object]:
-        """Return JSON values for the journal."""
-        return without_nulls(
-            {
-                "source": self.source,
-                "target": self.target,
-                "expectedHead": identity_to(self.expected_head),
-                "expectedHeadId": self.expected_head_id,
-                "newHead": identity_to(self.new_head),
-                "newHeadId": self.new_head_id,
-                "schemaIds": list(self.schema_ids),
-                "tags": list(self.tags),
-                "snapshotIds": list(self.snapshot_ids),
-                "inherited": [each.to_object() for each in self.inherited] or None,
-                "removeSnapshotIds": list(self.remove_snapshot_ids),
-                "removeSchemaIds": list(self.remove_schema_ids),
-                "removeTags": list(self.remove_tags),
-                "rescueBranch": self.rescue_branch,
-            }
-        )
-
-    @classmethod
-    def from_object(cls, values: Mapping[str, object]) -> "HistoryCopy":
-        """Read what `to_object` wrote; raises FormatError."""
-        raw = JsonObject(values, "journal of a fast-forward")
-        return cls(
-            source=raw.get("source", str),
-            target=raw.get("target", str),
-            expected_head=identity_from(raw.find("expectedHead", dict), raw.what),
-            expected_head_id=raw.find("expectedHeadId", int),
-            new_head=identity_from(raw.find("newHead", dict), raw.what),
-            new_head_id=raw.find("newHeadId", int),
-            schema_ids=_numbers(raw, "schemaIds"),
-            tags=raw.texts("tags"),
-            snapshot_ids=_numbers(raw, "snapshotIds"),
-            inherited=tuple(
-                InheritedSnapshot.from_object(each)
-                for each in (raw.objects("inherited") if raw.find("inherited", list) else ())
-            ),
-            remove_snapshot_ids=_numbers(raw, "removeSnapshotIds"),
-            remove_schema_ids=_numbers(raw, "removeSchemaIds"),
-            remove_tags=raw.texts("removeTags"),
-            rescue_branch=raw.find("rescueBranch", str),
-        )
 
 
 def copy_history(
@@ -278,8 +184,3 @@ def remove_kept(store: CommitStore, path: str, kept: str) -> None:
             path=path,
         )
     store.remover.remove([path])
-
-
-def _numbers(raw: JsonObject, key: str) -> tuple[int, ...]:
-    values: list[Any] = raw.find(key, list) or []
-    return tuple(int(value) for value in values)

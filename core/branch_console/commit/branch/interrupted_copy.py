@@ -4,8 +4,9 @@ from collections.abc import Collection
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once, read_files
-from branch_console.commit.branch.history_copy import HistoryCopy, copied_files, source_snapshots
+from branch_console.commit.branch.history_copy import copied_files, source_snapshots
 from branch_console.errors import FormatError
+from branch_console.format.journals.history import HistoryCopy
 from branch_console.storage.side_by_side import each
 from branch_console.table.file_store_table import FileStoreTable
 

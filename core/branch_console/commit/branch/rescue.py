@@ -8,9 +8,9 @@ from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.fences import FENCE
 from branch_console.commit.base.metadata_copy import copy_files
 from branch_console.commit.branch.branch_folder import remove_folder
-from branch_console.commit.branch.history_copy import HistoryCopy
 from branch_console.commit.snapshot.publish_check import write_hints
 from branch_console.errors import FormatError
+from branch_console.format.journals.history import HistoryCopy
 from branch_console.storage.table_paths import FENCE_ID
 from branch_console.table.file_store_table import FileStoreTable
 

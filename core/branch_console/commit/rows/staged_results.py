@@ -4,67 +4,17 @@ Whoever holds the claim of a result decides over the files that it names. Withou
 nobody's: the next one to claim them may publish them, or remove them.
 """
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
 from branch_console.errors import FormatError
-from branch_console.format.json_text import JsonObject
+from branch_console.format.journals.written import StagedResult
 from branch_console.storage.file_io import FileReader
 from branch_console.storage.table_paths import TablePaths
 
 _SUFFIX: Final = ".json"
 _CLAIM: Final = ".claim"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StagedResult:
-    """What a plan would publish.
-
-    Attributes:
-        plan_id: Follows from base, ours and theirs by identity, and from what settles conflicts.
-        subject: What other plans are for as well that take its place, such as both branches.
-        branch: The branch that would change.
-        time_millis: When it was staged.
-        written: What settled rows left: the files that nothing names yet.
-        judged: What the quality gate said of them.
-    """
-
-    plan_id: str
-    subject: str
-    branch: str
-    time_millis: int
-    written: Mapping[str, Any]
-    judged: Mapping[str, Any]
-
-    def to_json(self) -> str:
-        """Encode; `from_json` reads it back."""
-        return json.dumps(
-            {
-                "planId": self.plan_id,
-                "subject": self.subject,
-                "branch": self.branch,
-                "timeMillis": self.time_millis,
-                "written": self.written,
-                "judged": self.judged,
-            }
-        )
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> "StagedResult":
-        """Decode what `to_json` wrote; raises FormatError."""
-        raw = JsonObject.parse(text, "staged result")
-        return cls(
-            plan_id=raw.get("planId", str),
-            subject=raw.get("subject", str),
-            branch=raw.get("branch", str),
-            time_millis=raw.get("timeMillis", int),
-            written=raw.get("written", dict),
-            judged=raw.get("judged", dict),
-        )
 
 
 def keep_staged(store: CommitStore, paths: TablePaths, staged: StagedResult) -> bool:

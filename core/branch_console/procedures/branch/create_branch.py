@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from itertools import chain, count
 
 from branch_console.commit.branch.branch_creation import (
-    BranchCreation,
     make_branch,
     names_fork,
     unmake_branch,
     whose_branch,
 )
 from branch_console.commit.branch.branch_folder import Whose
-from branch_console.commit.journal import CLAIMS, Ending
+from branch_console.commit.journal import Ending
 from branch_console.commit.schema.tag_commit import remove_tag
 from branch_console.errors import (
     AlreadyExists,
@@ -26,6 +25,12 @@ from branch_console.errors import (
 )
 from branch_console.format.bounds import missing_numbers
 from branch_console.format.identifier import MAIN_BRANCH, Identifier, check_branch_name
+from branch_console.format.journals.branches import (
+    CREATE_JOURNAL,
+    CREATION,
+    BranchCreation,
+    CreateBranchJournal,
+)
 from branch_console.format.lineage_event import LineageEvent, LineageKind, forks_of_base_tags
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
@@ -59,6 +64,13 @@ class Fork:
     snapshot: Snapshot | None
     tag: str | None
     schema_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _PlannedCreation(Planned):
+    """A new branch that was decided on."""
+
+    journal: CreateBranchJournal
 
 
 def create_branch(
@@ -178,18 +190,11 @@ def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         return _planned(table_of(deciding, call), call)
 
 
-def _planned(table: FileStoreTable, call: ProcedureCall) -> Planned:
+def _planned(table: FileStoreTable, call: ProcedureCall) -> _PlannedCreation:
     creation = _plan_creation(table, call)
-    plan = {
-        **creation.to_object(),
-        "makes": [creation.branch],
-        CLAIMS: creation.branch,
-        **{
-            name: value
-            for name in ("owner", "reason")
-            if (value := call.find_text(name)) is not None
-        },
-    }
+    journal = CreateBranchJournal(
+        creation=creation, owner=call.find_text("owner"), reason=call.find_text("reason")
+    )
     is_empty = creation.base_tag is None
     source = f"snapshot {creation.snapshot_id} of {creation.source!r}"
     begins = "with the schema and no rows" if is_empty else f"at {source}"
@@ -197,7 +202,7 @@ def _planned(table: FileStoreTable, call: ProcedureCall) -> Planned:
     preview = Preview(
         procedure=call.name,
         title=f"Create branch {creation.branch!r} of {table.identifier.table_name}",
-        plan_id=plan_digest(call, creation.to_object()),
+        plan_id=plan_digest(call, CREATION.write(creation)),
         consequences=(
             changes(f"Branch {creation.branch!r} begins {begins}."),
             *tags,
@@ -209,7 +214,7 @@ def _planned(table: FileStoreTable, call: ProcedureCall) -> Planned:
         role=Role.EDITOR if creation.is_fenced else Role.OPERATOR,
         undo="Drop the branch.",
     )
-    return Planned(preview=preview, table=table, branch=creation.branch, journal=plan)
+    return _PlannedCreation(preview=preview, table=table, branch=creation.branch, journal=journal)
 
 
 def _told_of_fence(creation: BranchCreation) -> Consequence:
@@ -233,7 +238,8 @@ def finish_creation(operation: Operation) -> Receipt:
     if done is None:
         if operation.is_resumed:
             operation.end_unless_stopped()
-        creation = BranchCreation.from_object(intent.plan)
+        noted = operation.read(CREATE_JOURNAL)
+        creation = noted.creation
         store = operation.warehouse.store
         holder, whose = both(
             store.files,
@@ -245,11 +251,11 @@ def finish_creation(operation: Operation) -> Receipt:
             raise _taken(table, creation.branch)
         try:
             _make(operation, creation, whose)
-            done = operation.complete(_event(operation, creation))
+            done = operation.complete(_event(operation, noted))
         except (NotFound, CommitConflict) as error:
             # What it was to stand on is gone, or its name is somebody else's by now.
             if operation.is_resumed:
-                undo_creation(operation, error.message)
+                undo_creation(operation, creation, error.message)
             raise
     else:
         operation.end(Ending.DONE)
@@ -257,13 +263,12 @@ def finish_creation(operation: Operation) -> Receipt:
     return done
 
 
-def undo_creation(operation: Operation, reason: str) -> None:
+def undo_creation(operation: Operation, creation: BranchCreation, reason: str) -> None:
     """Take back a branch that cannot be finished, so that nothing of it is left.
 
     What others made under its name stays as it is, and so does a base tag that they may stand on.
     """
-    creation, table = BranchCreation.from_object(operation.intent.plan), operation.table
-    store = operation.warehouse.store
+    table, store = operation.table, operation.warehouse.store
     is_gone = unmake_branch(table, store, creation)
     tag, source = creation.base_tag, table.on(creation.source)
     found = None if tag is None else store.files.find(source.paths.tag(tag))
@@ -302,7 +307,12 @@ def _create(warehouse: Warehouse, call: ProcedureCall, progress: Progress) -> Fa
         check_role(call.role, planned.preview.role, "make a branch without a fence")
         planned.preview.raise_unless_runnable(call.find_text("plan_id"))
         operation = Operation.begin(
-            warehouse, table, call, branch=planned.branch, plan=planned.journal
+            warehouse,
+            table,
+            call,
+            branch=planned.branch,
+            codec=CREATE_JOURNAL,
+            journal=planned.journal,
         )
     progress(0, 1)
     with operation.carried_out() as held:
@@ -379,8 +389,8 @@ def _snapshot_by_id(source: FileStoreTable, snapshot_id: int) -> Snapshot:
     return kept[0] if kept else source.snapshots.get(snapshot_id)
 
 
-def _event(operation: Operation, creation: BranchCreation) -> LineageEvent:
-    intent = operation.intent
+def _event(operation: Operation, journal: CreateBranchJournal) -> LineageEvent:
+    intent, creation = operation.intent, journal.creation
     head = _first(operation.table, creation)
     identity = None if head is None else head.identity
     return LineageEvent(
@@ -393,8 +403,8 @@ def _event(operation: Operation, creation: BranchCreation) -> LineageEvent:
         time_millis=intent.event_millis,
         after=identity,
         parents=() if identity is None else (identity,),
-        owner=_text(intent.plan.get("owner")),
-        reason=_text(intent.plan.get("reason")),
+        owner=journal.owner,
+        reason=journal.reason,
         base_tag=creation.base_tag,
         receipt=Receipt(
             operation_id=intent.operation_id,
@@ -447,7 +457,3 @@ def _taken(table: FileStoreTable, branch: str) -> AlreadyExists:
         "name.",
         branch=branch,
     )
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None

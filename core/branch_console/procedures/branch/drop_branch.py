@@ -1,14 +1,14 @@
 """Dropping a branch: nothing is deleted, all of it moves to a rescue branch."""
 
 from branch_console.commit.base.fences import put_fence
-from branch_console.commit.branch.branch_move import BranchMove, move_branch
+from branch_console.commit.branch.branch_move import move_branch
 from branch_console.commit.branch.rescue import RESCUE_PREFIX, rescue_name
 from branch_console.commit.journal import Journal
 from branch_console.commit.rows import staged_rows
 from branch_console.diff.rows.row_figure import commit_figures, with_sign
 from branch_console.errors import ErrorKind, FormatError, InvalidInput, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.json_text import without_nulls
+from branch_console.format.journals.branches import DROP_JOURNAL, BranchMove, DropBranchJournal
 from branch_console.format.lineage_event import (
     LineageEvent,
     LineageKind,
@@ -38,7 +38,7 @@ from branch_console.procedures.history.dependents import (
 from branch_console.procedures.history.protection import protection_blocks
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
-from branch_console.procedures.run.receipts import event_of, receipt_of, text_of, texts_of
+from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.consumer_manager import Consumer
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
@@ -96,28 +96,24 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         preview=preview,
         table=table,
         branch=branch.branch,
-        journal=without_nulls(
-            {
-                **move.to_object(),
-                "makes": [move.target],
-                "planId": preview.plan_id,
-                "reason": call.find_text("reason"),
-                "baseTag": base_tag,
-                "parent": _parent(events, branch.branch),
-                "lost": [line for each in lost for line in (each.text, *each.details[:_SHOWN])],
-            }
+        journal=DropBranchJournal(
+            move=move,
+            plan_id=preview.plan_id,
+            reason=call.find_text("reason"),
+            base_tag=base_tag,
+            parent=_parent(events, branch.branch),
+            lost=tuple(line for each in lost for line in (each.text, *each.details[:_SHOWN])),
         ),
     )
 
 
-def finish_drop(operation: Operation) -> Receipt:
+def finish_drop(operation: Operation, journal: DropBranchJournal) -> Receipt:
     """Move the branch out of the way, and record it.
 
     Raises:
         CommitConflict: It got a commit in the meantime; it is where it was.
     """
-    plan = operation.intent.plan
-    move = BranchMove.from_object(plan)
+    move = journal.move
     move_branch(
         operation.table,
         operation.warehouse.store,
@@ -140,7 +136,7 @@ def finish_drop(operation: Operation) -> Receipt:
         counts=Counts(),
         notes=(
             f"Branch {move.source!r} is dropped; {move.target!r} keeps all it held.",
-            *texts_of(plan, "lost"),
+            *journal.lost,
         ),
         rescue_branch=move.target,
     )
@@ -150,9 +146,9 @@ def finish_drop(operation: Operation) -> Receipt:
             LineageKind.DROPPED,
             receipt,
             branch=move.source,
-            source_branch=text_of(plan, "parent"),
+            source_branch=journal.parent,
             before=move.head,
-            base_tag=text_of(plan, "baseTag"),
+            base_tag=journal.base_tag,
         )
     )
 
@@ -162,6 +158,7 @@ DROP_BRANCH = Verb(
     what="drop a branch",
     doing="Moving the branch out of the way.",
     plan=plan_drop,
+    codec=DROP_JOURNAL,
     finish=finish_drop,
 )
 
@@ -216,12 +213,7 @@ def open_operations(warehouse: Warehouse, branch: FileStoreTable) -> tuple[Conse
         intent
         for intent in found.readable
         # Rows that are staged change no branch before somebody publishes them.
-        if intent.procedure != staged_rows.PROCEDURE
-        and branch.branch
-        in (
-            *(intent.branch, *intent.makes),
-            *(intent.plan.get("source"), intent.plan.get("target")),
-        )
+        if intent.procedure != staged_rows.PROCEDURE and branch.branch in intent.branches
     ]
     return (
         *(

@@ -3,12 +3,13 @@
 import functools
 from dataclasses import dataclass, replace
 
-from branch_console.commit.branch.history_copy import HistoryCopy
 from branch_console.commit.branch.rescue import rescue_name
 from branch_console.diff.fast_forward import FastForwardPlan, Verdict, plan_fast_forward, plan_id
 from branch_console.diff.file_safety import FileSafety
 from branch_console.errors import ErrorKind, InvalidInput, Refused
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.journals.history import FORWARD_JOURNAL, HistoryCopy, HistoryJournal
+from branch_console.format.journals.written import JUDGED_RESULT, JudgedResult
 from branch_console.format.kept_elsewhere import Act, KeptElsewhere
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.branch.fast_forward_preview import preview_of_forward
@@ -43,7 +44,11 @@ from branch_console.procedures.run.quality_gate import (
     sides_of_forward,
     told_rules,
 )
-from branch_console.procedures.run.receipts import receipt_without_change, rows_of_heads
+from branch_console.procedures.run.receipts import (
+    number_of,
+    receipt_without_change,
+    rows_of_heads,
+)
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
 
@@ -100,13 +105,14 @@ def fast_forward(
         lambda progress: _verify(rows, opened(), call, progress),
         message="Checking that the data files which arrive are there and whole.",
     )
-    judged: Facts = {}
+    judged = None
     if "rules" in facts:
-        judged = stages.run(
+        found = stages.run(
             STAGE,
             lambda progress: _judge(warehouse, rows, opened(), call, facts, progress),
             message=MESSAGE,
         )
+        judged = JUDGED_RESULT.decode(found)
     published = stages.run(
         "publish",
         lambda progress: _publish(warehouse, opened(), call, facts, verified, judged, progress),
@@ -198,32 +204,33 @@ def _plan_to_run(warehouse: Warehouse, table: FileStoreTable, call: ProcedureCal
     return {
         "verdict": str(plan.verdict),
         "plan_id": plan.id,
-        "journal": {
-            **journal_of_forward(table, plan, demands.safety, call.operation_id),
-            **journal_of_callbacks(call, demands.left_out),
-        },
+        "journal": FORWARD_JOURNAL.encode(
+            replace(
+                journal_of_forward(table, plan, demands.safety, call.operation_id),
+                without_callbacks=journal_of_callbacks(call, demands.left_out),
+            )
+        ),
         **({} if digest is None else {"rules": digest}),
     }
 
 
 def journal_of_forward(
     target: FileStoreTable, plan: FastForwardPlan, safety: FileSafety, operation_id: str
-) -> dict[str, object]:
+) -> HistoryJournal:
     """What an operation notes that moves a branch to the head of another one."""
     copy = _copy_of(plan, operation_id)
     source = target.on(plan.source)
     sharing = journal_of_sharing(safety, source, operation_id, (plan.source, plan.target))
-    return {
-        **copy.to_object(),
-        **sharing,
-        "makes": [] if copy.rescue_branch is None else [copy.rescue_branch],
-        "schemaIdAfter": schema_id_after(target, copy),
-        "tagsBefore": tags_before(target, copy.schema_ids),
-        "planId": plan.id,
-        "records": plan.arrives.figure.records,
-        **rows_of_heads(target.on(plan.target), plan.target_head, plan.source_head),
-        "notes": list(plan.notes),
-    }
+    return HistoryJournal(
+        copy=copy,
+        sharing=sharing,
+        schema_id_after=schema_id_after(target, copy),
+        tags_before=tags_before(target, copy.schema_ids),
+        plan_id=plan.id,
+        records=plan.arrives.figure.records,
+        rows_counted=rows_of_heads(target.on(plan.target), plan.target_head, plan.source_head),
+        notes=tuple(plan.notes),
+    )
 
 
 def _safety(target: FileStoreTable, plan: FastForwardPlan) -> FileSafety:
@@ -249,7 +256,7 @@ def _judge(
     progress: Progress,
 ) -> Facts:
     sides = sides_of_forward(target, target.on(call.text("branch")), str(checked["plan_id"]))
-    return judge_result(warehouse, rows, call, sides, progress)
+    return JUDGED_RESULT.encode(judge_result(warehouse, rows, call, sides, progress))
 
 
 def _refusal(plan: FastForwardPlan) -> Refused:
@@ -269,7 +276,7 @@ def _publish(
     call: ProcedureCall,
     checked: Facts,
     verified: Facts,
-    judged: Facts,
+    judged: JudgedResult | None,
     progress: Progress,
 ) -> Facts:
     target = _target(call)
@@ -277,19 +284,24 @@ def _publish(
     if operation is None:
         source = call.text("branch")
         found = _plan_id(table, source, target, takes=call.flag("force"))
-        journal = checked.get("journal")
-        if found != checked["plan_id"] or not isinstance(journal, dict):
+        noted = checked.get("journal")
+        if found != checked["plan_id"] or not isinstance(noted, dict):
             raise Refused(
                 f"Branch {source!r} or {target!r} changed while the files were checked. "
                 "Nothing was done; look at the new preview.",
                 kind=ErrorKind.HEAD_MOVED,
                 plan_id=found,
             )
-        journal = gate_journal(warehouse, call, found, journal, judged)
-        journalled = {**journal, "filesVerified": verified.get("files", 0)}
-        operation = Operation.begin(warehouse, table, call, branch=target, plan=journalled)
+        journal = replace(
+            gate_journal(warehouse, call, found, FORWARD_JOURNAL.decode(noted), judged),
+            files_verified=number_of(verified, "files"),
+        )
+        operation = Operation.begin(
+            warehouse, table, call, branch=target, codec=FORWARD_JOURNAL, journal=journal
+        )
     with operation.carried_out() as held:
-        return {"receipt": finish_take_over(held, progress).to_json()}
+        done = finish_take_over(held, held.read(FORWARD_JOURNAL), progress)
+        return {"receipt": done.to_json()}
 
 
 def _plan_id(table: FileStoreTable, source: str, target: str, *, takes: bool) -> str:

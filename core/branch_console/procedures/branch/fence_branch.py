@@ -3,7 +3,7 @@
 from branch_console.commit.base.fences import fence_state, put_fence, remove_fence
 from branch_console.errors import ErrorKind
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.json_text import without_nulls
+from branch_console.format.journals.branches import FENCE_JOURNAL, FenceBranchJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.branch.drop_branch import existing_branch
@@ -20,7 +20,7 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
-from branch_console.procedures.run.receipts import event_of, receipt_of, text_of
+from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 
 _GROWS = (
@@ -60,25 +60,20 @@ def plan_fence(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         preview=preview,
         table=table,
         branch=name,
-        journal=without_nulls(
-            {
-                "planId": preview.plan_id,
-                "fenced": is_fence,
-                "reason": call.find_text("reason"),
-            }
+        journal=FenceBranchJournal(
+            plan_id=preview.plan_id, fenced=is_fence, reason=call.find_text("reason")
         ),
     )
 
 
-def finish_fence(operation: Operation) -> Receipt:
+def finish_fence(operation: Operation, journal: FenceBranchJournal) -> Receipt:
     """Make the fence, or take it away.
 
     Raises:
         CommitConflict: Somebody else keeps writing another consumer in its place.
     """
-    plan, branch = operation.intent.plan, operation.intent.branch
+    branch, is_fence = operation.intent.branch, journal.fenced
     table, store = operation.table.on(branch), operation.warehouse.store
-    is_fence = plan.get("fenced") is True
     if is_fence:
         put_fence(table, store)
     else:
@@ -86,7 +81,7 @@ def finish_fence(operation: Operation) -> Receipt:
     told = "is fenced" if is_fence else "has no fence any more"
     receipt = receipt_of(operation, notes=(f"Branch {branch!r} {told}.",))
     kind = LineageKind.FENCED if is_fence else LineageKind.UNFENCED
-    return operation.complete(event_of(operation, kind, receipt, undoes=text_of(plan, "undoes")))
+    return operation.complete(event_of(operation, kind, receipt, undoes=journal.undoes))
 
 
 FENCE_BRANCH = Verb(
@@ -94,6 +89,7 @@ FENCE_BRANCH = Verb(
     what="fence a branch",
     doing="Fencing the branch.",
     plan=plan_fence,
+    codec=FENCE_JOURNAL,
     finish=finish_fence,
 )
 

@@ -6,6 +6,7 @@ from branch_console.commit.schema.tag_commit import put_tag
 from branch_console.diff.shared_files import text_of_hiding
 from branch_console.errors import ErrorKind, Refused
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.journals.branches import PIN_JOURNAL, PinBranchJournal
 from branch_console.format.lineage_event import LineageEvent, LineageKind, base_tag_of, born
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
@@ -26,7 +27,7 @@ from branch_console.procedures.history.dependents import fork_of, readable_tags
 from branch_console.procedures.history.rescue_fork import rescued_fork
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
-from branch_console.procedures.run.receipts import event_of, number_of, receipt_of, text_of
+from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -93,13 +94,13 @@ def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         preview=preview,
         table=table,
         branch=branch.branch,
-        journal={
-            "planId": preview.plan_id,
-            "tag": tag,
-            "baseTag": base_tag,
-            "content": content.decode(),
-            "snapshotId": snapshot.id,
-        },
+        journal=PinBranchJournal(
+            plan_id=preview.plan_id,
+            tag=tag,
+            base_tag=base_tag,
+            content=content.decode(),
+            snapshot_id=snapshot.id,
+        ),
     )
 
 
@@ -123,22 +124,20 @@ def _hidden_by(main: FileStoreTable, tag: str, snapshot: Snapshot, parent: str) 
     return text_of_hiding(tag, snapshot.id, readable_tags(main))
 
 
-def finish_pin(operation: Operation) -> Receipt:
+def finish_pin(operation: Operation, journal: PinBranchJournal) -> Receipt:
     """Make the tag, and record it as the base tag of the branch.
 
     Raises:
         CommitConflict: The tag got another meaning in the meantime.
     """
-    plan, branch = operation.intent.plan, operation.intent.branch
-    tag, content = str(plan["tag"]), str(plan["content"]).encode()
-    main = operation.table.on(MAIN_BRANCH)
-    put_tag(main, operation.warehouse.store, tag, content, replaces=None)
+    main, tag, branch = operation.table.on(MAIN_BRANCH), journal.tag, operation.intent.branch
+    put_tag(main, operation.warehouse.store, tag, journal.content.encode(), replaces=None)
     receipt = receipt_of(
         operation,
         counts=Counts(tags_added=1),
-        notes=(f"Tag {tag!r} keeps snapshot {number_of(plan, 'snapshotId')} for {branch!r}.",),
+        notes=(f"Tag {tag!r} keeps snapshot {journal.snapshot_id} for {branch!r}.",),
     )
-    base_tag = text_of(plan, "baseTag") or tag
+    base_tag = journal.base_tag or tag
     return operation.complete(event_of(operation, LineageKind.PINNED, receipt, base_tag=base_tag))
 
 
@@ -147,5 +146,6 @@ PIN_BRANCH = Verb(
     what="pin a branch",
     doing="Pinning the branch.",
     plan=plan_pin,
+    codec=PIN_JOURNAL,
     finish=finish_pin,
 )

@@ -4,7 +4,7 @@ from fnmatch import fnmatchcase
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.json_text import without_nulls
+from branch_console.format.journals.branches import PROTECT_JOURNAL, ProtectBranchJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
@@ -14,7 +14,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.protection import is_pattern, protection_of
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
-from branch_console.procedures.run.receipts import event_of, receipt_of, texts_of
+from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import perhaps_meant
 
@@ -59,26 +59,21 @@ def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         preview=preview,
         table=table,
         branch=rule,
-        journal=without_nulls(
-            {
-                "planId": preview.plan_id,
-                "protected": protected,
-                "covered": list(covered),
-                "reason": call.find_text("reason"),
-            }
+        journal=ProtectBranchJournal(
+            plan_id=preview.plan_id,
+            protected=protected,
+            covered=covered,
+            reason=call.find_text("reason"),
         ),
     )
 
 
-def finish_protection(operation: Operation) -> Receipt:
+def finish_protection(operation: Operation, journal: ProtectBranchJournal) -> Receipt:
     """Record the rule."""
-    intent = operation.intent
-    protected = intent.plan.get("protected") is True
-    covered = texts_of(intent.plan, "covered")
-    word = "protects" if protected else "frees"
-    now = ", ".join(covered) or "no branch that exists"
-    receipt = receipt_of(operation, notes=(f"Rule {intent.branch!r} {word} {now}.",))
-    kind = LineageKind.PROTECTED if protected else LineageKind.UNPROTECTED
+    word = "protects" if journal.protected else "frees"
+    now = ", ".join(journal.covered) or "no branch that exists"
+    receipt = receipt_of(operation, notes=(f"Rule {operation.intent.branch!r} {word} {now}.",))
+    kind = LineageKind.PROTECTED if journal.protected else LineageKind.UNPROTECTED
     return operation.complete(event_of(operation, kind, receipt))
 
 
@@ -87,6 +82,7 @@ PROTECT_BRANCH = Verb(
     what="change what is protected",
     doing="Recording the rule.",
     plan=plan_protection,
+    codec=PROTECT_JOURNAL,
     finish=finish_protection,
 )
 

@@ -2,12 +2,18 @@
 
 from dataclasses import replace
 
-from branch_console.commit.branch.branch_move import BranchMove, move_branch
-from branch_console.commit.journal import CLAIMS, Ending
+from branch_console.commit.branch.branch_move import move_branch
+from branch_console.commit.journal import Ending
 from branch_console.commit.schema.schema_commit import SchemaChange, change_schema
 from branch_console.errors import AlreadyExists, CommitConflict, ErrorKind
 from branch_console.format.identifier import check_branch_name
-from branch_console.format.json_text import without_nulls
+from branch_console.format.journals.branches import (
+    MOVE,
+    RENAME_JOURNAL,
+    BranchMove,
+    OptionUse,
+    RenameBranchJournal,
+)
 from branch_console.format.lineage_event import LineageKind, base_tag_of
 from branch_console.format.receipt import HeadMove, Receipt
 from branch_console.format.table_schema import TableSchema
@@ -27,11 +33,11 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.history.dependents import OptionUse, options_naming
+from branch_console.procedures.history.dependents import options_naming
 from branch_console.procedures.history.protection import protection_blocks
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
-from branch_console.procedures.run.receipts import event_of, receipt_of, text_of
+from branch_console.procedures.run.receipts import event_of, receipt_of
 
 
 def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
@@ -74,7 +80,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     preview = Preview(
         procedure=call.name,
         title=f"Rename branch {branch.branch!r} of {table.identifier.table_name} to {to!r}",
-        plan_id=plan_digest(call, move.to_object(), [[use.branch, use.key] for use in uses]),
+        plan_id=plan_digest(call, MOVE.write(move), [[use.branch, use.key] for use in uses]),
         consequences=tuple(told),
         typed_name=None,
         role=Role.EDITOR,
@@ -84,32 +90,23 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         preview=preview,
         table=table,
         branch=branch.branch,
-        journal=without_nulls(
-            {
-                **move.to_object(),
-                "makes": [to],
-                CLAIMS: to,
-                "planId": preview.plan_id,
-                "reason": call.find_text("reason"),
-                "options": [[use.branch, use.key] for use in uses],
-            }
+        journal=RenameBranchJournal(
+            move=move,
+            plan_id=preview.plan_id,
+            reason=call.find_text("reason"),
+            options=uses,
         ),
     )
 
 
-def finish_rename(operation: Operation, *, undoes: str | None = None) -> Receipt:
+def finish_rename(operation: Operation, journal: RenameBranchJournal) -> Receipt:
     """Move the branch to its new name, with the options that name it, and record it.
-
-    Args:
-        operation: The operation.
-        undoes: The operation that this one takes back.
 
     Raises:
         CommitConflict: It got a commit, or the name was taken in the meantime; it is as it was.
     """
-    move = BranchMove.from_object(operation.intent.plan)
-    carry_out_move(operation, move)
-    follows = option_uses(operation)
+    move = journal.move
+    carry_out_move(operation, move, journal.options)
     receipt = receipt_of(
         operation,
         moves=(
@@ -123,7 +120,7 @@ def finish_rename(operation: Operation, *, undoes: str | None = None) -> Receipt
         ),
         notes=(
             f"Branch {move.source!r} is now {move.target!r}.",
-            *(f"Option {use.key!r} of {use.branch!r} names it." for use in follows),
+            *(f"Option {use.key!r} of {use.branch!r} names it." for use in journal.options),
         ),
     )
     done = operation.complete(
@@ -135,14 +132,14 @@ def finish_rename(operation: Operation, *, undoes: str | None = None) -> Receipt
             source_branch=move.source,
             before=move.head,
             after=move.head,
-            undoes=undoes or text_of(operation.intent.plan, "undoes"),
+            undoes=journal.undoes,
         )
     )
     operation.journal.release(move.target, operation.intent.operation_id)
     return done
 
 
-def carry_out_move(operation: Operation, move: BranchMove) -> None:
+def carry_out_move(operation: Operation, move: BranchMove, uses: tuple[OptionUse, ...]) -> None:
     """Reserve the new name, move the branch, and turn the options that name it.
 
     Raises:
@@ -154,7 +151,6 @@ def carry_out_move(operation: Operation, move: BranchMove) -> None:
         message = f"Operation {holder} makes a branch {move.target!r}. Choose another name."
         operation.end(Ending.STOPPED, message)
         raise CommitConflict(message, kind=ErrorKind.NAME_TAKEN, branch=move.target)
-    uses = option_uses(operation)
 
     def turn_options() -> None:
         _turn(operation, uses, move.source, move.target)
@@ -175,18 +171,12 @@ def carry_out_move(operation: Operation, move: BranchMove) -> None:
         raise
 
 
-def option_uses(operation: Operation) -> tuple[OptionUse, ...]:
-    """Return the options that the journalled plan turns."""
-    found = operation.intent.plan.get("options")
-    pairs = found if isinstance(found, list) else []
-    return tuple(OptionUse(branch=str(branch), key=str(key)) for branch, key in pairs)
-
-
 RENAME_BRANCH = Verb(
     name="rename_branch",
     what="rename a branch",
     doing="Moving the branch to its new name.",
     plan=plan_rename,
+    codec=RENAME_JOURNAL,
     finish=finish_rename,
 )
 

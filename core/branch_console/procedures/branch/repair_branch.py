@@ -4,6 +4,7 @@ from branch_console.commit.base.metadata_copy import copy_files
 from branch_console.diff.history_move import id_range
 from branch_console.errors import ErrorKind
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.journals.branches import REPAIR_JOURNAL, RepairBranchJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.procedures.branch.drop_branch import existing_branch
@@ -52,7 +53,7 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         preview=preview,
         table=main,
         branch=branch.branch,
-        journal={"planId": preview.plan_id, "schemas": list(missing)},
+        journal=RepairBranchJournal(plan_id=preview.plan_id, schemas=missing),
     )
 
 
@@ -91,15 +92,14 @@ def _consequences(
     )
 
 
-def finish_repair(operation: Operation) -> Receipt:
+def finish_repair(operation: Operation, journal: RepairBranchJournal) -> Receipt:
     """Copy the schemas.
 
     Raises:
         CommitConflict: Somebody made another schema of that id in the meantime.
     """
     table, branch = operation.table, operation.table.on(operation.intent.branch)
-    wanted = operation.intent.plan["schemas"]
-    assert isinstance(wanted, list)
+    wanted = journal.schemas
     pairs = [(table.paths.schema(each), branch.paths.schema(each)) for each in wanted]
     copy_files(operation.warehouse.store, pairs)
     receipt = receipt_of(
@@ -119,5 +119,6 @@ REPAIR_BRANCH = Verb(
     what="repair a branch",
     doing="Copying schemas.",
     plan=plan_repair,
+    codec=REPAIR_JOURNAL,
     finish=finish_repair,
 )

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from branch_console.commit.branch.history_copy import HistoryCopy
 from branch_console.commit.branch.rescue import RESCUE_PREFIX, rescue_name
 from branch_console.diff.replacement import Replacement, plan_replacement
 from branch_console.errors import ErrorKind
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.json_text import without_nulls
+from branch_console.format.journals.history import REPLACE_JOURNAL, HistoryCopy, HistoryJournal
 from branch_console.format.kept_elsewhere import Act
 from branch_console.procedures.branch.drop_branch import existing_branch, open_operations
 from branch_console.procedures.branch.fast_forward_preview import (
@@ -88,20 +87,17 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> PlannedRepla
         act=Act.COMMIT,
         table=table,
         branch=MAIN_BRANCH,
-        journal=without_nulls(
-            {
-                **copy.to_object(),
-                **journal_of_sharing(
-                    sharing, branch, call.operation_id, (plan.source, MAIN_BRANCH)
-                ),
-                "makes": [copy.rescue_branch],
-                "planId": plan.id,
-                "reason": call.find_text("reason"),
-                "records": plan.arrives.figure.records,
-                **rows_of_heads(table, plan.target_head, plan.source_head),
-                "notes": list(plan.notes),
-                "schemaIdAfter": schema_id_after(table, copy),
-            }
+        journal=HistoryJournal(
+            copy=copy,
+            sharing=journal_of_sharing(
+                sharing, branch, call.operation_id, (plan.source, MAIN_BRANCH)
+            ),
+            plan_id=plan.id,
+            reason=call.find_text("reason"),
+            records=plan.arrives.figure.records,
+            rows_counted=rows_of_heads(table, plan.target_head, plan.source_head),
+            notes=tuple(plan.notes),
+            schema_id_after=schema_id_after(table, copy),
         ),
     )
 
@@ -118,6 +114,7 @@ REPLACE_MAIN = Verb(
     what="replace main",
     doing="Keeping main on a rescue branch, then replacing it.",
     plan=plan_replace_main,
+    codec=REPLACE_JOURNAL,
     finish=finish_take_over,
     arriving=files_for_main,
 )

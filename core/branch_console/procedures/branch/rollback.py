@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from branch_console.commit.branch.history_copy import HistoryCopy
 from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.schema.tag_commit import put_tag, snapshot_bytes, without_retention
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
@@ -13,10 +12,15 @@ from branch_console.diff.file_safety import FileSafety
 from branch_console.diff.lineage import OPERATION, RESTORES
 from branch_console.diff.rows.row_figure import difference, with_sign
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput
-from branch_console.format.json_text import JsonObject, without_nulls
+from branch_console.format.journals.history import (
+    ROLLBACK_JOURNAL,
+    HistoryCopy,
+    HistoryJournal,
+    RollbackJournal,
+)
 from branch_console.format.kept_elsewhere import Act
 from branch_console.format.lineage_event import LineageKind
-from branch_console.format.receipt import Counts, Receipt, identity_from, identity_to
+from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.tag import Tag
 from branch_console.procedures.branch.drop_branch import open_operations
@@ -35,7 +39,6 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.row_figures import head_figure
 from branch_console.procedures.call.verify_files import arriving_files
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.call.without_callbacks import leaves_callbacks_out
 from branch_console.procedures.history.dependents import readable_tags, standing_on
 from branch_console.procedures.history.file_sharing import (
     Share,
@@ -49,7 +52,7 @@ from branch_console.procedures.history.history_transfer import finish_take_over
 from branch_console.procedures.history.protection import protection_of, rule_text
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
-from branch_console.procedures.run.receipts import event_of, move_of, number_of, receipt_of, text_of
+from branch_console.procedures.run.receipts import event_of, move_of, receipt_of
 from branch_console.table.consumer_manager import Consumer
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -79,7 +82,7 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> PlannedRollback:
     if head is not None and head.identity.same_as(then.identity):
         text = f"Snapshot {then.id} is the head of {table.branch!r} already."
         told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
-    journal: dict[str, object] = {"way": "cut" if cut else "restore"}
+    journal: HistoryJournal | RollbackJournal
     decided: list[object] = [str(then.identity), str(head and head.identity)]
     if cut:
         copy, expired = _cut(table, head, then, tag, call)
@@ -88,28 +91,29 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> PlannedRollback:
         told += _cut_told(table, then, copy, expired, rewound)
         # Not where readers stand: they go on while somebody looks.
         decided += [copy.remove_tags, [each.id for each in rewound]]
-        journal |= {
-            **copy.to_object(),
-            "makes": [copy.rescue_branch],
-            "event": str(LineageKind.ROLLED_BACK),
-            "expiredTag": tag.name if expired and tag is not None else None,
-            "notes": [f"Branch {table.branch!r} is cut back to snapshot {then.id}."],
-        }
+        journal = HistoryJournal(
+            copy=copy,
+            event=LineageKind.ROLLED_BACK,
+            expired_tag=tag.name if expired and tag is not None else None,
+            notes=(f"Branch {table.branch!r} is cut back to snapshot {then.id}.",),
+        )
     else:
         # What keeps the files that come back are the tags of the rollback itself.
         sharing = safety_of(Share(branches=(table,), on_main=(None,), can_copy=False))
         sharing = replace(sharing, pins=())
         told += _restore_told(table, head, then)
-        journal |= {
-            "snapshotId": then.id,
-            "then": identity_to(then.identity),
-            "tag": None if tag is None else tag.name,
-            **dict(zip(("pin", "pinMade"), pin_names(call.operation_id), strict=True)),
-            "expectedHead": None if head is None else identity_to(head.identity),
-            "expectedHeadId": None if head is None else head.id,
-        }
+        pin, pin_made = pin_names(call.operation_id)
+        journal = RollbackJournal(
+            snapshot_id=then.id,
+            then=then.identity,
+            tag=None if tag is None else tag.name,
+            pin=pin,
+            pin_made=pin_made,
+            expected_head=None if head is None else head.identity,
+            expected_head_id=None if head is None else head.id,
+        )
     told += _sharing_told(sharing)
-    journal |= journal_of_sharing(sharing, table, call.operation_id, (table.branch,))
+    shared = journal_of_sharing(sharing, table, call.operation_id, (table.branch,))
     if rule is not None:
         told.append(changes(f"Branch {table.branch!r} is protected by {rule_text(rule)}."))
     least = Role.EDITOR if rule is None else Role.APPROVER
@@ -129,21 +133,23 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> PlannedRollback:
         act=Act.COMMIT,
         table=table,
         branch=table.branch,
-        journal=without_nulls(
-            {**journal, "planId": preview.plan_id, "reason": call.find_text("reason")}
+        journal=replace(
+            journal, sharing=shared, plan_id=preview.plan_id, reason=call.find_text("reason")
         ),
     )
 
 
-def finish_rollback(operation: Operation) -> Receipt:
+def finish_rollback(operation: Operation, journal: HistoryJournal | RollbackJournal) -> Receipt:
     """Go back as the journal says.
 
     Raises:
         CommitConflict: Another writer came in between; what was there stays.
     """
-    if operation.intent.plan.get("way") == "cut":
-        return finish_take_over(operation)
-    return _finish_restore(operation)
+    match journal:
+        case HistoryJournal():
+            return finish_take_over(operation, journal)
+        case RollbackJournal():
+            return _finish_restore(operation, journal)
 
 
 def files_that_return(planned: PlannedRollback) -> pa.Table:
@@ -156,6 +162,7 @@ ROLLBACK = Verb(
     what="roll a branch back",
     doing="Going back.",
     plan=plan_rollback,
+    codec=ROLLBACK_JOURNAL,
     finish=finish_rollback,
     arriving=files_that_return,
 )
@@ -308,46 +315,43 @@ def _cut_told(
     return told
 
 
-def _finish_restore(operation: Operation) -> Receipt:
-    plan = operation.intent.plan
-    table = operation.table.on(operation.intent.branch)
-    raw = JsonObject(plan, "journal of a rollback")
-    then = _journalled(table, raw)
-    put_fences(operation)
-    _pin(operation, table, then, raw.get("pin", str))
+def _finish_restore(operation: Operation, journal: RollbackJournal) -> Receipt:
+    table, store = operation.table.on(operation.intent.branch), operation.warehouse.store
+    then = _journalled(table, journal)
+    put_fences(operation, journal.sharing)
+    _pin(operation, table, then, journal.pin)
     landed = FileStoreCommit(
-        table, operation.warehouse.store, without_callbacks=leaves_callbacks_out(plan)
+        table, store, without_callbacks=journal.without_callbacks is not None
     ).restore(
         then,
         user=operation.intent.actor,
         identifier=operation.commit_identifier,
-        guard=identity_from(raw.find("expectedHead", dict), raw.what),
+        guard=journal.expected_head,
         properties={
             OPERATION: "rollback",
             RESTORES: then.delta_manifest_list,
             "branch.operation-id": operation.intent.operation_id,
         },
-        seen_id=number_of(plan, "expectedHeadId"),
+        seen_id=journal.expected_head_id or 0,
     )
-    made = raw.find("pinMade", str)
-    if made is not None:
-        _pin(operation, table, landed, made)
+    if journal.pin_made is not None:
+        _pin(operation, table, landed, journal.pin_made)
     ids = table.snapshots.ids()
     if ids[-1] == landed.id:
         # One that landed before it was cut off has not moved the hint.
-        write_hints(operation.warehouse.store, table.paths, ids[-1], ids[0])
+        write_hints(store, table.paths, ids[-1], ids[0])
     before = table.snapshots.find(landed.id - 1)
     receipt = receipt_of(
         operation,
         moves=(move_of(table.branch, before, landed),),
         counts=Counts(
             snapshots_added=1,
-            files_verified=number_of(plan, "filesVerified"),
+            files_verified=journal.files_verified,
             records_added=landed.delta_record_count or 0,
         ),
         notes=(
             f"Snapshot {landed.id} of {table.branch!r} holds what snapshot {then.id} held.",
-            *notes_of_sharing(plan),
+            *notes_of_sharing(journal.sharing),
         ),
     )
     return operation.complete(
@@ -375,11 +379,9 @@ def _pin(operation: Operation, table: FileStoreTable, snapshot: Snapshot, name: 
     put_tag(table, operation.warehouse.store, name, data, replaces=None)
 
 
-def _journalled(table: FileStoreTable, raw: JsonObject) -> Snapshot:
+def _journalled(table: FileStoreTable, journal: RollbackJournal) -> Snapshot:
     """The snapshot to go back to, which must still be the one that was decided on."""
-    name = text_of(raw.values, "tag")
-    number = number_of(raw.values, "snapshotId")
-    wanted = identity_from(raw.find("then", dict), raw.what)
+    name, number, wanted = journal.tag, journal.snapshot_id, journal.then
     tag = None if name is None else table.tags.find(name)
     found = table.snapshots.find(number) if tag is None else tag.snapshot
     if found is None or wanted is None or not found.identity.same_as(wanted):

@@ -13,7 +13,12 @@ from branch_console.commit.schema.tag_commit import (
 )
 from branch_console.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.json_text import without_nulls
+from branch_console.format.journals.tags import (
+    TAG_JOURNAL,
+    UNTAG_JOURNAL,
+    TagJournal,
+    UntagJournal,
+)
 from branch_console.format.kept_elsewhere import Act
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Counts, Receipt
@@ -47,7 +52,6 @@ from branch_console.procedures.run.receipts import (
     event_of,
     receipt_of,
     receipt_without_change,
-    text_of,
 )
 from branch_console.procedures.run.runner import run_verb
 from branch_console.table.file_store_table import FileStoreTable
@@ -125,14 +129,12 @@ def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         act=Act.TAG,
         table=table,
         branch=table.branch,
-        journal=without_nulls(
-            {
-                "planId": preview.plan_id,
-                "tag": name,
-                "content": data.decode(),
-                "replaces": _content(table, name) if old is not None else None,
-                "snapshotId": snapshot.id,
-            }
+        journal=TagJournal(
+            plan_id=preview.plan_id,
+            tag=name,
+            content=data.decode(),
+            replaces=_content(table, name) if old is not None else None,
+            snapshot_id=snapshot.id,
         ),
         already=already,
     )
@@ -165,29 +167,27 @@ def _is_taken(table: FileStoreTable, old: Tag) -> AlreadyExists:
     )
 
 
-def finish_tag(operation: Operation) -> Receipt:
+def finish_tag(operation: Operation, journal: TagJournal) -> Receipt:
     """Make or move the tag.
 
     Raises:
         CommitConflict: The name got another meaning in the meantime.
     """
-    plan = operation.intent.plan
-    name, replaces = str(plan["tag"]), text_of(plan, "replaces")
+    name, replaces = journal.tag, journal.replaces
     table = operation.table.on(operation.intent.branch)
     put_tag(
         table,
         operation.warehouse.store,
         name,
-        str(plan["content"]).encode(),
+        journal.content.encode(),
         replaces=None if replaces is None else replaces.encode(),
     )
-    number = plan["snapshotId"]
     receipt = receipt_of(
         operation,
         counts=Counts(tags_added=1, tags_removed=int(replaces is not None)),
-        notes=(f"Tag {name!r} names snapshot {number} of {table.branch!r}.",),
+        notes=(f"Tag {name!r} names snapshot {journal.snapshot_id} of {table.branch!r}.",),
     )
-    return operation.complete(_event(operation, LineageKind.TAGGED, receipt))
+    return operation.complete(_event(operation, LineageKind.TAGGED, journal, receipt))
 
 
 def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
@@ -230,42 +230,45 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         act=Act.TAG,
         table=table,
         branch=table.branch,
-        journal=without_nulls(
-            {
-                "planId": preview.plan_id,
-                "tag": name,
-                "content": _content(table, name),
-                "reason": call.find_text("reason"),
-            }
+        journal=UntagJournal(
+            plan_id=preview.plan_id,
+            tag=name,
+            content=_content(table, name),
+            reason=call.find_text("reason"),
         ),
     )
 
 
-def finish_tag_deletion(operation: Operation) -> Receipt:
+def finish_tag_deletion(operation: Operation, journal: UntagJournal) -> Receipt:
     """Take the tag away.
 
     Raises:
         CommitConflict: It is another one now.
     """
-    plan = operation.intent.plan
-    name, table = str(plan["tag"]), operation.table.on(operation.intent.branch)
-    remove_tag(table, operation.warehouse.store, name, str(plan["content"]).encode())
+    name, table = journal.tag, operation.table.on(operation.intent.branch)
+    remove_tag(table, operation.warehouse.store, name, journal.content.encode())
     receipt = receipt_of(
         operation,
         counts=Counts(tags_removed=1),
         notes=(f"Tag {name!r} of {table.branch!r} is deleted.",),
     )
-    return operation.complete(_event(operation, LineageKind.UNTAGGED, receipt))
+    return operation.complete(_event(operation, LineageKind.UNTAGGED, journal, receipt))
 
 
 CREATE_TAG = Verb(
-    name="create_tag", what="make a tag", doing="Making the tag.", plan=plan_tag, finish=finish_tag
+    name="create_tag",
+    what="make a tag",
+    doing="Making the tag.",
+    plan=plan_tag,
+    codec=TAG_JOURNAL,
+    finish=finish_tag,
 )
 DELETE_TAG = Verb(
     name="delete_tag",
     what="delete a tag",
     doing="Deleting the tag.",
     plan=plan_tag_deletion,
+    codec=UNTAG_JOURNAL,
     finish=finish_tag_deletion,
 )
 
@@ -369,11 +372,10 @@ def _pin_text(pin: RollbackPin, branch: str) -> str:
     )
 
 
-def _event(operation: Operation, kind: LineageKind, receipt: Receipt) -> LineageEvent:
-    plan = operation.intent.plan
-    return event_of(
-        operation, kind, receipt, tag=text_of(plan, "tag"), undoes=text_of(plan, "undoes")
-    )
+def _event(
+    operation: Operation, kind: LineageKind, journal: TagJournal | UntagJournal, receipt: Receipt
+) -> LineageEvent:
+    return event_of(operation, kind, receipt, tag=journal.tag, undoes=journal.undoes)
 
 
 def _content(table: FileStoreTable, name: str) -> str:

@@ -3,12 +3,17 @@
 `without_callbacks` of a call holds the operator's reason; the ledger keeps it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from branch_console.errors import ErrorKind
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.journals.branches import RenameBranchJournal
+from branch_console.format.journals.history import HistoryJournal
+from branch_console.format.journals.merge import MergeJournal
+from branch_console.format.journals.terms import CallbacksLeftOut, OperationJournal
+from branch_console.format.journals.undo import RestoreBranchJournal
 from branch_console.format.kept_elsewhere import Act, KeptElsewhere, kept_elsewhere, kept_in_catalog
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, Preview, blocks, changes
@@ -19,8 +24,6 @@ from branch_console.table.file_store_table import FileStoreTable
 
 WITHOUT_CALLBACKS: Final = "without_callbacks"
 """The argument of a call that goes on without them."""
-
-_JOURNALLED: Final = "withoutCallbacks"
 
 
 def left_out_of(
@@ -46,15 +49,24 @@ def left_out_by_catalog(warehouse: Warehouse, main: FileStoreTable) -> tuple[Kep
     return () if other is None else (kept_in_catalog(other.kind),)
 
 
-def changes_schema(journal: Mapping[str, object]) -> bool:
+def changes_schema(journal: OperationJournal) -> bool:
     """Whether schemas come to the target of an operation or leave it."""
-    return any(journal.get(key) for key in ("schemas", "schemaIds", "removeSchemaIds"))
+    match journal:
+        case MergeJournal():
+            return bool(journal.schemas)
+        case HistoryJournal():
+            return bool(journal.copy.schema_ids or journal.copy.remove_schema_ids)
+        case _:
+            return False
 
 
-def turns_options_of_main(journal: Mapping[str, object]) -> bool:
+def turns_options_of_main(journal: OperationJournal) -> bool:
     """Whether an operation renames a branch that options of main name, which get the new name."""
-    uses = journal.get("options")
-    return isinstance(uses, list) and any(branch == MAIN_BRANCH for branch, _ in uses)
+    match journal:
+        case RenameBranchJournal() | RestoreBranchJournal():
+            return any(use.branch == MAIN_BRANCH for use in journal.options)
+        case _:
+            return False
 
 
 def weigh_callbacks(
@@ -80,25 +92,18 @@ def weigh_callbacks(
 
 def journal_of_callbacks(
     call: ProcedureCall, left_out: tuple[KeptElsewhere, ...]
-) -> dict[str, object]:
-    """Return what an operation notes of them; nothing where there is nothing to leave out."""
+) -> CallbacksLeftOut | None:
+    """Return what an operation notes of them; None where there is nothing to leave out."""
     reason = call.agreement.without_callbacks
     if not left_out or reason is None:
-        return {}
-    return {_JOURNALLED: {"reason": reason, "options": [each.option for each in left_out]}}
+        return None
+    return CallbacksLeftOut(reason=reason, options=tuple(each.option for each in left_out))
 
 
-def leaves_callbacks_out(plan: Mapping[str, object]) -> bool:
-    """Whether a journalled operation goes on without them."""
-    return _JOURNALLED in plan
-
-
-def notes_of_callbacks(plan: Mapping[str, object]) -> tuple[str, ...]:
-    """Return what a receipt tells of a journalled operation that left them out."""
-    noted = plan.get(_JOURNALLED)
-    if not isinstance(noted, Mapping):
-        return ()
-    return (_note(noted["options"], noted["reason"]),)
+def notes_of_callbacks(journal: OperationJournal) -> tuple[str, ...]:
+    """Return what a receipt tells of an operation that left them out."""
+    noted = journal.without_callbacks
+    return () if noted is None else (_note(noted.options, noted.reason),)
 
 
 def reason_for_rows(call: ProcedureCall, table: FileStoreTable) -> str | None:

@@ -3,10 +3,9 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from branch_console.commit.branch.history_copy import HistoryCopy, InheritedSnapshot
 from branch_console.diff.history_move import Arrivals, BranchHistory, is_told
-from branch_console.format.receipt import identity_to
-from branch_console.format.snapshot import Snapshot
+from branch_console.format.journals.history import HistoryCopy, InheritedSnapshot
+from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.format.tag import Tag
 from branch_console.procedures.history.common_history import SideLine, meet
 from branch_console.procedures.history.dependents import TagDependent, standing_on, tags_read_by
@@ -94,7 +93,9 @@ def _snapshots(table: FileStoreTable, *, head_only: bool) -> tuple[Snapshot, ...
     return () if head is None else (head,)
 
 
-def tags_before(target: FileStoreTable, schema_ids: Collection[int]) -> dict[str, object]:
+def tags_before(
+    target: FileStoreTable, schema_ids: Collection[int]
+) -> dict[str, SnapshotIdentity | None]:
     """Return which tags a branch has before the schemas come that they are read by.
 
     A pin of another branch is such a tag.
@@ -104,11 +105,9 @@ def tags_before(target: FileStoreTable, schema_ids: Collection[int]) -> dict[str
         schema_ids: The schemas that come.
 
     Returns:
-        What each tag names, by the name of the tag, as JSON values for the journal.
+        What each tag names, by the name of the tag, for the journal.
     """
-    return {
-        tag.name: identity_to(tag.snapshot.identity) for tag in tags_read_by(target, schema_ids)
-    }
+    return {tag.name: tag.snapshot.identity for tag in tags_read_by(target, schema_ids)}
 
 
 def schema_id_after(target: FileStoreTable, copy: HistoryCopy) -> int | None:

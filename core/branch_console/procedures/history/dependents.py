@@ -6,20 +6,13 @@ from dataclasses import dataclass
 from branch_console.commit.branch.rescue import RESCUE_PREFIX
 from branch_console.errors import FormatError, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.journals.branches import OptionUse
 from branch_console.format.lineage_event import BIRTHS, LineageEvent, LineageKind, base_tag_of, born
 from branch_console.format.options import BRANCH_OPTIONS
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.format.tag import Tag
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.snapshot_manager import SnapshotManager
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptionUse:
-    """An option of a branch's newest schema that names another branch."""
-
-    branch: str
-    key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,15 +5,14 @@ place to another writer is a risk of its own. A fence that an operation adds sta
 of the operation: others may rely on it by then, and it costs growth, never a file.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from branch_console.commit.base.fences import fence_state, put_fence
 from branch_console.commit.schema.tag_commit import put_tag, snapshot_bytes, without_retention
 from branch_console.diff.file_safety import FileSafety, Holder, PinPlace, decide, hiding_tags
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.json_text import JsonObject, without_nulls
+from branch_console.format.journals.sharing import NO_SHARING, JournalledPin, JournalledSharing
 from branch_console.format.snapshot import Snapshot
 from branch_console.procedures.call.consequence import Consequence, changes
 from branch_console.procedures.history.dependents import readable_tags
@@ -21,9 +20,6 @@ from branch_console.procedures.history.protection import protection_of
 from branch_console.procedures.history.share_pins import is_share_pin, share_pin, twin_of
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.table.file_store_table import FileStoreTable
-
-_FENCES: Final = "fences"
-_PINS: Final = "pins"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,7 +114,7 @@ def _fence_text(branch: str) -> str:
 
 def journal_of_sharing(
     safety: FileSafety, holder: FileStoreTable, operation_id: str, branches: Iterable[str]
-) -> dict[str, object]:
+) -> JournalledSharing:
     """What an operation notes of the steps; a snapshot that is there is noted by its bytes.
 
     Args:
@@ -128,7 +124,7 @@ def journal_of_sharing(
         branches: Those that share; a pin that a protected one needs gets a twin.
     """
     if not (safety.fences or safety.pins):
-        return {}
+        return NO_SHARING
     events = holder.ledger.events() if safety.pins else ()
     has_twin = any(protection_of(events, branch) is not None for branch in branches)
     pins = []
@@ -136,37 +132,37 @@ def journal_of_sharing(
         name = share_pin(operation_id, number)
         found = None if place.snapshot is None else snapshot_bytes(holder, place.snapshot)
         pins.append(
-            without_nulls(
-                {
-                    "tags": [name, twin_of(name)] if has_twin else [name],
-                    "snapshotId": place.snapshot_id,
-                    "content": None if found is None else without_retention(found).decode(),
-                }
+            JournalledPin(
+                tags=(name, twin_of(name)) if has_twin else (name,),
+                snapshot_id=place.snapshot_id,
+                content=None if found is None else without_retention(found).decode(),
             )
         )
-    return {_FENCES: list(safety.fences), _PINS: pins}
+    return JournalledSharing(fences=tuple(safety.fences), pins=tuple(pins))
 
 
-def put_fences(operation: Operation) -> None:
-    """Fence the branches that the plan of an operation names; those that are gone need none.
+def put_fences(operation: Operation, sharing: JournalledSharing) -> None:
+    """Fence the branches that an operation noted; those that are gone need none.
 
     Raises:
         CommitConflict: Somebody else keeps changing a fence.
         StorageError: The store did not let the outcome be known.
     """
-    names = JsonObject(operation.intent.plan, "journal of an operation").find(_FENCES, list) or []
-    for name in names:
-        branch = operation.table.on_listed(str(name))
+    for name in sharing.fences:
+        branch = operation.table.on_listed(name)
         # A fence alone would make a branch of a folder that somebody has taken away.
         if branch.schemas.find_latest() is not None:
             put_fence(branch, operation.warehouse.store)
 
 
-def put_pins(operation: Operation, made: Snapshot | None = None) -> None:
-    """Make the tags on main that the plan of an operation names.
+def put_pins(
+    operation: Operation, sharing: JournalledSharing, made: Snapshot | None = None
+) -> None:
+    """Make the tags on main that an operation noted.
 
     Args:
         operation: What was published.
+        sharing: What it noted.
         made: The snapshot that it made, for pins that keep it.
 
     Raises:
@@ -174,34 +170,18 @@ def put_pins(operation: Operation, made: Snapshot | None = None) -> None:
         StorageError: The store did not let the outcome be known.
     """
     main = operation.table.on(MAIN_BRANCH)
-    for pin in _pins(operation.intent.plan):
-        content = pin.find("content", str)
-        data = None if content is None else content.encode()
+    for pin in sharing.pins:
+        data = None if pin.content is None else pin.content.encode()
         if data is None:
             assert made is not None
             data = without_retention(snapshot_bytes(main, made))
-        for name in pin.texts("tags"):
+        for name in pin.tags:
             put_tag(main, operation.warehouse.store, name, data, replaces=None)
 
 
-def pins_of(plan: Mapping[str, object]) -> tuple[str, ...]:
-    """The tags on main that an operation makes, by its journal."""
-    return tuple(name for pin in _pins(plan) for name in pin.texts("tags"))
-
-
-def notes_of_sharing(plan: Mapping[str, object]) -> tuple[str, ...]:
+def notes_of_sharing(sharing: JournalledSharing) -> tuple[str, ...]:
     """What a receipt says of the steps."""
-    raw = JsonObject(plan, "journal of an operation")
-    fences = raw.find(_FENCES, list) or []
     return (
-        *(f"Branch {name!r} is fenced: other engines do not expire it." for name in fences),
-        *(
-            f"Tag {pin.texts('tags')[0]!r} on main keeps snapshot {pin.get('snapshotId', int)}."
-            for pin in _pins(plan)
-        ),
+        *(f"Branch {name!r} is fenced: other engines do not expire it." for name in sharing.fences),
+        *(f"Tag {pin.tags[0]!r} on main keeps snapshot {pin.snapshot_id}." for pin in sharing.pins),
     )
-
-
-def _pins(plan: Mapping[str, object]) -> tuple[JsonObject, ...]:
-    raw = JsonObject(plan, "journal of an operation")
-    return raw.objects(_PINS) if raw.find(_PINS, list) else ()

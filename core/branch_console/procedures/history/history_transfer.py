@@ -6,7 +6,6 @@ Fast-forward, replacing, cutting back and the undo of all of them end here.
 from branch_console.commit.base.head_check import check_head, is_at, moved_text
 from branch_console.commit.base.metadata_copy import publish_files
 from branch_console.commit.branch.history_copy import (
-    HistoryCopy,
     check_inherited,
     copy_history,
     put_back,
@@ -22,27 +21,23 @@ from branch_console.commit.branch.rescue import forget_state, keep_state
 from branch_console.commit.journal import End, Ending
 from branch_console.commit.schema.tag_commit import without_retention
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
+from branch_console.format.journals.history import HistoryCopy, HistoryJournal
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.procedures.call.row_engine import Progress
 from branch_console.procedures.history.file_sharing import (
     notes_of_sharing,
-    pins_of,
     put_fences,
     put_pins,
 )
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.receipts import (
-    event_of,
-    number_of,
-    receipt_of,
-    text_of,
-    texts_of,
-)
+from branch_console.procedures.run.receipts import event_of, receipt_of
 
 
 def finish_take_over(
-    operation: Operation, progress: Progress = lambda _done, _all: None
+    operation: Operation,
+    journal: HistoryJournal,
+    progress: Progress = lambda _done, _all: None,
 ) -> Receipt:
     """Carry out the journalled plan of an operation, from wherever it was cut off.
 
@@ -56,10 +51,9 @@ def finish_take_over(
         return done
     if operation.is_resumed:
         operation.end_unless_stopped()
-    copy = HistoryCopy.from_object(operation.intent.plan)
-    store, table = operation.warehouse.store, operation.table
+    copy, store, table = journal.copy, operation.warehouse.store, operation.table
     try:
-        _carry_out(operation, copy, progress)
+        _carry_out(operation, journal, progress)
     except CommitConflict as error:
         # A try on another machine, which no lock holds off, may have been faster.
         done = operation.receipt()
@@ -69,20 +63,21 @@ def finish_take_over(
             raise _stopped(operation, copy, _overtaken(operation, copy, error)) from error
         if not has_come_whole(table, store, copy):
             raise _stopped(operation, copy, _way_out(operation, copy, error.message)) from error
-    put_pins(operation)
-    return operation.complete(*_events(operation, copy))
+    put_pins(operation, journal.sharing)
+    return operation.complete(*_events(operation, journal))
 
 
 class _Gone(CommitConflict):
     """What the target was to become is not there any more."""
 
 
-def _carry_out(operation: Operation, copy: HistoryCopy, progress: Progress) -> None:
-    put_fences(operation)
+def _carry_out(operation: Operation, journal: HistoryJournal, progress: Progress) -> None:
+    copy = journal.copy
+    put_fences(operation, journal.sharing)
     if copy.rescue_branch is not None:
-        _replace(operation, copy, copy.rescue_branch)
+        _replace(operation, journal, copy.rescue_branch)
     elif operation.is_resumed and copy.new_head_id in copy.snapshot_ids:
-        _check_new_head(operation, copy)
+        _check_new_head(operation, journal)
     store = operation.warehouse.store
     # One look at the target's snapshots tells whether the copy has begun, and where it goes on.
     with operation.table.listing_once() as table:
@@ -98,8 +93,9 @@ def _lost(copy: HistoryCopy, error: NotFound) -> str:
     return f"Branch {copy.source!r} lost some of what {copy.target!r} was to get. {error.message}"
 
 
-def _check_new_head(operation: Operation, copy: HistoryCopy) -> None:
+def _check_new_head(operation: Operation, journal: HistoryJournal) -> None:
     """Raise _Gone where what the target is to become is not there as planned."""
+    copy, name = journal.copy, journal.expired_tag
     try:
         check_inherited(operation.table, operation.warehouse.store, copy)
     except NotFound as error:
@@ -111,7 +107,6 @@ def _check_new_head(operation: Operation, copy: HistoryCopy) -> None:
     found = holder.snapshots.find(copy.new_head_id)
     if found is not None and found.identity.same_as(copy.new_head):
         return
-    name = text_of(operation.intent.plan, "expiredTag")
     tag = None if name is None else holder.tags.find(name)
     if tag is not None and tag.snapshot.identity.same_as(copy.new_head):
         return
@@ -190,40 +185,40 @@ def _stopped(operation: Operation, copy: HistoryCopy, message: str) -> CommitCon
     return CommitConflict(message, kind=ErrorKind.HEAD_MOVED, branch=copy.target)
 
 
-def _replace(operation: Operation, copy: HistoryCopy, rescue_branch: str) -> None:
+def _replace(operation: Operation, journal: HistoryJournal, rescue_branch: str) -> None:
     """Keep the target's state on a rescue branch, then take away what stands in the way."""
-    store, table, journal = operation.warehouse.store, operation.table, operation.journal
-    operation_id = operation.intent.operation_id
-    if journal.has_reached(operation_id, "removed"):
+    copy, store, table = journal.copy, operation.warehouse.store, operation.table
+    steps, operation_id = operation.journal, operation.intent.operation_id
+    if steps.has_reached(operation_id, "removed"):
         if copy.new_head_id in copy.snapshot_ids:
-            _check_new_head(operation, copy)
+            _check_new_head(operation, journal)
         return
     if _is_rescued(operation):
-        _check_new_head(operation, copy)
+        _check_new_head(operation, journal)
     else:
-        _check_both_heads(operation, copy, rescue_branch)
+        _check_both_heads(operation, journal, rescue_branch)
         keep_state(table.on(copy.target), store, copy)
-        journal.mark(operation_id, "rescued")
-    _put_expired(operation, copy)
+        steps.mark(operation_id, "rescued")
+    _put_expired(operation, journal)
     remove_history(table, store, copy, table.on(rescue_branch))
-    journal.mark(operation_id, "removed")
+    steps.mark(operation_id, "removed")
 
 
-def _check_both_heads(operation: Operation, copy: HistoryCopy, rescue_branch: str) -> None:
+def _check_both_heads(operation: Operation, journal: HistoryJournal, rescue_branch: str) -> None:
     """Check what the target is and what it is to become, before anything of it is kept."""
-    target = operation.table.on(copy.target)
+    target = operation.table.on(journal.copy.target)
     try:
-        _check_new_head(operation, copy)
-        check_head(target, copy.expected_head)
+        _check_new_head(operation, journal)
+        check_head(target, journal.copy.expected_head)
     except CommitConflict:
         if operation.is_resumed:
             forget_state(target, operation.warehouse.store, rescue_branch)
         raise
 
 
-def _put_expired(operation: Operation, copy: HistoryCopy) -> None:
+def _put_expired(operation: Operation, journal: HistoryJournal) -> None:
     """Make the file of a snapshot that only a tag keeps, before what is newer leaves."""
-    tag = text_of(operation.intent.plan, "expiredTag")
+    copy, tag = journal.copy, journal.expired_tag
     if tag is None or copy.new_head_id is None:
         return
     target, files = operation.table.on(copy.target), operation.warehouse.store.files
@@ -234,22 +229,21 @@ def _put_expired(operation: Operation, copy: HistoryCopy) -> None:
     publish_files(operation.warehouse.store, [(paths.snapshot(copy.new_head_id), data)])
 
 
-def _events(operation: Operation, copy: HistoryCopy) -> tuple[LineageEvent, ...]:
-    intent = operation.intent
+def _events(operation: Operation, journal: HistoryJournal) -> tuple[LineageEvent, ...]:
+    copy = journal.copy
     kind = LineageKind.REPLACED if copy.rescue_branch else LineageKind.FAST_FORWARDED
-    named = text_of(intent.plan, "event")
     # What replaces a history does not build on it.
     builds_on = None if copy.rescue_branch else copy.expected_head
     main = event_of(
         operation,
-        kind if named is None else LineageKind(named),
-        _receipt(operation, copy),
+        journal.event or kind,
+        _receipt(operation, journal),
         branch=copy.target,
         source_branch=None if copy.source == copy.target else copy.source,
         before=copy.expected_head,
         after=copy.new_head,
         parents=() if builds_on is None else (builds_on,),
-        undoes=text_of(intent.plan, "undoes"),
+        undoes=journal.undoes,
     )
     if copy.rescue_branch is None:
         return (main,)
@@ -271,8 +265,8 @@ def _rescued(operation: Operation, copy: HistoryCopy, rescue_branch: str) -> Lin
     )
 
 
-def _receipt(operation: Operation, copy: HistoryCopy) -> Receipt:
-    plan = operation.intent.plan
+def _receipt(operation: Operation, journal: HistoryJournal) -> Receipt:
+    copy, sharing = journal.copy, journal.sharing
     return receipt_of(
         operation,
         rescue_branch=copy.rescue_branch,
@@ -290,11 +284,10 @@ def _receipt(operation: Operation, copy: HistoryCopy) -> Receipt:
             snapshots_removed=len(copy.remove_snapshot_ids),
             schemas_added=len(copy.schema_ids),
             schemas_removed=len(copy.remove_schema_ids),
-            tags_added=len(copy.tags) + len(pins_of(plan)),
+            tags_added=len(copy.tags) + len(sharing.tags),
             tags_removed=len(copy.remove_tags),
-            files_verified=number_of(plan, "filesVerified"),
-            # An earlier release, which may have begun this, called them rows.
-            records_added=number_of(plan, "records") or number_of(plan, "rows"),
+            files_verified=journal.files_verified,
+            records_added=journal.records or 0,
         ),
-        notes=(*texts_of(plan, "notes"), *notes_of_sharing(plan)),
+        notes=(*journal.notes, *notes_of_sharing(sharing)),
     )

@@ -1,11 +1,14 @@
 """Merging a branch into another one, as one snapshot on the target: files move, rows do not."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from branch_console.diff.history_move import count
 from branch_console.diff.rows.row_figure import with_sign
 from branch_console.errors import CommitConflict, ErrorKind, Refused
-from branch_console.format.json_text import without_nulls
+from branch_console.format.journals.merge import MERGE_JOURNAL, AnyMergeJournal
+from branch_console.format.journals.terms import OperationJournal
 from branch_console.format.kept_elsewhere import Act
 from branch_console.format.receipt import Receipt
 from branch_console.merge.conflict import ConflictKind
@@ -36,7 +39,7 @@ from branch_console.procedures.merge.inputs import (
 )
 from branch_console.procedures.merge.merge_choices import decisions_on_merge
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
-from branch_console.procedures.merge.publish import FORWARD, finish_merge, journal_of_merge
+from branch_console.procedures.merge.publish import finish_merge, journal_of_merge
 from branch_console.procedures.merge.reconcile_rows import settle_rows
 from branch_console.procedures.merge.result_states import sides_of_merge
 from branch_console.procedures.run.planned_heads import PlannedHeads
@@ -75,22 +78,23 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
     if plan.reach is not None and heads.target_id is not None:
         _check_carried(target, plan)
     preview = preview_of_merge(warehouse, merge)
-    journal: dict[str, object] = {"planId": plan.id, **spec.to_object()}
+    journal = OperationJournal()
     if merge.forward is not None:
-        found = journal_of_forward(
+        journal = journal_of_forward(
             target, merge.forward.plan, merge.forward.safety, call.operation_id
         )
-        journal |= {**found, "way": FORWARD, "planId": plan.id}
     elif plan.can_run:
-        journal |= journal_of_merge(plan)
-        journal |= journal_of_sharing(
-            plan.safety,
-            target.on(spec.source),
-            call.operation_id,
-            (plan.source, plan.target, *plan.lies_on),
-        )
         made = () if plan.schema is None else plan.schema.schemas
-        journal["tagsBefore"] = tags_before(target, {schema.id for schema in made})
+        journal = replace(
+            journal_of_merge(spec, plan),
+            sharing=journal_of_sharing(
+                plan.safety,
+                target.on(spec.source),
+                call.operation_id,
+                (plan.source, plan.target, *plan.lies_on),
+            ),
+            tags_before=tags_before(target, {schema.id for schema in made}),
+        )
     already = None
     if plan.verdict is MergeVerdict.UP_TO_DATE:
         already = _nothing_to_do(warehouse, call, plan)
@@ -101,7 +105,7 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
         act=Act.COMMIT,
         table=target,
         branch=target.branch,
-        journal=without_nulls({**journal, "reason": call.find_text("reason")}),
+        journal=replace(journal, plan_id=plan.id, reason=call.find_text("reason")),
         already=already,
         heads=None if planned is None else planned.to_text(),
     )
@@ -188,12 +192,13 @@ def files_to_merge(planned: PlannedMerge) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _verb(kind: MergeKind, what: str, doing: str) -> Verb[PlannedMerge]:
+def _verb(kind: MergeKind, what: str, doing: str) -> Verb[PlannedMerge, AnyMergeJournal]:
     return Verb(
         name=str(kind),
         what=what,
         doing=doing,
         plan=plan_merge_call,
+        codec=MERGE_JOURNAL,
         finish=finish_merge,
         arriving=files_to_merge,
         rows=settle_rows,

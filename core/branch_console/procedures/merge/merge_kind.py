@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
 from branch_console.format.branch_trail import Trail, trail_of
-from branch_console.format.json_text import JsonObject
+from branch_console.format.journals.merge import MergeJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import HeadMove
 from branch_console.format.snapshot import Snapshot
@@ -106,24 +106,15 @@ class MergeSpec:
                 raise AssertionError(f"{other} brings nothing")
 
     @classmethod
-    def from_journal(cls, procedure: str, raw: JsonObject) -> "MergeSpec":
-        """Read what `to_object` wrote; raises FormatError."""
+    def from_journal(cls, procedure: str, journal: MergeJournal) -> "MergeSpec":
+        """Return what an operation set out to merge."""
         return cls(
             kind=MergeKind(procedure),
-            source=raw.get("source", str),
-            target=raw.get("target", str),
-            snapshot_id=raw.find("snapshotId", int),
-            reverts=raw.find("reverts", str),
+            source=journal.source,
+            target=journal.target,
+            snapshot_id=journal.snapshot_id,
+            reverts=journal.reverts,
         )
-
-    def to_object(self) -> dict[str, object]:
-        """Return JSON values for the journal."""
-        return {
-            "source": self.source,
-            "target": self.target,
-            "snapshotId": self.snapshot_id,
-            "reverts": self.reverts,
-        }
 
     @property
     def title(self) -> str:

@@ -32,19 +32,18 @@ from branch_console.diff.lineage import (
     Rewrites,
     rewrites_from,
 )
-from branch_console.errors import CommitConflict, ErrorKind, NotFound
-from branch_console.format.json_text import JsonObject
-from branch_console.format.receipt import Counts, HeadMove, Receipt, identity_from, identity_to
-from branch_console.format.snapshot import Snapshot
+from branch_console.errors import CommitConflict, ErrorKind, FormatError, NotFound
+from branch_console.format.journals.history import HistoryJournal
+from branch_console.format.journals.merge import AnyMergeJournal, MergeJournal
+from branch_console.format.receipt import Counts, HeadMove, Receipt, identity_to
+from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.file_moves import FileMoves, MergeRules
 from branch_console.merge.merge_plan import MergePlan, plan_merge
 from branch_console.operations.isolation import InsertScope, Isolation
-from branch_console.procedures.call.without_callbacks import leaves_callbacks_out
 from branch_console.procedures.history.file_sharing import (
     notes_of_sharing,
-    pins_of,
     put_fences,
     put_pins,
 )
@@ -56,52 +55,45 @@ from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec, sid
 from branch_console.procedures.merge.row_messages import joined_messages
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.quality_gate import gate_properties
-from branch_console.procedures.run.receipts import (
-    event_of,
-    gate_of,
-    number_of,
-    receipt_of,
-    text_of,
-    texts_of,
-)
-from branch_console.procedures.run.written_messages import messages_from, written_paths
+from branch_console.procedures.run.receipts import event_of, receipt_of
+from branch_console.procedures.run.written_messages import messages_of, written_paths
 from branch_console.table.file_store_table import FileStoreTable
 
 _USERS_TOLD: Final = 2
 
-FORWARD: Final = "fast-forward"
-"""How a merge goes that takes over the history of its source."""
 
-
-def journal_of_merge(plan: MergePlan) -> dict[str, object]:
+def journal_of_merge(spec: MergeSpec, plan: MergePlan) -> MergeJournal:
     """What an operation notes of a three-way merge: all that its end needs."""
     assert plan.moves is not None
     assert plan.schema is not None
     assert plan.ours is not None
     assert plan.theirs is not None
-    return {
-        "way": "three-way",
-        "ours": identity_to(plan.ours.identity),
-        "oursId": plan.ours.id,
-        "theirs": identity_to(plan.theirs.identity),
-        "theirsId": plan.theirs.id,
-        "base": None if plan.base is None else identity_to(plan.base.identity),
-        "strict": plan.rules.strict,
-        "scope": str(plan.rules.scope),
-        "isolation": str(plan.rules.isolation),
-        "policy": plan.rules.policy,
-        "kinds": {str(kind): str(take) for kind, take in plan.rules.kinds},
-        "moves": _digest(plan.moves),
-        "shares": plan.shares_files,
-        "filesShared": plan.cost.files_added if plan.shares_files else 0,
-        "bytesToCopy": plan.cost.bytes_to_copy,
-        "schemas": [schema.to_json() for schema in plan.schema.schemas],
-        "schemaIdAfter": plan.schema.final_id,
-        "sourceSchemaId": plan.source_schema_id,
-        "idMap": {str(theirs): ours for theirs, ours in plan.schema.id_map.items()},
-        "fieldIds": {str(theirs): ours for theirs, ours in plan.schema.field_ids.items()},
-        "notes": list(plan.notes),
-    }
+    return MergeJournal(
+        source=spec.source,
+        target=spec.target,
+        snapshot_id=spec.snapshot_id,
+        reverts=spec.reverts,
+        ours=plan.ours.identity,
+        ours_id=plan.ours.id,
+        theirs=plan.theirs.identity,
+        theirs_id=plan.theirs.id,
+        base=None if plan.base is None else plan.base.identity,
+        strict=plan.rules.strict,
+        scope=str(plan.rules.scope),
+        isolation=str(plan.rules.isolation),
+        policy=plan.rules.policy,
+        kinds={str(kind): str(take) for kind, take in plan.rules.kinds},
+        moves=_digest(plan.moves),
+        shares=plan.shares_files,
+        files_shared=plan.cost.files_added if plan.shares_files else 0,
+        bytes_to_copy=plan.cost.bytes_to_copy,
+        schemas=tuple(schema.to_json() for schema in plan.schema.schemas),
+        schema_id_after=plan.schema.final_id,
+        source_schema_id=plan.source_schema_id,
+        id_map=plan.schema.id_map,
+        field_ids=plan.schema.field_ids,
+        notes=tuple(plan.notes),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,32 +110,31 @@ class _Publication:
     brings_back: bool
 
 
-def finish_merge(operation: Operation) -> Receipt:
+def finish_merge(operation: Operation, journal: AnyMergeJournal) -> Receipt:
     """Merge as the journal says, from wherever it was cut off.
 
     Raises:
         CommitConflict: The target moved; it is as it was, and what was made for it is removed.
             Or it cannot be told whether the merge landed, as its snapshot has expired.
     """
-    if text_of(operation.intent.plan, "way") == FORWARD:
-        return finish_take_over(operation)
+    if isinstance(journal, HistoryJournal):
+        return finish_take_over(operation, journal)
     target = operation.table.on(operation.intent.branch)
-    raw = JsonObject(operation.intent.plan, "journal of a merge")
     # A merge that landed needs nothing of what it was made from, which may have expired since.
-    landed = _find_landed(operation, target, raw) if operation.is_resumed else None
+    landed = _find_landed(operation, target, journal) if operation.is_resumed else None
     if landed is None:
-        landed = _publish(operation, target, raw)
+        landed = _publish(operation, target, journal)
     _remove_lost_manifests(operation, target, landed)
-    put_pins(operation, landed)
-    return _complete(operation, target, raw, landed)
+    put_pins(operation, journal.sharing, landed)
+    return _complete(operation, target, journal, landed)
 
 
 def _complete(
-    operation: Operation, target: FileStoreTable, raw: JsonObject, landed: Snapshot
+    operation: Operation, target: FileStoreTable, journal: MergeJournal, landed: Snapshot
 ) -> Receipt:
-    spec = MergeSpec.from_journal(operation.intent.procedure, raw)
-    ours, theirs = (identity_from(raw.get(each, dict), raw.what) for each in ("ours", "theirs"))
-    over = _carried_over(target, raw.get("oursId", int), landed)
+    spec = MergeSpec.from_journal(operation.intent.procedure, journal)
+    ours, theirs = journal.ours, journal.theirs
+    over = _carried_over(target, journal.ours_id, landed)
     if over and over[-1].id == landed.id - 1:
         ours = over[-1].identity
     move = HeadMove(
@@ -158,19 +149,19 @@ def _complete(
         moves=(move,),
         counts=Counts(
             snapshots_added=1,
-            schemas_added=len(raw.texts("schemas")),
-            files_verified=number_of(operation.intent.plan, "filesVerified"),
-            files_shared=number_of(operation.intent.plan, "filesShared"),
+            schemas_added=len(journal.schemas),
+            files_verified=journal.files_verified,
+            files_shared=journal.files_shared,
             records_added=landed.delta_record_count or 0,
-            bytes_written=number_of(operation.intent.plan, "bytesToCopy"),
-            tags_added=len(pins_of(operation.intent.plan)),
+            bytes_written=journal.bytes_to_copy,
+            tags_added=len(journal.sharing.tags),
         ),
         notes=(
             f"{spec.title}: done as snapshot {landed.id}.",
-            *_told_carried(raw.get("oursId", int), landed, over),
-            *notes_of_sharing(operation.intent.plan),
-            *texts_of(operation.intent.plan, "notes"),
-            *texts_of(operation.intent.plan, "rowNotes"),
+            *_told_carried(journal.ours_id, landed, over),
+            *notes_of_sharing(journal.sharing),
+            *journal.notes,
+            *(journal.row_notes or ()),
         ),
     )
     if over:
@@ -219,16 +210,16 @@ def _told_carried(planned_id: int, landed: Snapshot, over: Sequence[Snapshot]) -
     )
 
 
-def _publish(operation: Operation, target: FileStoreTable, raw: JsonObject) -> Snapshot:
-    publication = _decided(operation, target, raw)
+def _publish(operation: Operation, target: FileStoreTable, journal: MergeJournal) -> Snapshot:
+    publication = _decided(operation, target, journal)
     try:
-        return _land(operation, target, publication)
+        return _land(operation, target, journal, publication)
     except CommitConflict:
         # Whoever else finishes this operation may have been quicker; then all of it is needed.
-        standing = _find_landed(operation, target, raw)
+        standing = _find_landed(operation, target, journal)
         if standing is None:
             store = operation.warehouse.store
-            written = written_paths(target, messages_from(raw, "rowMessages"))
+            written = written_paths(target, messages_of(journal.row_messages))
             remove_copies(store, [*(path for _, path in publication.copies), *written])
             _remove_lost_manifests(operation, target, None)
             withdraw_schemas(target, store, publication.schemas)
@@ -236,29 +227,28 @@ def _publish(operation: Operation, target: FileStoreTable, raw: JsonObject) -> S
         return standing
 
 
-def _decided(operation: Operation, target: FileStoreTable, raw: JsonObject) -> _Publication:
+def _decided(operation: Operation, target: FileStoreTable, journal: MergeJournal) -> _Publication:
     """Plan again what the journal decided on; raises CommitConflict where that is not there."""
-    spec = MergeSpec.from_journal(operation.intent.procedure, raw)
+    spec = MergeSpec.from_journal(operation.intent.procedure, journal)
     source = target.on(spec.source)
-    ours = _snapshot(target, raw, "ours")
-    theirs = _snapshot(source, raw, "theirs")
-    rules = _rules(raw)
+    ours = _snapshot(target, journal.ours_id, journal.ours)
+    theirs = _snapshot(source, journal.theirs_id, journal.theirs)
+    rules = _rules(journal)
     plan = remembered_plan(operation.warehouse, target, spec, rules, ours, theirs)
     if plan is None:
         plan = plan_merge(sides_of(target, spec, ours, theirs), rules)
     moves = plan.moves
-    if moves is None or plan.reach is None or _digest(moves) != raw.get("moves", str):
+    if moves is None or plan.reach is None or _digest(moves) != journal.moves:
         raise CommitConflict(
             "The files of this merge are no longer what was decided on. Nothing was changed; plan "
             "again.",
             kind=ErrorKind.HEAD_MOVED,
         )
-    shares = raw.get("shares", bool)
     operation_id = operation.intent.operation_id
-    mark = None if shares else operation_id
-    moved, index = moved_messages(moves, (target, source), (ours, theirs), _id_map(raw), mark)
+    mark = None if journal.shares else operation_id
+    moved, index = moved_messages(moves, (target, source), (ours, theirs), journal.id_map, mark)
     copies = index.copies
-    if not shares:
+    if not journal.shares:
         copies = (
             *copies_of(source, target, pa.concat_tables([moves.add, moves.replays]), operation_id),
             *copies_of(target, target, moves.restore, operation_id),
@@ -268,32 +258,36 @@ def _decided(operation: Operation, target: FileStoreTable, raw: JsonObject) -> _
         spec=spec,
         plan=plan,
         ours=ours,
-        messages=joined_messages(moved, messages_from(raw, "rowMessages"), target, ours),
+        messages=joined_messages(moved, messages_of(journal.row_messages), target, ours),
         copies=copies,
-        schemas=tuple(TableSchema.from_json(text) for text in raw.texts("schemas")),
+        schemas=tuple(TableSchema.from_json(text) for text in journal.schemas),
         properties={
             OPERATION: str(spec.kind).removesuffix("_branch"),
             "branch.operation-id": operation_id,
-            **gate_properties(raw.values),
-            **_lineage_properties(spec, target, theirs, raw, moves),
-            **_rewrites(spec, theirs, raw, moves),
+            **gate_properties(journal.gate),
+            **_lineage_properties(spec, target, theirs, journal, moves),
+            **_rewrites(spec, theirs, journal, moves),
         },
         brings_back=moves.brings_back,
     )
 
 
-def _land(operation: Operation, target: FileStoreTable, publication: _Publication) -> Snapshot:
+def _land(
+    operation: Operation,
+    target: FileStoreTable,
+    journal: MergeJournal,
+    publication: _Publication,
+) -> Snapshot:
     """Fence, copy what may not be shared, publish the schemas, commit: a crash does no harm."""
     store, intent, ours = operation.warehouse.store, operation.intent, publication.ours
-    is_judged = gate_of(intent.plan) is not None
     carried = CarriedPlan(
         target,
         publication.plan,
-        schema_id=number_of(intent.plan, "schemaIdAfter"),
-        is_judged=is_judged,
+        schema_id=journal.schema_id_after,
+        is_judged=journal.gate is not None,
     )
     carried.check(target.head())
-    put_fences(operation)
+    put_fences(operation, journal.sharing)
     copy_data_files(store, publication.copies)
     publish_files(
         store,
@@ -303,7 +297,7 @@ def _land(operation: Operation, target: FileStoreTable, publication: _Publicatio
         target,
         store,
         new_uuid=uuids_of(intent.operation_id),
-        without_callbacks=leaves_callbacks_out(intent.plan),
+        without_callbacks=journal.without_callbacks is not None,
     )
     landed = committer.commit(
         publication.messages,
@@ -332,7 +326,11 @@ def _remove_lost_manifests(
 
 
 def _lineage_properties(
-    spec: MergeSpec, target: FileStoreTable, theirs: Snapshot, raw: JsonObject, moves: FileMoves
+    spec: MergeSpec,
+    target: FileStoreTable,
+    theirs: Snapshot,
+    journal: MergeJournal,
+    moves: FileMoves,
 ) -> dict[str, str]:
     """What the snapshot tells of what it takes in, or back: all that the next merge builds on."""
     match spec.kind:
@@ -350,18 +348,18 @@ def _lineage_properties(
                 **({MERGE_COMPLETE: "true"} if moves.is_complete else {}),
                 MERGE_SOURCE: spec.source,
                 MERGE_SOURCE_IDENTITY: json.dumps(identity_to(theirs.identity)),
-                MERGE_BASE_IDENTITY: json.dumps(raw.find("base", dict)),
-                MERGE_SCHEMA_ID: str(raw.get("sourceSchemaId", int)),
-                MERGE_FIELD_IDS: json.dumps(raw.get("fieldIds", dict)),
+                MERGE_BASE_IDENTITY: json.dumps(identity_to(journal.base)),
+                MERGE_SCHEMA_ID: str(journal.source_schema_id),
+                MERGE_FIELD_IDS: json.dumps(journal.field_ids),
             }
 
 
 def _rewrites(
-    spec: MergeSpec, theirs: Snapshot, raw: JsonObject, moves: FileMoves
+    spec: MergeSpec, theirs: Snapshot, journal: MergeJournal, moves: FileMoves
 ) -> dict[str, str]:
     """What the snapshot tells of files that were made of others."""
     read = [original_names(each.ours["file_name"]).to_pylist() for each in moves.joins]
-    written = (each.new_files["file_name"] for each in messages_from(raw, "rowMessages"))
+    written = (each.new_files["file_name"] for each in messages_of(journal.row_messages))
     found = Rewrites()
     if moves.joins:
         found = Rewrites(
@@ -376,11 +374,9 @@ def _rewrites(
     return {MERGE_REWRITES: found.text} if any(found) else {}
 
 
-def _id_map(raw: JsonObject) -> dict[int, int]:
-    return {int(theirs): ours for theirs, ours in raw.get("idMap", dict).items()}
-
-
-def _find_landed(operation: Operation, target: FileStoreTable, raw: JsonObject) -> Snapshot | None:
+def _find_landed(
+    operation: Operation, target: FileStoreTable, journal: MergeJournal
+) -> Snapshot | None:
     """The snapshot of an operation, behind what it was decided on and what it was carried over.
 
     Raises:
@@ -388,7 +384,7 @@ def _find_landed(operation: Operation, target: FileStoreTable, raw: JsonObject) 
     """
     own = (operation.intent.actor, operation.commit_identifier)
     try:
-        for each in snapshots_behind(target, raw.get("oursId", int)):
+        for each in snapshots_behind(target, journal.ours_id):
             if (each.commit_user, each.commit_identifier) == own:
                 return each
     except NotFound as error:
@@ -396,10 +392,9 @@ def _find_landed(operation: Operation, target: FileStoreTable, raw: JsonObject) 
     return None
 
 
-def _snapshot(table: FileStoreTable, raw: JsonObject, side: str) -> Snapshot:
+def _snapshot(table: FileStoreTable, snapshot_id: int, wanted: SnapshotIdentity | None) -> Snapshot:
     """The snapshot that a side stood at when the merge was decided."""
-    wanted = identity_from(raw.get(side, dict), raw.what)
-    found = table.snapshots.find(raw.get(f"{side}Id", int))
+    found = table.snapshots.find(snapshot_id)
     if found is None or wanted is None or not found.identity.same_as(wanted):
         raise CommitConflict(
             f"The snapshot at which {table.branch!r} was to be merged is gone. Nothing was "
@@ -410,16 +405,19 @@ def _snapshot(table: FileStoreTable, raw: JsonObject, side: str) -> Snapshot:
     return found
 
 
-def _rules(raw: JsonObject) -> MergeRules:
-    return MergeRules(
-        strict=raw.get("strict", bool),
-        scope=raw.choice("scope", InsertScope),
-        isolation=raw.choice("isolation", Isolation),
-        policy=raw.get("policy", str),
-        kinds=tuple(
-            (ConflictKind(kind), Take(take)) for kind, take in raw.text_map("kinds").items()
-        ),
-    )
+def _rules(journal: MergeJournal) -> MergeRules:
+    try:
+        return MergeRules(
+            strict=journal.strict,
+            scope=InsertScope(journal.scope),
+            isolation=Isolation(journal.isolation),
+            policy=journal.policy,
+            kinds=tuple((ConflictKind(kind), Take(take)) for kind, take in journal.kinds.items()),
+        )
+    except ValueError as error:
+        raise FormatError(f"The journal of a merge names a rule that is not known: {error}.") from (
+            error
+        )
 
 
 def _digest(moves: FileMoves) -> str:

@@ -7,6 +7,7 @@ from branch_console.commit.branch.data_copy import remove_copies
 from branch_console.commit.rows.row_conflicts import publish_row_conflicts
 from branch_console.diff.history_move import count
 from branch_console.errors import ErrorKind, Refused
+from branch_console.format.journals.written import NOTHING_WRITTEN, WrittenRows
 from branch_console.format.receipt import Receipt
 from branch_console.merge.file_moves import Knowledge
 from branch_console.merge.joined_deletes import overruled_updates
@@ -26,8 +27,8 @@ from branch_console.procedures.merge.inputs import (
 from branch_console.procedures.merge.merge_kind import MergeKind
 from branch_console.procedures.merge.row_messages import row_scope, row_work, vectors_of
 from branch_console.procedures.run.receipts import receipt_of_stage
-from branch_console.procedures.run.written_messages import messages_to_json, written_paths
-from branch_console.procedures.run.written_rows import STAGED, staging
+from branch_console.procedures.run.written_messages import buckets_of, written_paths
+from branch_console.procedures.run.written_rows import staging
 
 
 def settle_rows(
@@ -36,7 +37,7 @@ def settle_rows(
     call: ProcedureCall,
     planned: PlannedMerge,
     progress: Progress,
-) -> Facts:
+) -> WrittenRows:
     """Compare the rows that both sides may have changed, and write what replaying cannot give.
 
     Raises:
@@ -45,12 +46,12 @@ def settle_rows(
     merge = planned.merge
     with staging(warehouse, call, merge.target, merge.plan) as staged:
         if staged is None:
-            return {}
-        facts = _settled(warehouse, rows, call, merge, progress, staged.id)
-        if not facts.get("rowMessages"):
+            return NOTHING_WRITTEN
+        written = _settled(warehouse, rows, call, merge, progress, staged.id)
+        if not written.row_messages:
             staged.forget()
-            return facts
-        return {**facts, STAGED: staged.id}
+            return written
+        return replace(written, staged_rows=staged.id)
 
 
 def _settled(
@@ -60,7 +61,7 @@ def _settled(
     merge: DecidedMerge,
     progress: Progress,
     write_id: str,
-) -> Facts:
+) -> WrittenRows:
     plan, spec = merge.plan, merge.spec
     found = reconcile_rows(warehouse, rows, call, merge, progress, writes=True, write_id=write_id)
     if found is None:
@@ -78,11 +79,11 @@ def _settled(
         )
     settled = found.conflicts.num_rows
     settled_by = [f"{count(settled, 'conflict')} of rows settled by policy {plan.rules.policy}."]
-    return {
-        "plan_id": plan.id,
-        "rowMessages": messages_to_json(found.messages),
-        "rowNotes": [*(settled_by if settled else []), *_told_by_keys(plan, found)],
-    }
+    return WrittenRows(
+        plan_id=plan.id,
+        row_messages=buckets_of(found.messages),
+        row_notes=(*(settled_by if settled else ()), *_told_by_keys(plan, found)),
+    )
 
 
 def delete_rows(
@@ -91,7 +92,7 @@ def delete_rows(
     merge: DecidedMerge,
     progress: Progress,
     write_id: str,
-) -> Facts:
+) -> WrittenRows:
     """Write what deletes rows of a table without keys: deletion vectors, and files written again.
 
     Raises:
@@ -99,7 +100,7 @@ def delete_rows(
     """
     plan, target = merge.plan, merge.target
     if plan.moves is None or plan.ours is None:
-        return {}
+        return NOTHING_WRITTEN
     joined = _joined(rows, merge, progress, write_id)
     if joined.changed:
         remove_copies(warehouse.store, written_paths(target, joined.messages))
@@ -115,12 +116,12 @@ def delete_rows(
     masks = write_masks(warehouse.store, target, plan.ours, plan.moves, write_id)
     messages = (*masks, *joined.messages)
     if not messages:
-        return {}
-    return {
-        "plan_id": plan.id,
-        "rowMessages": messages_to_json(messages),
-        "rowNotes": [overruled_updates(joined.beaten)] if joined.beaten else [],
-    }
+        return NOTHING_WRITTEN
+    return WrittenRows(
+        plan_id=plan.id,
+        row_messages=buckets_of(messages),
+        row_notes=(overruled_updates(joined.beaten),) if joined.beaten else (),
+    )
 
 
 def _joined(

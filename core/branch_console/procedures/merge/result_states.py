@@ -4,22 +4,22 @@ import pyarrow as pa
 
 from branch_console.commit.snapshot.commit_changes import append_part, combined_index
 from branch_console.errors import ErrorKind
+from branch_console.format.journals.written import WrittenRows
 from branch_console.format.snapshot import NO_SNAPSHOT
 from branch_console.format.table_schema import BucketMode
 from branch_console.merge.merge_plan import MergePlan
-from branch_console.procedures.call.stages import Facts
 from branch_console.procedures.merge.file_messages import moved_messages
 from branch_console.procedures.merge.inputs import DecidedMerge
 from branch_console.procedures.merge.row_messages import joined_messages
 from branch_console.procedures.run.quality_gate import GateSides, name_of, sides_of_forward, stale
 from branch_console.procedures.run.rule_evaluation import JudgedState
-from branch_console.procedures.run.written_messages import settled_messages
+from branch_console.procedures.run.written_messages import messages_of
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_scan import live_files
 from branch_console.table.table_state import ReadState, StagedState
 
 
-def sides_of_merge(merge: DecidedMerge, written: Facts) -> GateSides:
+def sides_of_merge(merge: DecidedMerge, written: WrittenRows) -> GateSides:
     """Return the target as it is, and as a merge, a pick or a revert would leave it.
 
     Args:
@@ -53,7 +53,7 @@ def _check_heads(merge: DecidedMerge) -> None:
 
 
 def _merged(
-    target: FileStoreTable, source: FileStoreTable, plan: MergePlan, written: Facts
+    target: FileStoreTable, source: FileStoreTable, plan: MergePlan, written: WrittenRows
 ) -> JudgedState:
     assert plan.moves is not None
     assert plan.schema is not None
@@ -63,7 +63,7 @@ def _merged(
     moved, _ = moved_messages(
         plan.moves, (target, source), (plan.ours, plan.theirs), plan.schema.id_map, mark=None
     )
-    settled = settled_messages(written)
+    settled = messages_of(written.row_messages)
     changes = append_part(joined_messages(moved, settled, target, plan.ours))
     schemas = {each.id: each for each in (*target.schemas.all(), *plan.schema.schemas)}
     schema = schemas[plan.schema.final_id]

@@ -9,6 +9,7 @@ from branch_console.diff.history_move import count
 from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import ErrorKind, InvalidInput, Refused
 from branch_console.format.identifier import Identifier
+from branch_console.format.journals.written import NOTHING_WRITTEN, WrittenRows
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.conflict import OBJECT_KINDS, ConflictKind
 from branch_console.merge.merge_plan import MergePlan, MergeVerdict
@@ -20,8 +21,8 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.inputs import DecidedMerge, decided_merge
 from branch_console.procedures.merge.reconcile_rows import delete_rows, run_row_work
 from branch_console.procedures.merge.result_states import sides_of_merge
-from branch_console.procedures.run.written_messages import messages_to_json
-from branch_console.procedures.run.written_rows import STAGED, staging, withdraw_rows
+from branch_console.procedures.run.written_messages import buckets_of
+from branch_console.procedures.run.written_rows import staging, withdraw_rows
 from branch_console.table.table_state import StagedState
 
 _OURS: Final = Settling(how=Settle.OURS)
@@ -90,16 +91,16 @@ def would_be_result(
         return
     if plan.moves.row_places or plan.moves.masks or plan.moves.joins:
         warehouse.check_writable()
-    found, written = None, {}
+    found, written = None, NOTHING_WRITTEN
     with staging(warehouse, merge, decided.target, plan) as staged:
         if staged is not None:
             found = run_row_work(rows, merge, decided, progress, writes=True, write_id=staged.id)
             rest = (
                 delete_rows(warehouse, rows, decided, progress, staged.id)
                 if found is None
-                else {"rowMessages": messages_to_json(found.messages)}
+                else WrittenRows(row_messages=buckets_of(found.messages))
             )
-            written = {**rest, STAGED: staged.id}
+            written = replace(rest, staged_rows=staged.id)
     try:
         if found is not None and found.open_count:
             raise _refused(plan, _unsettled(found.open_count))

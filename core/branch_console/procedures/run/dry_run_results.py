@@ -1,12 +1,12 @@
 """What a dry run staged: kept, taken by the merge that publishes it, and forgotten in time."""
 
+from dataclasses import replace
 from typing import Final
 
 import pyarrow.compute as pc
 
 from branch_console.commit.branch.data_copy import remove_copies
 from branch_console.commit.rows.staged_results import (
-    StagedResult,
     claim_staged,
     find_staged,
     forget_staged,
@@ -16,16 +16,15 @@ from branch_console.commit.rows.staged_results import (
 )
 from branch_console.diff.history_move import count
 from branch_console.errors import NotFound
+from branch_console.format.journals.written import JudgedResult, StagedResult, WrittenRows
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import ProcedureCall
-from branch_console.procedures.call.stages import Facts
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.quality_gate import is_of_the_moment
-from branch_console.procedures.run.written_messages import settled_messages, written_paths
+from branch_console.procedures.run.written_messages import messages_of, written_paths
 from branch_console.procedures.run.written_rows import (
     adopt_staged_rows,
     names_of_rows,
-    without_staged,
 )
 from branch_console.table.data_file_paths import data_file_paths
 from branch_console.table.file_store_table import FileStoreTable
@@ -44,8 +43,8 @@ def keep_result(
     call: ProcedureCall,
     target: FileStoreTable,
     plan_id: str,
-    written: Facts,
-    judged: Facts,
+    written: WrittenRows,
+    judged: JudgedResult | None,
 ) -> str | None:
     """Keep what was staged for a plan, in place of what was for an earlier one of this merge.
 
@@ -62,7 +61,7 @@ def keep_result(
     """
     if has_result(warehouse, target, plan_id):
         # Another dry run was first; nothing came to name the files of this one.
-        remove_copies(warehouse.store, written_paths(target, settled_messages(written)))
+        remove_copies(warehouse.store, written_paths(target, messages_of(written.row_messages)))
         return AS_GOOD
     lasts = call.agreement.override_gate is None and not is_of_the_moment(warehouse, call)
     staged = StagedResult(
@@ -71,7 +70,7 @@ def keep_result(
         branch=target.branch,
         time_millis=warehouse.clock(),
         written=written,
-        judged=judged if lasts else {},
+        judged=judged if lasts else None,
     )
     forget_old_results(warehouse, target, superseded_by=staged)
     if not keep_staged(warehouse.store, target.paths, staged):
@@ -85,35 +84,35 @@ def has_result(warehouse: Warehouse, target: FileStoreTable, plan_id: str) -> bo
     return find_staged(files, paths, plan_id) is not None and not is_claimed(files, paths, plan_id)
 
 
-def find_result(warehouse: Warehouse, target: FileStoreTable, plan_id: str) -> Facts:
-    """Return `written` and `judged` of a kept result; one of which a file is gone is forgotten."""
+def find_result(warehouse: Warehouse, target: FileStoreTable, plan_id: str) -> StagedResult | None:
+    """Return a kept result; one of which a file is gone is forgotten."""
     staged = find_staged(warehouse.store.files, target.paths, plan_id)
     if staged is None:
-        return {}
+        return None
     if _is_whole(warehouse, target, staged):
         # Under this name nobody but the merge that takes them speaks of the rows.
-        return {**_facts(staged), "written": without_staged(staged.written)}
+        return replace(staged, written=replace(staged.written, staged_rows=None))
     _drop(warehouse, target, staged, _SWEEPER)
-    return {}
+    return None
 
 
 def take_result(
     warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, plan_id: str
-) -> Facts:
+) -> StagedResult | None:
     """Return what `find_result` does, and let nobody else have it.
 
     Whoever takes a result publishes its files, or removes them; either way it is forgotten then.
     """
     staged = find_staged(warehouse.store.files, target.paths, plan_id)
     if staged is None:
-        return {}
+        return None
     if not claim_staged(warehouse.store, target.paths, plan_id, call.operation_id):
-        return {}
+        return None
     if _is_whole(warehouse, target, staged):
         adopt_staged_rows(warehouse, call, target, staged.written)
-        return _facts(staged)
+        return staged
     _drop(warehouse, target, staged, call.operation_id)
-    return {}
+    return None
 
 
 def forget_result(warehouse: Warehouse, target: FileStoreTable, plan_id: str) -> None:
@@ -148,13 +147,15 @@ def names_kept(warehouse: Warehouse, table: FileStoreTable) -> set[str]:
         name
         for each in staged_results(files, paths)
         if not is_claimed(files, paths, each.plan_id)
-        for name in names_of_rows(each.written)
+        for name in names_of_rows(each.written.row_messages)
     }
 
 
-def rows_staged(written: Facts) -> str:
+def rows_staged(written: WrittenRows) -> str:
     """Tell how many records were written, in a sentence; blank where none were."""
-    files = [each.new_files for each in settled_messages(written) if each.new_files.num_rows]
+    files = [
+        each.new_files for each in messages_of(written.row_messages) if each.new_files.num_rows
+    ]
     if not files:
         return ""
     records = sum(int(pc.sum(each["row_count"]).as_py()) for each in files)
@@ -171,13 +172,9 @@ def _drop(warehouse: Warehouse, table: FileStoreTable, staged: StagedResult, hol
     return True
 
 
-def _facts(staged: StagedResult) -> Facts:
-    return {"written": dict(staged.written), "judged": dict(staged.judged)}
-
-
 def _is_whole(warehouse: Warehouse, target: FileStoreTable, staged: StagedResult) -> bool:
     """Whether each file is there as it was written: other engines remove what no snapshot names."""
-    for each in settled_messages(staged.written):
+    for each in messages_of(staged.written.row_messages):
         index_paths = map(target.paths.index, each.new_index_files["file_name"].to_pylist())
         paths = [*data_file_paths(target, each.new_files).to_pylist(), *index_paths]
         sizes = [
@@ -192,7 +189,7 @@ def _is_whole(warehouse: Warehouse, target: FileStoreTable, staged: StagedResult
 
 
 def _paths_of(table: FileStoreTable, staged: StagedResult) -> list[str]:
-    messages = settled_messages(staged.written)
+    messages = messages_of(staged.written.row_messages)
     try:
         return written_paths(table.on(staged.branch), messages)
     except NotFound:

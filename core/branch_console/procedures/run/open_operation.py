@@ -5,11 +5,12 @@ import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from branch_console.commit.journal import End, Ending, Intent, Journal
 from branch_console.errors import CommitConflict, ErrorKind, NotFound, Refused, StorageError
 from branch_console.format.identifier import Identifier
+from branch_console.format.journals.codec import Codec
 from branch_console.format.lineage_event import LineageEvent
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
@@ -20,6 +21,8 @@ from branch_console.table.file_store_table import FileStoreTable
 FRESH_MILLIS: Final = 60_000
 """An operation younger than this may still be at work."""
 _LONGEST_WAIT_SECONDS: Final = 60.0
+
+J = TypeVar("J")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,6 +44,10 @@ class OpenOperation:
     def subject(self) -> str:
         """What it changes, for people."""
         return "the catalog"
+
+    def read(self, codec: Codec[J]) -> J:
+        """Return what the operation set out to do; raises FormatError, which names the file."""
+        return self.journal.decode(self.intent, codec)
 
     @property
     def commit_identifier(self) -> int:
@@ -174,12 +181,14 @@ class Operation(OpenOperation):
         call: ProcedureCall,
         *,
         branch: str,
-        plan: Mapping[str, object],
+        codec: Codec[J],
+        journal: J,
     ) -> "Operation":
         """Write the intent; an operation that has begun goes on with the plan it began with."""
-        journal = Journal(warehouse.store, table.paths)
-        intent = begin_intent(warehouse, journal, call, branch=branch, plan=plan)
-        return cls(warehouse=warehouse, table=table, journal=journal, intent=intent)
+        ledger = Journal(warehouse.store, table.paths)
+        plan = codec.encode(journal)
+        intent = begin_intent(warehouse, ledger, call, branch=branch, plan=plan)
+        return cls(warehouse=warehouse, table=table, journal=ledger, intent=intent)
 
 
 def begin_intent(

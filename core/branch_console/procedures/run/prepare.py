@@ -1,11 +1,19 @@
 """What a verb looks at and stages before anything is published, and what becomes of it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Generic
+from typing import Any, Final, Generic
 
 from branch_console.diff.history_move import count
 from branch_console.errors import ErrorKind, PaimonError, Refused
+from branch_console.format.journals.written import (
+    JUDGED_RESULT,
+    NOTHING_WRITTEN,
+    WRITTEN_ROWS,
+    JudgedResult,
+    StagedResult,
+    WrittenRows,
+)
 from branch_console.format.receipt import Receipt
 from branch_console.operations.agreement import Agreement
 from branch_console.procedures.call.call import ProcedureCall
@@ -39,11 +47,7 @@ from branch_console.procedures.run.quality_gate import (
     rules_digest,
 )
 from branch_console.procedures.run.receipts import number_of, text_of, texts_of
-from branch_console.procedures.run.written_rows import (
-    STAGED,
-    forget_staged_rows,
-    let_go_staged_rows,
-)
+from branch_console.procedures.run.written_rows import forget_staged_rows, let_go_staged_rows
 from branch_console.table.file_store_table import FileStoreTable
 
 _CONFLICTS: Final = "conflicts"
@@ -64,8 +68,8 @@ class Staged:
     plan_id: str | None
     heads: str | None = None
     files_verified: int = 0
-    written: Facts = field(default_factory=dict)
-    judged: Facts = field(default_factory=dict)
+    written: WrittenRows = NOTHING_WRITTEN
+    judged: JudgedResult | None = None
     notes: tuple[str, ...] = ()
     is_taken: bool = False
     receipt: Receipt | None = None
@@ -108,12 +112,37 @@ class VerbRun(Generic[P]):
         is_dry: Whether it ends before anything is published, and keeps what was staged.
     """
 
-    verb: Verb[P]
+    verb: Verb[P, Any]
     warehouse: Warehouse
     rows: RowEngine
     call: ProcedureCall
     stages: Stages
     is_dry: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """What a dry run staged; `judged` is None where it did not last."""
+
+    written: WrittenRows
+    judged: JudgedResult | None
+
+
+def _facts_of_kept(staged: StagedResult | None) -> Facts:
+    if staged is None:
+        return {}
+    judged = {} if staged.judged is None else JUDGED_RESULT.encode(staged.judged)
+    return {"written": WRITTEN_ROWS.encode(staged.written), "judged": judged}
+
+
+def _kept_from(facts: Facts) -> _Kept | None:
+    written, judged = facts.get("written"), facts.get("judged")
+    if not isinstance(written, dict):
+        return None
+    return _Kept(
+        written=WRITTEN_ROWS.decode(written),
+        judged=JUDGED_RESULT.decode(judged) if isinstance(judged, dict) and judged else None,
+    )
 
 
 class VerbStages(Generic[P]):
@@ -124,7 +153,7 @@ class VerbStages(Generic[P]):
         self._known: P | None = None
         self._agreed = agreed
         self._decided = decided
-        self._written: Facts = {}
+        self._written = NOTHING_WRITTEN
 
     def run(self) -> Staged:
         """Decide, look at what would come, and stage what is to be published."""
@@ -147,11 +176,10 @@ class VerbStages(Generic[P]):
             partial(self._verify, plan_id),
             message="Checking that the data files which arrive are there and whole.",
         )
-        written = kept.get("written")
-        if not isinstance(written, dict):
-            written = self._compare_rows(plan_id)
+        written = self._compare_rows(plan_id) if kept is None else kept.written
         self._written = written
-        judged = self._judged(plan_id, written, kept.get("judged"), checked.get("rules"))
+        before = None if kept is None else kept.judged
+        judged = self._judged(plan_id, written, before, text_of(checked, "rules"))
         files = number_of(found, "files")
         return Staged(
             plan_id=plan_id,
@@ -162,11 +190,11 @@ class VerbStages(Generic[P]):
             notes=(
                 *texts_of(checked, "notes"),
                 f"{count(files, 'data file')} would come, and each is there and whole.",
-                *texts_of(written, "rowNotes"),
+                *(written.row_notes or ()),
                 rows_staged(written) or "No row had to be written.",
-                *texts_of(judged, "notes"),
+                *(() if judged is None else judged.notes),
             ),
-            is_taken=bool(kept) and not self._run.is_dry,
+            is_taken=kept is not None and not self._run.is_dry,
         )
 
     def _check(self) -> Facts:
@@ -195,18 +223,19 @@ class VerbStages(Generic[P]):
             facts["notes"] = [f"Dry run: {planned.branch!r} {stands}."]
         return facts
 
-    def _staged_before(self, checked: Facts) -> Facts:
-        """What a dry run has staged for the plan; nothing where none did."""
+    def _staged_before(self, checked: Facts) -> "_Kept | None":
+        """What a dry run has staged for the plan; None where none did."""
         if "staged" not in checked:
-            return {}
+            return None
         plan_id = str(checked["plan_id"])
-        return self._run.stages.run(
+        facts = self._run.stages.run(
             "take what was staged",
-            lambda _: self._find_staged(plan_id),
+            lambda _: _facts_of_kept(self._find_staged(plan_id)),
             message="Looking at what a dry run has staged.",
         )
+        return _kept_from(facts)
 
-    def _find_staged(self, plan_id: str) -> Facts:
+    def _find_staged(self, plan_id: str) -> StagedResult | None:
         warehouse, call = self._run.warehouse, self._run.call
         if self._run.is_dry:
             return find_result(warehouse, self._target, plan_id)
@@ -242,27 +271,24 @@ class VerbStages(Generic[P]):
         files = self._run.verb.arriving(self._planned(plan_id))
         return {"files": verify(self._run.rows, files, self._run.call.table, progress)}
 
-    def _compare_rows(self, plan_id: str) -> Facts:
+    def _compare_rows(self, plan_id: str) -> WrittenRows:
         compare = self._run.verb.rows
         if compare is None:
-            return {}
+            return NOTHING_WRITTEN
 
         def work(progress: Progress) -> Facts:
             warehouse, call, planned = self._run.warehouse, self._run.call, self._planned(plan_id)
             written = compare(warehouse, self._run.rows, call, planned, progress)
             self._written = written
+            facts = WRITTEN_ROWS.encode(written)
             if self._decided is None:
-                return written
-            return {
-                **written,
-                _CONFLICTS: rows_of_plan(warehouse, planned.table, plan_id),
-            }
+                return facts
+            return {**facts, _CONFLICTS: rows_of_plan(warehouse, planned.table, plan_id)}
 
         facts = self._run.stages.run(
             "compare rows", work, message="Comparing rows that both sides may have changed."
         )
-        written = {name: value for name, value in facts.items() if name != _CONFLICTS}
-        self._written = written
+        written = self._written = WRITTEN_ROWS.decode(facts)
         if self._decided is not None and _CONFLICTS in facts:
             try:
                 self._decided.check(str(facts[_CONFLICTS]))
@@ -271,22 +297,23 @@ class VerbStages(Generic[P]):
                 raise
         return written
 
-    def _judged(self, plan_id: str, written: Facts, kept: object, rules: object) -> Facts:
+    def _judged(
+        self, plan_id: str, written: WrittenRows, kept: JudgedResult | None, rules: str | None
+    ) -> JudgedResult | None:
         """Have the result judged; where it may not be published, what was written for it goes."""
         gate = self._run.verb.gate
         if rules is None or gate is None:
-            return {}
-        if isinstance(kept, dict) and kept.get("digest") == rules:
+            return None
+        if kept is not None and kept.digest == rules:
             return kept
 
         def work(progress: Progress) -> Facts:
+            warehouse, rows, call = self._run.warehouse, self._run.rows, self._run.call
             sides = gate(self._planned(plan_id), written)
-            return judge_result(
-                self._run.warehouse, self._run.rows, self._run.call, sides, progress
-            )
+            return JUDGED_RESULT.encode(judge_result(warehouse, rows, call, sides, progress))
 
         try:
-            return self._run.stages.run(STAGE, work, message=MESSAGE)
+            return JUDGED_RESULT.decode(self._run.stages.run(STAGE, work, message=MESSAGE))
         except PaimonError:
             self.withdraw(written)
             raise
@@ -295,7 +322,7 @@ class VerbStages(Generic[P]):
         """Keep what a dry run staged, for a merge to publish."""
         assert staged.plan_id is not None
         warehouse, call, written = self._run.warehouse, self._run.call, staged.written
-        if written and STAGED not in written:
+        if written != NOTHING_WRITTEN and written.staged_rows is None:
             # An earlier dry run keeps it, unless somebody has published it by now.
             return {"notes": [AS_GOOD]}
         note = keep_result(warehouse, call, self._target, staged.plan_id, written, staged.judged)
@@ -306,16 +333,17 @@ class VerbStages(Generic[P]):
         forget_staged_rows(warehouse, call, self._target, written)
         return {"notes": [note]}
 
-    def withdraw(self, written: Facts) -> None:
+    def withdraw(self, written: WrittenRows) -> None:
         """Remove rows that were written for nothing."""
+        withdraw = self._run.verb.withdraw
         # What an earlier dry run keeps is not for this one to remove.
-        is_own = STAGED in written or not self._run.is_dry
-        if written and is_own and self._run.verb.withdraw is not None:
-            self._run.verb.withdraw(self._run.warehouse, self._run.call, self._target, written)
+        is_own = written.staged_rows is not None or not self._run.is_dry
+        if written != NOTHING_WRITTEN and is_own and withdraw is not None:
+            withdraw(self._run.warehouse, self._run.call, self._target, written)
 
     def let_go(self) -> None:
         """Leave what was written to recovery, where nothing publishes it."""
-        if STAGED in self._written:
+        if self._written.staged_rows is not None:
             warehouse, call = self._run.warehouse, self._run.call
             let_go_staged_rows(warehouse, call, self._target, self._written)
 

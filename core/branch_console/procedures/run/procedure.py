@@ -4,22 +4,24 @@ The plan is made from what the table holds and goes into the journal; the finish
 that. So a preview, a run, a repeated click and a recovery all speak of one thing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
 from branch_console.commit.journal import Ending
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, Refused
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.journals.codec import Codec
+from branch_console.format.journals.terms import OperationJournal
+from branch_console.format.journals.written import NOTHING_WRITTEN, WrittenRows
 from branch_console.format.kept_elsewhere import Act, KeptElsewhere
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import check_role
 from branch_console.procedures.call.row_engine import Progress, RowEngine
-from branch_console.procedures.call.stages import Facts
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.call.without_callbacks import (
     changes_schema,
@@ -42,7 +44,7 @@ class Planned:
     Attributes:
         table: The table, on the branch that the verb looks at.
         branch: The branch that changes.
-        journal: JSON values: all that is needed to finish.
+        journal: All that is needed to finish; bare where nothing can run.
         already: The receipt, where all this was done by an earlier operation.
         act: What Paimon would call others after; None where it would not.
         heads: Where it was decided, for the argument HEADS of the call, where the rest of a run
@@ -52,7 +54,7 @@ class Planned:
     preview: Preview
     table: FileStoreTable
     branch: str
-    journal: Mapping[str, object]
+    journal: OperationJournal
     already: Receipt | None = None
     act: Act | None = None
     heads: str | None = None
@@ -60,10 +62,11 @@ class Planned:
 
 P = TypeVar("P", bound=Planned)
 AnOperation = TypeVar("AnOperation", bound=OpenOperation)
+J = TypeVar("J")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verb(Generic[P]):
+class Verb(Generic[P, J]):
     """One verb.
 
     What it planned is handed to all that comes before its end, so that nobody plans again.
@@ -75,13 +78,13 @@ class Verb(Generic[P]):
         plan: Decides; never writes.
         plan_on: Decides as `plan` does, for a run that has planned before: what stands as it did is
             not read again. None where it is not worth it.
+        codec: Reads and writes what goes into the journal.
         finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict
             where somebody else came in between, and has then taken back what it did.
         arriving: The data files that become readable, with the columns of FILES_TO_VERIFY; they
             are looked at before anything is changed. None where no file does.
         rows: Has the row engine compare and write what only rows can tell; what it returns goes
-            into the journal, `plan_id` naming the preview that it worked for. None where no verb
-            needs rows.
+            into the journal. None where no verb needs rows.
         withdraw: Removes what `rows` wrote, where the operation does not come to be.
         gate: Tells what the rules of the table are to judge before anything is published, from
             what `rows` returned. None where no row comes or goes.
@@ -93,22 +96,24 @@ class Verb(Generic[P]):
     what: str
     doing: str
     plan: Callable[[Warehouse, ProcedureCall], P]
-    finish: Callable[[Operation], Receipt]
+    codec: Codec[J]
+    finish: Callable[[Operation, J], Receipt]
     arriving: Callable[[P], pa.Table] | None = None
-    rows: Callable[[Warehouse, RowEngine, ProcedureCall, P, Progress], Facts] | None = None
-    withdraw: Callable[[Warehouse, ProcedureCall, FileStoreTable, Facts], None] | None = None
-    gate: Callable[[P, Facts], GateSides] | None = None
+    rows: Callable[[Warehouse, RowEngine, ProcedureCall, P, Progress], WrittenRows] | None = None
+    withdraw: Callable[[Warehouse, ProcedureCall, FileStoreTable, WrittenRows], None] | None = None
+    gate: Callable[[P, WrittenRows], GateSides] | None = None
     decisions: Callable[[Warehouse, ProcedureCall], Decisions] | None = None
     plan_on: Callable[[Warehouse, ProcedureCall, P], P] | None = None
 
 
-def finish_verb(verb: Verb[P], operation: Operation) -> Receipt:
+def finish_verb(verb: Verb[P, J], operation: Operation) -> Receipt:
     """Carry out what an operation set out to do, or tell how it ended.
 
     Raises:
         CommitConflict: Another writer came in between, now or when it was tried first.
+        FormatError: What it set out to do cannot be read.
     """
-    return finish_operation(verb.finish, operation)
+    return finish_operation(lambda held: verb.finish(held, held.read(verb.codec)), operation)
 
 
 def finish_operation(finish: Callable[[AnOperation], Receipt], operation: AnOperation) -> Receipt:
@@ -134,7 +139,9 @@ def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
     return warehouse.table(Identifier.parse(call.table))
 
 
-def decide(verb: Verb[P], warehouse: Warehouse, call: ProcedureCall, earlier: P | None = None) -> P:
+def decide(
+    verb: Verb[P, Any], warehouse: Warehouse, call: ProcedureCall, earlier: P | None = None
+) -> P:
     """Decide, also on what Paimon would do for others; raises as the plan of the verb does.
 
     Args:
@@ -154,7 +161,7 @@ def decide(verb: Verb[P], warehouse: Warehouse, call: ProcedureCall, earlier: P 
     return replace(
         planned,
         preview=weigh_callbacks(planned.preview, call, left_out),
-        journal={**planned.journal, **journal_of_callbacks(call, left_out)},
+        journal=replace(planned.journal, without_callbacks=journal_of_callbacks(call, left_out)),
     )
 
 
@@ -173,7 +180,7 @@ def _left_out(warehouse: Warehouse, planned: Planned) -> tuple[KeptElsewhere, ..
 
 
 def plan_to_run(
-    verb: Verb[P],
+    verb: Verb[P, Any],
     warehouse: Warehouse,
     call: ProcedureCall,
     agreed: str | None,
@@ -192,9 +199,9 @@ def plan_to_run(
     return planned
 
 
-def check_rows(planned: Planned, written: Facts) -> None:
+def check_rows(planned: Planned, written: WrittenRows) -> None:
     """Raise Refused for rows that were compared for another preview."""
-    if written and written.get("plan_id") != planned.preview.plan_id:
+    if written != NOTHING_WRITTEN and written.plan_id != planned.preview.plan_id:
         raise another_plan(planned, "while rows were compared")
 
 

@@ -5,21 +5,21 @@ the rules that it was made with; where either is another one by the end, it coun
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from branch_console.diff.history_move import count
 from branch_console.diff.schema_diff import SchemaVerdict, diff_schemas
 from branch_console.errors import ErrorKind, InvalidInput, PaimonError, Refused
 from branch_console.format.identifier import Identifier
+from branch_console.format.journals.terms import OperationJournal
+from branch_console.format.journals.written import GateOverride, JudgedResult
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, changes
 from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.row_engine import Progress, RowEngine
-from branch_console.procedures.call.stages import Facts
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.run.receipts import COUNTED, gate_of, texts_of
 from branch_console.procedures.run.rule_evaluation import (
     JudgedState,
     count_rows_of,
@@ -36,8 +36,9 @@ from branch_console.table.table_state import ReadState
 STAGE: Final = "quality gate"
 MESSAGE: Final = "Judging the result by the rules of the table."
 
-_GATE: Final = "gate"
 _SAID: Final = 3
+
+J = TypeVar("J", bound=OperationJournal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,12 +104,8 @@ def judge_result(
     call: ProcedureCall,
     sides: GateSides,
     progress: Progress,
-) -> Facts:
+) -> JudgedResult:
     """Judge a staged result; what is found is kept as the answer of the job.
-
-    Returns:
-        `plan_id`, `digest` of the rules, `gate` for the journal, `notes` for the receipt and
-        `rowsCounted`, all rows of the target before and after.
 
     Raises:
         Refused: The gate blocks, and the call does not override it.
@@ -130,33 +127,33 @@ def judge_result(
     gate = report.to_object()
     notes = [f"Gate: {report.verdict}.", *_worth_telling(report)]
     if report.verdict.blocks:
-        gate = {
-            **gate,
-            "override": {"reason": reason, "actor": call.actor, "timeMillis": warehouse.clock()},
-        }
+        override = GateOverride(
+            reason=reason or "", actor=call.actor, time_millis=warehouse.clock()
+        )
+        gate = override.on(gate)
         notes = [f"Gate overridden by {call.actor}: {reason}", *notes]
-    return {
-        "plan_id": sides.plan_id,
-        "digest": rules.digest,
-        _GATE: gate,
-        "notes": notes,
-        **_counted(rows, call, sides, progress),
-    }
+    return JudgedResult(
+        plan_id=sides.plan_id,
+        digest=rules.digest,
+        gate=gate,
+        notes=tuple(notes),
+        rows_counted=_counted(rows, call, sides, progress),
+    )
 
 
 def _counted(
     rows: RowEngine, call: ProcedureCall, sides: GateSides, progress: Progress
-) -> dict[str, object]:
-    """All rows of the target before and after; nothing if they cannot be read here."""
+) -> tuple[int, int] | None:
+    """All rows of the target before and after; None if they cannot be read here."""
     rows_of = partial(
         count_rows_of, rows, sides.table, operation_id=call.operation_id, progress=progress
     )
     try:
-        return {COUNTED: [rows_of(sides.before), rows_of(sides.after)]}
+        return rows_of(sides.before), rows_of(sides.after)
     except PaimonError as error:
         # Whoever overrode rules that cannot be evaluated there is not stopped by a count.
         if isinstance(error, InvalidInput) or error.kind is ErrorKind.UNEXPECTED:
-            return {}
+            return None
         raise
 
 
@@ -164,9 +161,9 @@ def gate_journal(
     warehouse: Warehouse,
     call: ProcedureCall,
     plan_id: str,
-    journal: Mapping[str, object],
-    judged: Facts,
-) -> dict[str, object]:
+    journal: J,
+    judged: JudgedResult | None,
+) -> J:
     """Return the journal of an operation with the verdict that lets it begin.
 
     Args:
@@ -174,36 +171,38 @@ def gate_journal(
         call: What was asked for.
         plan_id: Of the plan that is carried out.
         journal: Of the plan.
-        judged: What `judge_result` returned; empty where there were no rules to judge by.
+        judged: What `judge_result` returned; None where there were no rules to judge by.
 
     Raises:
         Refused: The verdict is of another plan, or of other rules than the table has now.
     """
-    if rules_digest(warehouse, call) != judged.get("digest"):
+    if rules_digest(warehouse, call) != (None if judged is None else judged.digest):
         raise stale("The rules of the table were changed meanwhile.")
-    if not judged:
-        return dict(journal)
-    if judged["plan_id"] != plan_id:
+    if judged is None:
+        return journal
+    if judged.plan_id != plan_id:
         raise stale("A branch moved while its result was judged.", ErrorKind.HEAD_MOVED)
-    notes = [*texts_of(journal, "notes"), *texts_of(judged, "notes")]
-    told = {key: judged[key] for key in (_GATE, COUNTED) if key in judged}
-    return {**journal, **told, "notes": notes}
+    return replace(
+        journal,
+        gate=judged.gate,
+        rows_counted=judged.rows_counted or journal.rows_counted,
+        notes=(*journal.notes, *judged.notes),
+    )
 
 
-def gate_properties(journal: Mapping[str, Any]) -> dict[str, str]:
+def gate_properties(gate: Mapping[str, Any] | None) -> dict[str, str]:
     """Return what a snapshot tells of the gate that it passed; nothing where there was none."""
-    gate = gate_of(journal)
     if gate is None:
         return {}
     told = {"branch.gate": gate["verdict"], "branch.gate-rules": gate["digest"]}
-    override = gate.get("override")
-    if not override:
+    override = GateOverride.of_gate(gate)
+    if override is None:
         return told
     blocking = GateReport(digest="", findings=findings_of(gate["findings"])).blocking
     return told | {
-        "branch.gate-override-reason": override["reason"],
-        "branch.gate-override-by": override["actor"],
-        "branch.gate-override-time": str(override["timeMillis"]),
+        "branch.gate-override-reason": override.reason,
+        "branch.gate-override-by": override.actor,
+        "branch.gate-override-time": str(override.time_millis),
         "branch.gate-findings": _said(blocking),
     }
 

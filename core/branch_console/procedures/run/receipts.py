@@ -1,10 +1,10 @@
 """Events and receipts, as the verbs of the lifecycle write them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
 
 from branch_console.diff.rows.row_figure import snapshot_figure
+from branch_console.format.journals.terms import TERMS
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
@@ -16,9 +16,6 @@ from branch_console.procedures.call.without_callbacks import notes_of_callbacks
 from branch_console.procedures.run.open_operation import OpenOperation
 from branch_console.table.file_store_table import FileStoreTable
 
-COUNTED: Final = "rowsCounted"
-"""What a journal calls all rows of the branch before and after, where both were counted."""
-
 
 def receipt_of(
     operation: OpenOperation,
@@ -29,18 +26,18 @@ def receipt_of(
     rescue_branch: str | None = None,
 ) -> Receipt:
     """Return the receipt of an operation that ends now."""
-    intent = operation.intent
-    before, after = counted_rows(intent.plan)
+    intent, terms = operation.intent, operation.read(TERMS)
+    before, after = terms.rows_counted or (None, None)
     return Receipt(
         operation_id=intent.operation_id,
         statement=intent.statement,
         actor=intent.actor,
-        plan_id=text_of(intent.plan, "planId") or "",
+        plan_id=terms.plan_id or "",
         rescue_branch=rescue_branch,
         moves=moves,
         counts=replace(counts or Counts(), rows_before=before, rows_after=after),
-        notes=(*notes, *notes_of_callbacks(intent.plan)),
-        gate=gate_of(intent.plan),
+        notes=(*notes, *notes_of_callbacks(terms)),
+        gate=terms.gate,
         started_millis=intent.time_millis,
         finished_millis=operation.warehouse.clock(),
     )
@@ -125,7 +122,7 @@ def event_of(
         before=before,
         after=after,
         parents=parents,
-        reason=text_of(intent.plan, "reason"),
+        reason=operation.read(TERMS).reason,
         base_tag=base_tag,
         tag=tag,
         undoes=undoes,
@@ -146,41 +143,26 @@ def move_of(branch: str, before: Snapshot | None, after: Snapshot | None) -> Hea
 
 def rows_of_heads(
     table: FileStoreTable, before: Snapshot | None, after: Snapshot | None
-) -> dict[str, object]:
-    """Return what a journal notes of all rows of two heads; nothing where they do not tell them."""
+) -> tuple[int, int] | None:
+    """Return all rows of two heads; None where a head does not tell them."""
     schema = table.schema()
-    rows = [snapshot_figure(head, schema, table.branch).rows for head in (before, after)]
-    return {} if None in rows else {COUNTED: rows}
+    first, last = (snapshot_figure(head, schema, table.branch).rows for head in (before, after))
+    return None if first is None or last is None else (first, last)
 
 
-def counted_rows(plan: object) -> tuple[int | None, int | None]:
-    """Return all rows before and after, as a journalled plan has them; None where not counted."""
-    found = plan.get(COUNTED) if isinstance(plan, Mapping) else None
-    if not isinstance(found, list) or not all(isinstance(each, int) for each in found):
-        return None, None
-    before, after = found
-    return before, after
-
-
-def gate_of(plan: object) -> Mapping[str, Any] | None:
-    """Return what the quality gate said, as a journalled plan has it; None where there was none."""
-    value = plan.get("gate") if isinstance(plan, Mapping) else None
-    return value if isinstance(value, Mapping) else None
-
-
-def text_of(plan: object, key: str) -> str | None:
-    """Return a text of a journalled plan, None where there is none."""
-    value = plan.get(key) if isinstance(plan, Mapping) else None
+def text_of(facts: Facts, key: str) -> str | None:
+    """Return a text that a stage left, None where there is none."""
+    value = facts.get(key)
     return value if isinstance(value, str) else None
 
 
-def texts_of(plan: object, key: str) -> tuple[str, ...]:
-    """Return a list of texts of a journalled plan."""
-    value = plan.get(key) if isinstance(plan, Mapping) else None
+def texts_of(facts: Facts, key: str) -> tuple[str, ...]:
+    """Return a list of texts that a stage left."""
+    value = facts.get(key)
     return tuple(str(each) for each in value) if isinstance(value, list) else ()
 
 
-def number_of(plan: object, key: str) -> int:
-    """Return a number of a journalled plan, 0 where there is none."""
-    value = plan.get(key) if isinstance(plan, Mapping) else None
+def number_of(facts: Facts, key: str) -> int:
+    """Return a number that a stage left, 0 where there is none."""
+    value = facts.get(key)
     return value if isinstance(value, int) else 0

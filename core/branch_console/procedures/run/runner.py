@@ -7,10 +7,13 @@ run that finds nothing moved.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Generic
+from typing import Any, Final, Generic
 
 from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind, PaimonError, Refused
+from branch_console.format.journals.merge import MergeJournal
+from branch_console.format.journals.terms import OperationJournal
+from branch_console.format.journals.written import NOTHING_WRITTEN, WrittenRows
 from branch_console.format.receipt import Receipt
 from branch_console.operations.agreement import Agreement
 from branch_console.procedures.call.call import AGAIN, ProcedureCall
@@ -38,8 +41,8 @@ from branch_console.procedures.run.quality_gate import gate_journal
 from branch_console.procedures.run.receipts import number_of, receipt_without_change, texts_of
 from branch_console.procedures.run.written_rows import (
     hand_over_staged_rows,
+    rows_of_journal,
     take_staged_rows,
-    without_staged,
 )
 
 MOST_PLANS: Final = 3
@@ -49,7 +52,7 @@ _MOVED: Final = (ErrorKind.HEAD_MOVED, ErrorKind.COMMIT_CONFLICT)
 
 
 def run_verb(
-    verb: Verb[P],
+    verb: Verb[P, Any],
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
@@ -130,7 +133,7 @@ class _Runner(Generic[P]):
         notes = staged.notes
         if staged.receipt is not None:
             notes = staged.receipt.notes
-        elif staged.written or staged.judged:
+        elif staged.written != NOTHING_WRITTEN or staged.judged is not None:
             kept = self._run.stages.run(
                 "keep the result",
                 lambda _: staging.keep(staged),
@@ -298,38 +301,52 @@ class _Runner(Generic[P]):
             if planned.already is not None:
                 return planned.already
             found = self._begun(planned, journal, staged)
-        target = found.table.on_listed(found.intent.branch)
-        hand_over_staged_rows(warehouse, call, target, staged.written, found.intent.plan)
+        if staged.written != NOTHING_WRITTEN:
+            rows = rows_of_journal(found.read(self._run.verb.codec))
+            target = found.table.on_listed(found.intent.branch)
+            hand_over_staged_rows(warehouse, call, target, staged.written, rows)
         return finish_verb(self._run.verb, found)
 
     def _plan_to_run(
         self, deciding: Warehouse, staging: VerbStages[P], staged: Staged
-    ) -> tuple[P, dict[str, object]]:
+    ) -> tuple[P, OperationJournal]:
         """Decide once more; a plan with its journal. What is refused leaves no rows behind."""
         call = self._run.call
         try:
             planned = plan_to_run(self._run.verb, deciding, call, staged.plan_id, staging.planned)
             check_rows(planned, staged.written)
-            journal = dict(planned.journal)
+            journal = planned.journal
             if self._run.verb.gate is not None and planned.already is None:
                 plan_id = planned.preview.plan_id
-                journal = gate_journal(deciding, call, plan_id, planned.journal, staged.judged)
+                journal = gate_journal(deciding, call, plan_id, journal, staged.judged)
         except PaimonError:
             staging.withdraw(staged.written)
             raise
         return planned, journal
 
-    def _begun(self, planned: P, journal: dict[str, object], staged: Staged) -> Operation:
+    def _begun(self, planned: P, journal: OperationJournal, staged: Staged) -> Operation:
         """Note what was decided and staged, so that recovery may finish it."""
         warehouse, call = self._run.warehouse, self._run.call
         take_staged_rows(warehouse, call, planned.table, staged.written)
-        written = without_staged(staged.written)
-        journal |= {name: each for name, each in written.items() if name != "plan_id"}
-        if staged.files_verified:
-            journal["filesVerified"] = staged.files_verified
-        if self._notes:
-            journal["notes"] = [*texts_of(journal, "notes"), *self._notes]
-        return Operation.begin(warehouse, planned.table, call, branch=planned.branch, plan=journal)
+        return Operation.begin(
+            warehouse,
+            planned.table,
+            call,
+            branch=planned.branch,
+            codec=self._run.verb.codec,
+            journal=replace(
+                _with_rows(journal, staged.written),
+                files_verified=staged.files_verified,
+                notes=(*journal.notes, *self._notes),
+            ),
+        )
+
+
+def _with_rows(journal: OperationJournal, written: WrittenRows) -> OperationJournal:
+    """Return a journal with the rows that were written for it."""
+    if written == NOTHING_WRITTEN or not isinstance(journal, MergeJournal):
+        return journal
+    return replace(journal, row_messages=written.row_messages, row_notes=written.row_notes)
 
 
 def _lost_all_tries(error: CommitConflict) -> bool:

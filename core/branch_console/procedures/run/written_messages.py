@@ -1,53 +1,45 @@
 """The files that a stage wrote, as commit messages: to and from what stages and journals keep."""
 
-import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.format.index_manifest import NO_INDEX_FILES
-from branch_console.format.json_text import JsonObject
+from branch_console.format.journals.written import ArrowStream, WrittenBucket
 from branch_console.table.data_file_paths import data_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 
 
-def messages_to_json(messages: Sequence[CommitMessage]) -> list[dict[str, object]]:
-    """Encode messages that add files, and perhaps take others away, for a journal."""
-    return [
-        {
-            "partition": base64.b64encode(each.partition).decode(),
-            "bucket": each.bucket,
-            "totalBuckets": each.total_buckets,
-            "files": _encoded(each.new_files),
-            "deletedFiles": _encoded(each.deleted_files),
-            "newIndexFiles": _encoded(each.new_index_files),
-            "deletedIndexFiles": _encoded(each.deleted_index_files),
-        }
+def buckets_of(messages: Sequence[CommitMessage]) -> tuple[WrittenBucket, ...]:
+    """Return messages that add files, and perhaps take others away, as a journal has them."""
+    return tuple(
+        WrittenBucket(
+            partition=each.partition,
+            bucket=each.bucket,
+            total_buckets=each.total_buckets,
+            files=ArrowStream.of(each.new_files),
+            deleted_files=ArrowStream.of(each.deleted_files),
+            new_index_files=ArrowStream.of(each.new_index_files),
+            deleted_index_files=ArrowStream.of(each.deleted_index_files),
+        )
         for each in messages
-    ]
+    )
 
 
-def settled_messages(facts: Mapping[str, object]) -> tuple[CommitMessage, ...]:
-    """The rows that a stage wrote, from what it left or what a journal tells of it."""
-    return messages_from(JsonObject(facts, "rows of a merge"), "rowMessages")
-
-
-def messages_from(raw: JsonObject, key: str) -> tuple[CommitMessage, ...]:
-    """Decode what `messages_to_json` wrote; nothing where the key is absent."""
-    if raw.find(key, list) is None:
-        return ()
+def messages_of(buckets: Iterable[WrittenBucket] | None) -> tuple[CommitMessage, ...]:
+    """Return what `buckets_of` was given; nothing where nothing was written."""
     return tuple(
         CommitMessage(
-            partition=base64.b64decode(each.get("partition", str)),
-            bucket=each.get("bucket", int),
-            total_buckets=each.get("totalBuckets", int),
-            new_files=_decoded(each.get("files", str)),
-            deleted_files=_decoded(each.get("deletedFiles", str)),
-            new_index_files=_index_files(each, "newIndexFiles"),
-            deleted_index_files=_index_files(each, "deletedIndexFiles"),
+            partition=each.partition,
+            bucket=each.bucket,
+            total_buckets=each.total_buckets,
+            new_files=each.files.table,
+            deleted_files=each.deleted_files.table,
+            new_index_files=_index_files(each.new_index_files),
+            deleted_index_files=_index_files(each.deleted_index_files),
         )
-        for each in raw.objects(key)
+        for each in buckets or ()
     )
 
 
@@ -63,19 +55,6 @@ def written_paths(table: FileStoreTable, messages: Sequence[CommitMessage]) -> l
     ]
 
 
-def _encoded(files: pa.Table) -> str:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, files.schema) as writer:
-        writer.write_table(files)
-    return base64.b64encode(sink.getvalue()).decode()
-
-
-def _index_files(raw: JsonObject, key: str) -> pa.Table:
-    text = raw.find(key, str)
+def _index_files(stream: ArrowStream | None) -> pa.Table:
     # Journals from before a merge wrote index files do not speak of them.
-    return NO_INDEX_FILES if text is None else _decoded(text)
-
-
-def _decoded(text: str) -> pa.Table:
-    with pa.ipc.open_stream(base64.b64decode(text)) as reader:
-        return reader.read_all()
+    return NO_INDEX_FILES if stream is None else stream.table

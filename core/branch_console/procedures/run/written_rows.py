@@ -1,27 +1,24 @@
 """Rows of a merge that are written before anything is published, from a call's side.
 
-Whoever writes them names them in what its stage leaves (`STAGED`), for the operation that takes
-them, or for recovery.
+Whoever writes them names them in what its stage leaves (`WrittenRows.staged_rows`), for the
+operation that takes them, or for recovery.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from branch_console.commit.branch.data_copy import remove_copies
 from branch_console.commit.rows.staged_rows import StagedRows
 from branch_console.commit.rows.write_files import names_in
 from branch_console.errors import CommitConflict, ErrorKind, PaimonError, Refused
+from branch_console.format.journals.merge import MergeJournal
+from branch_console.format.journals.written import WrittenBucket, WrittenRows
 from branch_console.merge.merge_plan import MergePlan
 from branch_console.procedures.call.call import ProcedureCall
-from branch_console.procedures.call.stages import Facts
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.run.written_messages import settled_messages, written_paths
+from branch_console.procedures.run.written_messages import messages_of, written_paths
 from branch_console.table.file_store_table import FileStoreTable
-
-STAGED: Final = "stagedRows"
-"""What the journal calls the rows that a stage wrote; beside `rowMessages`, which name them."""
 
 _log = logging.getLogger(__name__)
 
@@ -54,10 +51,10 @@ def staging(
 
 
 def withdraw_rows(
-    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: Facts
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: WrittenRows
 ) -> None:
     """Remove the files of settled rows of a merge that does not come to be."""
-    remove_copies(warehouse.store, written_paths(target, settled_messages(written)))
+    remove_copies(warehouse.store, written_paths(target, messages_of(written.row_messages)))
     forget_staged_rows(warehouse, call, target, written)
 
 
@@ -80,7 +77,7 @@ def begin_staged_rows(
 
 
 def take_staged_rows(
-    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: Facts
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: WrittenRows
 ) -> None:
     """Make the rows that a stage wrote those of the operation that is about to begin.
 
@@ -100,8 +97,8 @@ def hand_over_staged_rows(
     warehouse: Warehouse,
     call: ProcedureCall,
     target: FileStoreTable,
-    written: Facts,
-    plan: Mapping[str, object],
+    written: WrittenRows,
+    begun: Iterable[WrittenBucket] | None,
 ) -> None:
     """Leave the rows that a stage wrote to the operation that has begun.
 
@@ -110,20 +107,20 @@ def hand_over_staged_rows(
         call: The merge.
         target: The table on the branch that is merged into.
         written: What the stage left.
-        plan: What the operation began with. Another run may have begun it, with rows of its own:
-            those of this one are removed.
+        begun: The rows that the operation began with. Another run may have begun it, with rows of
+            its own: those of this one are removed.
     """
     staged = _staged_rows(warehouse, target, written)
     if staged is None:
         return
-    if names_of_rows(written).isdisjoint(names_of_rows(plan)):
+    if names_of_rows(written.row_messages).isdisjoint(names_of_rows(begun)):
         withdraw_rows(warehouse, call, target, written)
     else:
         staged.forget()
 
 
 def forget_staged_rows(
-    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: Facts
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: WrittenRows
 ) -> None:
     """Forget rows of a call that somebody else names from here on, or that are gone."""
     staged = _staged_rows(warehouse, target, written)
@@ -132,7 +129,7 @@ def forget_staged_rows(
 
 
 def adopt_staged_rows(
-    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: Facts
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: WrittenRows
 ) -> None:
     """Tell the journal that a call has the rows which a dry run wrote, whoever had them before."""
     staged = _staged_rows(warehouse, target, written)
@@ -142,7 +139,7 @@ def adopt_staged_rows(
 
 
 def let_go_staged_rows(
-    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: Facts
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: WrittenRows
 ) -> None:
     """Leave rows to recovery, as their run ends here; it may be taken up again before that."""
     staged = _staged_rows(warehouse, target, written)
@@ -153,16 +150,18 @@ def let_go_staged_rows(
         _log.warning("rows of %s stay until their process ends: %s", call.operation_id, error)
 
 
-def names_of_rows(facts: Facts) -> set[str]:
+def rows_of_journal(journal: object) -> tuple[WrittenBucket, ...] | None:
+    """The files of rows that an operation began with; None where it has none."""
+    return journal.row_messages if isinstance(journal, MergeJournal) else None
+
+
+def names_of_rows(buckets: Iterable[WrittenBucket] | None) -> set[str]:
     """The names of the files of rows that a stage wrote, from what it or a journal tells."""
-    return names_in(settled_messages(facts))
+    return names_in(messages_of(buckets))
 
 
-def without_staged(written: Facts) -> dict[str, object]:
-    """What a stage left, without the name under which recovery knows the rows."""
-    return {name: each for name, each in written.items() if name != STAGED}
-
-
-def _staged_rows(warehouse: Warehouse, target: FileStoreTable, written: Facts) -> StagedRows | None:
-    name = written.get(STAGED)
-    return None if name is None else StagedRows(target, warehouse.store, str(name))
+def _staged_rows(
+    warehouse: Warehouse, target: FileStoreTable, written: WrittenRows
+) -> StagedRows | None:
+    name = written.staged_rows
+    return None if name is None else StagedRows(target, warehouse.store, name)

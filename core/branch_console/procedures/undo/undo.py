@@ -3,11 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, assert_never
 
 from branch_console.commit.rows.write_receipt import find_receipt_of_write
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, PaimonError
 from branch_console.format.identifier import Identifier
+from branch_console.format.journals.branches import FenceBranchJournal, RenameBranchJournal
+from branch_console.format.journals.history import HistoryJournal
+from branch_console.format.journals.tags import TagJournal, UntagJournal
+from branch_console.format.journals.terms import OperationJournal
+from branch_console.format.journals.undo import UNDO_JOURNAL, RestoreBranchJournal, UndoJournal
 from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.branch.fence_branch import finish_fence
@@ -47,16 +52,6 @@ _WAYS: Final[Mapping[LineageKind, Way]] = MappingProxyType(
         LineageKind.UNTAGGED: plan_tag_back,
         LineageKind.FENCED: plan_fence_back,
         LineageKind.UNFENCED: plan_fence_back,
-    }
-)
-_FINISHES: Final[Mapping[str, Callable[[Operation], Receipt]]] = MappingProxyType(
-    {
-        "restore": finish_restore,
-        "rename": finish_rename,
-        "history": finish_take_over,
-        "tag": finish_tag,
-        "delete tag": finish_tag_deletion,
-        "fence": finish_fence,
     }
 )
 _INSTEAD: Final[Mapping[LineageKind, str]] = MappingProxyType(
@@ -150,13 +145,13 @@ def find_undo_chance(
     return UndoChance(obstacle=" ".join(each.text for each in planned.preview.blocks) or None)
 
 
-def finish_undo(operation: Operation) -> Receipt:
+def finish_undo(operation: Operation, journal: UndoJournal) -> Receipt:
     """Carry out the journalled way back, unless another undo of the same operation is first.
 
     Raises:
         CommitConflict: Somebody came in between; what the operation did stands, or is undone.
     """
-    undone, own = str(operation.intent.plan["undoes"]), operation.intent.operation_id
+    undone, own = journal.undoes or "", operation.intent.operation_id
     claim = f"undo-{undone}"
     holder = operation.journal.claim(claim, own)
     if holder != own:
@@ -166,9 +161,27 @@ def finish_undo(operation: Operation) -> Receipt:
         other = undone_by(operation.table.ledger.whole_as_written()).get(undone)
         if other is not None and other.operation_id != own:
             raise _another_undo(undone, other.operation_id)
-        return _FINISHES[str(operation.intent.plan["way"])](operation)
+        return _finish(operation, journal)
     finally:
         operation.journal.release(claim, own)
+
+
+def _finish(operation: Operation, journal: UndoJournal) -> Receipt:
+    match journal:
+        case RestoreBranchJournal():
+            return finish_restore(operation, journal)
+        case RenameBranchJournal():
+            return finish_rename(operation, journal)
+        case HistoryJournal():
+            return finish_take_over(operation, journal)
+        case TagJournal():
+            return finish_tag(operation, journal)
+        case UntagJournal():
+            return finish_tag_deletion(operation, journal)
+        case FenceBranchJournal():
+            return finish_fence(operation, journal)
+        case _:
+            assert_never(journal)
 
 
 def _another_undo(undone: str, operation_id: str) -> CommitConflict:
@@ -185,6 +198,7 @@ UNDO = Verb(
     what="undo this operation",
     doing="Taking the operation back.",
     plan=plan_undo,
+    codec=UNDO_JOURNAL,
     finish=finish_undo,
 )
 
@@ -212,4 +226,6 @@ def _already(
         role=Role.VIEWER,
         undo=NOTHING_TO_UNDO,
     )
-    return Planned(preview=preview, table=table, branch="", journal={}, already=receipt)
+    return Planned(
+        preview=preview, table=table, branch="", journal=OperationJournal(), already=receipt
+    )

@@ -1,8 +1,9 @@
 """Undoing what moved a branch: a drop, a rename."""
 
 from branch_console.commit.base.fences import put_fence
-from branch_console.commit.branch.branch_move import BranchMove
 from branch_console.errors import ErrorKind
+from branch_console.format.journals.branches import BranchMove, OptionUse, RenameBranchJournal
+from branch_console.format.journals.undo import RestoreBranchJournal
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import HeadMove, Receipt
 from branch_console.format.snapshot import SnapshotIdentity
@@ -11,11 +12,11 @@ from branch_console.procedures.branch.rename_branch import carry_out_move
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, blocks, changes
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.history.dependents import OptionUse, options_naming
+from branch_console.procedures.history.dependents import options_naming
 from branch_console.procedures.history.protection import protection_blocks
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned
-from branch_console.procedures.run.receipts import event_of, receipt_of, text_of
+from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.procedures.undo.undo_preview import planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -46,23 +47,18 @@ def plan_restore(
         event,
         told,
         branch=name,
-        journal={
-            **move.to_object(),
-            "way": "restore",
-            "makes": [name],
-            "options": [[use.branch, use.key] for use in uses],
-        },
+        journal=RestoreBranchJournal(move=move, options=uses),
     )
 
 
-def finish_restore(operation: Operation) -> Receipt:
+def finish_restore(operation: Operation, journal: RestoreBranchJournal) -> Receipt:
     """Move the rescue branch to the name of the dropped one, and record it.
 
     Raises:
         CommitConflict: It got a commit, or the name was taken in the meantime; it is as it was.
     """
-    move = BranchMove.from_object(operation.intent.plan)
-    carry_out_move(operation, move)
+    move = journal.move
+    carry_out_move(operation, move, journal.options)
     put_fence(operation.table.on(move.target), operation.warehouse.store)
     receipt = receipt_of(
         operation,
@@ -85,7 +81,7 @@ def finish_restore(operation: Operation) -> Receipt:
             branch=move.target,
             source_branch=move.source,
             after=move.head,
-            undoes=text_of(operation.intent.plan, "undoes"),
+            undoes=journal.undoes,
         )
     )
     operation.journal.release(move.target, operation.intent.operation_id)
@@ -117,12 +113,7 @@ def plan_rename_back(
         event,
         told,
         branch=name,
-        journal={
-            **move.to_object(),
-            "way": "rename",
-            "makes": [old],
-            "options": [[use.branch, use.key] for use in uses],
-        },
+        journal=RenameBranchJournal(move=move, options=uses),
     )
 
 

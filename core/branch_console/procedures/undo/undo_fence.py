@@ -1,6 +1,7 @@
 """Undoing a fence, or its removal."""
 
 from branch_console.errors import ErrorKind
+from branch_console.format.journals.branches import FenceBranchJournal
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.procedures.branch.fence_branch import told_of_fencing, told_of_freeing
 from branch_console.procedures.call.call import ProcedureCall
@@ -35,6 +36,6 @@ def plan_fence_back(
         event,
         told,
         branch=found.name,
-        journal={"way": "fence", "fenced": is_fence},
+        journal=FenceBranchJournal(fenced=is_fence),
         role=Role.EDITOR if is_fence else Role.OPERATOR,
     )

@@ -4,18 +4,19 @@ What was added leaves again, kept by a rescue branch of its own; what had left c
 rescue branch of then, byte for byte.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 from branch_console.commit.base.head_check import is_at
-from branch_console.commit.branch.history_copy import HistoryCopy
 from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.journal import Intent, Journal
 from branch_console.errors import ErrorKind, NotFound
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.json_text import JsonObject
+from branch_console.format.journals.history import HistoryCopy, HistoryJournal, RollbackJournal
+from branch_console.format.journals.merge import MergeJournal
+from branch_console.format.journals.procedures import codec_of
 from branch_console.format.lineage_event import LineageEvent, LineageKind
-from branch_console.format.receipt import HeadMove, identity_from
+from branch_console.format.receipt import HeadMove
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.tag import Tag
@@ -30,14 +31,15 @@ from branch_console.procedures.history.dependents import (
     readable_tags,
     tags_read_by,
 )
-from branch_console.procedures.history.file_sharing import pins_of
 from branch_console.procedures.history.protection import protection_of
 from branch_console.procedures.run.procedure import Planned
-from branch_console.procedures.run.receipts import text_of, texts_of
 from branch_console.procedures.undo.undo_preview import Traced, planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
 
 _SHOWN = 20
+
+_Done: TypeAlias = MergeJournal | HistoryJournal | RollbackJournal
+"""What an operation noted that moved the head of a branch."""
 
 
 def plan_way_back(
@@ -48,7 +50,8 @@ def plan_way_back(
     Raises:
         NotFound: The journal of the operation is gone.
     """
-    intent = Journal(warehouse.store, table.paths).find(event.operation_id)
+    ledger = Journal(warehouse.store, table.paths)
+    intent = ledger.find(event.operation_id)
     assert event.receipt is not None
     if intent is None:
         raise NotFound(
@@ -57,11 +60,12 @@ def plan_way_back(
             operation_id=event.operation_id,
         )
     move = event.receipt.moves[0]
-    then = _inverse(intent, move, rescue_name(call.operation_id))
+    done = _done(ledger, intent)
+    then = _inverse(done, move, rescue_name(call.operation_id))
     found = traced(table, event, event.branch)
     kept = found if then.source == then.target else traced(table, event, then.source)
     target = table.on(found.name)
-    moved = _moved_tags(target, then, intent)
+    moved = _moved_tags(target, then, done)
     copy = replace(
         then,
         source=kept.name,
@@ -72,8 +76,8 @@ def plan_way_back(
     told = [*found.gone] or [
         *_head_blocks(target, move),
         *_expired_blocks(target, copy),
-        *_schema_blocks(target, intent.plan, copy),
-        *_tag_blocks(target, intent.plan, copy),
+        *_schema_blocks(target, done, copy),
+        *_tag_blocks(target, done, copy),
         *_rescue_blocks(table, copy, kept),
         *open_operations(warehouse, target),
         *_told(target, copy, moved),
@@ -81,29 +85,36 @@ def plan_way_back(
     role = Role.EDITOR
     if protection_of(table.ledger.whole(), found.name) is not None:
         role = Role.APPROVER
-    was_operators = event.kind is LineageKind.REPLACED or intent.plan.get("way") == "cut"
+    was_cut = intent.procedure == "rollback" and isinstance(done, HistoryJournal)
+    was_operators = event.kind is LineageKind.REPLACED or was_cut
     return planned_undo(
         call,
         table,
         event,
         told,
         branch=found.name,
-        journal={
-            **copy.to_object(),
-            "way": "history",
-            "makes": [copy.rescue_branch],
-            "event": str(LineageKind.UNDONE),
-            "notes": [f"Operation {event.operation_id} ({intent.procedure}) is undone."],
-        },
+        journal=HistoryJournal(
+            copy=copy,
+            event=LineageKind.UNDONE,
+            notes=(f"Operation {event.operation_id} ({intent.procedure}) is undone.",),
+        ),
         role=Role.OPERATOR if was_operators else role,
     )
 
 
-def _inverse(intent: Intent, move: HeadMove, rescue_branch: str) -> HistoryCopy:
+def _done(ledger: Journal, intent: Intent) -> _Done:
+    """Return what an operation noted that moved a head.
+
+    Raises:
+        FormatError: Its journal cannot be read.
+    """
+    done: _Done = ledger.decode(intent, codec_of(intent.procedure))
+    return done
+
+
+def _inverse(done: _Done, move: HeadMove, rescue_branch: str) -> HistoryCopy:
     """Turn what an operation did around."""
-    adds_one = intent.procedure == "rollback" and intent.plan.get("way") != "cut"
-    if adds_one or intent.plan.get("way") == "three-way":
-        pins = (text_of(intent.plan, key) for key in ("pin", "pinMade"))
+    if not isinstance(done, HistoryJournal):
         return HistoryCopy(
             source=move.branch,
             target=move.branch,
@@ -116,50 +127,61 @@ def _inverse(intent: Intent, move: HeadMove, rescue_branch: str) -> HistoryCopy:
             snapshot_ids=(),
             # It added one snapshot, whose number only its end knows.
             remove_snapshot_ids=() if move.after_id is None else (move.after_id,),
-            remove_schema_ids=tuple(
-                TableSchema.from_json(text).id for text in texts_of(intent.plan, "schemas")
-            ),
-            remove_tags=(*(pin for pin in pins if pin is not None), *_pins(intent, move)),
+            remove_schema_ids=_added_schemas(done),
+            remove_tags=(*_rollback_pins(done), *_pins(done, move)),
             rescue_branch=rescue_branch,
         )
-    done = HistoryCopy.from_object(intent.plan)
-    removed = done.snapshot_ids
-    if text_of(intent.plan, "expiredTag") is not None and done.new_head_id is not None:
-        removed = (done.new_head_id, *removed)
+    copy = done.copy
+    removed = copy.snapshot_ids
+    if done.expired_tag is not None and copy.new_head_id is not None:
+        removed = (copy.new_head_id, *removed)
     return HistoryCopy(
-        source=done.rescue_branch or done.target,
-        target=done.target,
-        expected_head=done.new_head,
-        expected_head_id=done.new_head_id,
-        new_head=done.expected_head,
-        new_head_id=done.expected_head_id,
-        schema_ids=done.remove_schema_ids,
-        tags=done.remove_tags,
-        snapshot_ids=tuple(sorted(done.remove_snapshot_ids)),
+        source=copy.rescue_branch or copy.target,
+        target=copy.target,
+        expected_head=copy.new_head,
+        expected_head_id=copy.new_head_id,
+        new_head=copy.expected_head,
+        new_head_id=copy.expected_head_id,
+        schema_ids=copy.remove_schema_ids,
+        tags=copy.remove_tags,
+        snapshot_ids=tuple(sorted(copy.remove_snapshot_ids)),
         remove_snapshot_ids=removed,
-        remove_schema_ids=done.schema_ids,
-        remove_tags=(*done.tags, *_pins(intent, move)),
+        remove_schema_ids=copy.schema_ids,
+        remove_tags=(*copy.tags, *_pins(done, move)),
         rescue_branch=rescue_branch,
     )
 
 
-def _pins(intent: Intent, move: HeadMove) -> tuple[str, ...]:
+def _added_schemas(done: MergeJournal | RollbackJournal) -> tuple[int, ...]:
+    if isinstance(done, RollbackJournal):
+        return ()
+    return tuple(TableSchema.from_json(text).id for text in done.schemas)
+
+
+def _rollback_pins(done: MergeJournal | RollbackJournal) -> tuple[str, ...]:
+    """The tags by which a rollback keeps what it brought back, and what it made."""
+    if isinstance(done, MergeJournal):
+        return ()
+    return (done.pin,) if done.pin_made is None else (done.pin, done.pin_made)
+
+
+def _pins(done: _Done, move: HeadMove) -> tuple[str, ...]:
     """The pins that leave with what an operation brought to main.
 
     Those of a merge that took files of main to another branch stay: its rescue branch has them.
     """
-    return pins_of(intent.plan) if move.branch == MAIN_BRANCH else ()
+    return done.sharing.tags if move.branch == MAIN_BRANCH else ()
 
 
-def _moved_tags(target: FileStoreTable, then: HistoryCopy, intent: Intent) -> tuple[str, ...]:
+def _moved_tags(target: FileStoreTable, then: HistoryCopy, done: _Done) -> tuple[str, ...]:
     """Tags that an operation brought, and that somebody has moved since: these are theirs.
 
     What was brought is told by the branch that it came from, or else names a snapshot that leaves.
     """
-    done = text_of(intent.plan, "source")
-    if done is None or then.source == then.target == done:
+    came_from = _source_of(done)
+    if came_from is None or then.source == then.target == came_from:
         return ()
-    source, moved, pins = target.on(done), [], pins_of(intent.plan)
+    source, moved, pins = target.on(came_from), [], done.sharing.tags
     for name in then.remove_tags:
         if name in pins:
             continue
@@ -169,6 +191,17 @@ def _moved_tags(target: FileStoreTable, then: HistoryCopy, intent: Intent) -> tu
         if tag.snapshot.id not in then.remove_snapshot_ids:
             moved.append(name)
     return tuple(moved)
+
+
+def _source_of(done: _Done) -> str | None:
+    """The branch that something came from; None for a rollback by a new snapshot."""
+    match done:
+        case MergeJournal():
+            return done.source
+        case HistoryJournal():
+            return done.copy.source
+        case RollbackJournal():
+            return None
 
 
 def _head_blocks(target: FileStoreTable, move: HeadMove) -> tuple[Consequence, ...]:
@@ -207,10 +240,11 @@ def _expired_blocks(target: FileStoreTable, copy: HistoryCopy) -> tuple[Conseque
 
 
 def _schema_blocks(
-    target: FileStoreTable, plan: Mapping[str, object], copy: HistoryCopy
+    target: FileStoreTable, done: _Done, copy: HistoryCopy
 ) -> tuple[Consequence, ...]:
     """Refuse where the table was altered since, so that schemas in the middle would leave."""
-    expected, latest = plan.get("schemaIdAfter"), max(target.schemas.ids(), default=None)
+    expected = None if isinstance(done, RollbackJournal) else done.schema_id_after
+    latest = max(target.schemas.ids(), default=None)
     if not (copy.schema_ids or copy.remove_schema_ids) or expected in (None, latest):
         return ()
     return (
@@ -221,9 +255,7 @@ def _schema_blocks(
     )
 
 
-def _tag_blocks(
-    target: FileStoreTable, plan: Mapping[str, object], copy: HistoryCopy
-) -> tuple[Consequence, ...]:
+def _tag_blocks(target: FileStoreTable, done: _Done, copy: HistoryCopy) -> tuple[Consequence, ...]:
     """Refuse where a tag that stays is read by a schema that leaves.
 
     The base tag of a branch keeps files: it is read on that branch, by the schema it has there. And
@@ -232,7 +264,7 @@ def _tag_blocks(
     staying = [
         tag
         for tag in tags_read_by(target, copy.remove_schema_ids)
-        if tag.name not in copy.remove_tags and not _was_there(target, plan, copy, tag)
+        if tag.name not in copy.remove_tags and not _was_there(target, done, copy, tag)
     ]
     bases = base_tags_among(target, target.ledger.events(), staying) if staying else ()
     needing = [tag.name for tag in staying if tag.name not in bases]
@@ -248,16 +280,13 @@ def _tag_blocks(
     )
 
 
-def _was_there(
-    target: FileStoreTable, plan: Mapping[str, object], copy: HistoryCopy, tag: Tag
-) -> bool:
+def _was_there(target: FileStoreTable, done: _Done, copy: HistoryCopy, tag: Tag) -> bool:
     """Whether a tag was there before the operation, as its rescue branch or its journal tells."""
     if copy.source != copy.target:
         kept = target.on(copy.source).tags.find(tag.name)
         return kept is not None and kept.snapshot.identity.same_as(tag.snapshot.identity)
-    raw = JsonObject(plan, "journal of what is undone")
-    before = JsonObject(raw.find("tagsBefore", dict) or {}, raw.what).find(tag.name, dict)
-    noted = identity_from(before, raw.what)
+    before = None if isinstance(done, RollbackJournal) else done.tags_before
+    noted = (before or {}).get(tag.name)
     return noted is not None and noted.same_as(tag.snapshot.identity)
 
 

@@ -1,13 +1,13 @@
 """What the plan of every undo has."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
 
 from branch_console.errors import ErrorKind
 from branch_console.format.branch_trail import Trail, trail_of
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.json_text import without_nulls
+from branch_console.format.journals.history import HistoryJournal
+from branch_console.format.journals.tags import TagJournal, UntagJournal
+from branch_console.format.journals.undo import UndoJournal, decision_of_undo
 from branch_console.format.kept_elsewhere import Act
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.procedures.call.call import ProcedureCall
@@ -15,9 +15,6 @@ from branch_console.procedures.call.consequence import Consequence, Preview, blo
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.run.procedure import Planned
 from branch_console.table.file_store_table import FileStoreTable
-
-_ACTS: Final = {"history": Act.COMMIT, "tag": Act.TAG, "delete tag": Act.TAG}
-"""By the way of an undo."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +51,7 @@ def planned_undo(
     told: list[Consequence],
     *,
     branch: str,
-    journal: Mapping[str, object],
+    journal: UndoJournal,
     role: Role = Role.EDITOR,
 ) -> Planned:
     """Return the plan of an undo.
@@ -65,15 +62,13 @@ def planned_undo(
         event: What is taken back.
         told: The consequences.
         branch: The branch that changes.
-        journal: All that is needed to finish; its `way` says how.
+        journal: All that is needed to finish.
         role: The least role that may.
     """
-    # The rescue branch is named after the operation, which a preview has none of.
-    decided = {key: each for key, each in journal.items() if key not in ("rescueBranch", "makes")}
     preview = Preview(
         procedure=call.name,
         title=f"Undo operation {event.operation_id} of {table.identifier.table_name}",
-        plan_id=plan_digest(call, decided, [each.text for each in told]),
+        plan_id=plan_digest(call, decision_of_undo(journal), [each.text for each in told]),
         consequences=tuple(told),
         typed_name=None,
         role=role,
@@ -81,11 +76,21 @@ def planned_undo(
     )
     return Planned(
         preview=preview,
-        act=_ACTS.get(str(journal["way"])),
+        act=_act_of(journal),
         table=table,
         branch=branch,
-        journal=without_nulls({**journal, "planId": preview.plan_id, "undoes": event.operation_id}),
+        journal=replace(journal, plan_id=preview.plan_id, undoes=event.operation_id),
     )
+
+
+def _act_of(journal: UndoJournal) -> Act | None:
+    match journal:
+        case HistoryJournal():
+            return Act.COMMIT
+        case TagJournal() | UntagJournal():
+            return Act.TAG
+        case _:
+            return None
 
 
 def _gone(trail: Trail, *, is_there: bool) -> Consequence:

@@ -1,0 +1,263 @@
+"""The journals of what is done to whole branches."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.errors import FormatError
+from branch_console.format.journals.codec import Codec, Layout
+from branch_console.format.journals.keys import (
+    identity,
+    inlined,
+    needed,
+    numbers,
+    perhaps,
+    since,
+    texts,
+    told,
+    values,
+)
+from branch_console.format.journals.terms import (
+    CALLBACKS,
+    PLAN_ID,
+    REASON,
+    OperationJournal,
+)
+from branch_console.format.json_text import JsonObject
+from branch_console.format.snapshot import SnapshotIdentity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchCreation:
+    """What a new branch is made of.
+
+    Attributes:
+        source: The branch it comes from.
+        base_tag: The permanent tag that keeps the fork readable; None for an empty branch.
+        snapshot_id: The fork; None for an empty branch.
+        from_tag: The tag of the source that names the fork, where its snapshot may have expired.
+        is_fenced: Whether the branch gets a fence; no earlier release made one.
+        schema_ids: Schemas of the source that come along.
+        fork: Which snapshot `snapshot_id` was when this was decided; None where an earlier release
+            wrote the journal.
+    """
+
+    branch: str
+    source: str
+    schema_ids: tuple[int, ...]
+    base_tag: str | None = None
+    snapshot_id: int | None = None
+    from_tag: str | None = None
+    fork: SnapshotIdentity | None = None
+    is_fenced: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchMove:
+    """A branch that gets another name.
+
+    Attributes:
+        head: Its head when this was decided; None where it has none, or none that can be decoded.
+        head_id: The number of its newest snapshot.
+    """
+
+    source: str
+    target: str
+    head: SnapshotIdentity | None
+    head_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionUse:
+    """An option of a branch's newest schema that names another branch."""
+
+    branch: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateBranchJournal(OperationJournal):
+    """A new branch, and who owns it."""
+
+    creation: BranchCreation
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropBranchJournal(OperationJournal):
+    """A branch that moves out of the way.
+
+    Attributes:
+        base_tag: The tag that keeps its fork.
+        parent: The branch that it was made from.
+        lost: What can be found nowhere but on it, in sentences.
+    """
+
+    move: BranchMove
+    base_tag: str | None = None
+    parent: str | None = None
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameBranchJournal(OperationJournal):
+    """A branch that gets another name, and the options that follow."""
+
+    move: BranchMove
+    options: tuple[OptionUse, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtectBranchJournal(OperationJournal):
+    """Whether a rule protects, and the branches that it covered when it was made."""
+
+    protected: bool = False
+    covered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FenceBranchJournal(OperationJournal):
+    """Whether a fence is made, or taken away."""
+
+    fenced: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinBranchJournal(OperationJournal):
+    """The tag on main that keeps what a branch began at.
+
+    Attributes:
+        base_tag: The tag that the ledger names; None where an earlier release wrote the journal.
+        content: The file of the tag.
+    """
+
+    tag: str
+    content: str
+    snapshot_id: int = 0
+    base_tag: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairBranchJournal(OperationJournal):
+    """The ids of schemas that a branch gets from main."""
+
+    schemas: tuple[int, ...]
+
+
+def _uses(raw: JsonObject, key: str) -> tuple[OptionUse, ...]:
+    found = raw.find(key, list) or []
+    if not all(_is_pair(each) for each in found):
+        raise FormatError(f"The {raw.what} has something other than pairs of texts in {key!r}.")
+    return tuple(OptionUse(branch=branch, key=name) for branch, name in found)
+
+
+def _is_pair(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == len(("branch", "key"))
+        and all(isinstance(each, str) for each in value)
+    )
+
+
+def _pairs(uses: Iterable[OptionUse]) -> list[list[str]]:
+    return [[each.branch, each.key] for each in uses]
+
+
+CREATION: Final = Layout(
+    BranchCreation,
+    needed("branch", str),
+    needed("source", str),
+    numbers("schemaIds"),
+    perhaps("baseTag", str),
+    perhaps("snapshotId", int),
+    perhaps("fromTag", str),
+    identity("fork"),
+    since("isFenced", bool, default=False),
+)
+MOVE: Final = Layout(
+    BranchMove,
+    needed("source", str),
+    needed("target", str),
+    identity("head"),
+    perhaps("headId", int),
+)
+OPTIONS: Final = values("options", _uses, _pairs)
+MAKES_TARGET: Final = told("makes", lambda journal: [journal.move.target])
+FENCED: Final = since("fenced", bool, default=False)
+
+CREATE_JOURNAL: Final = Codec(
+    what="journal of a new branch",
+    reads={
+        1: Layout(
+            CreateBranchJournal,
+            inlined("creation", CREATION),
+            told("makes", lambda journal: [journal.creation.branch]),
+            told("claims", lambda journal: journal.creation.branch),
+            perhaps("owner", str),
+            REASON,
+        )
+    },
+)
+DROP_JOURNAL: Final = Codec(
+    what="journal of a branch that is dropped",
+    reads={
+        1: Layout(
+            DropBranchJournal,
+            inlined("move", MOVE),
+            MAKES_TARGET,
+            PLAN_ID,
+            REASON,
+            perhaps("baseTag", str),
+            perhaps("parent", str),
+            texts("lost"),
+        )
+    },
+)
+RENAME_JOURNAL: Final = Codec(
+    what="journal of a branch that is renamed",
+    reads={
+        1: Layout(
+            RenameBranchJournal,
+            inlined("move", MOVE),
+            MAKES_TARGET,
+            told("claims", lambda journal: journal.move.target),
+            PLAN_ID,
+            REASON,
+            OPTIONS,
+            CALLBACKS,
+        )
+    },
+)
+PROTECT_JOURNAL: Final = Codec(
+    what="journal of a protection",
+    reads={
+        1: Layout(
+            ProtectBranchJournal,
+            PLAN_ID,
+            since("protected", bool, default=False),
+            texts("covered"),
+            REASON,
+        )
+    },
+)
+FENCE_JOURNAL: Final = Codec(
+    what="journal of a fence",
+    reads={1: Layout(FenceBranchJournal, PLAN_ID, FENCED, REASON)},
+)
+PIN_JOURNAL: Final = Codec(
+    what="journal of a pin",
+    reads={
+        1: Layout(
+            PinBranchJournal,
+            PLAN_ID,
+            needed("tag", str),
+            perhaps("baseTag", str),
+            needed("content", str),
+            since("snapshotId", int, default=0),
+        )
+    },
+)
+REPAIR_JOURNAL: Final = Codec(
+    what="journal of a repair",
+    reads={1: Layout(RepairBranchJournal, PLAN_ID, numbers("schemas"))},
+)

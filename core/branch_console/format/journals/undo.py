@@ -1,0 +1,82 @@
+"""The journals of what takes an operation back, by the way in which that is done."""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from branch_console.format.journals.branches import (
+    FENCED,
+    MAKES_TARGET,
+    MOVE,
+    OPTIONS,
+    BranchMove,
+    FenceBranchJournal,
+    OptionUse,
+    RenameBranchJournal,
+)
+from branch_console.format.journals.codec import Codec, Layout, Ways
+from branch_console.format.journals.history import WAY_BACK, HistoryJournal
+from branch_console.format.journals.keys import constant, inlined
+from branch_console.format.journals.tags import TAG, UNTAG, TagJournal, UntagJournal
+from branch_console.format.journals.terms import CALLBACKS, PLAN_ID, UNDOES, OperationJournal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreBranchJournal(OperationJournal):
+    """A rescue branch that becomes the dropped branch again, and the options that follow."""
+
+    move: BranchMove
+    options: tuple[OptionUse, ...] = ()
+
+
+UndoJournal: TypeAlias = (
+    RestoreBranchJournal
+    | RenameBranchJournal
+    | HistoryJournal
+    | TagJournal
+    | UntagJournal
+    | FenceBranchJournal
+)
+"""How an operation is taken back: by what another procedure does, but for a restored branch."""
+
+# A rescue branch is named after the operation, which a preview has none of.
+_NAMED_AFTER_OPERATION: Final = ("rescueBranch", "makes")
+_MOVED: Final = inlined("move", MOVE)
+_END: Final = (PLAN_ID, UNDOES, CALLBACKS)
+
+UNDO_JOURNAL: Final[Codec[UndoJournal]] = Codec(
+    what="journal of an undo",
+    reads={
+        1: Ways(
+            {
+                "restore": Layout(
+                    RestoreBranchJournal,
+                    _MOVED,
+                    constant("way", "restore"),
+                    MAKES_TARGET,
+                    OPTIONS,
+                    *_END,
+                ),
+                "rename": Layout(
+                    RenameBranchJournal,
+                    _MOVED,
+                    constant("way", "rename"),
+                    MAKES_TARGET,
+                    OPTIONS,
+                    *_END,
+                ),
+                "history": WAY_BACK,
+                "tag": Layout(TagJournal, constant("way", "tag"), *TAG, *_END),
+                "delete tag": Layout(UntagJournal, constant("way", "delete tag"), *UNTAG, *_END),
+                "fence": Layout(
+                    FenceBranchJournal, constant("way", "fence"), FENCED, PLAN_ID, UNDOES
+                ),
+            }
+        )
+    },
+)
+
+
+def decision_of_undo(journal: UndoJournal) -> dict[str, object]:
+    """Return JSON values that tell the decision of one undo from that of another."""
+    content = UNDO_JOURNAL.encode(journal)
+    return {key: content[key] for key in content if key not in _NAMED_AFTER_OPERATION}

@@ -1,0 +1,254 @@
+"""The files of rows that are written before anything is published, and what stages tell of them."""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from branch_console.errors import FormatError
+from branch_console.format.journals.codec import Codec, Layout
+from branch_console.format.journals.keys import (
+    Entry,
+    both_numbers,
+    needed,
+    part,
+    perhaps,
+    perhaps_parts,
+    perhaps_texts,
+    texts,
+    values,
+)
+from branch_console.format.json_text import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrowStream:
+    """Columns as the bytes of an Arrow stream."""
+
+    data: bytes
+
+    @classmethod
+    def of(cls, table: pa.Table) -> "ArrowStream":
+        """Encode columns."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return cls(data=sink.getvalue().to_pybytes())
+
+    @property
+    def table(self) -> pa.Table:
+        """The columns."""
+        with pa.ipc.open_stream(self.data) as reader:
+            return reader.read_all()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenBucket:
+    """The files that were written for one bucket.
+
+    Attributes:
+        partition: The BinaryRow of the partition.
+        files: The data files that come, with the columns of MANIFEST_ENTRY.
+        deleted_files: The data files that go.
+        new_index_files, deleted_index_files: With the columns of INDEX_MANIFEST_ENTRY; None where
+            an earlier release wrote this.
+    """
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    files: ArrowStream
+    deleted_files: ArrowStream
+    new_index_files: ArrowStream | None = None
+    deleted_index_files: ArrowStream | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenRows:
+    """What a stage leaves that settles rows of a merge; nothing of it where no row had to be.
+
+    Attributes:
+        plan_id: The plan that it worked for.
+        row_messages: The files that it wrote.
+        row_notes: What the receipt tells of them.
+        staged_rows: What the journal calls the files, until an operation names them.
+    """
+
+    plan_id: str | None = None
+    row_messages: tuple[WrittenBucket, ...] | None = None
+    row_notes: tuple[str, ...] | None = None
+    staged_rows: str | None = None
+
+
+NOTHING_WRITTEN: Final = WrittenRows()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedResult:
+    """What a stage leaves that judged a result by the rules of the table.
+
+    Attributes:
+        plan_id: The plan whose result it is.
+        digest: Of the rules.
+        gate: What the gate said, as JSON values.
+        notes: What the receipt tells.
+        rows_counted: All rows of the target before and after; None where they cannot be read.
+    """
+
+    plan_id: str
+    digest: str
+    gate: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    rows_counted: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedResult:
+    """What a plan would publish, as a dry run keeps it.
+
+    Attributes:
+        plan_id: Follows from base, ours and theirs by identity, and from what settles conflicts.
+        subject: What other plans are for as well that take its place, such as both branches.
+        branch: The branch that would change.
+        time_millis: When it was staged.
+        written: What settled rows left: the files that nothing names yet.
+        judged: What the quality gate said of them; None where it was not asked.
+    """
+
+    plan_id: str
+    subject: str
+    branch: str
+    time_millis: int
+    written: WrittenRows = NOTHING_WRITTEN
+    judged: JudgedResult | None = None
+
+    def to_json(self) -> str:
+        """Encode; `from_json` reads it back."""
+        return json.dumps(_STAGED_RESULT.write(self))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "StagedResult":
+        """Decode what `to_json` wrote; raises FormatError."""
+        return _STAGED_RESULT.read(JsonObject.parse(text, "staged result"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateOverride:
+    """Who published a result that the gate blocks, and why."""
+
+    reason: str
+    actor: str
+    time_millis: int
+
+    @classmethod
+    def of_gate(cls, gate: Mapping[str, Any]) -> "GateOverride | None":
+        """Return what a gate of a journal tells of it; None where it was not overridden."""
+        raw = JsonObject(gate, "verdict of the quality gate").find("override", dict)
+        return None if not raw else _OVERRIDE.read(JsonObject(raw, "override of the quality gate"))
+
+    def on(self, gate: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a gate with this in it."""
+        return {**gate, "override": _OVERRIDE.write(self)}
+
+
+def _bytes(name: str) -> Entry:
+    def encode(value: bytes) -> str:
+        return base64.b64encode(value).decode()
+
+    return values(name, _decoded, encode)
+
+
+def _stream(name: str) -> Entry:
+    def encode(value: ArrowStream) -> str:
+        return base64.b64encode(value.data).decode()
+
+    return values(name, _decoded_stream, encode)
+
+
+def _perhaps_stream(name: str) -> Entry:
+    def decode(raw: JsonObject, key: str) -> ArrowStream | None:
+        return None if raw.find(key, str) is None else _decoded_stream(raw, key)
+
+    def encode(value: ArrowStream | None) -> str | None:
+        return None if value is None else base64.b64encode(value.data).decode()
+
+    return values(name, decode, encode)
+
+
+def _decoded(raw: JsonObject, key: str) -> bytes:
+    try:
+        return base64.b64decode(raw.get(key, str), validate=True)
+    except binascii.Error as error:
+        raise FormatError(f"The {raw.what} has a {key!r} that is not base64.") from error
+
+
+def _decoded_stream(raw: JsonObject, key: str) -> ArrowStream:
+    found = ArrowStream(data=_decoded(raw, key))
+    try:
+        found.table  # noqa: B018 - what cannot be read is told with its file, which is known here
+    except (ValueError, OSError, pa.ArrowException) as error:
+        raise FormatError(f"The {raw.what} has a {key!r} that cannot be read: {error}.") from error
+    return found
+
+
+_BUCKET: Final = Layout(
+    WrittenBucket,
+    _bytes("partition"),
+    needed("bucket", int),
+    needed("totalBuckets", int),
+    _stream("files"),
+    _stream("deletedFiles"),
+    _perhaps_stream("newIndexFiles"),
+    _perhaps_stream("deletedIndexFiles"),
+)
+ROWS: Final = (perhaps_parts("rowMessages", _BUCKET), perhaps_texts("rowNotes"))
+"""The files of rows, wherever they are told of."""
+
+_WRITTEN: Final = Layout(WrittenRows, perhaps("plan_id", str), *ROWS, perhaps("stagedRows", str))
+WRITTEN_ROWS: Final = Codec(what="rows of a merge", reads={1: _WRITTEN})
+JUDGED_RESULT: Final = Codec(
+    what="verdict of the quality gate",
+    reads={
+        1: Layout(
+            JudgedResult,
+            needed("plan_id", str),
+            needed("digest", str),
+            needed("gate", dict),
+            texts("notes"),
+            both_numbers("rowsCounted"),
+        )
+    },
+)
+
+
+class _Judged:
+    """What was judged as an object of its own, which is empty where nothing was."""
+
+    def read(self, raw: JsonObject) -> JudgedResult | None:
+        return JUDGED_RESULT.decode(raw.values) if raw.values else None
+
+    def write(self, judged: JudgedResult | None) -> dict[str, object]:
+        return {} if judged is None else JUDGED_RESULT.encode(judged)
+
+
+_JUDGED: Final = _Judged()
+_OVERRIDE: Final = Layout(
+    GateOverride, needed("reason", str), needed("actor", str), needed("timeMillis", int)
+)
+_STAGED_RESULT: Final = Layout(
+    StagedResult,
+    needed("planId", str),
+    needed("subject", str),
+    needed("branch", str),
+    needed("timeMillis", int),
+    part("written", _WRITTEN),
+    values(
+        "judged",
+        lambda raw, key: _JUDGED.read(JsonObject(raw.get(key, dict), raw.what)),
+        _JUDGED.write,
+    ),
+)

@@ -1,0 +1,179 @@
+"""Journals as releases up to this one wrote them: each is read, and encodes to the very bytes.
+
+A golden file is the intent of one procedure, with every key that it may have. Tables hold such
+files for good, so none of them is ever renewed; what is new gets a file of its own.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from branch_console.commit.journal import Intent, Journal
+from branch_console.errors import ErrorKind, FormatError
+from branch_console.format.journals.codec import Codec, Layout, Ways
+from branch_console.format.journals.procedures import JOURNALS, codec_of
+from branch_console.format.journals.terms import TERMS, OperationJournal
+from branch_console.procedures.registry import VERBS
+from tests.support.branch_bench import BranchBench
+from tests.support.golden import FOLDER
+
+FILES = sorted((FOLDER / "journals").glob("*.json"))
+WRONG = ({"x": 1}, [{"x": 1}], [["x"]], "no base64", -1, True)
+
+
+def intent_of(path: Path) -> Intent:
+    return Intent.from_json(path.read_bytes())
+
+
+def layouts(codec: Codec[Any]) -> Iterator[Layout[Any]]:
+    for shape in codec.reads.values():
+        match shape:
+            case Layout():
+                yield shape
+            case Ways():
+                yield from shape.layouts.values()
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Journal:
+    bench = BranchBench(tmp_path_factory.mktemp("table"))
+    return Journal(bench.store, bench.table().paths)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_journal_is_read_and_encodes_to_the_same_bytes(path: Path) -> None:
+    text, intent = path.read_text(encoding="utf-8"), intent_of(path)
+    codec = JOURNALS[intent.procedure]
+    again = codec.encode(codec.decode(intent.plan))
+    assert replace(intent, plan=again).to_json() == text
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_is_encoded_decodes_to_the_same_journal(path: Path) -> None:
+    intent = intent_of(path)
+    codec = JOURNALS[intent.procedure]
+    journal = codec.decode(intent.plan)
+    assert codec.decode(json.loads(json.dumps(codec.encode(journal)))) == journal
+    if isinstance(journal, OperationJournal):
+        terms = TERMS.decode(intent.plan)
+        assert {each.name: getattr(terms, each.name) for each in fields(terms)} == {
+            each.name: getattr(journal, each.name) for each in fields(terms)
+        }
+
+
+@pytest.mark.parametrize("procedure", sorted(JOURNALS))
+def test_the_golden_files_hold_every_key_of_a_procedure(procedure: str) -> None:
+    told: dict[Layout[Any], set[str]] = {each: set() for each in layouts(JOURNALS[procedure])}
+    for path in FILES:
+        intent = intent_of(path)
+        if JOURNALS[intent.procedure] is not JOURNALS[procedure]:
+            continue
+        for layout, keys in told.items():
+            if layout.kind is type(JOURNALS[procedure].decode(intent.plan)):
+                keys.update(intent.plan)
+    missing = {
+        (layout.kind.__name__, key)
+        for layout, keys in told.items()
+        for key in layout.names
+        if key not in keys
+    }
+    assert missing == set()
+
+
+def test_each_procedure_has_a_codec() -> None:
+    assert set(VERBS) <= set(JOURNALS)
+    assert {name: verb.codec for name, verb in VERBS.items()} == {
+        name: JOURNALS[name] for name in VERBS
+    }
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_broken_journal_is_told_with_its_file(path: Path, ledger: Journal) -> None:
+    intent, refused = intent_of(path), 0
+    codec = JOURNALS[intent.procedure]
+    for broken in broken_plans(intent.plan):
+        error = refusal(ledger, replace(intent, plan=broken), codec)
+        if error is None:
+            continue
+        refused += 1
+        name = f"/intent-{intent.operation_id}.json"
+        assert f"{name} is broken: The " in error.message
+        assert "Put the file back from a copy" in error.message
+        assert str(error.facts["path"]).endswith(name)
+    assert refused >= len(intent.plan)
+
+
+def refusal(ledger: Journal, intent: Intent, codec: Codec[Any]) -> FormatError | None:
+    """How an intent is refused, None where it is read; anything else that is raised is a fault."""
+    try:
+        ledger.decode(intent, codec)
+    except FormatError as error:
+        return error
+    return None
+
+
+def broken_plans(plan: Any) -> Iterator[Any]:
+    """The plan without each of its keys, and with a value of another type at each place."""
+    if isinstance(plan, dict):
+        for key, value in plan.items():
+            yield {name: each for name, each in plan.items() if name != key}
+            for wrong in WRONG:
+                yield {**plan, key: wrong}
+            for broken in broken_plans(value):
+                yield {**plan, key: broken}
+    elif isinstance(plan, list):
+        for number, value in enumerate(plan[:2]):
+            for broken in broken_plans(value):
+                yield [*plan[:number], broken, *plan[number + 1 :]]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_journal_of_a_newer_release_is_refused(path: Path, ledger: Journal) -> None:
+    intent = intent_of(path)
+    for version in (2, 9):
+        newer = replace(intent, plan={**intent.plan, "version": version})
+        with pytest.raises(FormatError) as caught:
+            ledger.decode(newer, JOURNALS[intent.procedure])
+        assert caught.value.kind is ErrorKind.UNKNOWN_VERSION
+        what = JOURNALS[intent.procedure].what
+        assert caught.value.message.endswith(
+            f"intent-{intent.operation_id}.json cannot be read. The {what} was written by a newer "
+            f"release: it has version {version}, and 1 is the newest that this release reads. "
+            "Nothing was changed. Upgrade Branch Console, then run: branch-console recover."
+        )
+
+
+def test_a_second_version_is_written_with_its_number_and_the_first_is_still_read() -> None:
+    first, second = layouts(JOURNALS["create_tag"]), layouts(JOURNALS["delete_tag"])
+    codec: Codec[Any] = Codec(
+        what="journal of a tag", version=2, reads={1: next(first), 2: next(second)}
+    )
+    old = codec.decode({"tag": "v1", "content": "{}", "snapshotId": 3})
+    new = codec.decode({"version": 2, "tag": "v1", "content": "{}"})
+    assert (type(old).__name__, type(new).__name__) == ("TagJournal", "UntagJournal")
+    assert codec.encode(new) == {"version": 2, "tag": "v1", "content": "{}"}
+
+
+def test_records_have_the_name_of_an_earlier_release() -> None:
+    plan = dict(intent_of(FOLDER / "journals" / "fast_forward.json").plan)
+    plan["rows"] = plan.pop("records")
+    assert JOURNALS["fast_forward"].decode(plan).records == plan["rows"]
+
+
+def test_a_way_that_is_not_known_is_told() -> None:
+    for way, told in (({"way": "back"}, "the unknown 'way' 'back'"), ({}, "no 'way'")):
+        with pytest.raises(FormatError, match=f"The journal of an undo has {told}"):
+            JOURNALS["undo"].decode({**way, "undoes": "op"})
+
+
+def test_the_journal_of_a_procedure_that_only_a_newer_release_has_is_refused() -> None:
+    with pytest.raises(
+        FormatError, match="A newer release made an operation 'merge_catalog'"
+    ) as told:
+        codec_of("merge_catalog")
+    assert told.value.kind is ErrorKind.UNKNOWN_VERSION
+    assert codec_of("rollback") is JOURNALS["rollback"]
