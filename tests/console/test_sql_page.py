@@ -98,7 +98,7 @@ def test_a_viewer_reads_and_does_not_write(tmp_path: Path) -> None:
 def test_statements_about_branches_lead_to_their_pages(services: PretendServices) -> None:
     text = "MERGE BRANCH dev ON TABLE air.flights"
     page = Console(services).open("sql", q=text).click("sql-run")
-    assert "This statement is about branches." in page.text
+    assert "This statement is about branches or databases." in page.text
     assert services.sent == []
 
 

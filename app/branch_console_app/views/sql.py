@@ -7,7 +7,7 @@ import streamlit as st
 from branch_console.errors import InvalidInput, NotFound, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobState, JobView
-from branch_console.procedures.statement.table_statement import DROPPED
+from branch_console.procedures.catalog.main_tables import DROPPED
 from branch_console.sql.parser import WRITING, parse_statements
 from branch_console.sql.statement import QUERY, Statement
 from branch_console.sql.tables import TableStatementKind
@@ -149,8 +149,8 @@ def _run(text: str, branch: str, place: Location) -> None:
             return
         if statement.procedure != QUERY:
             st.info(
-                "This statement is about branches. Their pages tell its consequences first; on the "
-                "command line it runs as it stands."
+                "This statement is about branches or databases. Pages of branches tell its "
+                "consequences first; on the command line it runs as it stands."
             )
             return
         key = idempotency_key(QUERY, f"{branch} {text}")

@@ -65,7 +65,7 @@ class FilesystemCatalog:
             self._check_warehouse()
         names = (folder.name for folder in folders if folder.name.endswith(DATABASE_SUFFIX))
         found = [name.removesuffix(DATABASE_SUFFIX) for name in names if name != DATABASE_SUFFIX]
-        if not self._has_catalog_branches():
+        if not self._may_share_folders():
             return tuple(found)
         shown = self._reader.each(self._is_on_main, found)
         return tuple(name for name, is_on_main in zip(found, shown, strict=True) if is_on_main)
@@ -83,9 +83,9 @@ class FilesystemCatalog:
         found = self._reader.each(lambda folder: self._entries(database, folder), folders)
         return tuple(entry for entries in found for entry in entries)
 
-    def _has_catalog_branches(self) -> bool:
-        """Whether a catalog branch was ever made: without one no folder holds what main lacks."""
-        return self._reader.files.exists(self._paths.versions_dir)
+    def _may_share_folders(self) -> bool:
+        """Whether a folder may hold what main lacks, as it is a branch's or was dropped there."""
+        return self._reader.files.exists(self._paths.root)
 
     def _is_on_main(self, database: str) -> bool:
         """Whether main shows a database: one of a branch is hidden until main has a table in it."""
@@ -101,19 +101,21 @@ class FilesystemCatalog:
     def _of_main(self, folders: list[FileStatus]) -> list[FileStatus]:
         """Those of some folders in which main has a table."""
         files = self._reader.files
-        has_schema = self._reader.each(lambda each: files.exists(f"{each.path}/schema"), folders)
+        has_schema = self._reader.each(
+            lambda each: bool(files.names(f"{each.path}/schema")), folders
+        )
         return [each for each, is_main in zip(folders, has_schema, strict=True) if is_main]
 
     def table_names(self, database: str) -> tuple[str, ...]:
         """The names of a database's tables, sorted, from one listing; raises NotFound.
 
-        Where catalog branches share folders with main, those that hold no table of main are left
-        out.
+        Folders in which main has no table are left out where such may be, as they are those of
+        catalog branches.
         """
         folders = self._folders(self._database_path(database))
         if not folders:
             self._check_database(database)
-        if self._has_catalog_branches():
+        if self._may_share_folders():
             folders = self._of_main(folders)
         return tuple(sorted(folder.name for folder in folders))
 

@@ -10,6 +10,7 @@ from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.recover import tables_of
 from branch_console.procedures.registry import VERBS, find_catalog_verb
 from branch_console.procedures.run.open_operation import find_receipt
+from branch_console.sql.tables import TableStatementKind
 
 
 def read_receipt(
@@ -43,7 +44,7 @@ def read_receipt(
 
 def is_recorded(warehouse: Warehouse, call: ProcedureCall, receipt: Receipt) -> bool:
     """Whether `read_receipt` finds what a call returned: what changed nothing is in no ledger."""
-    if find_catalog_verb(call) is not None:
+    if find_catalog_verb(call) is not None or call.name == TableStatementKind.ALTER:
         return CatalogOperation.find(warehouse, receipt.operation_id) is not None
     if receipt.moves or call.name not in VERBS:
         return bool(receipt.moves)

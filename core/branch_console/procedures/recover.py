@@ -20,9 +20,8 @@ from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, paths_of
-from branch_console.procedures.catalog.undo_database import UNDO_OF_CATALOG
 from branch_console.procedures.history.history_transfer import finish_take_over
-from branch_console.procedures.registry import CATALOG_VERBS, VERBS
+from branch_console.procedures.registry import JOURNALLED_BY_CATALOG, VERBS
 from branch_console.procedures.run.dry_run_results import forget_old_results, names_kept
 from branch_console.procedures.run.open_operation import FRESH_MILLIS, OpenOperation, Operation
 from branch_console.procedures.run.procedure import finish_operation, finish_verb
@@ -206,8 +205,7 @@ def _finish(operation: Operation) -> End:
 
 
 def _finish_of_catalog(operation: CatalogOperation) -> End:
-    name = operation.intent.procedure
-    verb = UNDO_OF_CATALOG if name == UNDO_OF_CATALOG.name else CATALOG_VERBS.get(name)
+    verb = JOURNALLED_BY_CATALOG.get(operation.intent.procedure)
     if verb is None:
         raise _unknown(operation)
     finish_operation(verb.finish, operation)

@@ -22,9 +22,10 @@ from branch_console.procedures.catalog.database_statement import (
     RENAME_DATABASE,
     SET_DATABASE_PROPERTIES,
 )
-from branch_console.procedures.catalog.undo_database import UNDO_OF_CATALOG
+from branch_console.procedures.catalog.undo_objects import UNDO_OF_CATALOG
 from branch_console.procedures.merge.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from branch_console.procedures.run.procedure import Verb
+from branch_console.procedures.statement.table_statement import DROP_TABLE, RENAME_TABLE
 from branch_console.procedures.undo.undo import UNDO
 
 _ALL: Final = (
@@ -46,12 +47,23 @@ _ALL: Final = (
 
 VERBS: Final[Mapping[str, Verb[Any, Any]]] = MappingProxyType({verb.name: verb for verb in _ALL})
 
-_OF_CATALOG: Final = (CREATE_DATABASE, DROP_DATABASE, RENAME_DATABASE, SET_DATABASE_PROPERTIES)
+_OF_CATALOG: Final = (
+    CREATE_DATABASE,
+    DROP_DATABASE,
+    RENAME_DATABASE,
+    SET_DATABASE_PROPERTIES,
+    DROP_TABLE,
+)
 
 CATALOG_VERBS: Final[Mapping[str, CatalogVerb]] = MappingProxyType(
     {verb.name: verb for verb in _OF_CATALOG}
 )
 """The procedures on databases, and on tables as objects of the catalog."""
+
+JOURNALLED_BY_CATALOG: Final[Mapping[str, CatalogVerb]] = MappingProxyType(
+    {verb.name: verb for verb in (*_OF_CATALOG, RENAME_TABLE, UNDO_OF_CATALOG)}
+)
+"""What the journal of the catalog holds, by the name in an intent."""
 
 
 def find_catalog_verb(call: ProcedureCall) -> CatalogVerb | None:

@@ -12,6 +12,8 @@ from branch_console.storage.table_paths import EVENT_PREFIX
 
 DATABASE_SUFFIX: Final = ".db"
 OWN_FOLDER: Final = ".branch-console"
+DROPPED: Final = f"{OWN_FOLDER}/dropped"
+"""Below the warehouse: folders of dropped databases and tables, until somebody removes them."""
 VERSION_PREFIX: Final = "version-"
 CHECKPOINT_PREFIX: Final = "checkpoint-"
 DATABASE_PREFIX: Final = "database-"
@@ -87,7 +89,7 @@ class CatalogPaths:
 
     def dropped(self, name: str, operation_id: str) -> str:
         """The folder that a dropped database or table becomes."""
-        return f"{self.warehouse}/{OWN_FOLDER}/dropped/{name}-{operation_id}"
+        return f"{self.warehouse}/{DROPPED}/{name}-{operation_id}"
 
     def new_table(self, table_id: str) -> str:
         """The folder of a new table of a branch whose own folder is taken."""

@@ -1,10 +1,12 @@
 """Databases on main: a file of properties is added, a folder moves; each step may repeat."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
 from branch_console.errors import CommitConflict, ErrorKind, NotAllowed
+from branch_console.format.catalog.database_file import DatabaseFile
 from branch_console.storage.catalog_paths import CatalogPaths
 from branch_console.storage.directory_mover import MoveOutcome
 from branch_console.table.database_files import NumberedDatabaseFile, find_database_file
@@ -35,7 +37,7 @@ def move_database(
     from_folder: str,
     to_folder: str,
     file: NumberedDatabaseFile,
-) -> None:
+) -> bool:
     """Move the folder of a database, unless an earlier try has.
 
     Only its id tells whose a folder is, for names are used again: a database that another engine
@@ -48,13 +50,15 @@ def move_database(
         to_folder: Where it goes.
         file: What was known of the database when this was planned.
 
+    Returns:
+        Whether it is at its new place: False where the store cannot rename folders.
+
     Raises:
         CommitConflict: The database is gone, or its new place is taken; nothing was moved.
-        NotAllowed: The store cannot rename folders.
     """
     database_id = file.content.id
     if _holds(store, paths, to_folder, database_id):
-        return
+        return True
     if file.number == 0 and store.files.exists(from_folder):
         publish_database_file(store, paths, from_folder, replace(file, number=1))
     if not _holds(store, paths, from_folder, database_id):
@@ -66,7 +70,7 @@ def move_database(
         )
     match store.mover.move(from_folder, to_folder):
         case MoveOutcome.DONE:
-            return
+            return True
         case MoveOutcome.TAKEN:
             raise CommitConflict(
                 f"Something has the name {to_folder} by now. Nothing was changed; choose another "
@@ -75,7 +79,7 @@ def move_database(
                 path=to_folder,
             )
         case MoveOutcome.UNSUPPORTED:
-            raise cannot_move(from_folder)
+            return False
 
 
 def rename_database(
@@ -91,20 +95,42 @@ def rename_database(
         CommitConflict: As `move_database` does.
         NotAllowed: The store cannot rename folders.
     """
-    folder, database_id = paths.database(new_name), file.content.id
-    move_database(store, paths, paths.database(old_name), folder, file)
-    # Someone may set properties of the database under its new name: these stay.
+    folder = paths.database(new_name)
+    if not move_database(store, paths, paths.database(old_name), folder, file):
+        raise _cannot_move(paths.database(old_name))
+    change_database(store, paths, folder, file, lambda found: replace(found, name=new_name))
+
+
+def change_database(
+    store: CommitStore,
+    paths: CatalogPaths,
+    folder: str,
+    file: NumberedDatabaseFile,
+    change: Callable[[DatabaseFile], DatabaseFile],
+) -> None:
+    """Add a file that says something else of a database, whatever others say of it meanwhile.
+
+    Args:
+        store: The store.
+        paths: The paths of the warehouse.
+        folder: The folder of the database; of another database nothing is changed.
+        file: What was known of the database when this was planned.
+        change: The change; nothing is written where it changes nothing.
+    """
     while True:
         found = find_database_file(store.files, paths, folder)
-        if found is None or found.content.id != database_id or found.content.name == new_name:
+        if found is None and file.number == 0:
+            found = file
+        if found is None or found.content.id != file.content.id:
             return
-        named = replace(found.content, name=new_name)
-        data = named.to_json().encode()
-        publish_once(store, paths.database_file(folder, found.number + 1), data)
+        changed = change(found.content)
+        if changed == found.content:
+            return
+        path = paths.database_file(folder, found.number + 1)
+        publish_once(store, path, changed.to_json().encode())
 
 
-def cannot_move(folder: str) -> NotAllowed:
-    """Return the error for a store that cannot rename folders."""
+def _cannot_move(folder: str) -> NotAllowed:
     return NotAllowed(
         f"{folder} was not moved: this store cannot give a folder another name in one step. "
         "Nothing was changed.",

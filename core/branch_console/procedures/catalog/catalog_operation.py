@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from branch_console.commit.journal import Journal
 from branch_console.errors import InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Preview
@@ -19,6 +20,7 @@ from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.open_operation import OpenOperation, begin_intent
 from branch_console.procedures.run.procedure import finish_operation
+from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.storage.catalog_paths import CatalogPaths
 
 
@@ -123,7 +125,7 @@ def _carry_out(verb: CatalogVerb, warehouse: Warehouse, call: ProcedureCall) -> 
         check_role(call.role, planned.preview.role, verb.what)
         if planned.already is not None:
             return planned.already
-        planned.preview.raise_unless_runnable(call.find_text("plan_id"))
+        planned.preview.raise_unless_runnable(call.agreement.plan_id)
         named = replace(call, name=verb.name)
         operation = CatalogOperation.begin(
             warehouse, named, branch=planned.branch, plan=planned.journal
@@ -135,6 +137,12 @@ def _carry_out(verb: CatalogVerb, warehouse: Warehouse, call: ProcedureCall) -> 
             operation_id=call.operation_id,
         )
     return finish_operation(verb.finish, operation)
+
+
+def complete(operation: CatalogOperation, kind: LineageKind, *notes: str) -> Receipt:
+    """Record the event with the receipt, and write the end."""
+    receipt = receipt_of(operation, notes=notes)
+    return operation.complete(event_of(operation, kind, receipt))
 
 
 def paths_of(warehouse: Warehouse) -> CatalogPaths:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from branch_console.commit.catalog.database_commit import (
+    change_database,
     move_database,
     publish_database_file,
     rename_database,
@@ -26,6 +27,12 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier, check_obje
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.format.receipt import Receipt
+from branch_console.operations.database_requests import (
+    CreateDatabaseRequest,
+    DropDatabaseRequest,
+    RenameDatabaseRequest,
+    SetDatabasePropertiesRequest,
+)
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
     NOTHING_TO_UNDO,
@@ -44,14 +51,14 @@ from branch_console.procedures.catalog.catalog_operation import (
     CatalogOperation,
     CatalogPlan,
     CatalogVerb,
+    complete,
     paths_of,
 )
+from branch_console.procedures.catalog.held_tables import holders_in
+from branch_console.procedures.catalog.main_tables import TableDrop, drop_table
 from branch_console.procedures.history.protection import protection_blocks
 from branch_console.procedures.run.receipts import (
-    event_of,
-    receipt_of,
     receipt_without_change,
-    texts_of,
 )
 from branch_console.table.database_files import NumberedDatabaseFile, read_database_file
 
@@ -64,20 +71,23 @@ _LISTED: Final = 10
 def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     """Decide whether a database can be made.
 
-    Arguments of the call: `database`, `if_not_exists`, `properties` (a JSON object), `reason`,
-    `plan_id`.
-
     Raises:
         AlreadyExists: There is such a database.
         InvalidInput: No database can have the name.
         NotAllowed: Another catalog keeps the databases.
     """
-    name = _new_name(call.text("database"))
+    request = call.request(CreateDatabaseRequest)
+    name = _new_name(request.database)
     title = f"Create database {name!r}"
-    properties = _values(title, properties_of(call))
+    properties = _values(title, properties_of(request.procedure, request.properties))
     if name in warehouse.catalog.databases():
-        if call.flag("if_not_exists"):
-            return nothing_to_do(warehouse, call, title, f"There is a database {name!r} already.")
+        if request.if_not_exists:
+            return nothing_to_do(
+                warehouse,
+                call,
+                title,
+                f"There is a database {name!r} already; nothing was changed.",
+            )
         raise name_taken(name)
     check_catalog_of_database(
         warehouse, None, f"Database {name!r} is not created", consequence="not know the database"
@@ -116,16 +126,17 @@ def finish_creation(operation: CatalogOperation) -> Receipt:
 def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     """Decide whether a database may go, and say what goes with it.
 
-    Arguments of the call: `database`, `if_exists`, `cascade`, `reason`, `plan_id`.
-
     Raises:
         NotFound: There is no such database.
         NotAllowed: Another catalog keeps the databases.
     """
-    name = call.text("database")
+    request = call.request(DropDatabaseRequest)
+    name = request.database
     title = f"Drop database {name!r}"
-    if call.flag("if_exists") and name not in warehouse.catalog.databases():
-        return nothing_to_do(warehouse, call, title, f"There is no database {name!r}.")
+    if request.if_exists and name not in warehouse.catalog.databases():
+        return nothing_to_do(
+            warehouse, call, title, f"There is no database {name!r}; nothing was changed."
+        )
     check_database(warehouse, name)
     check_catalog_of_database(
         warehouse,
@@ -136,9 +147,9 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     paths = paths_of(warehouse)
     file = read_database_file(warehouse.file_io, paths, name)
     tables = tables_in(warehouse, name)
-    kept = paths.dropped(f"{name}.db", call.operation_id)
+    holders = holders_in(warehouse, name)
     found: list[Consequence] = []
-    if tables and not call.flag("cascade"):
+    if tables and not request.cascade:
         found.append(
             blocks(
                 f"Database {name!r} is not empty: it holds {listed(tables)}. Say CASCADE to drop "
@@ -151,49 +162,81 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         found += busy_tables(warehouse, name, tables, "dropped")
         if tables:
             found.append(loses(f"With it go {listed(tables)} and all their branches.", tables))
+    where: tuple[Consequence, ...]
+    if holders:
+        where = (
+            keeps(
+                f"Catalog branch {', '.join(map(repr, holders))} holds tables in it: these stay "
+                "there, and other engines still list the database."
+            ),
+        )
+    else:
+        where = (
+            changes("Its folder moves to .branch-console/dropped, where no engine lists it."),
+            keeps("No file is deleted."),
+        )
     preview = Preview(
         procedure=call.name,
         title=title,
-        plan_id=plan_digest(call, file.number, file.content.id, tables),
-        consequences=(
-            *found,
-            changes("Its folder moves to .branch-console/dropped, where no engine lists it."),
-            keeps("No file is deleted."),
-        ),
+        plan_id=plan_digest(call, file.number, file.content.id, tables, holders),
+        consequences=(*found, *where),
         typed_name=name,
         role=Role.OPERATOR,
         undo="Undo brings the database back as it was, while nobody took its name.",
     )
-    journal = _journal(call, preview, name, file)
-    return CatalogPlan(preview=preview, journal={**journal, "kept": kept, "tables": list(tables)})
+    drops = [
+        TableDrop.of(warehouse, Identifier(database=name, table=each), call.operation_id)
+        for each in (tables if preview.can_run else ())
+    ]
+    return CatalogPlan(
+        preview=preview,
+        journal={
+            **_journal(call, preview, name, file),
+            "kept": paths.dropped(f"{name}.db", call.operation_id),
+            "drops": [each.to_object() for each in drops],
+            "isHeld": bool(holders),
+        },
+    )
 
 
 def finish_drop(operation: CatalogOperation) -> Receipt:
-    """Move the folder of the database out of the warehouse's databases; raises CommitConflict."""
+    """Let the database go: its folder where nobody holds a table in it, else its tables.
+
+    Raises:
+        CommitConflict: The database is another one by now, or got a table.
+    """
     name, paths, plan = operation.subject, operation.paths, operation.intent.plan
-    folder, kept = paths.database(name), str(plan["kept"])
-    known = texts_of(plan, "tables")
-    if operation.warehouse.file_io.exists(folder):
+    store, file = operation.warehouse.store, file_of(operation)
+    folder, kept, drops = paths.database(name), str(plan["kept"]), drops_of(plan)
+    known = [each.identifier.table for each in drops]
+    if operation.warehouse.file_io.exists(folder) and not store.files.exists(kept):
         # Between a crash and its recovery somebody may have made one.
         strange = [each for each in tables_in(operation.warehouse, name) if each not in known]
-        if strange and not operation.warehouse.file_io.exists(kept):
+        if strange:
             raise CommitConflict(
                 f"Database {name!r} got {listed(strange)} in the meantime. Nothing was dropped; "
                 "look at the database, then run it again.",
                 kind=ErrorKind.HEAD_MOVED,
             )
-    move_database(operation.warehouse.store, paths, folder, kept, file_of(operation))
-    dropped = (f"With it went {listed(known)}.",) if known else ()
-    where = f"Its folder is kept as {kept}."
-    return complete(
-        operation, LineageKind.DROPPED, f"Database {name!r} was dropped. {where}", *dropped
-    )
+    told = f"Database {name!r} was dropped."
+    if not plan["isHeld"] and move_database(store, paths, folder, kept, file):
+        dropped = (f"With it went {listed(known)}.",) if known else ()
+        where = f"Its folder is kept as {kept}."
+        return complete(operation, LineageKind.DROPPED, f"{told} {where}", *dropped)
+    notes = [drop_table(operation, each) for each in drops]
+    change_database(store, paths, folder, file, lambda found: replace(found, is_on_main=False))
+    return complete(operation, LineageKind.DROPPED, told, *notes)
+
+
+def drops_of(plan: Mapping[str, object]) -> tuple[TableDrop, ...]:
+    """Return the tables that go with a database, as a journalled plan has them."""
+    found = plan["drops"]
+    assert isinstance(found, list)
+    return tuple(map(TableDrop.from_object, found))
 
 
 def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     """Decide whether a database can get another name.
-
-    Arguments of the call: `database`, `to`, `reason`, `plan_id`.
 
     Raises:
         NotFound: There is no such database.
@@ -201,11 +244,14 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         InvalidInput: No database can have the new name.
         NotAllowed: Another catalog keeps the databases.
     """
-    name, to = call.text("database"), _new_name(call.text("to"))
+    request = call.request(RenameDatabaseRequest)
+    name, to = request.database, _new_name(request.to)
     check_database(warehouse, name)
     title = f"Rename database {name!r} to {to!r}"
     if to == name:
-        return nothing_to_do(warehouse, call, title, f"Database {name!r} has that name already.")
+        return nothing_to_do(
+            warehouse, call, title, f"Database {name!r} has that name already; nothing was changed."
+        )
     if to in warehouse.catalog.databases():
         raise name_taken(to)
     check_catalog_of_database(
@@ -265,17 +311,15 @@ def finish_rename(operation: CatalogOperation) -> Receipt:
 def plan_set(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     """Decide whether properties of a database can change.
 
-    Arguments of the call: `database`, `properties` (a JSON object; null takes a property away),
-    `reason`, `plan_id`.
-
     Raises:
         NotFound: There is no such database.
         NotAllowed: Another catalog keeps the databases.
     """
-    name = call.text("database")
+    request = call.request(SetDatabasePropertiesRequest)
+    name = request.database
     check_database(warehouse, name)
     title = f"Change properties of database {name!r}"
-    wanted = properties_of(call)
+    wanted = properties_of(request.procedure, request.properties)
     if not wanted:
         raise InvalidInput(f"{title}: no property was given. Nothing was changed.")
     check_catalog_of_database(
@@ -288,7 +332,9 @@ def plan_set(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     old = before.content.properties
     earlier = {key: old.get(key) for key, value in wanted.items() if old.get(key) != value}
     if not earlier:
-        return nothing_to_do(warehouse, call, title, f"Database {name!r} is like that already.")
+        return nothing_to_do(
+            warehouse, call, title, f"Database {name!r} is like that already; nothing was changed."
+        )
     content = replace(before.content, properties=with_properties(old, wanted))
     file = NumberedDatabaseFile(number=before.number + 1, content=content)
     preview = Preview(
@@ -374,11 +420,8 @@ def name_taken(name: str) -> AlreadyExists:
     )
 
 
-def nothing_to_do(
-    warehouse: Warehouse, call: ProcedureCall, title: str, reason: str
-) -> CatalogPlan:
-    """Return the plan of a call that would change nothing."""
-    told = f"{reason} Nothing is to be done."
+def nothing_to_do(warehouse: Warehouse, call: ProcedureCall, title: str, told: str) -> CatalogPlan:
+    """Return the plan of a call that would change nothing; `told` says so."""
     preview = Preview(
         procedure=call.name,
         title=title,
@@ -395,13 +438,12 @@ def nothing_to_do(
     return CatalogPlan(preview=preview, journal={}, already=receipt)
 
 
-def properties_of(call: ProcedureCall) -> dict[str, str | None]:
-    """Return the properties that a call names; None for those that it takes away.
+def properties_of(procedure: str, text: str | None) -> dict[str, str | None]:
+    """Return the properties of a JSON object; None for those that it takes away.
 
     Raises:
         InvalidInput: They are no JSON object of texts.
     """
-    text = call.find_text("properties")
     if text is None:
         return {}
     try:
@@ -412,7 +454,7 @@ def properties_of(call: ProcedureCall) -> dict[str, str | None]:
         key and (value is None or isinstance(value, str)) for key, value in found.items()
     ):
         raise InvalidInput(
-            f"The argument 'properties' of {call.name} must be a JSON object of texts, such as "
+            f"The argument 'properties' of {procedure} must be a JSON object of texts, such as "
             '{"comment": "flights"}. Nothing was changed.',
             kind=ErrorKind.INVALID_OPTION,
         )
@@ -477,12 +519,6 @@ def busy_tables(
             if intent.procedure != staged_rows.PROCEDURE
         )
     return tuple(found)
-
-
-def complete(operation: CatalogOperation, kind: LineageKind, *notes: str) -> Receipt:
-    """Record the event with the receipt, and write the end."""
-    receipt = receipt_of(operation, notes=notes)
-    return operation.complete(event_of(operation, kind, receipt))
 
 
 def _new_name(name: str) -> str:

@@ -42,6 +42,18 @@ from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import (
+    CatalogPlan,
+    CatalogVerb,
+    run_catalog_verb,
+)
+from branch_console.procedures.catalog.database_statement import nothing_to_do
+from branch_console.procedures.catalog.main_tables import (
+    finish_table_drop,
+    finish_table_rename,
+    plan_table_drop,
+    plan_table_rename,
+)
 from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.statement.query import place_of
 from branch_console.procedures.statement.write_statement import (
@@ -66,12 +78,8 @@ from branch_console.sql.tables import (
 )
 from branch_console.sql.targets import NamedColumn, unknown_column
 from branch_console.sql.words import wrong
-from branch_console.storage.directory_mover import MoveOutcome
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.file_store_table import FileStoreTable
-
-DROPPED: Final = ".branch-console/dropped"
-"""Below the warehouse: the folders of dropped tables, until somebody removes them."""
 
 # Of a table with rows [Paimon CoreOptions.IMMUTABLE_OPTIONS, SchemaManager.checkAlterTableOption].
 _FIXED: Final = frozenset(
@@ -103,21 +111,22 @@ def run_table_statement(
         AlreadyExists: There is such a table.
         Refused: A branch is protected.
     """
+    statement, branch = _statement_of(call)
+    if statement.kind is TableStatementKind.DROP:
+        return run_catalog_verb(DROP_TABLE, warehouse, rows, call, stages)
+    if statement.to is not None:
+        return run_catalog_verb(RENAME_TABLE, warehouse, rows, call, stages)
 
     def work(_: object) -> Facts:
-        asked = call.request(StatementRequest)
-        statement, branch = parse_table_statement(asked.sql, place_of(asked)), asked.branch
         warehouse.check_writable()
         with told_at(statement.target.place):
             match statement.kind:
                 case TableStatementKind.CREATE:
                     note = _create(warehouse, call, statement, branch)
-                case TableStatementKind.DROP:
-                    note = _drop(warehouse, call, statement, branch)
                 case TableStatementKind.ALTER:
                     note = _alter(warehouse, call, statement, branch)
-                case _:
-                    assert_never(statement.kind)
+                case other:
+                    raise AssertionError(other)
         return {"notes": [note]}
 
     doing = call.name.replace("_", " ")
@@ -192,46 +201,111 @@ def check_table(schema: TableSchema) -> None:
         raise InvalidInput(problem)
 
 
-def _drop(warehouse: Warehouse, call: ProcedureCall, statement: TableStatement, branch: str) -> str:
-    check_role(call.role, Role.OPERATOR, "drop tables")
+def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
+    """Decide whether a table of main may go, and how.
+
+    Arguments of the call: as of `run_table_statement`.
+
+    Raises:
+        InvalidInput: A branch is named.
+        NotFound: There is no such table.
+        Refused: A branch of it is protected.
+        NotAllowed: Another catalog keeps the table.
+    """
+    statement, branch = _statement_of(call)
     identifier = statement.target.on(branch)
-    kept = f"{warehouse.file_io.root}/{DROPPED}/{identifier.table_name}-{call.operation_id}"
-    if not identifier.is_main:
-        raise InvalidInput(
-            f"DROP TABLE drops a table with all its branches. Say DROP BRANCH {identifier.branch} "
-            f"ON TABLE {identifier.table_name}, or USE BRANCH main.",
-            kind=ErrorKind.UNSUPPORTED,
+    with told_at(statement.target.place):
+        if not identifier.is_main:
+            raise InvalidInput(
+                "DROP TABLE drops a table with all its branches. Say DROP BRANCH "
+                f"{identifier.branch} ON TABLE {identifier.table_name}, or USE BRANCH main.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+        try:
+            table = target_table(warehouse, statement.target, branch)
+        except NotFound:
+            if not statement.is_lenient:
+                raise
+            told = f"There is no table {identifier}; nothing was dropped."
+            return nothing_to_do(warehouse, call, f"Drop table {identifier}", told)
+        for name in (MAIN_BRANCH, *table.branches.names()):
+            check_unprotected(table.on_listed(name), "dropped")
+        check_catalog(
+            warehouse,
+            identifier,
+            f"Table {identifier} is not dropped",
+            consequence="still list the table, without its files",
         )
-    try:
+    return plan_table_drop(warehouse, call, identifier)
+
+
+def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
+    """Decide whether a table of main can get another name.
+
+    Arguments of the call: as of `run_table_statement`.
+
+    Raises:
+        InvalidInput: A branch is named.
+        NotFound: There is no such table, or no database of the new name.
+        AlreadyExists: There is a table of the new name.
+        Refused: A branch of it is protected.
+        NotAllowed: Another catalog keeps the table.
+    """
+    statement, branch = _statement_of(call)
+    assert statement.to is not None
+    source, target = statement.target.identifier, statement.to.identifier
+    with told_at(statement.target.place):
+        if not (statement.target.on(branch).is_main and target.is_main):
+            raise InvalidInput(
+                "A table is renamed with all its branches. Name it without a branch, on main.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+        with told_at(statement.to.place):
+            _check_database(warehouse, target)
         table = target_table(warehouse, statement.target, branch)
-    except NotFound:
-        if warehouse.file_io.exists(kept):
-            return _dropped(identifier, kept)  # by the same call, before it was cut off
-        if statement.is_lenient:
-            return f"There is no table {identifier}; nothing was dropped."
-        raise
-    for name in (MAIN_BRANCH, *table.branches.names()):
-        check_unprotected(table.on_listed(name), "dropped")
-    check_catalog(
-        warehouse,
-        identifier,
-        f"Table {identifier} is not dropped",
-        consequence="still list the table, without its files",
-    )
-    _move(warehouse, table, kept)
-    return _dropped(identifier, kept)
+        existing = _existing(warehouse, target)
+        if existing is not None:
+            raise AlreadyExists(
+                f"{statement.to.place}: There is a table {existing} already. Choose another name."
+            )
+        for name in (MAIN_BRANCH, *table.branches.names()):
+            check_unprotected(table.on_listed(name), "renamed")
+        for identifier in (source, target):
+            check_catalog(
+                warehouse,
+                identifier,
+                f"Table {source} is not renamed",
+                consequence="still list the table by its old name, without its files",
+            )
+    return plan_table_rename(warehouse, call, source, target)
 
 
-def _dropped(identifier: Identifier, kept: str) -> str:
-    return f"Table {identifier} was dropped with all its branches. Its folder is kept as {kept}."
+DROP_TABLE: Final = CatalogVerb(
+    name=str(TableStatementKind.DROP),
+    what="drop tables",
+    doing="Dropping the table.",
+    plan=plan_drop,
+    finish=finish_table_drop,
+)
+RENAME_TABLE: Final = CatalogVerb(
+    name="rename_table",
+    what="alter tables",
+    doing="Renaming the table.",
+    plan=plan_rename,
+    finish=finish_table_rename,
+)
+
+
+def _statement_of(call: ProcedureCall) -> tuple[TableStatement, str]:
+    """The statement of a call, and the branch of the session."""
+    asked = call.request(StatementRequest)
+    return parse_table_statement(asked.sql, place_of(asked)), asked.branch
 
 
 def _alter(
     warehouse: Warehouse, call: ProcedureCall, statement: TableStatement, branch: str
 ) -> str:
     check_role(call.role, Role.EDITOR, "alter tables")
-    if statement.to is not None:
-        return _rename(warehouse, statement, branch)
     table = target_table(warehouse, statement.target, branch)
     check_unprotected(table, "altered")
     before = table.schema()
@@ -249,35 +323,6 @@ def _alter(
     if after.id == before.id:
         return f"{table.identifier} is like that already."
     return f"{table.identifier} was altered: it has schema {after.id}."
-
-
-def _rename(warehouse: Warehouse, statement: TableStatement, branch: str) -> str:
-    assert statement.to is not None
-    source, target = statement.target.identifier, statement.to.identifier
-    if not (statement.target.on(branch).is_main and target.is_main):
-        raise InvalidInput(
-            "A table is renamed with all its branches. Name it without a branch, on main.",
-            kind=ErrorKind.UNSUPPORTED,
-        )
-    with told_at(statement.to.place):
-        _check_database(warehouse, target)
-    table = target_table(warehouse, statement.target, branch)
-    existing = _existing(warehouse, target)
-    if existing is not None:
-        raise AlreadyExists(
-            f"{statement.to.place}: There is a table {existing} already. Choose another name."
-        )
-    for name in (MAIN_BRANCH, *table.branches.names()):
-        check_unprotected(table.on_listed(name), "renamed")
-    for identifier in (source, target):
-        check_catalog(
-            warehouse,
-            identifier,
-            f"Table {source} is not renamed",
-            consequence="still list the table by its old name, without its files",
-        )
-    _move(warehouse, table, _path(warehouse, target))
-    return f"Table {source} is called {target} now."
 
 
 def _change_of(change: Change, schema: TableSchema) -> SchemaChange:
@@ -362,20 +407,6 @@ def _existing(warehouse: Warehouse, identifier: Identifier) -> Identifier | None
         if found is not None:
             return found.identifier
     return None
-
-
-def _move(warehouse: Warehouse, table: FileStoreTable, to: str) -> None:
-    match warehouse.store.mover.move(table.paths.table, to):
-        case MoveOutcome.DONE:
-            return
-        case MoveOutcome.TAKEN:
-            raise AlreadyExists(f"Something has the name {to} already. Choose another one.")
-        case MoveOutcome.UNSUPPORTED:
-            raise InvalidInput(
-                "This store cannot give a folder another name in one step, so that a table is "
-                "neither dropped nor renamed in it.",
-                kind=ErrorKind.UNSUPPORTED,
-            )
 
 
 def _path(warehouse: Warehouse, identifier: Identifier) -> str:

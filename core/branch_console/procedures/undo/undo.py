@@ -22,7 +22,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import NOTHING_TO_UNDO, Preview, keeps, plan_digest
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.catalog.undo_database import UNDO_OF_CATALOG
+from branch_console.procedures.catalog.undo_objects import UNDO_OF_CATALOG
 from branch_console.procedures.history.history_transfer import finish_take_over
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of

@@ -1,4 +1,4 @@
-"""Taking an operation on a database back, while nothing builds on what it did."""
+"""Taking an operation on a database or a table back, while nothing builds on what it did."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -6,14 +6,17 @@ from types import MappingProxyType
 from typing import Final
 
 from branch_console.commit.catalog.database_commit import (
+    change_database,
     move_database,
     publish_database_file,
     rename_database,
 )
 from branch_console.commit.journal import Ending
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, NotFound
+from branch_console.format.identifier import Identifier
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
+from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
     NOTHING_TO_UNDO,
@@ -34,11 +37,19 @@ from branch_console.procedures.catalog.catalog_operation import (
 )
 from branch_console.procedures.catalog.database_statement import (
     busy_tables,
+    drops_of,
     file_of,
     listed,
     property_sentence,
     tables_in,
     with_properties,
+)
+from branch_console.procedures.catalog.main_tables import (
+    drop_of,
+    find_birth,
+    move_table,
+    restore_table,
+    why_not_restored,
 )
 from branch_console.procedures.run.receipts import event_of, receipt_of, text_of
 from branch_console.table.database_files import (
@@ -55,13 +66,11 @@ _Way = Callable[[Warehouse, ProcedureCall, CatalogOperation], CatalogPlan]
 def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     """Decide whether an operation on a database can be taken back.
 
-    Arguments of the call: `operation` (its id), `plan_id`.
-
     Raises:
         InvalidInput: It is an operation of a kind that is not undone.
         NotFound: The journal of the catalog has no such operation, or it changed nothing.
     """
-    operation_id = call.text("operation")
+    operation_id = call.request(UndoRequest).operation
     operation = CatalogOperation.find(warehouse, operation_id)
     end = None if operation is None else operation.journal.end_of(operation_id)
     if operation is None or end is None or end.ending is not Ending.DONE:
@@ -143,31 +152,45 @@ def _plan_drop_back(
 ) -> CatalogPlan:
     name, paths = done.subject, paths_of(warehouse)
     kept, folder = str(done.intent.plan["kept"]), paths.database(name)
+    drops = drops_of(done.intent.plan)
     told: list[Consequence] = []
-    found = find_database_file(warehouse.file_io, paths, kept)
-    if found is None or found.content.id != file_of(done).content.id:
-        told.append(
-            blocks(
-                f"Undo is not possible: {kept} is gone, which kept the database.",
-                ErrorKind.UNDO_BLOCKED,
+    file = find_database_file(warehouse.file_io, paths, kept)
+    if file is not None:
+        way = "restore"
+        if warehouse.file_io.exists(folder):
+            told.append(
+                blocks(
+                    f"Undo is not possible: another database has the name {name!r} by now. Rename "
+                    "it first.",
+                    ErrorKind.UNDO_BLOCKED,
+                )
             )
+    else:
+        way, file = "restore in place", find_database_file(warehouse.file_io, paths, folder)
+        reasons = [why_not_restored(warehouse, each) for each in drops]
+        if file is None or file.content.is_on_main:
+            reasons.insert(0, f"another database has the name {name!r} by now, or it is gone")
+        told += (
+            blocks(f"Undo is not possible: {reason}.", ErrorKind.UNDO_BLOCKED)
+            for reason in reasons
+            if reason is not None
         )
-    if warehouse.file_io.exists(folder):
+    file = file or file_of(done)
+    if file.content.id != file_of(done).content.id:
         told.append(
             blocks(
-                f"Undo is not possible: another database has the name {name!r} by now. Rename it "
-                "first.",
+                f"Undo is not possible: database {name!r} is another one by now.",
                 ErrorKind.UNDO_BLOCKED,
             )
         )
     told.append(changes(f"Database {name!r} comes back with all its tables and branches."))
-    file = found or file_of(done)
     journal = {
-        "way": "restore",
+        "way": way,
         "from": kept,
         "to": folder,
         "number": file.number,
         "file": file.content.to_json(),
+        "drops": [each.to_object() for each in drops],
     }
     return _planned(call, done, told, journal, Role.OPERATOR)
 
@@ -218,15 +241,101 @@ def _plan_set_back(
     return _planned(call, done, told, journal, Role.EDITOR)
 
 
+def _plan_table_drop_back(
+    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+) -> CatalogPlan:
+    drop = drop_of(done.intent.plan)
+    reason = why_not_restored(warehouse, drop)
+    if reason is None and drop.identifier.database not in warehouse.catalog.databases():
+        reason = f"database {drop.identifier.database!r} is gone"
+    told: list[Consequence] = []
+    if reason is not None:
+        told.append(blocks(f"Undo is not possible: {reason}.", ErrorKind.UNDO_BLOCKED))
+    told.append(changes(f"Table {drop.name} comes back with all its branches."))
+    journal = {"way": "restore table", "drop": drop.to_object()}
+    return _planned(call, done, told, journal, Role.OPERATOR)
+
+
+def _plan_table_rename_back(
+    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+) -> CatalogPlan:
+    plan, paths = done.intent.plan, paths_of(warehouse)
+    old, now = Identifier.parse(done.subject), Identifier.parse(str(plan["to"]))
+    told: list[Consequence] = []
+    if find_birth(warehouse.file_io, paths.table(now.database, now.table)) != plan["birth"]:
+        told.append(
+            blocks(
+                f"Undo is not possible: {now} is gone, or another table by now.",
+                ErrorKind.UNDO_BLOCKED,
+            )
+        )
+    else:
+        told += busy_tables(warehouse, now.database, [now.table], "renamed")
+    if old.database not in warehouse.catalog.databases():
+        told.append(
+            blocks(
+                f"Undo is not possible: database {old.database!r} is gone.", ErrorKind.UNDO_BLOCKED
+            )
+        )
+    elif warehouse.file_io.exists(paths.table(old.database, old.table)):
+        told.append(
+            blocks(
+                f"Undo is not possible: something has the name {old} by now. Rename it first.",
+                ErrorKind.UNDO_BLOCKED,
+            )
+        )
+    told.append(changes(f"Table {now} is called {old} again."))
+    names = {"from": now.table_name, "to": old.table_name, "birth": plan["birth"]}
+    return _planned(call, done, told, {"way": "rename table", **names}, Role.EDITOR)
+
+
+def _finish_table_restore(operation: CatalogOperation) -> str:
+    return restore_table(operation, drop_of(operation.intent.plan))
+
+
+def _finish_table_rename(operation: CatalogOperation) -> str:
+    now, old = str(operation.intent.plan["from"]), str(operation.intent.plan["to"])
+    move_table(operation, now, old)
+    return f"Table {now} is called {old} again."
+
+
 def _finish_move(operation: CatalogOperation) -> str:
     plan = operation.intent.plan
     from_folder, to_folder = str(plan["from"]), str(plan["to"])
     store = operation.warehouse.store
-    move_database(store, operation.paths, from_folder, to_folder, file_of(operation))
     name = operation.subject
+    if not move_database(store, operation.paths, from_folder, to_folder, file_of(operation)):
+        return _finish_hidden(operation)
     if plan["way"] == "drop":
         return f"Database {name!r} was dropped again. Its folder is kept as {to_folder}."
     return f"Database {name!r} is back."
+
+
+def _finish_hidden(operation: CatalogOperation) -> str:
+    """Take a database back that this store cannot move: main hides it."""
+    folder, file = operation.paths.database(operation.subject), file_of(operation)
+    change_database(
+        operation.warehouse.store,
+        operation.paths,
+        folder,
+        file,
+        lambda found: replace(found, is_on_main=False),
+    )
+    return f"Database {operation.subject!r} was dropped again. Other engines still list it."
+
+
+def _finish_restore_in_place(operation: CatalogOperation) -> str:
+    folder, file = operation.paths.database(operation.subject), file_of(operation)
+    for drop in drops_of(operation.intent.plan):
+        restore_table(operation, drop)
+    change_database(
+        operation.warehouse.store,
+        operation.paths,
+        folder,
+        file,
+        lambda found: replace(found, is_on_main=True),
+    )
+    return f"Database {operation.subject!r} is back."
 
 
 def _finish_rename(operation: CatalogOperation) -> str:
@@ -249,12 +358,17 @@ _WAYS: Final[Mapping[str, _Way]] = MappingProxyType(
         "drop_database": _plan_drop_back,
         "rename_database": _plan_rename_back,
         "set_database_properties": _plan_set_back,
+        "drop_table": _plan_table_drop_back,
+        "rename_table": _plan_table_rename_back,
     }
 )
 _FINISHES: Final[Mapping[str, Callable[[CatalogOperation], str]]] = MappingProxyType(
     {
         "drop": _finish_move,
         "restore": _finish_move,
+        "restore in place": _finish_restore_in_place,
+        "restore table": _finish_table_restore,
+        "rename table": _finish_table_rename,
         "rename": _finish_rename,
         "set": _finish_set,
     }
@@ -289,7 +403,7 @@ def _planned(
     facts = [text_of(journal, "way"), journal.get("number"), [each.kind for each in told]]
     preview = Preview(
         procedure=call.name,
-        title=f"Undo operation {operation_id} of database {done.subject!r}",
+        title=f"Undo operation {operation_id} of {done.subject}",
         plan_id=plan_digest(call, *facts),
         consequences=tuple(told),
         typed_name=None,

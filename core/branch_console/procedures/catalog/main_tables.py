@@ -1,0 +1,304 @@
+"""Tables of main as objects: they are dropped and renamed with journal, recovery and undo.
+
+There are two ways to drop. Where nobody else holds the table, its folder moves out of its database
+with all branches. Where a catalog branch holds it, or the store cannot rename folders, main alone
+goes: it becomes a rescue branch of the table, and the branches of others go on working.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.commit.branch.rescue import rescue_name
+from branch_console.commit.catalog.table_retreat import come_back, retreat
+from branch_console.errors import (
+    AlreadyExists,
+    CommitConflict,
+    ErrorKind,
+    InvalidInput,
+)
+from branch_console.format.identifier import Identifier
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    Preview,
+    changes,
+    keeps,
+    loses,
+    plan_digest,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import (
+    CatalogOperation,
+    CatalogPlan,
+    complete,
+    paths_of,
+)
+from branch_console.procedures.catalog.held_tables import holders_of
+from branch_console.storage import catalog_paths
+from branch_console.storage.catalog_paths import CatalogPaths
+from branch_console.storage.directory_mover import MoveOutcome
+from branch_console.storage.file_io import FileReader
+from branch_console.storage.table_paths import SCHEMA_PREFIX, TablePaths
+
+DROPPED: Final = catalog_paths.DROPPED
+"""Below the warehouse: where folders of dropped tables are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDrop:
+    """A table of main that goes.
+
+    Attributes:
+        name: As `database.table`.
+        birth: The digest of its first schema file; None for a folder without one.
+        kept: The folder that its folder becomes.
+        rescue: The branch that main becomes where its folder stays.
+        is_held: Whether a catalog branch holds it, so that its folder stays.
+    """
+
+    name: str
+    birth: str | None
+    kept: str
+    rescue: str
+    is_held: bool
+
+    @classmethod
+    def of(cls, warehouse: Warehouse, table: Identifier, operation_id: str) -> "TableDrop":
+        """Look how a table can go."""
+        paths = paths_of(warehouse)
+        folder = paths.table(table.database, table.table)
+        return cls(
+            name=table.table_name,
+            birth=find_birth(warehouse.file_io, folder),
+            kept=paths.dropped(table.table_name, operation_id),
+            rescue=rescue_name(operation_id),
+            is_held=bool(holders_of(warehouse, paths.relative(folder))),
+        )
+
+    @classmethod
+    def from_object(cls, values: Mapping[str, object]) -> "TableDrop":
+        """Read what `to_object` wrote."""
+        birth = values["birth"]
+        return cls(
+            name=str(values["name"]),
+            birth=None if birth is None else str(birth),
+            kept=str(values["kept"]),
+            rescue=str(values["rescue"]),
+            is_held=bool(values["isHeld"]),
+        )
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values for the journal."""
+        return {
+            "name": self.name,
+            "birth": self.birth,
+            "kept": self.kept,
+            "rescue": self.rescue,
+            "isHeld": self.is_held,
+        }
+
+    @property
+    def identifier(self) -> Identifier:
+        """The table."""
+        return Identifier.parse(self.name)
+
+
+def drop_table(operation: CatalogOperation, drop: TableDrop) -> str:
+    """Let a table of main go, or finish what was cut off; return the sentence of the receipt.
+
+    Raises:
+        CommitConflict: Another table has its name by now; it stays.
+    """
+    store, files = operation.warehouse.store, operation.warehouse.file_io
+    table = drop.identifier
+    main = TablePaths(table=operation.paths.table(table.database, table.table))
+    went = (
+        f"Table {drop.name} was dropped with all its branches. Its folder is kept as {drop.kept}."
+    )
+    stays = (
+        f"Table {drop.name} was dropped from main, which its branch {drop.rescue!r} keeps; its "
+        "other branches stay."
+    )
+    if files.exists(drop.kept):
+        return went
+    if not drop.is_held and not files.exists(main.on(drop.rescue).root):
+        if find_birth(files, main.table) != drop.birth:
+            raise _another_table(drop.name, "dropped")
+        match store.mover.move(main.table, drop.kept):
+            case MoveOutcome.DONE:
+                return went
+            case MoveOutcome.TAKEN:
+                raise AlreadyExists(f"Something has the name {drop.kept} already.")
+            case MoveOutcome.UNSUPPORTED:
+                pass  # so main alone goes
+    if find_birth(files, main.table) not in (drop.birth, None):
+        raise _another_table(drop.name, "dropped")
+    retreat(store, main, drop.rescue)
+    return stays
+
+
+def restore_table(operation: CatalogOperation, drop: TableDrop) -> str:
+    """Bring a table back that `drop_table` let go; return the sentence of the receipt.
+
+    Raises:
+        CommitConflict: Something else has its name by now.
+    """
+    store, files = operation.warehouse.store, operation.warehouse.file_io
+    table = drop.identifier
+    main = TablePaths(table=operation.paths.table(table.database, table.table))
+    if files.exists(drop.kept):
+        _move_folder(operation, drop.kept, main.table, drop.birth, "brought back")
+    elif files.exists(main.on(drop.rescue).root):
+        come_back(store, main, drop.rescue)
+    return f"Table {drop.name} is back."
+
+
+def why_not_restored(warehouse: Warehouse, drop: TableDrop) -> str | None:
+    """Say why a dropped table cannot come back, None where it can."""
+    files, paths, table = warehouse.file_io, paths_of(warehouse), drop.identifier
+    main = TablePaths(table=paths.table(table.database, table.table))
+    if files.exists(drop.kept):
+        taken = files.exists(main.table)
+    elif files.exists(main.on(drop.rescue).root):
+        taken = files.exists(main.schema_dir) or files.exists(main.snapshot_dir)
+    else:
+        return f"nothing is left of table {drop.name}"
+    return f"another table has the name {drop.name} by now; rename it first" if taken else None
+
+
+def plan_table_drop(warehouse: Warehouse, call: ProcedureCall, table: Identifier) -> CatalogPlan:
+    """Decide how a table of main goes, which is there and may go."""
+    drop = TableDrop.of(warehouse, table, call.operation_id)
+    holders = holders_of(warehouse, f"{table.database}.db/{table.table}")
+    if holders:
+        held = ", ".join(map(repr, holders))
+        told = (
+            changes(f"Main goes, into a rescue branch: catalog branch {held} holds the table."),
+            keeps("The table's other branches stay, where every engine reads them."),
+        )
+    else:
+        told = (
+            loses(f"With it go all branches of {drop.name}."),
+            keeps("No file is deleted: its folder moves to .branch-console/dropped."),
+        )
+    preview = Preview(
+        procedure=call.name,
+        title=f"Drop table {drop.name}",
+        plan_id=plan_digest(call, drop.birth, drop.is_held),
+        consequences=told,
+        typed_name=drop.name,
+        role=Role.OPERATOR,
+        undo="Undo brings the table back as it was, while nobody took its name.",
+    )
+    journal = {"subject": drop.name, "planId": preview.plan_id, "drop": drop.to_object()}
+    return CatalogPlan(preview=preview, journal=journal)
+
+
+def finish_table_drop(operation: CatalogOperation) -> Receipt:
+    """Let the table go; raises CommitConflict."""
+    note = drop_table(operation, drop_of(operation.intent.plan))
+    return complete(operation, LineageKind.DROPPED, note)
+
+
+def plan_table_rename(
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    source: Identifier,
+    target: Identifier,
+) -> CatalogPlan:
+    """Decide whether a table of main, which is there, can get a name that no table has."""
+    folder = paths_of(warehouse).table(source.database, source.table)
+    birth = find_birth(warehouse.file_io, folder)
+    preview = Preview(
+        procedure=call.name,
+        title=f"Rename table {source} to {target}",
+        plan_id=plan_digest(call, birth),
+        consequences=(
+            changes(f"The table is called {target}, with all its branches, in every engine."),
+        ),
+        typed_name=None,
+        role=Role.EDITOR,
+        undo="Undo gives the table its old name back, while nobody took it.",
+    )
+    journal = {
+        "subject": source.table_name,
+        "planId": preview.plan_id,
+        "to": target.table_name,
+        "birth": birth,
+    }
+    return CatalogPlan(preview=preview, journal=journal)
+
+
+def finish_table_rename(operation: CatalogOperation) -> Receipt:
+    """Move the folder of the table; raises CommitConflict."""
+    source, target = operation.subject, str(operation.intent.plan["to"])
+    move_table(operation, source, target)
+    return complete(operation, LineageKind.RENAMED, f"Table {source} is called {target} now.")
+
+
+def move_table(operation: CatalogOperation, source: str, target: str) -> None:
+    """Move the folder of a table to another name, unless an earlier try has; raises as below."""
+    paths, birth = operation.paths, operation.intent.plan["birth"]
+    from_folder, to_folder = _folder(paths, source), _folder(paths, target)
+    _move_folder(operation, from_folder, to_folder, birth, "renamed")
+
+
+def drop_of(plan: Mapping[str, object]) -> TableDrop:
+    """Return the drop of a journalled plan."""
+    values = plan["drop"]
+    assert isinstance(values, dict)
+    return TableDrop.from_object(values)
+
+
+def find_birth(files: FileReader, folder: str) -> str | None:
+    """Return the SHA-256 of the first schema file of a table, None where main has no table."""
+    numbers = [
+        int(number)
+        for name in files.names(f"{folder}/schema")
+        if (number := name.removeprefix(SCHEMA_PREFIX)).isdigit()
+    ]
+    data = files.find(f"{folder}/schema/{SCHEMA_PREFIX}{min(numbers)}") if numbers else None
+    return None if data is None else hashlib.sha256(data).hexdigest()
+
+
+def _move_folder(
+    operation: CatalogOperation, source: str, target: str, birth: object, what: str
+) -> None:
+    files = operation.warehouse.file_io
+    if not files.exists(source) and files.exists(target) and find_birth(files, target) == birth:
+        return  # an earlier try did it
+    if not files.exists(source) or find_birth(files, source) != birth:
+        raise _another_table(source, what)
+    match operation.warehouse.store.mover.move(source, target):
+        case MoveOutcome.DONE:
+            return
+        case MoveOutcome.TAKEN:
+            raise CommitConflict(
+                f"Something has the name {target} already. Nothing was changed; choose another "
+                "one.",
+                kind=ErrorKind.NAME_TAKEN,
+                path=target,
+            )
+        case MoveOutcome.UNSUPPORTED:
+            raise InvalidInput(
+                "This store cannot give a folder another name in one step, so that a table is not "
+                f"{what} in it. Nothing was changed.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+
+
+def _folder(paths: CatalogPaths, name: str) -> str:
+    table = Identifier.parse(name)
+    return paths.table(table.database, table.table)
+
+
+def _another_table(name: str, what: str) -> CommitConflict:
+    return CommitConflict(
+        f"{name} is gone, or another table by now. It was not {what}; look at the tables, then "
+        "run it again.",
+        kind=ErrorKind.HEAD_MOVED,
+    )
