@@ -18,9 +18,6 @@ from branch_console.diff.three_way import ThreeWay, each_side
 State = TypeVar("State", DatabaseState, TableState)
 
 _NO_VALUES: Final[Mapping[str, str]] = MappingProxyType({})
-_NO_OPERATIONS: Final[ThreeWay[frozenset[TableOperation]]] = ThreeWay(
-    base=frozenset(), ours=frozenset(), theirs=frozenset()
-)
 _OF_THE_OBJECT: Final = frozenset({TableOperation.DROP, TableOperation.RENAME})
 """What happens to a table as an object of the catalog; all else is its content."""
 
@@ -111,7 +108,8 @@ def catalog_changes(
 
     Args:
         sides: The base holds each object as it was at its own merge base.
-        operations: What both sides did to the content of tables, by id, where that was read.
+        operations: What both sides did to the content of tables, by id, where that was read; it
+            says more than the heads, which also merges move.
     """
     databases = [
         ChangedDatabase(
@@ -128,14 +126,19 @@ def catalog_changes(
     for object_id, seen in _objects(
         sides, each_side(sides, attrgetter("tables")), _table_seen_first
     ):
-        did = operations.get(object_id, _NO_OPERATIONS)
-        ours = _table_side(seen.base, seen.ours, did.ours)
-        theirs = _table_side(seen.base, seen.theirs, did.theirs)
+        did = operations.get(object_id)
+        ours = _table_side(seen.base, seen.ours, None if did is None else did.ours)
+        theirs = _table_side(seen.base, seen.theirs, None if did is None else did.theirs)
         tables.append(ChangedTable(id=object_id, sides=seen, ours=ours, theirs=theirs))
     return CatalogChanges(
         databases=tuple(each for each in databases if _is_changed(each)),
         tables=tuple(each for each in tables if _is_changed(each)),
     )
+
+
+def has_same_content(one: TableState, other: TableState) -> bool:
+    """Whether a table has one head and one schema on both sides."""
+    return one.schema == other.schema and _has_same_head(one, other)
 
 
 def _is_changed(change: ChangedDatabase | ChangedTable) -> bool:
@@ -199,7 +202,7 @@ def _database_side(base: DatabaseState | None, side: DatabaseState | None) -> Da
 
 
 def _table_side(
-    base: TableState | None, side: TableState | None, content: frozenset[TableOperation]
+    base: TableState | None, side: TableState | None, content: frozenset[TableOperation] | None
 ) -> TableSide:
     if base is None or side is None:
         is_dropped = base is not None
@@ -209,16 +212,13 @@ def _table_side(
     is_moved = (side.database, side.name) != (base.database, base.name)
     renamed = frozenset({TableOperation.RENAME}) if is_moved else frozenset()
     is_there = side.content is Content.MADE
-    has_content = is_there and not _is_same_content(base, side)
+    is_moved_on = not has_same_content(base, side) if content is None else bool(content)
+    has_content = is_there and is_moved_on
     return TableSide(
-        operations=renamed | (content if has_content else frozenset()),
+        operations=renamed | (content if has_content and content else frozenset()),
         has_content=has_content,
         is_lost=side.content is Content.LOST,
     )
-
-
-def _is_same_content(one: TableState, other: TableState) -> bool:
-    return one.schema == other.schema and _has_same_head(one, other)
 
 
 def _has_same_head(one: TableState, other: TableState) -> bool:

@@ -30,7 +30,7 @@ from branch_console.merge.catalog.object_rules import ObjectRules
 from branch_console.merge.conflict import Conflict, ConflictKind, Take
 from branch_console.merge.conflict_matrix import CellRule, cells, database_cells
 from branch_console.merge.file_moves import Block
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.merge_plan import MergePlan, MergeVerdict
 
 _EITHER: Final = (Take.OURS, Take.THEIRS)
 _OF_THE_OBJECT: Final = frozenset({TableOperation.DROP, TableOperation.RENAME})
@@ -86,6 +86,11 @@ class CatalogMerge:
     def conflicts(self) -> tuple[Conflict, ...]:
         """All open conflicts."""
         return tuple(conflict for each in self.objects for conflict in each.conflicts)
+
+    @property
+    def brings_content(self) -> bool:
+        """Whether the content of any table that both have changes."""
+        return any(each.brings_content for each in self.objects)
 
 
 def merge_catalog(sides: CatalogSides, rules: ObjectRules) -> CatalogMerge:
@@ -247,6 +252,10 @@ class _Merge:
         if change.theirs.changes_content:
             found = self.found.of(change.id)
             found.plan = self.sides.plans.get(change.id)
+            # The content of a table has merges of its own: it may have come by one of these.
+            found.brings_content = (
+                found.plan is None or found.plan.verdict is not MergeVerdict.UP_TO_DATE
+            )
             if found.plan is not None:
                 found.conflicts += found.plan.conflicts
                 found.blocks += found.plan.blocks
@@ -340,6 +349,7 @@ class _Merge:
             conflicts=tuple(found.conflicts),
             blocks=tuple(found.blocks),
             reported=tuple(found.reported),
+            brings_content=found.brings_content,
             plan=found.plan,
         )
 

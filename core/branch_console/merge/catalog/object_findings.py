@@ -20,6 +20,7 @@ class ObjectFinding:
     blocks: list[Block] = field(default_factory=list)
     reported: list[str] = field(default_factory=list)
     cells: dict[str, None] = field(default_factory=dict)
+    brings_content: bool = False
     plan: MergePlan | None = None
 
 

@@ -26,7 +26,9 @@ class ObjectMerge:
         did: What each side did since the base, in words; nothing at the base.
         cells: The cells of the matrix that both fall into, such as `table/rename.drop`.
         reported: What the rules or a choice decided against a side, in sentences.
-        plan: How the content of a table is merged, where the source changed it.
+        brings_content: Whether the target gets what the source did to the content of a table that
+            both have.
+        plan: How that content is merged; None where it was not planned.
     """
 
     kind: ObjectKind
@@ -38,6 +40,7 @@ class ObjectMerge:
     conflicts: tuple[Conflict, ...] = ()
     blocks: tuple[Block, ...] = ()
     reported: tuple[str, ...] = ()
+    brings_content: bool = False
     plan: MergePlan | None = None
 
     @property
