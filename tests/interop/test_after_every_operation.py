@@ -329,7 +329,7 @@ def test_java_and_we_agree_after_every_operation(
     rng: Random,
     examples: Examples,
 ) -> None:
-    operations = examples(25)
+    operations = examples(16, quick=2, long=2_500)
     for number in range(max(1, operations // 25)):
         folder = tmp_path / str(number)
         walk = Walk(open_java(folder), folder, shape, rng)

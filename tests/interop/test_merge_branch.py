@@ -3,9 +3,10 @@
 Expected rows come from a plain model of both branches, never from what our merge says it did.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -40,9 +41,16 @@ def diverging(
     return bench
 
 
-@pytest.mark.depth("full")
-@pytest.mark.parametrize("ours", OURS)
-@pytest.mark.parametrize("theirs", THEIRS)
+def _cells() -> Iterator[Any]:
+    """Each cell in each layout: a full run takes one of both by turns, and a night both."""
+    for (row, theirs), (column, ours) in product(enumerate(THEIRS), enumerate(OURS)):
+        for turn, (name, layout) in enumerate(_LAYOUTS.items()):
+            least = "full" if (row + column) % len(_LAYOUTS) == turn else "long"
+            marks = pytest.mark.depth(least)
+            yield pytest.param(theirs, ours, layout, id=f"{name}-{theirs}-{ours}", marks=marks)
+
+
+@pytest.mark.parametrize(("theirs", "ours", "diverging"), list(_cells()), indirect=["diverging"])
 def test_every_cell_of_the_rules_for_rows_that_neither_side_shares(
     theirs: str, ours: str, diverging: MergeBench
 ) -> None:
