@@ -388,23 +388,26 @@ def of_every_kind(*kinds: str) -> tuple[Operation, ...]:
 
 EVERYTHING = (*OPERATIONS, *of_every_kind(*KINDS))
 _DONE_MOST = {"append", "fast-forward", "merge", "settle rows"}
-_IN_FULL = {each.name for each in (*OPERATIONS, *of_every_kind("keys"))}
+_WITH_KEYS = {each.name for each in of_every_kind("keys")}
 
 
-def by_depth(operations: Iterable[Operation]) -> list[Any]:
+def by_depth(operations: Iterable[Operation], *, every_kind: str = "full") -> list[Any]:
     """Operations as parameters of a test.
 
     A quick run does what people do most. What is done to any table is done to one without a key; a
-    full run takes one with a key too, and a long run every kind of table.
+    full run takes one with a key too, unless that waits for `every_kind`, and a long run every kind
+    of table.
     """
     return [
         pytest.param(each, id=each.name, marks=() if least is None else pytest.mark.depth(least))
         for each in operations
-        for least in [_least_depth(each)]
+        for least in [_least_depth(each, every_kind)]
     ]
 
 
-def _least_depth(operation: Operation) -> str | None:
+def _least_depth(operation: Operation, every_kind: str) -> str | None:
     if operation.name in _DONE_MOST:
         return None
-    return "full" if operation.name in _IN_FULL else "long"
+    if operation in OPERATIONS:
+        return "full"
+    return every_kind if operation.name in _WITH_KEYS else "long"

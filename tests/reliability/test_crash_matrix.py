@@ -370,7 +370,7 @@ def forks() -> Iterator["subprocess.Popen[str]"]:
         child.kill()
 
 
-@on_everything
+@pytest.mark.parametrize("operation", by_depth(EVERYTHING, every_kind="long"))
 def test_a_process_that_is_really_killed_leaves_the_old_or_the_new_table(
     operation: Operation,
     clean: Clean,

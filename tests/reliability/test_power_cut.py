@@ -18,7 +18,7 @@ from tests.support.crash_clone import CrashClone, Image, Luck, write_image
 from tests.support.examples import Examples
 from tests.support.repeatable import Repeatable
 
-_SEEDS, _SEEDS_IN_QUICK, _SEEDS_AT_NIGHT = 50, 10, 20_000
+_SEEDS, _SEEDS_IN_QUICK, _SEEDS_AT_NIGHT = 35, 10, 20_000
 # Merges of rows take ten times as long, and most of what they sync others sync as well.
 _SEEDS_OF_ROWS = 15
 _SEEDS_OF_COPIES = 15
