@@ -119,10 +119,14 @@ def fetch_pypaimon() -> Path:
 
 
 def make_spark_classes() -> Path:
-    """Have a Spark write its classes into a file unless it is there; takes half a minute."""
+    """Have a Spark write its classes into a file, unless this one has; takes half a minute."""
     target = quick_java.spark_classes()
+    # A Java takes them for the very jars that they were read from.
+    of = target.with_suffix(".of")
+    found = importlib.util.find_spec("pyspark")
+    these = f"{found and found.origin} {find_java().home}"
     with _locked(target.name):
-        if not target.exists():
+        if not target.exists() or not of.exists() or of.read_text() != these:
             with tempfile.TemporaryDirectory(dir=PEERS) as scratch:
                 made = Path(scratch) / target.name
                 _run(
@@ -130,6 +134,7 @@ def make_spark_classes() -> Path:
                     environment={"JDK_JAVA_OPTIONS": quick_java.options_to_write(made)},
                 )
                 made.replace(target)
+            of.write_text(these)
     return target
 
 
