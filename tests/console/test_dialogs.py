@@ -93,7 +93,7 @@ COMMANDS: dict[str, tuple[str, dict[str, str], Fill, dict[str, Any]]] = {
         "protect_branch",
         {},
         fill_reason,
-        {**BRANCH, "protected": True, "reason": "not needed"},
+        {**BRANCH, "reason": "not needed"},
     ),
     "drop-branch": ("drop_branch", {}, fill_reason, {**BRANCH, "reason": "not needed"}),
     "replace-main": ("replace_main", {}, fill_reason, {**BRANCH, "reason": "not needed"}),

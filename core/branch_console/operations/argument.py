@@ -185,12 +185,15 @@ class Declared:
         )
 
     def encode(self) -> dict[str, Argument]:
-        """Return the arguments of a call; those that say what is so without them are left out."""
+        """Return the arguments of a call; flags and choices that change nothing are left out.
+
+        A name is said even if it is the usual one: a receipt names the branch that changes.
+        """
         values = ((each, getattr(self, each.field)) for each in self.declared())
         return {
             each.name: str(value) if isinstance(value, StrEnum) else value
             for each, value in values
-            if each.is_required or value != each.default
+            if value != each.default or (each.kind is str and value is not None)
         }
 
 

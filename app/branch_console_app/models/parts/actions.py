@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Final
 
 from branch_console.format.identifier import branch_name_problem
-from branch_console.procedures.call.call import Argument
+from branch_console.operations.argument import Argument
+from branch_console.operations.request import Request
 
 DO: Final = "do"
 WHAT: Final = "what"
@@ -64,6 +65,11 @@ class Form:
     arguments: Mapping[str, Argument]
     label: str
     icon: str
+
+    @classmethod
+    def of(cls, request: Request, label: str, icon: str) -> "Form":
+        """Return the form that asks for a request."""
+        return cls(procedure=request.procedure, arguments=request.encode(), label=label, icon=icon)
 
 
 def snapshot_id(what: str | None) -> int | None:

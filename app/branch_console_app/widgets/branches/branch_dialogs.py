@@ -1,13 +1,24 @@
 """The forms of a branch's life: create, rename, protect, drop, replace main, pin, fence, repair."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import streamlit as st
 
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.operations.branch_requests import (
+    CreateBranchRequest,
+    DropBranchRequest,
+    FenceBranchRequest,
+    PinBranchRequest,
+    ProtectBranchRequest,
+    RenameBranchRequest,
+    RepairBranchRequest,
+    ReplaceMainRequest,
+)
+from branch_console.operations.request import Request
 from branch_console.procedures.browse.page_values import BranchItem
-from branch_console.procedures.call.call import Argument
 from branch_console_app import reads, state
 from branch_console_app.models.parts.actions import (
     Action,
@@ -78,11 +89,16 @@ class BranchDialogs:
             )
         if not name or problem or where is None:
             return
-        arguments: dict[str, Argument] = {
-            "table": self._table, "branch": name, "from_branch": source, **where,
-            "owner": owner or None, "reason": reason or None,
-        }  # fmt: skip
-        self._show("create_branch", arguments, f"Create {plain(name)}", ":material/add:", name)
+        request = CreateBranchRequest(
+            table=self._table,
+            branch=name,
+            from_branch=source,
+            owner=owner or None,
+            reason=reason or None,
+        )
+        form = Form.of(request, f"Create {plain(name)}", ":material/add:")
+        form = replace(form, arguments={**form.arguments, **where})
+        show_command(form, self._place.at_branch(name))
 
     def rename(self, _: str | None) -> None:
         """Draw the form of a new name."""
@@ -91,16 +107,19 @@ class BranchDialogs:
         problem = name_problem(name, tuple(self._items))
         if problem:
             st.markdown(f":small[:red[✕ {plain(problem)}]]")
-        arguments: dict[str, Argument] = {"table": self._table, "branch": self._branch, "to": name}
+        updates = False
         if item.used_by:
             st.markdown(f"Named by {', '.join(code(each) for each in item.used_by)}.")
-            arguments["update_options"] = st.checkbox(
-                "Change these options to the new name", key="do-options"
-            )
-        arguments["reason"] = reason_field()
+            updates = st.checkbox("Change these options to the new name", key="do-options")
+        request = RenameBranchRequest(
+            table=self._table,
+            branch=self._branch,
+            to=name,
+            update_options=updates,
+            reason=reason_field(),
+        )
         if name and not problem:
-            label = f"Rename to {plain(name)}"
-            self._show("rename_branch", arguments, label, ":material/edit:", name)
+            self._show(request, f"Rename to {plain(name)}", ":material/edit:", name)
 
     def protect(self, _: str | None) -> None:
         """Draw the form of a rule: by name or by pattern, made or taken back."""
@@ -119,42 +138,42 @@ class BranchDialogs:
         if not pattern:
             return
         is_new = wish == wishes[0]
-        arguments: dict[str, Argument] = {
-            "table": self._table, "branch": pattern, "protected": is_new, "reason": reason,
-        }  # fmt: skip
+        request = ProtectBranchRequest(
+            table=self._table, branch=pattern, protected=is_new, reason=reason
+        )
         label = f"Protect {plain(pattern)}" if is_new else f"Free {plain(pattern)}"
         icon = ":material/lock:" if is_new else ":material/lock_open:"
-        self._show("protect_branch", arguments, label, icon, self._branch)
+        self._show(request, label, icon, self._branch)
 
     def drop(self, _: str | None) -> None:
         """Draw the consequences of a drop."""
-        arguments = {"table": self._table, "branch": self._branch, "reason": reason_field()}
+        request = DropBranchRequest(table=self._table, branch=self._branch, reason=reason_field())
         label = f"Drop {plain(self._branch)}"
-        self._show("drop_branch", arguments, label, ":material/delete:", MAIN_BRANCH)
+        self._show(request, label, ":material/delete:", MAIN_BRANCH)
 
     def replace_main(self, _: str | None) -> None:
         """Draw the consequences of making main the branch's history."""
-        arguments = {"table": self._table, "branch": self._branch, "reason": reason_field()}
+        request = ReplaceMainRequest(table=self._table, branch=self._branch, reason=reason_field())
         label = f"Replace main by {plain(self._branch)}"
-        self._show("replace_main", arguments, label, ":material/swap_vert:", MAIN_BRANCH)
+        self._show(request, label, ":material/swap_vert:", MAIN_BRANCH)
 
     def pin(self, _: str | None) -> None:
         """Draw what a base tag would keep."""
-        arguments = {"table": self._table, "branch": self._branch}
+        request = PinBranchRequest(table=self._table, branch=self._branch)
         label = f"Pin {plain(self._branch)}"
-        self._show("pin_branch", arguments, label, ":material/keep:", self._branch)
+        self._show(request, label, ":material/keep:", self._branch)
 
     def fence(self, _: str | None) -> None:
         """Draw what a fence would keep."""
-        arguments = {"table": self._table, "branch": self._branch}
+        request = FenceBranchRequest(table=self._table, branch=self._branch)
         label = f"Fence {plain(self._branch)}"
-        self._show("fence_branch", arguments, label, ":material/fence:", self._branch)
+        self._show(request, label, ":material/fence:", self._branch)
 
     def repair(self, _: str | None) -> None:
         """Draw which schemas come from main."""
-        arguments = {"table": self._table, "branch": self._branch}
+        request = RepairBranchRequest(table=self._table, branch=self._branch)
         label = f"Repair {plain(self._branch)}"
-        self._show("repair_branch", arguments, label, ":material/healing:", self._branch)
+        self._show(request, label, ":material/healing:", self._branch)
 
     def _pick_start(self, start: Start, source: str, start_at: str | None) -> str | int | None:
         branch = self._identifier.on_branch(source)
@@ -192,8 +211,5 @@ class BranchDialogs:
         names = list(self._items)
         return names.index(branch) if branch in names else 0
 
-    def _show(
-        self, procedure: str, arguments: Mapping[str, Argument], label: str, icon: str, branch: str
-    ) -> None:
-        form = Form(procedure=procedure, arguments=arguments, label=label, icon=icon)
-        show_command(form, self._place.at_branch(branch))
+    def _show(self, request: Request, label: str, icon: str, branch: str) -> None:
+        show_command(Form.of(request, label, icon), self._place.at_branch(branch))

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import streamlit as st
 
 from branch_console.format.identifier import Identifier
-from branch_console.procedures.call.call import Argument
+from branch_console.operations.merge_requests import CherryPickRequest, RevertRequest
 from branch_console_app.models.parts.actions import Action, Form, snapshot_id
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import plain
 from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.dialogs import Dialogs
 from branch_console_app.widgets.parts.preview import show_command
+from branch_console_app.widgets.parts.problem import show_no_snapshot
 
 
 def snapshot_dialogs(identifier: Identifier, others: Sequence[str], place: Location) -> Dialogs:
@@ -24,13 +25,16 @@ def snapshot_dialogs(identifier: Identifier, others: Sequence[str], place: Locat
     """
 
     def revert(snapshot: str | None) -> None:
-        arguments: dict[str, Argument] = {
-            "table": identifier.full_name, "snapshot": snapshot_id(snapshot),
-            "reason": reason_field(),
-        }  # fmt: skip
-        _show_revert(arguments, f"Revert snapshot {snapshot}", place)
+        request = RevertRequest(
+            table=identifier.full_name, snapshot=snapshot_id(snapshot), reason=reason_field()
+        )
+        _show_revert(request, f"Revert snapshot {snapshot}", place)
 
     def pick(snapshot: str | None) -> None:
+        number = snapshot_id(snapshot)
+        if number is None:
+            show_no_snapshot(snapshot or "")
+            return
         target = st.selectbox(
             "Onto branch", others, index=None, key="do-target", placeholder="Choose a branch",
             filter_mode="contains",
@@ -38,16 +42,15 @@ def snapshot_dialogs(identifier: Identifier, others: Sequence[str], place: Locat
         reason = reason_field()
         if target is None:
             return
-        arguments: dict[str, Argument] = {
-            "table": identifier.table_name, "branch": identifier.branch,
-            "snapshot": snapshot_id(snapshot), "target": target, "reason": reason,
-        }  # fmt: skip
-        form = Form(
-            procedure="cherry_pick",
-            arguments=arguments,
-            label=f"Pick snapshot {snapshot} onto {plain(target)}",
-            icon=":material/move_down:",
+        request = CherryPickRequest(
+            table=identifier.table_name,
+            source=identifier.branch,
+            snapshot=number,
+            target=target,
+            reason=reason,
         )
+        label = f"Pick snapshot {snapshot} onto {plain(target)}"
+        form = Form.of(request, label, ":material/move_down:")
         show_command(form, place.at_branch(target))
 
     name = plain(identifier.branch)
@@ -64,15 +67,14 @@ def operation_dialogs(identifier: Identifier, place: Location) -> Dialogs:
         if operation is None:
             st.info("This address names no operation. Open its receipt and choose Revert.")
             return
-        arguments: dict[str, Argument] = {
-            "table": identifier.full_name, "operation": operation, "reason": reason_field(),
-        }  # fmt: skip
-        _show_revert(arguments, "Revert", place)
+        request = RevertRequest(
+            table=identifier.full_name, operation=operation, reason=reason_field()
+        )
+        _show_revert(request, "Revert", place)
 
     return {Action.REVERT: ("Revert an operation", revert)}
 
 
-def _show_revert(arguments: dict[str, Argument], label: str, place: Location) -> None:
+def _show_revert(request: RevertRequest, label: str, place: Location) -> None:
     st.caption("A new snapshot takes back what this one did. What came later stays.")
-    form = Form(procedure="revert", arguments=arguments, label=label, icon=":material/undo:")
-    show_command(form, place)
+    show_command(Form.of(request, label, ":material/undo:"), place)

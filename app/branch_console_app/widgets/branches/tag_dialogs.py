@@ -3,7 +3,9 @@
 import streamlit as st
 
 from branch_console.format.identifier import Identifier
-from branch_console.procedures.call.call import Argument
+from branch_console.operations.branch_requests import RollbackRequest
+from branch_console.operations.request import Request
+from branch_console.operations.tag_requests import CreateTagRequest, DeleteTagRequest
 from branch_console_app import reads
 from branch_console_app.models.parts.actions import (
     KEPT_FOR,
@@ -54,22 +56,25 @@ class TagDialogs:
         )  # fmt: skip
         taken = name in {item.name for item in reads.tags(self._identifier)}
         moves = right.checkbox("Move the tag of this name here", key="do-move") if taken else False
-        arguments: dict[str, Argument] = {
-            "table": self._identifier.full_name, "tag": name, "snapshot": snapshot_id(snapshot),
-            "time_retained": kept_for(words), "replace": moves or None,
-        }  # fmt: skip
+        request = CreateTagRequest(
+            table=self._identifier.full_name,
+            tag=name,
+            snapshot=snapshot_id(snapshot),
+            time_retained=kept_for(words),
+            replace=moves,
+        )
         if name and (moves or not taken):
             label = f"{'Move' if moves else 'Create'} tag {plain(name)}"
-            self._show("create_tag", arguments, label, ":material/sell:")
+            self._show(request, label, ":material/sell:")
         elif taken:
             st.caption(f"There is a tag {code(name)} already. Choose another name, or move it.")
 
     def delete(self, tag: str | None) -> None:
         """Draw the consequences of taking a name away."""
-        arguments: dict[str, Argument] = {
-            "table": self._identifier.full_name, "tag": tag, "reason": reason_field(),
-        }  # fmt: skip
-        self._show("delete_tag", arguments, f"Delete tag {plain(tag or '')}", ":material/delete:")
+        request = DeleteTagRequest(
+            table=self._identifier.full_name, tag=tag or "", reason=reason_field()
+        )
+        self._show(request, f"Delete tag {plain(tag or '')}", ":material/delete:")
 
     def roll_back(self, place: str | None) -> None:
         """Draw the form of a rollback to a snapshot or a tag: history stays by default."""
@@ -77,14 +82,15 @@ class TagDialogs:
         way = st.radio("How", [_ADDS, _CUTS], key="do-way", horizontal=True)
         if way == _CUTS:
             st.caption("For operators: the newer snapshots leave the history into a rescue branch.")
-        arguments: dict[str, Argument] = {
-            "table": self._identifier.full_name, "tag": tag,
-            "snapshot": None if tag is not None else snapshot_id(place),
-            "cut": True if way == _CUTS else None, "reason": reason_field(),
-        }  # fmt: skip
+        request = RollbackRequest(
+            table=self._identifier.full_name,
+            snapshot=None if tag is not None else snapshot_id(place),
+            tag=tag,
+            cut=way == _CUTS,
+            reason=reason_field(),
+        )
         label = f"Roll {plain(self._identifier.branch)} back to {plain(tag or str(place))}"
-        self._show("rollback", arguments, label, ":material/history:")
+        self._show(request, label, ":material/history:")
 
-    def _show(self, procedure: str, arguments: dict[str, Argument], label: str, icon: str) -> None:
-        form = Form(procedure=procedure, arguments=arguments, label=label, icon=icon)
-        show_command(form, self._place)
+    def _show(self, request: Request, label: str, icon: str) -> None:
+        show_command(Form.of(request, label, icon), self._place)

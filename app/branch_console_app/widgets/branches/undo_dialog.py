@@ -3,6 +3,7 @@
 import streamlit as st
 
 from branch_console.format.identifier import Identifier
+from branch_console.operations.undo_request import UndoRequest
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.widgets.parts.dialogs import Dialogs
@@ -16,12 +17,7 @@ def undo_dialogs(identifier: Identifier, place: Location) -> Dialogs:
         if operation_id is None:
             st.info("This address names no operation. Open its receipt and choose Undo.")
             return
-        form = Form(
-            procedure="undo",
-            arguments={"table": identifier.table_name, "operation": operation_id},
-            label="Undo",
-            icon=":material/undo:",
-        )
-        show_command(form, place)
+        request = UndoRequest(table=identifier.table_name, operation=operation_id)
+        show_command(Form.of(request, "Undo", ":material/undo:"), place)
 
     return {Action.UNDO: ("Undo an operation", draw)}
