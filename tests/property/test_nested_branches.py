@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from branch_console.diff.changes.logical_log import original_name
@@ -20,6 +20,7 @@ from branch_console.merge.file_moves import MergeRules
 from branch_console.merge.merge_plan import MergeVerdict
 from branch_console.operations.isolation import Isolation
 from branch_console.procedures.merge.inputs import preview_merge
+from tests.property.walk_steps import nested
 from tests.support.branch_bench import BranchBench
 from tests.support.commit_tables import message
 
@@ -148,10 +149,7 @@ def roots(tmp_path: Path) -> Callable[[], Path]:
     return lambda: tmp_path / str(next(numbers))
 
 
-@settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@nested
 @given(steps=_steps, shares=st.booleans())
 @example(steps=_FEAT_BEFORE_DEV, shares=True)
 @example(steps=_REMOVED_BEFORE_FEAT, shares=True)
