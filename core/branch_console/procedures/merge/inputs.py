@@ -22,6 +22,7 @@ from branch_console.merge.merge_plan import (
     plan_without_files,
 )
 from branch_console.merge.policy import Policy, Settle
+from branch_console.merge.schema_plan import plan_schema_merge
 from branch_console.operations.merge_requests import MergingRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.target_branch import target_table
@@ -31,7 +32,7 @@ from branch_console.procedures.history.forward_sharing import forward_safety
 from branch_console.procedures.history.merge_heads import MergeHeads, find_heads
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec, sides_of, theirs_of
 from branch_console.procedures.merge.sharing import with_sharing
-from branch_console.procedures.merge.sides import holds_schema, read_sides
+from branch_console.procedures.merge.sides import holds_schema, read_schemas, read_sides
 from branch_console.procedures.run.planned_heads import PlannedHeads, planned_head
 from branch_console.procedures.run.procedure import Planned
 from branch_console.table.file_store_table import FileStoreTable
@@ -238,11 +239,22 @@ def _decide(
 
     if theirs is None:
         text = f"Branch {spec.source!r} has no snapshot yet: there is nothing to merge."
-        return without_files(MergeVerdict.UP_TO_DATE, notes=(text,))
+        empty = without_files(MergeVerdict.UP_TO_DATE, notes=(text,))
+        if not spec.one_version:
+            return empty
+        # Among many tables, a column that was added to an empty one comes, too.
+        found_schemas = read_schemas(target, source)
+        plan = plan_schema_merge(empty.plan, *found_schemas, rules, now_millis=now_millis)
+        return replace(empty, plan=plan)
     elsewhere = blocks_of_rows_elsewhere(*schemas)
     if elsewhere:
         return without_files(MergeVerdict.REFUSED, blocks=elsewhere)
     if ours is None:
+        forward = _find_forward(target, source) if spec.one_version else None
+        if forward is not None:
+            text = f"{target.branch!r} has no snapshot yet: it takes over the history."
+            empty = without_files(MergeVerdict.FAST_FORWARD, notes=(text,))
+            return replace(empty, forward=forward)
         text = f"Branch {target.branch!r} has no snapshot yet. Fast-forward it instead."
         block = Block(kind=ErrorKind.BRANCH_EMPTY, text=text)
         return without_files(MergeVerdict.REFUSED, blocks=(block,))
@@ -315,7 +327,8 @@ def _by_history(
         plan = plan_merge(read_sides(target, source, heads), rules)
         if plan.verdict is MergeVerdict.UP_TO_DATE:
             return without_files(MergeVerdict.UP_TO_DATE, plan.notes)
-    forward = _find_forward(target, source) if heads.is_fast_forward else None
+    is_forward = heads.is_fast_forward and not spec.one_version
+    forward = _find_forward(target, source) if is_forward else None
     if forward is None:
         return None
     text = f"{target.branch!r} has no commit of its own since: it takes over the history."

@@ -64,6 +64,8 @@ class MergeSpec:
         source: The branch that it comes from; of a revert the target itself.
         snapshot_id: The snapshot that is picked or turned around; None for a whole branch.
         reverts: The operation that is turned around, where one was named.
+        one_version: Whether the target gets one snapshot even if it could take over the history:
+            a merge of many tables publishes one version of each.
     """
 
     kind: MergeKind
@@ -71,6 +73,7 @@ class MergeSpec:
     target: str
     snapshot_id: int | None = None
     reverts: str | None = None
+    one_version: bool = False
 
     @classmethod
     def from_call(cls, target: FileStoreTable, call: ProcedureCall) -> "MergeSpec":

@@ -1,6 +1,6 @@
 """Reading both sides of a merge: only what happened since the branches parted."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from branch_console.diff.changes.logical_log import LogicalLog, fold_log
 from branch_console.diff.changes.rewrite_graph import NOTHING_TOLD, Descent
@@ -19,6 +19,7 @@ from branch_console.diff.lineage import (
     field_ids_from,
     merge_source,
 )
+from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import ErrorKind, NotFound
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
@@ -162,6 +163,23 @@ def read_reverse_sides(
     )
 
 
+def read_schemas(
+    target: FileStoreTable, source: FileStoreTable
+) -> tuple[ThreeWay[TableSchema], Mapping[int, TableSchema], Mapping[int, TableSchema]]:
+    """Read the schemas of two branches of which the source has no snapshot.
+
+    Returns:
+        The newest that both share and the newest of either; all of the target; all of the source.
+    """
+    ours, theirs = (
+        {schema.id: schema for schema in schemas}
+        for schemas in target.reader.both(target.schemas.all, source.schemas.all)
+    )
+    base = _newest_shared(ours, theirs, ours[min(ours)])
+    newest = ThreeWay(base=base, ours=target.schema(), theirs=source.schema())
+    return newest, ours, theirs
+
+
 def _row_base(
     target: FileStoreTable, source: FileStoreTable, base: Base[MergeBase] | None
 ) -> Base[HeldState] | None:
@@ -251,6 +269,13 @@ def _shared_schema(target: FileStoreTable, source: FileStoreTable, root: Snapsho
         or theirs.get(root.schema_id)
         or ReadState.as_it_was(target, root).schema
     )
+    return _newest_shared(ours, theirs, found)
+
+
+def _newest_shared(
+    ours: Mapping[int, TableSchema], theirs: Mapping[int, TableSchema], found: TableSchema
+) -> TableSchema:
+    """The newest schema behind one that both have that both still have in common."""
     while (mine := ours.get(found.id + 1)) is not None:
         other = theirs.get(mine.id)
         if other is None or other.fingerprint != mine.fingerprint:
