@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from branch_console.diff.rows.row_figure import RowCounts, RowFigure
     from branch_console.diff.schema_diff import SchemaDiff
     from branch_console.diff.state_diff import ComparedState, StateDiff
+    from branch_console.format.catalog.catalog_version import CatalogVersion
     from branch_console.format.receipt import Receipt
     from branch_console.jobs.client import JobClient
     from branch_console.jobs.kept_diffs import KeptDiff, KeptDiffs
@@ -49,6 +50,10 @@ if TYPE_CHECKING:
     )
     from branch_console.procedures.call.consequence import Preview
     from branch_console.procedures.call.warehouse import Warehouse
+    from branch_console.procedures.catalog.browse_catalog import (
+        CatalogBranchDetail,
+        CatalogBranchItem,
+    )
     from branch_console.procedures.compare.count_rows import CountWork
     from branch_console.procedures.merge.conflicts import Resolution
     from branch_console.procedures.undo.undo import UndoChance
@@ -306,6 +311,24 @@ class Services(TableLists):
 
         call = self.call("merge_branch", arguments, "resolve")
         return save_draft(self.writable_warehouse, call, seen, wanted)
+
+    def catalog_branches(self) -> tuple[CatalogBranchItem, ...]:
+        """Return the branches of the catalog by name, broken ones with their error."""
+        from branch_console.procedures.catalog.browse_catalog import catalog_branches
+
+        return catalog_branches(self.warehouse)
+
+    def catalog_branch(self, name: str) -> CatalogBranchDetail:
+        """Return a branch of the catalog with its tables."""
+        from branch_console.procedures.catalog.browse_catalog import read_catalog_branch
+
+        return read_catalog_branch(self.warehouse, name)
+
+    def catalog_log(self, name: str) -> tuple[CatalogVersion, ...]:
+        """Return the versions of a branch of the catalog, or of main, newest first."""
+        from branch_console.procedures.catalog.browse_catalog import catalog_log
+
+        return catalog_log(self.warehouse, name)
 
     def receipt(self, operation_id: str) -> Receipt:
         """Return the receipt of a finished operation."""

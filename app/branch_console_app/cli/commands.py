@@ -17,6 +17,7 @@ from branch_console.errors import ErrorKind, InvalidInput, PaimonError, StorageE
 from branch_console_app.cli.arguments import JsonOption, WarehouseOption, hand_down
 from branch_console_app.cli.branches import branches
 from branch_console_app.cli.browse import browse
+from branch_console_app.cli.catalog import catalog
 from branch_console_app.cli.check import checks
 from branch_console_app.cli.compare import compare
 from branch_console_app.cli.conflicts import conflicts
@@ -58,6 +59,7 @@ for commands in (
 ):
     program.add_typer(commands)
 program.add_typer(jobs, name="jobs")
+program.add_typer(catalog, name="catalog")
 
 
 def _tell_version(is_wanted: bool) -> None:

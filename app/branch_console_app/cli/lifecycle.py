@@ -38,7 +38,7 @@ _REFUSED: Final = 1
 def add_previewed(commands: typer.Typer, request: type[Request]) -> None:
     """Add the command of a request: it tells the consequences first, and can stop there.
 
-    Its words, options and help are those of the request.
+    Its words, options and help are those of the request; of `catalog create` the group is there.
     """
 
     @takes(request)
@@ -60,7 +60,8 @@ def add_previewed(commands: typer.Typer, request: type[Request]) -> None:
         )
 
     assert isinstance(request.command, str)
-    commands.command(request.command, help=request.__doc__)(run)
+    *_, name = request.command.split()
+    commands.command(name, help=request.__doc__)(run)
 
 
 for _request in (

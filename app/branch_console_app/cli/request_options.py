@@ -131,6 +131,8 @@ def _parameter(argument: DeclaredArgument, syntax: CommandSyntax) -> inspect.Par
         default = argument.default
     if default is None:
         kind = kind | None
+    if argument.written is WrittenAs.SEVERAL:
+        kind, default = list[str] | None, None
     told = (
         typer.Option(*syntax.options, metavar=syntax.metavar, help=syntax.help)
         if syntax.options
@@ -163,6 +165,8 @@ def _asked(
                 arguments[each.name] = text_of_file(value, each.name)
             case WrittenAs.TIME:
                 arguments[each.name] = _millis(value)
+            case WrittenAs.SEVERAL:
+                arguments[each.name] = ",".join(value)
             case WrittenAs.PLAIN:
                 arguments[each.name] = _plain(each, value)
     return AskedRequest(of=request, arguments=arguments, table=table, confirm=given.get(_CONFIRM))

@@ -10,6 +10,7 @@ from typing import Protocol
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.format.options import Options
+from branch_console.storage.metadata_cache import MetadataReader
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -32,6 +33,10 @@ class TableEntry:
 
 class Catalog(Protocol):
     """The databases and tables of a warehouse."""
+
+    @property
+    def reader(self) -> MetadataReader:
+        """The metadata of the warehouse, each file decoded once."""
 
     def listing_once(self) -> AbstractContextManager[Catalog]:
         """The same catalog, which lists each folder once while the block runs.

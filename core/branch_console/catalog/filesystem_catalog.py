@@ -11,7 +11,14 @@ from contextlib import contextmanager
 from typing import Final
 
 from branch_console.catalog.catalog import TableEntry
-from branch_console.errors import ErrorKind, FormatError, NotAllowed, NotFound, PaimonError
+from branch_console.errors import (
+    ErrorKind,
+    FormatError,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    PaimonError,
+)
 from branch_console.format import options as table_options
 from branch_console.format.identifier import (
     MAIN_BRANCH,
@@ -53,6 +60,11 @@ class FilesystemCatalog:
             catalog = copy.copy(self)
             catalog._reader = reader
             yield catalog
+
+    @property
+    def reader(self) -> MetadataReader:
+        """The metadata of the warehouse, each file decoded once."""
+        return self._reader
 
     def databases(self) -> tuple[str, ...]:
         """The names of all databases, sorted.
@@ -221,6 +233,12 @@ class FilesystemCatalog:
         return f"{self._warehouse}/{database}{DATABASE_SUFFIX}"
 
     def _table_path(self, identifier: Identifier) -> str:
+        if identifier.is_of_catalog:
+            raise InvalidInput(
+                f"{identifier} is a table of a branch of the catalog, and is not opened here. Name "
+                "the branch of the table, as database.table$branch_name.",
+                kind=ErrorKind.INVALID_NAME,
+            )
         check_object_name(identifier.table)
         return f"{self._database_path(identifier.database)}/{identifier.table}"
 

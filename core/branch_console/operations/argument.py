@@ -25,6 +25,7 @@ class WrittenAs(Enum):
         TABLE_AND_BRANCH: As a table, and `--branch` beside it.
         FILE: As the path of a file that holds the value.
         TIME: As a time of day, of which the value is the milliseconds.
+        SEVERAL: As an option that may be given several times; the value has commas between them.
     """
 
     PLAIN = auto()
@@ -32,6 +33,7 @@ class WrittenAs(Enum):
     TABLE_AND_BRANCH = auto()
     FILE = auto()
     TIME = auto()
+    SEVERAL = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

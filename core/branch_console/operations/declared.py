@@ -22,6 +22,10 @@ from branch_console.operations.branch_requests import (
     ReplaceMainRequest,
     RollbackRequest,
 )
+from branch_console.operations.catalog_requests import (
+    CreateCatalogBranchRequest,
+    DropCatalogBranchRequest,
+)
 from branch_console.operations.compare_requests import (
     CheckRulesRequest,
     CompareQualityRequest,
@@ -82,6 +86,8 @@ _ALL: Final[tuple[type[Request], ...]] = (
     CreateTagRequest,
     DeleteTagRequest,
     RollbackRequest,
+    CreateCatalogBranchRequest,
+    DropCatalogBranchRequest,
     RecoverRequest,
     DryRunRequest,
     CompareRowsRequest,

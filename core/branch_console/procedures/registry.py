@@ -16,12 +16,14 @@ from branch_console.procedures.branch.rollback import ROLLBACK
 from branch_console.procedures.branch.tags import CREATE_TAG, DELETE_TAG
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.catalog.catalog_operation import CatalogVerb
+from branch_console.procedures.catalog.create import CREATE_CATALOG_BRANCH
 from branch_console.procedures.catalog.database_statement import (
     CREATE_DATABASE,
     DROP_DATABASE,
     RENAME_DATABASE,
     SET_DATABASE_PROPERTIES,
 )
+from branch_console.procedures.catalog.drop import DROP_CATALOG_BRANCH
 from branch_console.procedures.catalog.undo_objects import UNDO_OF_CATALOG
 from branch_console.procedures.merge.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from branch_console.procedures.run.procedure import Verb
@@ -48,7 +50,9 @@ _ALL: Final = (
 VERBS: Final[Mapping[str, Verb[Any, Any]]] = MappingProxyType({verb.name: verb for verb in _ALL})
 
 _OF_CATALOG: Final = (
+    CREATE_CATALOG_BRANCH,
     CREATE_DATABASE,
+    DROP_CATALOG_BRANCH,
     DROP_DATABASE,
     RENAME_DATABASE,
     SET_DATABASE_PROPERTIES,

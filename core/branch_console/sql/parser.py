@@ -157,6 +157,8 @@ class _Parser(Words):
 
     def create(self) -> "_Read":
         arguments: dict[str, Argument] = {"branch": self.name("the name of the branch")}
+        if self._takes_scope(arguments):
+            return self._create_of_catalog(arguments)
         arguments["table"] = self._table()
         if self.takes("FROM TAG"):
             arguments["tag"] = self.name("a tag")
@@ -168,8 +170,39 @@ class _Parser(Words):
             arguments["empty"] = True
         return "create_branch", arguments, None, self.takes("DRY RUN")
 
+    def _takes_scope(self, arguments: dict[str, Argument]) -> bool:
+        """Take what a branch of the catalog holds; False if it is a branch of one table."""
+        if self.takes("ON CATALOG"):
+            return True
+        if self.takes("ON DATABASE"):
+            arguments["databases"] = self._names("a database")
+            return True
+        if self.takes("ON TABLES"):
+            arguments["tables"] = self._names("a pattern of tables, such as 'air.fl*'")
+            return True
+        return False
+
+    def _names(self, what: str) -> str:
+        found = [self.name(what)]
+        while self.takes_kind(TokenType.COMMA):
+            found.append(self.name(what))
+        return ",".join(found)
+
+    def _create_of_catalog(self, arguments: dict[str, Argument]) -> "_Read":
+        if self.takes("FROM BRANCH"):
+            arguments["from_branch"] = self.name("a branch of the catalog")
+        elif self.takes("FROM TAG"):
+            arguments["tag"] = self.name("a tag of the catalog")
+        elif self.takes("EMPTY"):
+            arguments["empty"] = True
+        arguments["lazy"] = True if self.takes("LAZY") else None
+        arguments["adopt"] = True if self.takes("ADOPT") else None
+        return "create_catalog_branch", arguments, None, self.takes("DRY RUN")
+
     def drop(self) -> "_Read":
         branch = self.name("the name of the branch")
+        if self.takes("ON CATALOG"):
+            return "drop_catalog_branch", {"branch": branch}, branch, self.takes("DRY RUN")
         arguments: dict[str, Argument] = {"branch": branch, "table": self._table()}
         return "drop_branch", arguments, branch, self.takes("DRY RUN")
 

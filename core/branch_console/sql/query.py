@@ -414,7 +414,7 @@ class _Reader:
         return TableReference(
             written=written,
             identifier=identifier,
-            names_branch=BRANCH_MARK in name.name,
+            names_branch=BRANCH_MARK in name.name or identifier.is_of_catalog,
             version=version,
             time_millis=time_millis,
             time_expression=time_expression,

@@ -103,7 +103,10 @@ def read_target(words: Words) -> Target:
         raise wrong(place, error.message.rstrip("."), error.kind) from error
     if identifier.system_table is not None:
         raise wrong(place, "a system table is read-only", ErrorKind.UNSUPPORTED)
-    return Target(identifier=identifier, names_branch=BRANCH_MARK in name, place=place, name=name)
+    if identifier.catalog_tag is not None:
+        raise wrong(place, "a tag of the catalog is read-only", ErrorKind.UNSUPPORTED)
+    names_branch = BRANCH_MARK in name or identifier.is_of_catalog
+    return Target(identifier=identifier, names_branch=names_branch, place=place, name=name)
 
 
 def read_written_target(words: Words) -> Target:

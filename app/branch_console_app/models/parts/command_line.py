@@ -31,7 +31,7 @@ def command_words(
     request = REQUESTS[procedure]
     assert isinstance(request.command, str), procedure
     served = {each.name: (each, syntax) for each, syntax in request.in_command()}
-    words = [request.command]
+    words = request.command.split()
     for each, syntax in served.values():
         if not syntax.options and arguments.get(each.name) is not None:
             words.append(str(arguments[each.name]))
@@ -49,6 +49,8 @@ def _option(argument: DeclaredArgument, syntax: CommandSyntax, value: Argument) 
         return [] if value == argument.default else [option]
     if argument.written is WrittenAs.FILE:
         return [option, POLICY_FILE]
+    if argument.written is WrittenAs.SEVERAL:
+        return [word for each in str(value).split(",") for word in (option, each)]
     if argument.written is WrittenAs.TIME and isinstance(value, int):
         at = datetime.fromtimestamp(value / 1000, UTC)
         return [option, at.isoformat(timespec="milliseconds")]

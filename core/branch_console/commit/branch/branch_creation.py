@@ -4,6 +4,8 @@ It gets its schemas and its fence, then its tag, then its snapshot: it has a hea
 that is there.
 """
 
+from collections.abc import Sequence
+
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.fences import FENCE
 from branch_console.commit.base.metadata_copy import is_whole, publish_files, read_files
@@ -23,8 +25,20 @@ from branch_console.storage.table_paths import FENCE_ID
 from branch_console.table.file_store_table import FileStoreTable
 
 
-def make_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreation) -> None:
+def make_branch(
+    table: FileStoreTable,
+    store: CommitStore,
+    creation: BranchCreation,
+    *,
+    has_base_tag: bool = False,
+) -> None:
     """Make a branch, or finish one that was cut off: the base tag first, the snapshot last.
+
+    Args:
+        table: The table on any branch.
+        store: Gets the branch.
+        creation: What the branch is made of.
+        has_base_tag: Whether the source has the base tag already.
 
     Raises:
         NotFound: The fork is gone from the source, or is another snapshot, and no tag keeps it.
@@ -43,14 +57,33 @@ def make_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreat
         publish_files(store, files, together=len(files))
         return
     # In one go: the intent is durable, so what a power cut leaves of them is known to be cut off.
+    tags = [] if has_base_tag else [(source.paths.tag(creation.base_tag), base)]
     ahead = [
-        (source.paths.tag(creation.base_tag), base),
+        *tags,
         *files,
         (branch.paths.tag(creation.base_tag), base),
     ]
     head = (branch.paths.snapshot(creation.snapshot_id), base)
     publish_files(store, [*ahead, head], together=len(ahead))
     write_hints(store, branch.paths, creation.snapshot_id, creation.snapshot_id)
+
+
+def put_base_tags(
+    store: CommitStore, creations: Sequence[tuple[FileStoreTable, BranchCreation]]
+) -> None:
+    """Make the base tags of branches that are made later, on a local disk with one wait for it.
+
+    Raises:
+        NotFound: A fork is gone from its source.
+        CommitConflict: A tag names another snapshot.
+    """
+    tags = [
+        (source.paths.tag(creation.base_tag), _fork_bytes(source, creation))
+        for table, creation in creations
+        if creation.base_tag is not None
+        for source in (table.on(creation.source),)
+    ]
+    publish_files(store, tags, together=len(tags))
 
 
 def unmake_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreation) -> bool:

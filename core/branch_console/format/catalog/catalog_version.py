@@ -5,7 +5,7 @@ knows nothing of these files.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from branch_console.format.receipt import identity_from, identity_to
 from branch_console.format.snapshot import SnapshotIdentity
 
 T = TypeVar("T")
+Change = TypeVar("Change", "DatabaseChange", "TableChange")
 
 NEWEST_FORMAT: Final = 1
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -98,7 +99,7 @@ class CatalogScope:
         if self.is_whole_catalog:
             return "the catalog"
         names = [f"database {name}" for name in self.databases]
-        return ", ".join([*names, *(f"tables {pattern}" for pattern in self.tables)])
+        return ", ".join([*names, *self.tables])
 
     def to_object(self) -> dict[str, object]:
         """Return JSON values; none of them for the whole catalog."""
@@ -170,6 +171,7 @@ class TableChange:
         head: Where it stood; a table that never had a commit has none.
         base_tag: The tag that keeps its fork, if that is not the usual `branch-base-<branch>`.
         adopted: Whether its table branch was there before the catalog branch.
+        source: The table branch that its fork lies on; main's history if left out.
     """
 
     database: str | None = None
@@ -180,6 +182,7 @@ class TableChange:
     head: TableHead | None = None
     base_tag: str | None = None
     adopted: bool | None = None
+    source: str | None = None
 
     def to_object(self) -> dict[str, object]:
         """Return JSON values."""
@@ -193,6 +196,7 @@ class TableChange:
                 "head": None if self.head is None else self.head.to_object(),
                 "baseTag": self.base_tag,
                 "adopted": self.adopted,
+                "source": self.source,
             }
         )
 
@@ -209,6 +213,7 @@ class TableChange:
             head=None if head is None else TableHead.from_object(JsonObject(head, raw.what)),
             base_tag=raw.find("baseTag", str),
             adopted=raw.find("adopted", bool),
+            source=raw.find("source", str),
         )
 
     def then(self, later: "TableChange") -> "TableChange":
@@ -222,6 +227,7 @@ class TableChange:
             head=later.head or self.head,
             base_tag=later.base_tag or self.base_tag,
             adopted=self.adopted if later.adopted is None else later.adopted,
+            source=later.source or self.source,
         )
 
 
@@ -259,6 +265,7 @@ class CatalogVersion:
         scope: Of a fork.
         content: Of a fork: the name of its table branches.
         from_tag: Of a fork: the catalog tag it begins at.
+        is_empty: Of a fork: whether its tables begin with their schemas and no rows.
         expects: Of a merge, by table id.
         databases: By id; None for a database that was dropped.
         tables: By id; None for a table that was dropped.
@@ -279,6 +286,7 @@ class CatalogVersion:
     content: str | None = None
     mode: CreationMode | None = None
     from_tag: str | None = None
+    is_empty: bool = False
     owner: str | None = None
     reason: str | None = None
     plan: str | None = None
@@ -299,10 +307,11 @@ class CatalogVersion:
         Raises:
             FormatError: The text is not a version, or one of a newer format.
         """
-        return cls._from(_parse(text, "version of a catalog branch"))
+        return cls.from_object(_parse(text, "version of a catalog branch"))
 
     @classmethod
-    def _from(cls, raw: JsonObject) -> "CatalogVersion":
+    def from_object(cls, raw: JsonObject) -> "CatalogVersion":
+        """Read what `to_object` wrote; raises FormatError."""
         scope = raw.find("scope", dict)
         return cls(
             branch=raw.get("branch", str),
@@ -319,6 +328,7 @@ class CatalogVersion:
             content=raw.find("content", str),
             mode=None if raw.find("mode", str) is None else raw.choice("mode", CreationMode),
             from_tag=raw.find("fromTag", str),
+            is_empty=raw.find("isEmpty", bool) or False,
             owner=raw.find("owner", str),
             reason=raw.find("reason", str),
             plan=raw.find("plan", str),
@@ -354,6 +364,7 @@ class CatalogVersion:
                 "content": self.content,
                 "mode": None if self.mode is None else str(self.mode),
                 "fromTag": self.from_tag,
+                "isEmpty": self.is_empty or None,
                 "owner": self.owner,
                 "reason": self.reason,
                 "plan": self.plan,
@@ -392,10 +403,28 @@ class CatalogCheckpoint:
         return cls(
             branch=raw.get("branch", str),
             number=raw.get("version", int),
-            fork=None if fork is None else CatalogVersion._from(JsonObject(fork, raw.what)),
+            fork=None if fork is None else CatalogVersion.from_object(JsonObject(fork, raw.what)),
             is_dropped=raw.find("isDropped", bool) or False,
             databases=_changes(raw, "databases", DatabaseChange.from_object),
             tables=_changes(raw, "tables", TableChange.from_object),
+        )
+
+    def then(self, version: CatalogVersion) -> "CatalogCheckpoint":
+        """Return this with the next version; a fork begins anew, whatever stood there before."""
+        if version.kind is VersionKind.FORKED:
+            return CatalogCheckpoint(
+                branch=self.branch,
+                number=version.number,
+                fork=version,
+                databases=version.databases,
+                tables=version.tables,
+            )
+        return replace(
+            self,
+            number=version.number,
+            is_dropped=self.is_dropped or version.kind is VersionKind.DROPPED,
+            databases=_added_up(self.databases, version.databases),
+            tables=_added_up(self.tables, version.tables),
         )
 
     def to_json(self) -> str:
@@ -460,6 +489,18 @@ def _changes(raw: JsonObject, key: str, read: Callable[[JsonObject], T]) -> dict
         name: None if value is None else read(JsonObject(value, raw.what))
         for name, value in values.items()
     }
+
+
+def _added_up(
+    before: Mapping[str, Change | None], later: Mapping[str, Change | None]
+) -> Mapping[str, Change | None]:
+    if not later:
+        return before
+    found = dict(before)
+    for key, change in later.items():
+        known = found.get(key)
+        found[key] = change if known is None or change is None else known.then(change)
+    return found
 
 
 def _to_objects(

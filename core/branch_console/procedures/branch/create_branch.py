@@ -50,10 +50,9 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, table_of
 from branch_console.storage.side_by_side import both
+from branch_console.storage.table_paths import BASE_TAG_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
-
-BASE_TAG_PREFIX = "branch-base-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +250,7 @@ def finish_creation(operation: Operation) -> Receipt:
             raise _taken(table, creation.branch)
         try:
             _make(operation, creation, whose)
-            done = operation.complete(_event(operation, noted))
+            done = operation.complete(event_of_creation(operation, noted))
         except (NotFound, CommitConflict) as error:
             # What it was to stand on is gone, or its name is somebody else's by now.
             if operation.is_resumed:
@@ -268,20 +267,33 @@ def undo_creation(operation: Operation, creation: BranchCreation, reason: str) -
 
     What others made under its name stays as it is, and so does a base tag that they may stand on.
     """
-    table, store = operation.table, operation.warehouse.store
-    is_gone = unmake_branch(table, store, creation)
-    tag, source = creation.base_tag, table.on(creation.source)
-    found = None if tag is None else store.files.find(source.paths.tag(tag))
-    if tag is not None and found is not None and names_fork(found, creation):
-        if is_gone and not vital_blocks(source, tag, "deleted"):
-            remove_tag(source, store, tag, found)
-        else:
-            reason = (
-                f"{reason} Tag {tag!r} stays on {source.branch!r}; delete it where no branch "
-                "stands on it."
-            )
+    kept = take_back_creation(operation.warehouse, operation.table, creation)
+    if kept is not None:
+        reason = (
+            f"{reason} Tag {kept!r} stays on {creation.source!r}; delete it where no branch "
+            "stands on it."
+        )
     operation.end(Ending.ROLLED_BACK, reason)
     operation.journal.release(creation.branch, operation.intent.operation_id)
+
+
+def take_back_creation(
+    warehouse: Warehouse, table: FileStoreTable, creation: BranchCreation
+) -> str | None:
+    """Take back a branch and its base tag, as far as they were made.
+
+    Returns:
+        The base tag, if it stays since others may stand on it.
+    """
+    store, tag, source = warehouse.store, creation.base_tag, table.on(creation.source)
+    is_gone = unmake_branch(table, store, creation)
+    found = None if tag is None else store.files.find(source.paths.tag(tag))
+    if tag is None or found is None or not names_fork(found, creation):
+        return None
+    if not is_gone or vital_blocks(source, tag, "deleted"):
+        return tag
+    remove_tag(source, store, tag, found)
+    return None
 
 
 def _make(operation: Operation, creation: BranchCreation, whose: Whose) -> None:
@@ -328,7 +340,8 @@ def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation
         raise _taken(table, branch)
     fork, events = table.reader.both(lambda: resolve_fork(table, call), table.ledger.events)
     source, snapshot = table.on(fork.source), fork.snapshot
-    base_tag = None if snapshot is None else free_base_tag(source, branch, snapshot, events)
+    identity = None if snapshot is None else snapshot.identity
+    base_tag = None if identity is None else free_base_tag(source, branch, identity, events)
     return BranchCreation(
         branch=branch,
         source=fork.source,
@@ -336,7 +349,7 @@ def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation
         base_tag=base_tag,
         snapshot_id=None if fork.snapshot is None else fork.snapshot.id,
         from_tag=fork.tag,
-        fork=None if snapshot is None else snapshot.identity,
+        fork=identity,
         is_fenced=call.flag("fence", default=True),
     )
 
@@ -344,7 +357,7 @@ def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation
 def free_base_tag(
     holder: FileStoreTable,
     branch: str,
-    snapshot: Snapshot,
+    fork: SnapshotIdentity,
     events: Iterable[LineageEvent],
     *,
     wanted: str | None = None,
@@ -357,28 +370,23 @@ def free_base_tag(
     Args:
         holder: The table on the branch that is to hold the tag.
         branch: The branch that stands on it.
-        snapshot: What it names.
+        fork: The snapshot that it names.
         events: The ledger.
         wanted: The name to begin with; one made of the branch's where left out.
     """
-    first, forks = wanted or f"{BASE_TAG_PREFIX}{branch}", forks_of_base_tags(events)
+    first, named = wanted or f"{BASE_TAG_PREFIX}{branch}", forks_of_base_tags(events)
 
     def is_free(name: str) -> bool:
-        if any(_is_other(fork, snapshot) for fork in forks.get(name, ())):
+        if any(each is not None and not each.same_as(fork) for each in named.get(name, ())):
             return False
         found = holder.tags.find(name)
         # A tag that expires by itself would take the fork with it.
         return found is None or (
-            found.time_retained_seconds is None
-            and found.snapshot.identity.same_as(snapshot.identity)
+            found.time_retained_seconds is None and found.snapshot.identity.same_as(fork)
         )
 
     names = chain((first,), (f"{first}-{number}" for number in count(2)))
     return next(filter(is_free, names))
-
-
-def _is_other(fork: SnapshotIdentity | None, snapshot: Snapshot) -> bool:
-    return fork is not None and not fork.same_as(snapshot.identity)
 
 
 def _snapshot_by_id(source: FileStoreTable, snapshot_id: int) -> Snapshot:
@@ -389,7 +397,8 @@ def _snapshot_by_id(source: FileStoreTable, snapshot_id: int) -> Snapshot:
     return kept[0] if kept else source.snapshots.get(snapshot_id)
 
 
-def _event(operation: Operation, journal: CreateBranchJournal) -> LineageEvent:
+def event_of_creation(operation: Operation, journal: CreateBranchJournal) -> LineageEvent:
+    """Return the event of a branch that was made, with its receipt."""
     intent, creation = operation.intent, journal.creation
     head = _first(operation.table, creation)
     identity = None if head is None else head.identity

@@ -30,6 +30,7 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.catalog_membership import membership_blocks
 from branch_console.procedures.history.dependents import (
     children_of,
     commits_only_on,
@@ -57,6 +58,24 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     """
     table = table_of(warehouse, call)
     branch = existing_branch(table, call.text("branch"), "dropped")
+    return plan_drop_of(warehouse, call, branch, membership_blocks(warehouse, branch, "dropped"))
+
+
+def plan_drop_of(
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    branch: FileStoreTable,
+    obstacles: tuple[Consequence, ...] = (),
+) -> Planned:
+    """Decide whether a branch may go that is no more than one of a table's.
+
+    Args:
+        warehouse: The warehouse.
+        call: Who asks, and why.
+        branch: The table on the branch.
+        obstacles: What stands in the way besides.
+    """
+    table = branch.on(MAIN_BRANCH)
     events = table.ledger.whole()
     move = move_of_branch(branch, rescue_name(call.operation_id))
     base_tag = base_tag_of(events, branch.branch)
@@ -76,6 +95,7 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             [each.id for each in consumers],
         ),
         consequences=(
+            *obstacles,
             *protection_blocks(events, branch.branch, "dropped"),
             *_in_use(branch, events),
             *open_operations(warehouse, branch),

@@ -64,7 +64,7 @@ def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     content = fork_bytes(table, branch.branch, fork, (branch.branch, parent, MAIN_BRANCH))
     snapshot = Snapshot.from_json(content)
     recorded = base_tag_of(events, branch.branch)
-    base_tag = free_base_tag(table, branch.branch, snapshot, events, wanted=recorded)
+    base_tag = free_base_tag(table, branch.branch, snapshot.identity, events, wanted=recorded)
     is_twin = call.flag("twin") and table.tags.find(base_tag) is not None
     tag = f"{base_tag}-twin" if is_twin else base_tag
     told: list[Consequence] = []

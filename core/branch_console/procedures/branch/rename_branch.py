@@ -33,6 +33,7 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.catalog_membership import membership_blocks
 from branch_console.procedures.history.dependents import options_naming
 from branch_console.procedures.history.protection import protection_blocks
 from branch_console.procedures.run.open_operation import Operation
@@ -65,6 +66,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     base_tag = base_tag_of(events, branch.branch)
     consumers = [state.name for state in branch.consumers.states()]
     told = [
+        *membership_blocks(warehouse, branch, "renamed"),
         *protection_blocks(events, branch.branch, "renamed"),
         *open_operations(warehouse, branch),
         *_uses(uses, move, update=call.flag("update_options")),

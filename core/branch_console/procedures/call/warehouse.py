@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from branch_console.catalog.catalog import Catalog
+from branch_console.catalog.catalog_branch import CatalogOnBranch
+from branch_console.catalog.catalog_ledger import CatalogLedger
 from branch_console.catalog.filesystem_catalog import FilesystemCatalog
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.errors import ErrorKind, NotAllowed
-from branch_console.format.identifier import Identifier
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.other_catalog import CatalogKind
+from branch_console.storage.catalog_paths import CatalogPaths
 from branch_console.storage.file_io import FileIO
 from branch_console.storage.metadata_cache import MetadataCache
 from branch_console.storage.shelf import Shelf
@@ -135,25 +138,50 @@ class Warehouse:
                 yield replace(self, catalog=catalog, opened={})
 
     def table(self, name: str | Identifier) -> FileStoreTable:
-        """Open a table, on the branch that its name says.
+        """Open a table, on the branch of it or of the catalog that its name says.
 
         Raises:
             NotFound: There is no such table or branch.
         """
         identifier = _identifier(name)
         known = None if self.opened is None else self.opened.get(identifier)
-        return self._kept(known or self.catalog.open(identifier))
+        if known is None:
+            known = self._seen_by(identifier).open(identifier.in_catalog)
+        return self._kept(identifier, known)
 
     def find_table(self, name: str | Identifier) -> FileStoreTable | None:
-        """Open a table, on the branch that its name says; None if there is no such one."""
+        """Open a table as `table` does; None if there is no such one."""
         identifier = _identifier(name)
         known = None if self.opened is None else self.opened.get(identifier)
-        found = known or self.catalog.find(identifier)
-        return None if found is None else self._kept(found)
+        found = known or self._seen_by(identifier).find(identifier.in_catalog)
+        return None if found is None else self._kept(identifier, found)
 
-    def _kept(self, table: FileStoreTable) -> FileStoreTable:
+    @property
+    def ledger(self) -> CatalogLedger:
+        """The versions of the branches of the catalog."""
+        paths = CatalogPaths(warehouse=self.file_io.root.rstrip("/"))
+        return CatalogLedger(self.catalog.reader, paths)
+
+    def on(self, branch: str) -> CatalogOnBranch:
+        """The catalog seen from one of its branches, as it is now.
+
+        Raises:
+            NotFound: There is no such catalog branch.
+        """
+        return CatalogOnBranch(self.catalog, self.ledger, branch)
+
+    def has_catalog_branch(self, branch: str) -> bool:
+        """Whether a branch of the whole catalog has this name."""
+        return branch != MAIN_BRANCH and self.ledger.find(branch) is not None
+
+    def _seen_by(self, identifier: Identifier) -> Catalog:
+        """The catalog that has the names of an identifier."""
+        branch = identifier.catalog_branch
+        return self.catalog if branch is None else self.on(branch)
+
+    def _kept(self, identifier: Identifier, table: FileStoreTable) -> FileStoreTable:
         if self.opened is not None:
-            self.opened[table.identifier] = table
+            self.opened[identifier] = table
         return table
 
     def check_writable(self) -> None:

@@ -89,6 +89,8 @@ class CatalogVerb:
         plan: Decides; never writes.
         finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict
             if somebody else came in between, and has then taken back what it did.
+        note: Notes in the ledger what the plan stands on, before anything is begun, and returns the
+            plan that names it. None where nothing has to be there.
     """
 
     name: str
@@ -96,6 +98,7 @@ class CatalogVerb:
     doing: str
     plan: Callable[[Warehouse, ProcedureCall], CatalogPlan]
     finish: Callable[[CatalogOperation], Receipt]
+    note: Callable[[Warehouse, ProcedureCall, CatalogPlan], CatalogPlan] | None = None
 
 
 def run_catalog_verb(
@@ -126,6 +129,8 @@ def _carry_out(verb: CatalogVerb, warehouse: Warehouse, call: ProcedureCall) -> 
         if planned.already is not None:
             return planned.already
         planned.preview.raise_unless_runnable(call.agreement.plan_id)
+        if verb.note is not None:
+            planned = verb.note(warehouse, call, planned)
         named = replace(call, name=verb.name)
         operation = CatalogOperation.begin(
             warehouse, named, branch=planned.branch, plan=planned.journal

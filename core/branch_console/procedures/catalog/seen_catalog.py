@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from branch_console.catalog.catalog import Catalog
-from branch_console.errors import ErrorKind, NotFound
+from branch_console.catalog.catalog_branch import CatalogOnBranch
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import paths_of
@@ -22,14 +22,14 @@ def seen_from(warehouse: Warehouse, named: str | None, session: str = MAIN_BRANC
         NotFound: There is no catalog branch of the name.
     """
     if named is not None and named != MAIN_BRANCH:
-        raise NotFound(
-            f"There is no catalog branch {named!r}. Leave IN BRANCH out to see main.",
-            kind=ErrorKind.BRANCH_NOT_FOUND,
-            branch=named,
-        )
+        return warehouse.on(named)
+    if named is None and warehouse.has_catalog_branch(session):
+        return warehouse.on(session)
     return warehouse.catalog
 
 
 def properties_on(warehouse: Warehouse, seen: Catalog, database: str) -> Mapping[str, str]:
     """Return the properties of a database in a catalog that `seen_from` returned."""
+    if isinstance(seen, CatalogOnBranch):
+        return seen.database(database)
     return read_database_file(warehouse.file_io, paths_of(warehouse), database).content.properties

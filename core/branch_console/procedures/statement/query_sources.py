@@ -8,6 +8,7 @@ from datetime import UTC
 
 import pyarrow as pa
 
+from branch_console.catalog.catalog_branch import CatalogOnBranch
 from branch_console.errors import ErrorKind, InvalidInput, PaimonError
 from branch_console.expr.filter_pushdown import condition_of
 from branch_console.format.identifier import MAIN_BRANCH
@@ -73,8 +74,8 @@ def open_query(warehouse: Warehouse, query: Query, branch: str, operation_id: st
     Args:
         warehouse: The warehouse.
         query: The query.
-        branch: Where tables are read whose branch the query does not name; a table without that
-            branch is read on main.
+        branch: Where tables are read whose branch the query does not name: a branch of the catalog
+            if there is one of that name; a table without that branch is read on main.
         operation_id: Whose query it is: no other one may have views of the same names.
 
     Raises:
@@ -86,6 +87,7 @@ def open_query(warehouse: Warehouse, query: Query, branch: str, operation_id: st
     written: dict[str, str] = {}
     sources: dict[str, _Source] = {}
     states = [reference.state for reference in query.references]
+    seen = warehouse.on(branch) if warehouse.has_catalog_branch(branch) else None
     for reference in query.references:
         if reference.state not in views:
             view = views[reference.state] = f"q{own}_{len(views)}"
@@ -93,7 +95,7 @@ def open_query(warehouse: Warehouse, query: Query, branch: str, operation_id: st
             # Who reads a state twice wants other rows each time.
             is_once = states.count(reference.state) == 1
             compared = query.comparisons.get(reference.start, ()) if is_once else ()
-            sources[view] = _source(warehouse, query, reference, branch, compared)
+            sources[view] = _source(warehouse, query, reference, branch, seen, compared)
     return OpenedQuery(
         rewritten=query.over([views[each.state] for each in query.references]),
         contents={view: source.content for view, source in sources.items()},
@@ -129,11 +131,12 @@ def _source(
     query: Query,
     reference: TableReference,
     branch: str,
+    seen: CatalogOnBranch | None,
     comparisons: Iterable[PushedComparison],
 ) -> _Source:
     try:
         options = _options_of(reference)
-        table, note = _open(warehouse, reference, branch, options)
+        table, note = _open(warehouse, reference, branch, seen, options)
         if reference.identifier.system_table is not None:
             return _system_source(table, reference, options, note)
         state = state_asked(table, options)
@@ -174,7 +177,11 @@ def _options_of(reference: TableReference) -> ScanOptions:
 
 
 def _open(
-    warehouse: Warehouse, reference: TableReference, branch: str, options: ScanOptions
+    warehouse: Warehouse,
+    reference: TableReference,
+    branch: str,
+    seen: CatalogOnBranch | None,
+    options: ScanOptions,
 ) -> tuple[FileStoreTable, str | None]:
     """Open a table on its branch; the note tells where that is not the session's."""
     identifier = reference.identifier
@@ -182,6 +189,10 @@ def _open(
         return warehouse.table(identifier.on_branch(options.branch)), None
     if reference.names_branch or branch == MAIN_BRANCH:
         return warehouse.table(identifier), None
+    if seen is not None:
+        is_own = seen.find_member(identifier) is not None
+        note = f"{identifier.table_name} is outside of catalog branch {branch!r}: main is read."
+        return seen.open(identifier), None if is_own else note
     found = warehouse.find_table(identifier.on_branch(branch))
     if found is not None:
         return found, None

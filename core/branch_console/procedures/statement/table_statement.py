@@ -58,6 +58,7 @@ from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.statement.query import place_of
 from branch_console.procedures.statement.write_statement import (
     check_unprotected,
+    made_target,
     target_table,
     told_at,
 )
@@ -120,6 +121,7 @@ def run_table_statement(
     def work(_: object) -> Facts:
         warehouse.check_writable()
         with told_at(statement.target.place):
+            _check_on_main(warehouse, statement, branch)
             match statement.kind:
                 case TableStatementKind.CREATE:
                     note = _create(warehouse, call, statement, branch)
@@ -133,6 +135,20 @@ def run_table_statement(
     return receipt_of_stage(
         warehouse, call, stages, doing, work, message=f"About to {doing}.", publishes=True
     )
+
+
+def _check_on_main(warehouse: Warehouse, statement: TableStatement, branch: str) -> None:
+    """Refuse what is done to main alone, where a branch of the catalog is meant."""
+    if statement.kind is TableStatementKind.ALTER and statement.to is None:
+        return
+    target = statement.target
+    is_of_session = not target.names_branch and warehouse.has_catalog_branch(branch)
+    if target.identifier.is_of_catalog or is_of_session:
+        raise InvalidInput(
+            f"{statement.kind.replace('_', ' ').upper()} is not served on a branch of the catalog "
+            "yet. Nothing was changed. Say USE BRANCH main, or change rows and columns there.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
 
 
 def _create(
@@ -215,6 +231,7 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     statement, branch = _statement_of(call)
     identifier = statement.target.on(branch)
     with told_at(statement.target.place):
+        _check_on_main(warehouse, statement, branch)
         if not identifier.is_main:
             raise InvalidInput(
                 "DROP TABLE drops a table with all its branches. Say DROP BRANCH "
@@ -255,6 +272,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     assert statement.to is not None
     source, target = statement.target.identifier, statement.to.identifier
     with told_at(statement.target.place):
+        _check_on_main(warehouse, statement, branch)
         if not (statement.target.on(branch).is_main and target.is_main):
             raise InvalidInput(
                 "A table is renamed with all its branches. Name it without a branch, on main.",
@@ -319,6 +337,7 @@ def _alter(
             f"Table {table.identifier} is not altered",
             consequence="still tell of its columns and options as they are now",
         )
+    table = made_target(warehouse, call, statement.target, branch, table)
     after = change_schema(table, warehouse.store, changes, now_millis=warehouse.clock())
     if after.id == before.id:
         return f"{table.identifier} is like that already."

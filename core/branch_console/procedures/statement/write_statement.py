@@ -5,6 +5,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import assert_never, cast
 
+from branch_console.catalog.catalog_branch import CatalogOnBranch, Member
 from branch_console.errors import ErrorKind, InvalidInput, NotFound, Refused
 from branch_console.format.data_types import has_fine_times
 from branch_console.format.identifier import Identifier
@@ -12,6 +13,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.format.table_schema import TableSchema
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.statement_requests import CompactRequest, StatementRequest
+from branch_console.procedures.branch.member_branch import open_to_write
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.row_writer import Rows, RowWriter, row_writer
@@ -40,6 +42,7 @@ from branch_console.sql.targets import NamedColumn, Part, Target, unknown_column
 from branch_console.sql.words import quoted_name, wrong
 from branch_console.sql.writes import Write, WriteKind, parse_write
 from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.pinned_table import PinnedTable
 
 _DONE: Mapping[str, str] = {
     WriteKind.INSERT: "inserted into",
@@ -96,16 +99,65 @@ def run_compact(
 def target_table(warehouse: Warehouse, target: Target, branch: str) -> FileStoreTable:
     """Open the table that a statement changes, on the branch that it names or else the session's.
 
+    A table of a catalog branch may have no branch of its own yet; `made_target` makes it.
+
     Raises:
         NotFound: There is no such table or branch: a write never goes to another branch instead.
+        Refused: It is outside of the catalog branch.
     """
-    identifier = target.on(branch)
     try:
-        return warehouse.table(identifier)
+        seen = _catalog_of(warehouse, target, branch)
+        if seen is not None:
+            return seen.open_member(_member(seen, target))
+        return warehouse.table(target.on(branch))
     except NotFound as error:
         raise NotFound(
             f"{target.place}: {error.message} Nothing was changed.", kind=error.kind, **error.facts
         ) from error
+
+
+def made_target(
+    warehouse: Warehouse, call: ProcedureCall, target: Target, branch: str, table: FileStoreTable
+) -> FileStoreTable:
+    """Return the table that a statement changes, with its branch made if it was not made yet.
+
+    Args:
+        warehouse: The warehouse.
+        call: Who writes.
+        target: The table as the statement names it.
+        branch: The branch of the session.
+        table: What `target_table` opened.
+    """
+    seen = _catalog_of(warehouse, target, branch)
+    if seen is None or not isinstance(table, PinnedTable):
+        return table
+    return open_to_write(warehouse, seen, _member(seen, target), call)
+
+
+def _catalog_of(warehouse: Warehouse, target: Target, branch: str) -> CatalogOnBranch | None:
+    """The catalog branch that a statement writes on; None if it is a branch of a table."""
+    named = target.identifier.catalog_branch
+    if named is not None:
+        return warehouse.on(named)
+    if target.names_branch or not warehouse.has_catalog_branch(branch):
+        return None
+    return warehouse.on(branch)
+
+
+def _member(seen: CatalogOnBranch, target: Target) -> Member:
+    identifier = target.identifier.in_catalog
+    found = seen.find_member(identifier)
+    if found is not None:
+        return found
+    seen.open(identifier)  # says so where there is no such table at all
+    raise Refused(
+        f"{target.place}: {identifier.table_name} is outside of catalog branch {seen.branch!r}, "
+        f"which holds {seen.scope}; there it is only read, as main has it. Nothing was changed. "
+        f"Write to main, or make a branch of the table.",
+        kind=ErrorKind.BRANCH_NOT_FOUND,
+        table=identifier.table_name,
+        branch=seen.branch,
+    )
 
 
 @contextmanager
@@ -178,6 +230,8 @@ def _written(
     ):
         # What the engine opened, it takes.
         frame = cast(Rows, f)
+        # Now that nothing is wrong with the statement.
+        table = made_target(warehouse, call, write.target, branch, table)
         done = _carry_out(warehouse, row_writer(rows), call, write, table, sql, frame, progress)
     return done, table, (*_notes(call, table, done), *opened.notes)
 

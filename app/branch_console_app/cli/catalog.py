@@ -1,0 +1,136 @@
+"""The commands about branches of the whole catalog."""
+
+from typing import Annotated, Final
+
+import typer
+
+from branch_console.operations.catalog_requests import (
+    CreateCatalogBranchRequest,
+    DropCatalogBranchRequest,
+)
+from branch_console_app.cli.arguments import JsonOption, WarehouseOption, open_services
+from branch_console_app.cli.lifecycle import add_previewed
+from branch_console_app.cli.output import (
+    count,
+    local_time,
+    print_fields,
+    print_json,
+    print_line,
+    print_rows,
+)
+
+catalog = typer.Typer(help="Branches of the whole catalog: one name over many tables.")
+
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The name of the catalog branch.")
+]
+
+for _request in (CreateCatalogBranchRequest, DropCatalogBranchRequest):
+    add_previewed(catalog, _request)
+
+_SHOWN: Final = 100
+
+
+@catalog.command("list")
+def list_branches(warehouse: WarehouseOption = None, as_json: JsonOption = False) -> None:
+    """List the branches of the catalog, with what each holds and how much of it changed."""
+    found = open_services(warehouse).catalog_branches()
+    if as_json:
+        print_json({"branches": found})
+        return
+    print_rows(
+        ("branch", "version", "holds", "from", "tables", "changed", "made", "lost", "owner"),
+        [
+            (
+                each.name,
+                each.version,
+                each.scope if each.error is None else each.error.message,
+                each.base,
+                each.tables,
+                each.changed,
+                each.made,
+                each.lost,
+                each.owner,
+            )
+            for each in found
+        ],
+    )
+
+
+@catalog.command("show")
+def show(
+    name: NameArgument,
+    every: Annotated[
+        bool, typer.Option("--all", help="All tables, also those that nobody changed.")
+    ] = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a branch of the catalog with its tables, changed ones first."""
+    found = open_services(warehouse).catalog_branch(name)
+    if as_json:
+        print_json(found)
+        return
+    item = found.item
+    print_fields(
+        {
+            "branch": item.name,
+            "version": item.version,
+            "holds": item.scope,
+            "from": item.base,
+            "created": local_time(item.created_millis),
+            "owner": item.owner,
+            "reason": item.reason,
+            "tables": f"{item.tables:,}: {item.made:,} made, {item.not_made:,} not made yet, "
+            f"{item.lost:,} lost",
+            "changed": f"{item.changed:,}",
+        }
+    )
+    for left, reason in found.left_out:
+        print_line(f"left out: {left}: {reason}")
+    told = found.members if every else found.members[:_SHOWN]
+    print_rows(
+        ("table", "state", "changed", "base", "head"),
+        [
+            (
+                each.name,
+                each.state,
+                "yes" if each.is_changed else "no",
+                each.base,
+                None if each.head is None else each.head.id,
+            )
+            for each in told
+        ],
+    )
+    if len(told) < len(found.members):
+        print_line(f"… {count(len(found.members) - len(told), 'more table')}; --all prints them")
+
+
+@catalog.command("log")
+def log(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The catalog branch; main where left out.")
+    ] = "main",
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the versions of a catalog branch, or of main, newest first."""
+    found = open_services(warehouse).catalog_log(name)
+    if as_json:
+        print_json({"versions": [each.to_object() for each in found]})
+        return
+    print_rows(
+        ("version", "kind", "time", "by", "databases", "tables", "statement"),
+        [
+            (
+                str(each.name),
+                str(each.kind),
+                local_time(each.time_millis),
+                each.actor,
+                len(each.databases),
+                len(each.tables),
+                each.statement,
+            )
+            for each in found
+        ],
+    )

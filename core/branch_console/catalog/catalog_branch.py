@@ -1,0 +1,396 @@
+"""A catalog seen from one of its branches: databases and tables by the names that they have there.
+
+A table whose branch is not made yet is main at its base. What the scope leaves out is main.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from branch_console.catalog.catalog import Catalog, TableEntry
+from branch_console.catalog.catalog_ledger import CatalogLedger, RecordedCatalog
+from branch_console.catalog.sightings import birth_of, find_birth
+from branch_console.errors import ErrorKind, InvalidInput, NotFound, PaimonError, Refused
+from branch_console.format.catalog.catalog_version import (
+    CatalogScope,
+    CatalogVersion,
+    TableChange,
+    VersionName,
+)
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.lineage_event import BIRTHS, LineageEvent, LineageKind
+from branch_console.format.near_names import did_you_mean, nearest_names
+from branch_console.format.tag import Tag
+from branch_console.storage.catalog_paths import DATABASE_SUFFIX
+from branch_console.storage.metadata_cache import MetadataReader
+from branch_console.storage.table_paths import BASE_TAG_PREFIX
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.lineage_ledger import LineageLedger
+from branch_console.table.pinned_table import PinnedTable
+
+
+class MemberState(StrEnum):
+    """Where the rows of a table of a branch are.
+
+    Attributes:
+        MADE: On its table branch.
+        NOT_MADE: On main, at the base.
+        LOST: Nowhere that is found: the table branch was made and is gone, or its base is gone.
+    """
+
+    MADE = "made"
+    NOT_MADE = "not made yet"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A table of a catalog branch.
+
+    Attributes:
+        identifier: By the names of the branch, on its table branch.
+        table: What the ledger has of it.
+        folder: Where it lies now, below the warehouse; None where it is nowhere.
+    """
+
+    id: str
+    identifier: Identifier
+    table: TableChange
+    folder: str | None
+    state: MemberState
+
+    @property
+    def name(self) -> str:
+        """Database and table, as the branch calls them."""
+        return self.identifier.table_name
+
+    @property
+    def is_made(self) -> bool:
+        """Whether its table branch exists."""
+        return self.state is MemberState.MADE
+
+    @property
+    def base_tag(self) -> str | None:
+        """The tag of main that keeps the fork, None where there was no snapshot."""
+        if self.table.head is None:
+            return None
+        return self.table.base_tag or f"{BASE_TAG_PREFIX}{self.identifier.branch}"
+
+
+class CatalogOnBranch:
+    """The databases and tables of a catalog branch, by the protocol of a catalog.
+
+    Attributes:
+        recorded: What the ledger says of the branch.
+    """
+
+    def __init__(self, main: Catalog, ledger: CatalogLedger, branch: str) -> None:
+        """See the catalog from a branch.
+
+        Raises:
+            NotFound: There is no such catalog branch.
+        """
+        self._reader = main.reader
+        self._main = main
+        self._ledger = ledger
+        self._paths = ledger.paths
+        self.recorded: RecordedCatalog = ledger.recorded(branch)
+        assert self.recorded.fork is not None
+        self.fork: CatalogVersion = self.recorded.fork
+
+    @property
+    def reader(self) -> MetadataReader:
+        """The metadata of the warehouse, each file decoded once."""
+        return self._reader
+
+    @contextmanager
+    def listing_once(self) -> Iterator[CatalogOnBranch]:
+        """The same catalog, which lists each folder once while the block runs."""
+        with self._main.listing_once() as main:
+            ledger = CatalogLedger(main.reader, self._paths)
+            yield CatalogOnBranch(main, ledger, self.branch)
+
+    @property
+    def version(self) -> VersionName:
+        """The version of the branch that is seen."""
+        return self.recorded.version
+
+    @property
+    def branch(self) -> str:
+        """The name of the branch."""
+        return self.recorded.version.branch
+
+    @property
+    def content(self) -> str:
+        """The name of its table branches."""
+        return self.fork.content or self.branch
+
+    @property
+    def scope(self) -> CatalogScope:
+        """Which objects belong to it."""
+        return self.fork.scope or CatalogScope()
+
+    def databases(self) -> tuple[str, ...]:
+        """The names of all databases, sorted: its own, and those of main outside of its scope."""
+        own = set(self._database_ids)
+        if self.scope.is_whole_catalog:
+            return tuple(sorted(own))
+        outside = (name for name in self._main.databases() if not self.scope.holds_database(name))
+        return tuple(sorted({*own, *outside}))
+
+    def database(self, name: str) -> Mapping[str, str]:
+        """The properties of a database; raises NotFound."""
+        key = self._database_ids.get(name)
+        if key is None:
+            self._check_database(name)
+            return {}
+        properties = self.recorded.databases[key].properties
+        return {each: value for each, value in properties.items() if value is not None}
+
+    def table_names(self, database: str) -> tuple[str, ...]:
+        """The names of a database's tables, sorted; none of them is opened. Raises NotFound."""
+        own = self._tables_of(database)
+        if own is not None and self.scope.holds_database(database):
+            return tuple(sorted(own))
+        self._check_database(database)
+        outside = self._main.table_names(database)
+        names = (name for name in outside if not self.scope.holds_table(database, name))
+        return tuple(sorted({*(own or ()), *names}))
+
+    def tables(self, database: str, names: Collection[str] | None = None) -> tuple[TableEntry, ...]:
+        """The tables of a database by name, broken ones with their error; raises NotFound."""
+        own = self._tables_of(database) or {}
+        found = [
+            self._entry(self.member(key))
+            for name, key in own.items()
+            if names is None or name in names
+        ]
+        if not self.scope.holds_database(database) or not own:
+            self._check_database(database)
+        if not self.scope.holds_database(database):
+            outside = self._main.tables(database, names)
+            found += [
+                each
+                for each in outside
+                if not self.scope.holds_table(database, each.identifier.table)
+            ]
+        return tuple(sorted(found, key=lambda each: each.identifier.table))
+
+    def find(self, identifier: Identifier) -> FileStoreTable | None:
+        """A handle on a table, None where the branch has none of that name.
+
+        A name with a table branch in it is Paimon's, and opened as main has it.
+
+        Raises:
+            Refused: Its table branch or its base is gone.
+        """
+        if not identifier.is_main:
+            return self._main.find(identifier)
+        member = self.find_member(identifier)
+        if member is not None:
+            return self.open_member(member)
+        if self.scope.holds_table(identifier.database, identifier.table):
+            return None
+        return self._outside(identifier)
+
+    def open(self, identifier: Identifier) -> FileStoreTable:
+        """A handle on a table; raises NotFound, and what `find` raises."""
+        table = self.find(identifier)
+        if table is not None:
+            return table
+        if not identifier.is_main:
+            return self._main.open(identifier)
+        known = self._tables_of(identifier.database)
+        if known is None:
+            self._check_database(identifier.database)
+        hint = did_you_mean(nearest_names(identifier.table, known or ()))
+        raise NotFound(
+            f"Catalog branch {self.branch!r} has no table {identifier.table_name}.{hint} A table "
+            "that main got after the fork comes with a merge of main.",
+            kind=ErrorKind.TABLE_NOT_FOUND,
+            table=identifier.table_name,
+            branch=self.branch,
+        )
+
+    def members(self) -> tuple[Member, ...]:
+        """All tables of the branch, by name."""
+        found = self._reader.each(self.member, list(self.recorded.tables))
+        return tuple(sorted(found, key=lambda each: each.name))
+
+    def find_member(self, identifier: Identifier) -> Member | None:
+        """The table of the branch that has this name, None where there is none."""
+        key = (self._tables_of(identifier.database) or {}).get(identifier.table)
+        return None if key is None else self.member(key)
+
+    def member(self, key: str) -> Member:
+        """A table of the branch by its id, and where its rows are."""
+        table = self.recorded.tables[key]
+        identifier = Identifier(
+            database=self.recorded.databases[table.database or ""].name or "",
+            table=table.name or "",
+            branch=self.content,
+        )
+        folder = self._folder_of(table)
+        state = MemberState.LOST if folder is None else self._state(table, identifier, folder)
+        return Member(id=key, identifier=identifier, table=table, folder=folder, state=state)
+
+    def open_member(self, member: Member) -> FileStoreTable:
+        """A handle on a table of the branch, made or not made yet.
+
+        Raises:
+            Refused: Its table branch or its base is gone.
+        """
+        if member.folder is None or member.state is MemberState.LOST:
+            raise self._lost(member)
+        if member.state is MemberState.MADE:
+            return self._handle(member.folder, member.identifier)
+        source = self._source_of(member, member.folder)
+        base = self.find_base(member)
+        if base is None and member.table.head is not None:
+            raise self._lost(member)
+        return PinnedTable(source, self.content, base, member.table.schema or 0)
+
+    def find_base(self, member: Member) -> Tag | None:
+        """The tag of main that keeps the fork of a table; None where nothing keeps it."""
+        head, name = member.table.head, member.base_tag
+        if head is None or name is None or member.folder is None:
+            return None
+        source = self._source_of(member, member.folder)
+        tag = source.tags.find(name)
+        if tag is not None and tag.snapshot.identity.same_as(head.identity):
+            return tag
+        snapshot = source.snapshots.find(head.id)
+        if snapshot is not None and snapshot.identity.same_as(head.identity):
+            return Tag(name=name, snapshot=snapshot)
+        return None
+
+    @cached_property
+    def _database_ids(self) -> dict[str, str]:
+        return {each.name or "": key for key, each in self.recorded.databases.items()}
+
+    @cached_property
+    def _table_ids(self) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        for key, table in self.recorded.tables.items():
+            found.setdefault(table.database or "", {})[table.name or ""] = key
+        return found
+
+    def _tables_of(self, database: str) -> dict[str, str] | None:
+        """The ids of a database's tables by name; None where the branch has no such database."""
+        key = self._database_ids.get(database)
+        return None if key is None else self._table_ids.get(key, {})
+
+    def _check_database(self, name: str) -> None:
+        if name not in self.databases():
+            hint = did_you_mean(nearest_names(name, self.databases()))
+            raise NotFound(
+                f"Catalog branch {self.branch!r} has no database {name!r}.{hint}",
+                kind=ErrorKind.DATABASE_NOT_FOUND,
+                database=name,
+                branch=self.branch,
+            )
+
+    def _outside(self, identifier: Identifier) -> FileStoreTable | None:
+        """A table that the scope leaves out, as main has it."""
+        found = self._main.find(identifier)
+        if found is not None and found.branches.exists(self.content):
+            raise InvalidInput(
+                f"{identifier.table_name} is outside of catalog branch {self.branch!r}, which "
+                f"holds {self.scope}, and has a table branch {self.content!r} of its own. Name the "
+                f"branch: {identifier.table_name}$branch_{self.content}, or "
+                f"{identifier.table_name}$branch_main.",
+                kind=ErrorKind.INVALID_NAME,
+                table=identifier.table_name,
+                branch=self.branch,
+            )
+        return found
+
+    def _handle(self, folder: str, identifier: Identifier) -> FileStoreTable:
+        return FileStoreTable(self._reader, self._paths.folder(folder), identifier)
+
+    def _source_of(self, member: Member, folder: str) -> FileStoreTable:
+        """The table on the branch that its fork lies on."""
+        source = member.table.source or MAIN_BRANCH
+        return self._handle(folder, member.identifier.on_branch(source))
+
+    def _folder_of(self, table: TableChange) -> str | None:
+        """Where a table lies now: another engine may have renamed it since."""
+        folder = table.folder or ""
+        if self._is_born_there(table, folder):
+            return folder
+        places = self._folders_by_birth.get(table.birth or "", ())
+        return places[0] if len(places) == 1 else None
+
+    def _is_born_there(self, table: TableChange, folder: str) -> bool:
+        """Whether the table is in a folder: by what its branch began with, else by main."""
+        path = self._paths.folder(folder)
+        for place in (f"{path}/branch/branch-{self.content}", path):
+            status = self._reader.files.status(f"{place}/schema/schema-0")
+            if status is not None:
+                return self._reader.decode(status, birth_of) == table.birth
+        return find_birth(self._reader, path) == table.birth
+
+    @cached_property
+    def _folders_by_birth(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        names = self._reader.files.folder_names(self._paths.warehouse)
+        for database in (name for name in names if name.endswith(DATABASE_SUFFIX)):
+            for table in self._reader.files.folder_names(self._paths.folder(database)):
+                folder = f"{database}/{table}"
+                birth = find_birth(self._reader, self._paths.folder(folder))
+                found.setdefault(birth or "", []).append(folder)
+        return found
+
+    def _state(self, table: TableChange, identifier: Identifier, folder: str) -> MemberState:
+        handle = self._handle(folder, identifier)
+        if handle.branches.exists(identifier.branch):
+            return MemberState.MADE
+        return MemberState.LOST if self._was_made(table, handle) else MemberState.NOT_MADE
+
+    def _was_made(self, table: TableChange, handle: FileStoreTable) -> bool:
+        """Whether the table's ledger says that its branch was made, and not that it was dropped."""
+        if table.adopted:
+            return True
+        events = LineageLedger(self._reader, handle.paths).events()
+        return _was_made(events, handle.branch, self.fork.time_millis)
+
+    def _entry(self, member: Member) -> TableEntry:
+        path = self._paths.folder(member.folder or member.table.folder or "")
+        try:
+            schema = self.open_member(member).schema()
+        except PaimonError as error:
+            return TableEntry(identifier=member.identifier, path=path, error=error)
+        return TableEntry(
+            identifier=member.identifier,
+            path=path,
+            comment=schema.comment,
+            options=schema.options,
+        )
+
+    def _lost(self, member: Member) -> Refused:
+        if member.state is MemberState.NOT_MADE or member.folder is None:
+            what = "what it began at is gone from main"
+        else:
+            what = f"its table branch {self.content!r} was made and is gone"
+        return Refused(
+            f"{member.name} is lost on catalog branch {self.branch!r}: {what}, and nobody dropped "
+            "the table there. Nothing was changed. Put the folder back from a copy, or drop the "
+            f"catalog branch: branch-console catalog drop {self.branch}.",
+            kind=ErrorKind.FILES_MISSING,
+            table=member.name,
+            branch=self.branch,
+        )
+
+
+def _was_made(events: Collection[LineageEvent], branch: str, since_millis: int) -> bool:
+    made = False
+    for event in events:
+        if event.branch != branch or event.time_millis < since_millis:
+            continue
+        made = event.kind in BIRTHS or event.kind is LineageKind.RESTORED or made
+        made = made and event.kind is not LineageKind.DROPPED
+    return made

@@ -1,0 +1,100 @@
+"""The requests of branches and tags of the whole catalog."""
+
+from dataclasses import dataclass
+
+from branch_console.operations.agreement import PREVIEWED
+from branch_console.operations.argument import WrittenAs, argument
+from branch_console.operations.request import Request
+from branch_console.operations.shared_arguments import reason_argument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateCatalogBranchRequest(
+    Request,
+    procedure="create_catalog_branch",
+    job=("Create a catalog branch", ""),
+    terms=PREVIEWED,
+    command="catalog create",
+):
+    """Create a branch of the whole catalog, of some databases, or of tables by their names.
+
+    For example: branch-console catalog create dev --database air
+    """
+
+    branch: str = argument("The name of the new branch.", cli="NAME")
+    databases: str | None = argument(
+        "Only these databases, with all their tables; several with a comma between them.",
+        default=None,
+        cli="--database DATABASE",
+        cli_help="Only this database, with all its tables; may be given several times.",
+        written=WrittenAs.SEVERAL,
+    )
+    tables: str | None = argument(
+        "Only these tables: patterns such as air.fl*, several with a comma between them.",
+        default=None,
+        cli="--tables PATTERN",
+        cli_help="Only the tables of this pattern, such as 'air.fl*'; may be given several times.",
+        written=WrittenAs.SEVERAL,
+    )
+    from_branch: str | None = argument(
+        "Begin at the heads of this catalog branch; at those of main where left out.",
+        default=None,
+        cli="--from BRANCH",
+    )
+    tag: str | None = argument("Begin at this catalog tag.", default=None, cli="--from-tag TAG")
+    empty: bool = argument("Begin with the schemas and no rows.", default=False)
+    lazy: bool = argument(
+        "Make the branch of each table at its first write, not now.", default=False
+    )
+    adopt: bool = argument(
+        "Take the table branches of this name that there are, where their fork is certain.",
+        default=False,
+    )
+    owner: str | None = argument("Who answers for the branch.", default=None)
+    reason: str | None = reason_argument()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropCatalogBranchRequest(
+    Request,
+    procedure="drop_catalog_branch",
+    job=("Drop a catalog branch", ""),
+    terms=PREVIEWED,
+    command="catalog drop",
+    confirmed_by=("confirm", "branch"),
+):
+    """Drop a branch of the catalog; rescue branches keep what its tables hold."""
+
+    branch: str = argument("The name of the branch.", cli="NAME")
+    reason: str | None = reason_argument()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateCatalogTagRequest(
+    Request,
+    procedure="create_catalog_tag",
+    job=("Create a catalog tag", ""),
+    terms=PREVIEWED,
+    command="catalog tag",
+):
+    """Name the state that all tables of the catalog, or of a branch of it, have now."""
+
+    tag: str = argument("The name of the tag.", cli="NAME")
+    branch: str | None = argument(
+        "Of this catalog branch; of main where left out.", default=None, cli="--branch BRANCH"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteCatalogTagRequest(
+    Request,
+    procedure="delete_catalog_tag",
+    job=("Delete a catalog tag", ""),
+    terms=PREVIEWED,
+    command="catalog delete-tag",
+    confirmed_by=("confirm", "tag"),
+):
+    """Delete a tag of the catalog, and the tags of its tables."""
+
+    tag: str = argument("The name of the tag.", cli="NAME")
+    reason: str | None = reason_argument()

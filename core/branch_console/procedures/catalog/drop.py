@@ -1,0 +1,211 @@
+"""Dropping branches of the catalog: a rescue branch keeps what each of its tables holds."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from branch_console.catalog.catalog_branch import CatalogOnBranch, Member, MemberState
+from branch_console.errors import CommitConflict, ErrorKind, NotFound
+from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind, VersionName
+from branch_console.format.journals.branches import DROP_JOURNAL, DropBranchJournal
+from branch_console.format.json_text import JsonObject
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console.procedures.branch.drop_branch import DROP_BRANCH, plan_drop_of
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    Consequence,
+    Preview,
+    Weight,
+    changes,
+    keeps,
+    plan_digest,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import (
+    CatalogOperation,
+    CatalogPlan,
+    CatalogVerb,
+)
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned, finish_verb
+from branch_console.procedures.run.receipts import event_of
+
+
+def plan_catalog_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
+    """Decide whether a branch of the catalog may go, and say what goes with it; raises NotFound."""
+    seen = warehouse.on(call.text("branch"))
+    version = CatalogVersion(
+        branch=seen.branch,
+        number=seen.version.number + 1,
+        kind=VersionKind.DROPPED,
+        parents=(seen.version,),
+        operation=call.operation_id,
+        actor=call.actor,
+        time_millis=warehouse.clock(),
+        statement=call.statement,
+        reason=call.find_text("reason"),
+    )
+    return CatalogPlan(
+        preview=_preview(seen, list(_plans(warehouse, seen, call)), call),
+        journal={
+            "subject": f"catalog branch {seen.branch!r}",
+            "catalogVersion": version.to_object(),
+            "reason": version.reason,
+        },
+        branch=seen.branch,
+    )
+
+
+def finish_catalog_drop(operation: CatalogOperation) -> Receipt:
+    """Drop the table branches that are there still, then the branch itself."""
+    version = _version_of(operation)
+    warehouse, call = operation.warehouse, _call_of(operation)
+    moves: list[HeadMove] = []
+    notes = [f"Catalog branch {version.branch!r} is dropped."]
+    if warehouse.ledger.find(version.branch) is not None:
+        seen = warehouse.on(version.branch)
+        members = [each for each in seen.members() if each.state is MemberState.MADE]
+        for member in members:
+            receipt = _drop_member(warehouse, seen, member, call)
+            moves += receipt.moves
+            notes.append(f"{member.name}: {receipt.notes[0]}")
+        _end_branch(operation, version)
+    receipt = Receipt(
+        operation_id=operation.intent.operation_id,
+        statement=operation.intent.statement,
+        actor=operation.intent.actor,
+        plan_id=operation.intent.operation_id,
+        moves=tuple(moves),
+        counts=Counts(),
+        notes=tuple(notes),
+        started_millis=operation.intent.time_millis,
+        finished_millis=warehouse.clock(),
+    )
+    return operation.complete(event_of(operation, LineageKind.DROPPED, receipt))
+
+
+def _plans(
+    warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall
+) -> Iterator[tuple[Member, Planned | None]]:
+    """The tables of a branch, with the plan of dropping the table branches that are made."""
+    for member in seen.members():
+        is_made = member.state is MemberState.MADE
+        yield member, _plan(warehouse, seen, member, call) if is_made else None
+
+
+def _plan(
+    warehouse: Warehouse, seen: CatalogOnBranch, member: Member, call: ProcedureCall
+) -> Planned:
+    return plan_drop_of(warehouse, _call_for(call, member), seen.open_member(member))
+
+
+def _call_for(call: ProcedureCall, member: Member) -> ProcedureCall:
+    """The call by which the table branch of one table is dropped."""
+    return replace(
+        call,
+        name="drop_branch",
+        arguments={"table": member.name, "branch": member.identifier.branch},
+        operation_id=f"{call.operation_id}-{member.id}",
+    )
+
+
+def _preview(
+    seen: CatalogOnBranch, plans: list[tuple[Member, Planned | None]], call: ProcedureCall
+) -> Preview:
+    told: list[Consequence] = []
+    for member, planned in plans:
+        if planned is None:
+            continue
+        told += [
+            replace(each, text=f"{member.name}: {each.text}")
+            for each in planned.preview.consequences
+            if each.weight in (Weight.BLOCKS, Weight.LOSES)
+        ]
+    made = [member for member, planned in plans if planned is not None]
+    lost = [member.name for member, _ in plans if member.state is MemberState.LOST]
+    told.append(
+        changes(
+            f"The branch {seen.content!r} of {len(made):,} tables becomes a rescue branch each.",
+            tuple(member.name for member in made),
+        )
+    )
+    if lost:
+        told.append(changes(f"{len(lost):,} tables are lost on it already.", tuple(lost)))
+    told.append(keeps("No data file is deleted, and main stays as it is."))
+    told.append(keeps("The base tags stay, so that undo of each table works."))
+    return Preview(
+        procedure=call.name,
+        title=f"Drop catalog branch {seen.branch!r}",
+        plan_id=plan_digest(
+            call,
+            str(seen.version),
+            [None if planned is None else planned.preview.plan_id for _, planned in plans],
+        ),
+        consequences=tuple(told),
+        typed_name=seen.branch,
+        role=Role.EDITOR,
+        undo="Each table branch comes back from its rescue branch, by undo of its operation.",
+    )
+
+
+def _drop_member(
+    warehouse: Warehouse, seen: CatalogOnBranch, member: Member, call: ProcedureCall
+) -> Receipt:
+    table, of_member = seen.open_member(member), _call_for(call, member)
+    operation = Operation.find(warehouse, table, of_member.operation_id)
+    if operation is None:
+        planned = plan_drop_of(warehouse, of_member, table)
+        assert isinstance(planned.journal, DropBranchJournal)
+        operation = Operation.begin(
+            warehouse,
+            planned.table,
+            of_member,
+            branch=planned.branch,
+            codec=DROP_JOURNAL,
+            journal=planned.journal,
+        )
+    return finish_verb(DROP_BRANCH, operation)
+
+
+def _end_branch(operation: CatalogOperation, version: CatalogVersion) -> None:
+    ledger, publisher = operation.warehouse.ledger, operation.warehouse.store.publisher
+    if ledger.publish(publisher, version):
+        return
+    try:
+        found = ledger.version(VersionName(branch=version.branch, number=version.number))
+    except NotFound:
+        found = None
+    if found is None or found.operation != version.operation:
+        raise CommitConflict(
+            f"Catalog branch {version.branch!r} changed while it was dropped, so that it stays. "
+            "Drop it again.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=version.branch,
+        )
+
+
+def _version_of(operation: CatalogOperation) -> CatalogVersion:
+    raw = JsonObject(operation.intent.plan, "journal of a dropped catalog branch")
+    return CatalogVersion.from_object(JsonObject(raw.get("catalogVersion", dict), raw.what))
+
+
+def _call_of(operation: CatalogOperation) -> ProcedureCall:
+    """The call that began an operation, as far as its tables need it."""
+    intent = operation.intent
+    return ProcedureCall(
+        name=intent.procedure,
+        arguments={"branch": intent.branch},
+        actor=intent.actor,
+        operation_id=intent.operation_id,
+    )
+
+
+DROP_CATALOG_BRANCH: Final = CatalogVerb(
+    name="drop_catalog_branch",
+    what="drop a branch of the catalog",
+    doing="Dropping the branch of the catalog.",
+    plan=plan_catalog_drop,
+    finish=finish_catalog_drop,
+)

@@ -1,0 +1,334 @@
+"""Where a new branch of the catalog begins: its scope, and each of its tables at one snapshot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from branch_console.catalog.catalog_branch import CatalogOnBranch
+from branch_console.commit.schema.base_tags import fork_bytes
+from branch_console.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
+from branch_console.format.catalog.catalog_version import (
+    CatalogScope,
+    CatalogVersion,
+    CreationMode,
+    DatabaseChange,
+    TableChange,
+    TableHead,
+    VersionKind,
+    VersionName,
+)
+from branch_console.format.identifier import MAIN_BRANCH, Identifier, check_branch_name
+from branch_console.format.near_names import did_you_mean, nearest_names
+from branch_console.format.snapshot import Snapshot
+from branch_console.operations.catalog_requests import CreateCatalogBranchRequest
+from branch_console.procedures.branch.create_branch import free_base_tag
+from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.states import MainNow, look
+from branch_console.storage.table_paths import BASE_TAG_PREFIX
+from branch_console.table.file_store_table import FileStoreTable
+
+_SHOWN = 5
+_CERTAIN = frozenset({"recorded", "high"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogFork:
+    """What a new branch of the catalog is to hold.
+
+    Attributes:
+        parent: The version that it builds on; number 0 if main has none yet.
+        main: What main holds, if the branch begins there.
+        tables: By id, each at its fork, with the tag that keeps it.
+        left_out: Tables within the scope that it cannot hold, by name, with the reason.
+    """
+
+    branch: str
+    parent: VersionName
+    main: MainNow | None
+    scope: CatalogScope
+    mode: CreationMode
+    from_tag: str | None
+    is_empty: bool
+    databases: Mapping[str, DatabaseChange]
+    tables: Mapping[str, TableChange]
+    left_out: Mapping[str, str]
+
+    def name_of(self, key: str) -> str:
+        """What a table is called, as `air.flights`."""
+        table = self.tables[key]
+        return f"{self.databases[table.database or ''].name}.{table.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """All that a branch could hold, before its scope is asked."""
+
+    parent: VersionName
+    databases: Mapping[str, DatabaseChange]
+    tables: Mapping[str, TableChange]
+    left_out: Mapping[str, str]
+    main: MainNow | None = None
+
+
+def decide_fork(
+    warehouse: Warehouse, call: ProcedureCall, main: MainNow | None = None
+) -> CatalogFork:
+    """Decide where a branch of the catalog begins; nothing is written.
+
+    Args:
+        warehouse: The warehouse.
+        call: What is asked for.
+        main: What main holds, if somebody has looked.
+
+    Raises:
+        AlreadyExists: The name is taken, by a catalog branch or by branches of tables.
+        InvalidInput: The name is none that a branch may have, or two beginnings are named.
+        NotFound: The scope matches nothing, or there is no such branch or tag.
+    """
+    asked = CreateCatalogBranchRequest.decode(call.name, call.arguments)
+    check_branch_name(asked.branch)
+    if sum((asked.from_branch is not None, asked.tag is not None, asked.empty)) > 1:
+        raise InvalidInput(
+            "A catalog branch begins at one place: name a branch, a tag, or empty. Nothing was "
+            "changed.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    if warehouse.ledger.find(asked.branch) is not None:
+        raise AlreadyExists(
+            f"There is a catalog branch {asked.branch!r} already. Nothing was changed; choose "
+            f"another name, or look at it: branch-console catalog show {asked.branch}.",
+            branch=asked.branch,
+        )
+    source = _source(warehouse, asked, main)
+    scope = CatalogScope(databases=_names(asked.databases), tables=_names(asked.tables))
+    _check_scope(scope, source)
+    databases = source.databases
+    held = {
+        key: table
+        for key, table in source.tables.items()
+        if scope.holds_table(databases[table.database or ""].name or "", table.name or "")
+    }
+    if asked.empty:
+        held = {key: replace(table, head=None) for key, table in held.items()}
+    fork = CatalogFork(
+        branch=asked.branch,
+        parent=source.parent,
+        main=source.main,
+        scope=scope,
+        mode=CreationMode.LAZY if asked.lazy else CreationMode.EAGER,
+        from_tag=asked.tag,
+        is_empty=asked.empty,
+        databases=databases,
+        tables=held,
+        left_out={
+            name: reason
+            for name, reason in source.left_out.items()
+            if scope.holds_table(*name.split(".", 1))
+        },
+    )
+    return _with_base_tags(warehouse, fork, adopts=asked.adopt)
+
+
+def first_version(warehouse: Warehouse, fork: CatalogFork, call: ProcedureCall) -> CatalogVersion:
+    """Return the version that a branch begins with.
+
+    It names its parent and its scope, and of tables only what the parent does not say of them.
+    """
+    known = warehouse.ledger.recorded(fork.parent.branch, fork.parent.number).tables
+    tables = {key: _besides(known.get(key), table, fork) for key, table in fork.tables.items()}
+    holds = fork.scope.holds_table
+    missing = [
+        key
+        for key, table in known.items()
+        if key not in fork.tables
+        and holds(fork.databases[table.database or ""].name or "", table.name or "")
+    ]
+    return CatalogVersion(
+        branch=fork.branch,
+        number=warehouse.ledger.newest(fork.branch) + 1,
+        kind=VersionKind.FORKED,
+        parents=(fork.parent,),
+        operation=call.operation_id,
+        actor=call.actor,
+        time_millis=warehouse.clock(),
+        statement=call.statement,
+        scope=fork.scope,
+        content=fork.branch,
+        mode=fork.mode,
+        from_tag=fork.from_tag,
+        is_empty=fork.is_empty,
+        owner=call.find_text("owner"),
+        reason=call.find_text("reason"),
+        tables={
+            **{key: table for key, table in tables.items() if table is not None},
+            **dict.fromkeys(missing),
+        },
+        left_out=fork.left_out,
+    )
+
+
+def _source(
+    warehouse: Warehouse, asked: CreateCatalogBranchRequest, main: MainNow | None
+) -> _Source:
+    if asked.from_branch not in (None, MAIN_BRANCH):
+        return _source_of_branch(warehouse.on(asked.from_branch or ""))
+    now = main or look(warehouse)
+    unclear = {
+        f"{now.main.databases[table.database or ''].name}.{table.name}": now.main.unclear[key]
+        for key, table in now.main.tables.items()
+        if key in now.main.unclear
+    }
+    return _Source(
+        parent=now.version,
+        databases=now.main.databases,
+        tables={key: each for key, each in now.main.tables.items() if key not in now.main.unclear},
+        left_out={**now.main.left_out, **unclear},
+        main=now,
+    )
+
+
+def _source_of_branch(seen: CatalogOnBranch) -> _Source:
+    """What another catalog branch holds: each table at the head that it has there."""
+    tables, left_out = {}, dict(seen.fork.left_out)
+    for member in seen.members():
+        table = seen.open_member(member)
+        head, schema = table.head_and_schema()
+        is_made = member.is_made
+        tables[member.id] = replace(
+            member.table,
+            folder=member.folder,
+            schema=schema.id,
+            head=None if head is None else TableHead(id=head.id, identity=head.identity),
+            source=seen.content if is_made else member.table.source,
+            base_tag=None,
+            adopted=None,
+        )
+    return _Source(
+        parent=seen.version, databases=seen.recorded.databases, tables=tables, left_out=left_out
+    )
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    return tuple(dict.fromkeys(name for each in text.split(",") if (name := each.strip())))
+
+
+def _check_scope(scope: CatalogScope, source: _Source) -> None:
+    known = [database.name or "" for database in source.databases.values()]
+    for name in scope.databases:
+        if name not in known:
+            raise NotFound(
+                f"There is no database {name!r}.{did_you_mean(nearest_names(name, known))} Nothing "
+                "was changed.",
+                kind=ErrorKind.DATABASE_NOT_FOUND,
+                database=name,
+            )
+    tables = [
+        (source.databases[table.database or ""].name or "", table.name or "")
+        for table in source.tables.values()
+    ]
+    for pattern in scope.tables:
+        if not any(CatalogScope(tables=(pattern,)).holds_table(*name) for name in tables):
+            raise NotFound(
+                f"No table matches {pattern!r}; a pattern holds the database, too, such as "
+                "'air.fl*'. Nothing was changed.",
+                kind=ErrorKind.TABLE_NOT_FOUND,
+                pattern=pattern,
+            )
+    if not known:
+        raise NotFound(
+            "The warehouse has no database, so that a branch of its catalog would hold nothing. "
+            "Nothing was changed; make a database first.",
+            kind=ErrorKind.DATABASE_NOT_FOUND,
+        )
+
+
+def _besides(
+    known: TableChange | None, table: TableChange, fork: CatalogFork
+) -> TableChange | None:
+    """What a fork says of a table that its parent does not; None where that is nothing."""
+    if known is None:
+        return table
+    head = None if fork.is_empty or table.head == known.head else table.head
+    change = TableChange(
+        folder=None if table.folder == known.folder else table.folder,
+        schema=None if table.schema == known.schema else table.schema,
+        head=head,
+        base_tag=table.base_tag,
+        adopted=table.adopted,
+        source=table.source,
+    )
+    return None if change == TableChange() else change
+
+
+def _with_base_tags(warehouse: Warehouse, fork: CatalogFork, *, adopts: bool) -> CatalogFork:
+    """Look at each table for the name of its base tag, and for a branch that is there already."""
+    reader, paths = warehouse.catalog.reader, warehouse.ledger.paths
+
+    def decided(key: str) -> tuple[TableChange | None, str | None]:
+        table = fork.tables[key]
+        database, name = fork.name_of(key).split(".", 1)
+        identifier = Identifier(database=database, table=name)
+        main = FileStoreTable(reader, paths.folder(table.folder or ""), identifier)
+        if main.branches.exists(fork.branch):
+            return _adopted(warehouse, main, table, fork.branch) if adopts else None, key
+        return _with_base_tag(main, table, fork.branch), None
+
+    keys = list(fork.tables)
+    found = dict(zip(keys, reader.each(decided, keys), strict=True))
+    taken = [fork.name_of(key) for key, (table, there) in found.items() if there and table is None]
+    if taken:
+        shown = ", ".join(taken[:_SHOWN]) + (" and others" if len(taken) > _SHOWN else "")
+        way = (
+            "Their forks are not certain, so they are not adopted"
+            if adopts
+            else "Adopt them, with --adopt or ADOPT"
+        )
+        raise AlreadyExists(
+            f"{len(taken):,} tables have a branch {fork.branch!r} already: {shown}. Nothing was "
+            f"changed. {way}; or choose another name.",
+            branch=fork.branch,
+            tables=taken,
+        )
+    tables = {key: table for key, (table, _) in found.items() if table is not None}
+    return replace(fork, tables=tables)
+
+
+def _with_base_tag(main: FileStoreTable, table: TableChange, branch: str) -> TableChange:
+    head, source = table.head, main.on(table.source or MAIN_BRANCH)
+    if head is None:
+        return table
+    usual = f"{BASE_TAG_PREFIX}{branch}"
+    files = main.reader.files
+    if not files.exists(source.paths.lineage_dir) and not files.exists(source.paths.tag(usual)):
+        return table  # nobody ever made a branch of this table
+    tag = free_base_tag(source, branch, head.identity, source.ledger.whole())
+    return table if tag == usual else replace(table, base_tag=tag)
+
+
+def _adopted(
+    warehouse: Warehouse, main: FileStoreTable, table: TableChange, branch: str
+) -> TableChange | None:
+    """A table with the fork that its branch is certain to have; None where none is certain."""
+    found = next(each for each in list_branches(warehouse, main.identifier) if each.name == branch)
+    fork = found.fork
+    if fork is None or fork.parent != MAIN_BRANCH or fork.confidence not in _CERTAIN:
+        return None
+    try:
+        base = Snapshot.from_json(fork_bytes(main, branch, fork.identity, (MAIN_BRANCH, branch)))
+    except NotFound:
+        return None
+    tag = found.base_tag
+    if tag is None or main.tags.find(tag) is None:
+        if not main.snapshots.holds(base):
+            return None  # nothing of main keeps it, so that the next merge could lose its base
+        tag = free_base_tag(main, branch, base.identity, main.ledger.whole(), wanted=tag)
+    return replace(
+        table,
+        schema=base.schema_id,
+        head=TableHead(id=base.id, identity=base.identity),
+        base_tag=None if tag == f"{BASE_TAG_PREFIX}{branch}" else tag,
+        adopted=True,
+    )

@@ -1,0 +1,195 @@
+"""The databases and tables of main and of catalog branches, each under the id that it has."""
+
+import time
+from dataclasses import dataclass, replace
+
+from branch_console.catalog.catalog_branch import CatalogOnBranch, Member, MemberState
+from branch_console.catalog.sightings import look_at_main
+from branch_console.commit.journal import Journal
+from branch_console.diff.catalog_identity import RecognisedMain, recognise
+from branch_console.diff.catalog_state import CatalogState, Content, DatabaseState, TableState
+from branch_console.errors import CommitConflict, ErrorKind, PaimonError
+from branch_console.format.catalog.catalog_version import (
+    CatalogVersion,
+    DatabaseChange,
+    TableChange,
+    VersionKind,
+    VersionName,
+)
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.snapshot import SnapshotIdentity
+from branch_console.procedures.call.warehouse import Warehouse
+
+_TRIES = 25
+_WAIT_SECONDS = 0.2
+_CONTENTS = {
+    MemberState.MADE: Content.MADE,
+    MemberState.NOT_MADE: Content.PINNED,
+    MemberState.LOST: Content.LOST,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainNow:
+    """Main as its folders show it now.
+
+    Attributes:
+        version: Its newest version in the ledger; number 0 where nobody noted anything yet.
+        main: What the folders show, and how it differs from that version.
+    """
+
+    version: VersionName
+    main: RecognisedMain
+
+
+def look(warehouse: Warehouse) -> MainNow:
+    """Look at main, and say of each folder which object it is; nothing is written.
+
+    While a merge is being published, and if main gets another version meanwhile, it is looked at
+    again: no look holds half of a merge.
+
+    Raises:
+        CommitConflict: Main got new versions all the time.
+    """
+    ledger = warehouse.ledger
+    for _ in range(_TRIES):
+        recorded = ledger.recorded(MAIN_BRANCH)
+        if _is_publishing(warehouse, recorded.version):
+            time.sleep(_WAIT_SECONDS)
+            continue
+        sighting = look_at_main(warehouse.catalog.reader, ledger.paths)
+        if ledger.newest(MAIN_BRANCH) == recorded.version.number:
+            found = recognise(recorded.databases, recorded.tables, sighting)
+            return MainNow(version=recorded.version, main=found)
+    raise _restless()
+
+
+def note_main(warehouse: Warehouse, now: MainNow, *, operation: str, actor: str) -> MainNow:
+    """Note what a look at main showed and the ledger does not have yet.
+
+    Args:
+        warehouse: The warehouse.
+        now: What the look showed.
+        operation: The operation that needs main to have a version.
+        actor: Who asks for it.
+
+    Returns:
+        Main under the version that has all of it, after another look if somebody was faster.
+
+    Raises:
+        CommitConflict: Main got new versions all the time.
+    """
+    for _ in range(_TRIES):
+        number = now.version.number
+        if now.main.is_as_known and number:
+            return now
+        version = CatalogVersion(
+            branch=MAIN_BRANCH,
+            number=number + 1,
+            kind=VersionKind.SIGHTED,
+            parents=(now.version,) if number else (),
+            operation=operation,
+            actor=actor,
+            time_millis=warehouse.clock(),
+            databases=now.main.changed_databases,
+            tables=now.main.changed_tables,
+        )
+        if warehouse.ledger.publish(warehouse.store.publisher, version):
+            return replace(now, version=version.name)
+        now = look(warehouse)
+    raise _restless()
+
+
+def state_of_main(warehouse: Warehouse) -> CatalogState:
+    """Return the databases and tables of main as its folders show them now."""
+    now = look(warehouse)
+    return CatalogState(
+        version=str(now.version),
+        databases={key: _database(key, each) for key, each in now.main.databases.items()},
+        tables={
+            key: _table(key, each, Content.MADE, _identity(each), each.schema or 0)
+            for key, each in now.main.tables.items()
+        },
+        left_out=now.main.left_out,
+        unclear=now.main.unclear,
+    )
+
+
+def state_of_branch(warehouse: Warehouse, branch: str) -> CatalogState:
+    """Return the databases and tables of a catalog branch, or of main, as they are now.
+
+    Raises:
+        NotFound: There is no such catalog branch.
+    """
+    if branch == MAIN_BRANCH:
+        return state_of_main(warehouse)
+    seen = warehouse.on(branch)
+    databases = seen.recorded.databases
+    return CatalogState(
+        version=str(seen.version),
+        databases={key: _database(key, each) for key, each in databases.items()},
+        tables={each.id: _member(seen, each) for each in seen.members()},
+        left_out=seen.fork.left_out,
+        members=seen.recorded.members,
+    )
+
+
+def _member(seen: CatalogOnBranch, member: Member) -> TableState:
+    head, schema = _identity(member.table), member.table.schema or 0
+    content = _CONTENTS[member.state]
+    if member.state is MemberState.MADE:
+        try:
+            newest, read = seen.open_member(member).head_and_schema()
+        except PaimonError:
+            content = Content.LOST
+        else:
+            head, schema = (None if newest is None else newest.identity), read.id
+    return _table(member.id, member.table, content, head, schema, folder=member.folder)
+
+
+def _database(key: str, database: DatabaseChange) -> DatabaseState:
+    properties = {name: value for name, value in database.properties.items() if value is not None}
+    return DatabaseState(id=key, name=database.name or "", properties=properties)
+
+
+def _table(
+    key: str,
+    table: TableChange,
+    content: Content,
+    head: SnapshotIdentity | None,
+    schema: int,
+    *,
+    folder: str | None = None,
+) -> TableState:
+    return TableState(
+        id=key,
+        database=table.database or "",
+        name=table.name or "",
+        folder=folder or table.folder or "",
+        birth=table.birth or "",
+        head=head,
+        schema=schema,
+        content=content,
+    )
+
+
+def _identity(table: TableChange) -> SnapshotIdentity | None:
+    return None if table.head is None else table.head.identity
+
+
+def _is_publishing(warehouse: Warehouse, newest: VersionName) -> bool:
+    """Whether the newest version of main is decided, and not yet visible in all folders."""
+    ledger = warehouse.ledger
+    if not newest.number or ledger.version(newest).kind is VersionKind.SIGHTED:
+        return False
+    operation = ledger.version(newest).operation
+    journal = Journal(warehouse.store, ledger.paths)
+    return journal.find(operation) is not None and journal.end_of(operation) is None
+
+
+def _restless() -> CommitConflict:
+    return CommitConflict(
+        "Main of the catalog got new versions while it was looked at, time and again. Nothing was "
+        "changed; try again.",
+        kind=ErrorKind.HEAD_MOVED,
+    )

@@ -1,0 +1,32 @@
+"""Whether the branch of a table is part of a branch of the catalog, which goes as a whole."""
+
+from branch_console.errors import ErrorKind
+from branch_console.procedures.call.consequence import Consequence, blocks
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.table.file_store_table import FileStoreTable
+
+
+def membership_blocks(
+    warehouse: Warehouse, branch: FileStoreTable, what: str
+) -> tuple[Consequence, ...]:
+    """Return what stands in the way of dropping or renaming the branch of a table by itself.
+
+    Args:
+        warehouse: The warehouse.
+        branch: The table on the branch.
+        what: What is not done to it, such as `dropped`.
+    """
+    if not warehouse.has_catalog_branch(branch.branch):
+        return ()
+    folder = warehouse.ledger.paths.relative(branch.paths.table)
+    seen = warehouse.on(branch.branch)
+    if not any(member.folder == folder for member in seen.members()):
+        return ()
+    return (
+        blocks(
+            f"Branch {branch.branch!r} of {branch.identifier.table_name} is part of catalog branch "
+            f"{branch.branch!r}, and is {what} with it only. Drop that one: branch-console catalog "
+            f"drop {branch.branch}.",
+            ErrorKind.BRANCH_IN_USE,
+        ),
+    )

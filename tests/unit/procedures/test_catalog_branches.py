@@ -1,0 +1,388 @@
+"""Branches of the whole catalog: made, seen, listed, lost, refused and dropped."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from branch_console.catalog.catalog_branch import MemberState
+from branch_console.errors import (
+    AlreadyExists,
+    ErrorKind,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    PaimonError,
+    Refused,
+)
+from branch_console.format.catalog.catalog_version import VersionKind
+from branch_console.format.identifier import Identifier
+from branch_console.format.other_catalog import CatalogKind
+from branch_console.operations.argument import Argument
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.browse_catalog import (
+    catalog_branches,
+    catalog_log,
+    read_catalog_branch,
+)
+from branch_console.procedures.catalog.states import (
+    look,
+    note_main,
+    state_of_branch,
+    state_of_main,
+)
+from branch_console.procedures.dispatch import run_call
+from tests.support.catalog_warehouse import NAMES, CatalogWarehouse
+from tests.support.table_files import TableFiles
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> CatalogWarehouse:
+    return CatalogWarehouse(tmp_path / "warehouse")
+
+
+def states(made: CatalogWarehouse, branch: str = "dev") -> dict[str, str]:
+    return {each.name: str(each.state) for each in made.on(branch).members()}
+
+
+def test_a_lazy_branch_is_one_small_file_and_a_base_tag_a_table(made: CatalogWarehouse) -> None:
+    before = made.files()
+    receipt = made.create(lazy=True)
+    new = {path for path in made.files().keys() - before.keys() if "/journal/" not in path}
+    assert new == {
+        ".branch-console/catalog/versions/dev/version-0000000001.json",
+        ".branch-console/catalog/versions/main/version-0000000001.json",
+        *(f"{name.replace('.', '.db/')}/tag/tag-branch-base-dev" for name in NAMES),
+    }
+    assert made.of_main() == {path: before[path] for path in made.of_main()}
+    assert receipt.counts.tags_added == 3
+    assert states(made) == dict.fromkeys(NAMES, "not made yet")
+
+
+def test_an_eager_branch_makes_the_branch_of_each_table(made: CatalogWarehouse) -> None:
+    made.create()
+    assert states(made) == dict.fromkeys(NAMES, "made")
+    for name in NAMES:
+        branch = made.warehouse.table(f"{name}$branch_dev")
+        main = made.warehouse.table(name)
+        assert branch.head() == main.head()
+        assert branch.schema() == main.schema()
+
+
+@pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
+def test_a_table_shows_the_same_made_or_not(made: CatalogWarehouse, lazy: bool) -> None:
+    made.create(lazy=lazy)
+    made.commit("air.flights", 2)
+    table = made.on().open(Identifier.parse("air.flights"))
+    assert table.branch == "dev"
+    head = table.head()
+    assert head is not None
+    assert head.id == 1
+    assert table.snapshots.ids() == (1,)
+    assert [each.id for each in table.snapshots.all()] == [1]
+    assert table.schemas.ids() == (0,)
+    assert table.tags.names() == ("branch-base-dev",)
+    assert table.snapshot_for("branch-base-dev") == head
+    with pytest.raises(NotFound):
+        table.snapshot_for("2")
+
+
+def test_a_branch_has_the_tables_of_its_fork_and_reads_the_rest_as_main(
+    made: CatalogWarehouse,
+) -> None:
+    made.create(databases="air", lazy=True)
+    made.add("air.routes", born=9)
+    made.add("lab.more", born=10)
+    seen = made.on()
+    assert seen.databases() == ("air", "lab")
+    assert seen.table_names("air") == ("flights", "planes")
+    assert seen.table_names("lab") == ("more", "notes")
+    assert [each.identifier.table for each in seen.tables("lab")] == ["more", "notes"]
+    outside = seen.open(Identifier.parse("lab.notes"))
+    assert outside.branch == "main"
+    with pytest.raises(NotFound, match="comes with a merge of main"):
+        seen.open(Identifier.parse("air.routes"))
+
+
+def test_patterns_hold_tables_of_several_databases(made: CatalogWarehouse) -> None:
+    made.create(tables="air.fl*,lab.*", lazy=True)
+    assert set(states(made)) == {"air.flights", "lab.notes"}
+    seen = made.on()
+    assert seen.table_names("air") == ("flights", "planes")
+    assert seen.open(Identifier.parse("air.planes")).branch == "main"
+
+
+def test_a_table_outside_with_a_branch_of_that_name_is_not_read_by_its_plain_name(
+    made: CatalogWarehouse,
+) -> None:
+    made.create(databases="air", lazy=True)
+    made.run("create_branch", table="lab.notes", branch="dev")
+    with pytest.raises(InvalidInput, match=r"lab\.notes\$branch_main"):
+        made.on().open(Identifier.parse("lab.notes"))
+    assert made.on().open(Identifier.parse("lab.notes$branch_dev")).branch == "dev"
+
+
+def test_the_name_of_a_database_says_the_branch(made: CatalogWarehouse) -> None:
+    made.create(lazy=True)
+    made.commit("air.flights", 2)
+    table = made.warehouse.table("air$branch_dev.flights")
+    head = table.head()
+    assert head is not None
+    assert head.id == 1
+    assert str(table.identifier) == "air.flights$branch_dev"
+
+
+def test_a_table_without_a_snapshot_has_no_base_tag(made: CatalogWarehouse) -> None:
+    made.add("air.empty", born=7, snapshot=False)
+    made.create(lazy=True)
+    table = made.on().open(Identifier.parse("air.empty"))
+    assert table.head() is None
+    assert table.snapshots.ids() == ()
+    assert not (made.folder / "air.db/empty/tag").exists()
+
+
+def test_an_empty_branch_has_schemas_and_no_rows(made: CatalogWarehouse) -> None:
+    made.create(empty=True)
+    assert made.on().open(Identifier.parse("air.flights")).head() is None
+    assert made.warehouse.table("air.flights$branch_dev").head() is None
+
+
+def test_a_branch_begins_at_the_heads_of_another(made: CatalogWarehouse) -> None:
+    made.create("dev")
+    made.commit("air.flights", 2, branch="dev")
+    made.create("fix", from_branch="dev", lazy=True)
+    made.commit("air.flights", 3, branch="dev")
+    flights = made.on("fix").open(Identifier.parse("air.flights"))
+    head = flights.head()
+    assert head is not None
+    assert (head.id, head.uuid) == (2, "air.flights-dev-2")
+    planes = made.on("fix").open(Identifier.parse("air.planes")).head()
+    assert planes is not None
+    assert planes.id == 1
+    assert made.on("fix").fork.parents[0].branch == "dev"
+
+
+def test_left_out_tables_are_named_with_the_reason(made: CatalogWarehouse) -> None:
+    broken = TableFiles(made.file_io, "bad", "air")
+    broken.write(broken.paths.schema(0), "{")
+    receipt = made.create(lazy=True)
+    assert "air.bad" not in states(made)
+    assert any("air.bad is left out" in note for note in receipt.notes)
+    assert set(read_catalog_branch(made.warehouse, "dev").left_out)
+
+
+REFUSALS: list[tuple[dict[str, Argument], type[PaimonError], str]] = [
+    ({"branch": "dev"}, AlreadyExists, "There is a catalog branch 'dev' already"),
+    ({"branch": "main"}, InvalidInput, "'main' is the default branch"),
+    ({"branch": "a.b"}, InvalidInput, "cannot name a branch"),
+    ({"branch": "x", "databases": "iar"}, NotFound, "Did you mean 'air'"),
+    ({"branch": "x", "tables": "air.z*"}, NotFound, "No table matches 'air.z*'"),
+    ({"branch": "x", "empty": True, "from_branch": "dev"}, InvalidInput, "begins at one place"),
+    ({"branch": "x", "from_branch": "nope"}, NotFound, "no catalog branch 'nope'"),
+    ({"branch": "old"}, AlreadyExists, "air.planes. Nothing was changed. Adopt them"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "error", "message"), REFUSALS)
+def test_wrong_use_is_refused_in_a_sentence_and_changes_nothing(
+    made: CatalogWarehouse, arguments: dict[str, Argument], error: type[PaimonError], message: str
+) -> None:
+    made.create(lazy=True)
+    made.run("create_branch", table="air.planes", branch="old")
+    before = made.files()
+    with pytest.raises(error) as refused:
+        made.run("create_catalog_branch", **arguments)
+    assert message in refused.value.message
+    assert made.files() == before
+
+
+def test_who_may_not_and_stores_that_cannot_are_refused(made: CatalogWarehouse) -> None:
+    before = made.files()
+    with pytest.raises(NotAllowed, match="it asks for editor"):
+        made.run("create_catalog_branch", "viewer", branch="dev")
+    closed = Warehouse.open(str(made.folder), read_only=True)
+    call = made.call("create_catalog_branch", branch="dev")
+    with pytest.raises(NotAllowed, match="open for reading only"):
+        run_call(closed, NoRowEngine(), call, InlineStages())
+    for kind in (CatalogKind.HIVE, CatalogKind.JDBC):
+        kept = Warehouse.open(str(made.folder), catalog_kind=kind)
+        with pytest.raises(NotAllowed, match="Make a branch of each table"):
+            run_call(kept, NoRowEngine(), call, InlineStages())
+    assert made.files() == before
+
+
+def test_branches_are_listed_with_what_changed(made: CatalogWarehouse) -> None:
+    made.create(reason="new routes", owner="bob")
+    made.commit("air.planes", 2, branch="dev")
+    (item,) = catalog_branches(made.warehouse)
+    assert (item.name, item.version, item.base) == ("dev", "dev@1", "main@1")
+    assert (item.tables, item.made, item.changed, item.lost) == (3, 3, 1, 0)
+    assert (item.owner, item.reason, item.scope) == ("bob", "new routes", "the catalog")
+    shown = read_catalog_branch(made.warehouse, "dev")
+    assert [(each.name, each.is_changed) for each in shown.members] == [
+        ("air.planes", True),
+        ("air.flights", False),
+        ("lab.notes", False),
+    ]
+
+
+def test_main_gets_a_version_when_a_branch_needs_one_and_never_by_looking(
+    made: CatalogWarehouse,
+) -> None:
+    made.create(lazy=True)
+    made.create("fix", lazy=True)
+    assert [str(each.name) for each in catalog_log(made.warehouse, "main")] == ["main@1"]
+    made.commit("air.flights", 2)
+    before = made.files()
+    state_of_main(made.warehouse)
+    state_of_branch(made.warehouse, "dev")
+    catalog_branches(made.warehouse)
+    made.on().tables("air")
+    made.preview("create_catalog_branch", branch="x")
+    made.preview("drop_catalog_branch", branch="dev")
+    assert made.files() == before  # K14
+    made.create("third", lazy=True)
+    newest = catalog_log(made.warehouse, "main")[0]
+    assert newest.kind is VersionKind.SIGHTED
+    (change,) = newest.tables.values()
+    assert change is not None
+    assert change.head is not None
+    assert change.head.id == 2
+    assert change.folder is None
+
+
+def test_a_made_branch_that_is_gone_is_lost_and_no_drop(made: CatalogWarehouse) -> None:
+    made.create()
+    shutil.rmtree(made.folder / "air.db/flights/branch/branch-dev")
+    assert states(made)["air.flights"] == "lost"
+    flights = next(each for each in made.on().members() if each.name == "air.flights")
+    assert flights.id in state_of_branch(made.warehouse, "dev").tables  # K15
+    with pytest.raises(Refused, match="nobody dropped the table there"):
+        made.on().open(Identifier.parse("air.flights"))
+    assert catalog_branches(made.warehouse)[0].lost == 1
+
+
+def test_a_base_that_is_gone_is_told(made: CatalogWarehouse) -> None:
+    made.create(lazy=True)
+    shutil.rmtree(made.folder / "air.db/flights/snapshot")
+    assert made.on().open(Identifier.parse("air.flights")).head() is not None  # the tag keeps it
+    shutil.rmtree(made.folder / "air.db/flights/tag")
+    with pytest.raises(Refused, match="what it began at is gone from main") as refused:
+        made.on().open(Identifier.parse("air.flights"))
+    assert refused.value.kind is ErrorKind.FILES_MISSING
+
+
+def test_a_table_that_another_engine_renamed_is_found_again(made: CatalogWarehouse) -> None:
+    made.create()
+    ids = {each.name: each.id for each in made.on().members()}
+    (made.folder / "air.db/flights").rename(made.folder / "lab.db/legs")
+    member = next(each for each in made.on().members() if each.name == "air.flights")
+    assert member.id == ids["air.flights"]
+    assert (member.folder, member.state) == ("lab.db/legs", MemberState.MADE)
+    state = state_of_main(made.warehouse)
+    assert state.name_of(member.id) == "lab.legs"  # K3
+
+
+def test_a_table_that_was_dropped_and_made_again_is_another_one(made: CatalogWarehouse) -> None:
+    made.create(lazy=True)
+    old = next(each.id for each in made.on().members() if each.name == "air.flights")
+    shutil.rmtree(made.folder / "air.db/flights")
+    made.add("air.flights", born=77)
+    assert old not in state_of_main(made.warehouse).tables
+    assert states(made)["air.flights"] == "lost"
+
+
+def test_dropping_keeps_each_table_on_a_rescue_branch(made: CatalogWarehouse) -> None:
+    made.create()
+    made.commit("air.flights", 2, branch="dev")
+    preview = made.preview("drop_catalog_branch", branch="dev")
+    assert preview.typed_name == "dev"
+    texts = [each.text for each in preview.consequences]
+    assert any("air.flights: 1 commit is in no other branch" in text for text in texts)
+    receipt = made.run("drop_catalog_branch", branch="dev")
+    assert made.warehouse.ledger.branches() == ()
+    branches = made.warehouse.table("air.flights").branches.names()
+    assert len(branches) == 1
+    assert branches[0].startswith("rescue-")
+    assert len(receipt.moves) == 3
+    with pytest.raises(NotFound, match="no catalog branch 'dev'"):
+        made.on()
+    kinds = [each.kind for each in catalog_log(made.warehouse, "dev")]
+    assert kinds == [VersionKind.DROPPED, VersionKind.FORKED]
+
+
+def test_the_name_of_a_dropped_branch_is_free_again(made: CatalogWarehouse) -> None:
+    made.create()
+    made.run("drop_catalog_branch", branch="dev")
+    made.commit("air.flights", 2)
+    made.create(databases="air", lazy=True)
+    seen = made.on()
+    assert (str(seen.version), str(seen.scope)) == ("dev@3", "database air")
+    flights = seen.open(Identifier.parse("air.flights")).head()
+    assert flights is not None
+    assert flights.id == 2
+    assert states(made) == {"air.flights": "not made yet", "air.planes": "not made yet"}
+
+
+def test_the_branch_of_a_table_goes_with_the_catalog_branch_only(made: CatalogWarehouse) -> None:
+    made.create(databases="air")
+    made.run("create_branch", table="lab.notes", branch="dev")
+    for name, more in (("drop_branch", {}), ("rename_branch", {"to": "other"})):
+        with pytest.raises(Refused, match="is part of catalog branch 'dev'"):
+            made.run(name, table="air.flights", branch="dev", **more)
+        before = made.files()
+        assert before == made.files()
+    made.run("drop_branch", table="lab.notes", branch="dev")
+
+
+def test_certain_branches_are_adopted_and_others_named(made: CatalogWarehouse) -> None:
+    made.run("create_branch", table="air.flights", branch="dev")
+    made.commit("air.flights", 2, branch="dev")
+    made.commit("air.flights", 2)
+    made.create(adopt=True)
+    assert states(made) == dict.fromkeys(NAMES, "made")
+    flights = next(each for each in made.on().members() if each.name == "air.flights")
+    assert flights.table.adopted
+    assert flights.table.head is not None
+    assert flights.table.head.id == 1
+    shutil.rmtree(made.folder / "air.db/flights/branch")
+    assert states(made)["air.flights"] == "lost"
+
+
+def test_a_branch_that_other_software_began_anywhere_is_not_adopted(
+    made: CatalogWarehouse,
+) -> None:
+    made.commit("air.flights", 7, branch="dev")
+    files = TableFiles(made.file_io, "flights", "air")
+    files.schema(branch="dev")
+    before = made.files()
+    with pytest.raises(AlreadyExists, match=r"air\.flights\. Nothing was changed\. Their forks"):
+        made.create(adopt=True)
+    assert made.files() == before
+
+
+def test_dropping_checkpoints_changes_no_answer(made: CatalogWarehouse) -> None:
+    made.create("first", databases="air", lazy=True)
+    for number in range(2, 66):
+        made.commit("air.flights", number)
+        warehouse = made.warehouse
+        note_main(warehouse, look(warehouse), operation=f"note-{number}", actor="ann")
+    made.create("last", databases="air", lazy=True)
+
+    def answers() -> list[object]:
+        warehouse = made.warehouse
+        return [
+            *(state_of_branch(warehouse, name) for name in ("first", "last", "main")),
+            *(warehouse.ledger.recorded("main", number) for number in (1, 40, 64, 65)),
+        ]
+
+    folder = made.folder / ".branch-console/catalog/versions/main"
+    (checkpoint,) = folder.glob("checkpoint-*")
+    assert checkpoint.name == "checkpoint-0000000064.json"
+    whole = answers()
+    checkpoint.write_text("{")
+    assert answers() == whole
+    checkpoint.unlink()
+    assert answers() == whole  # K17
