@@ -12,13 +12,18 @@ from typing import Any
 
 import pytest
 
-from branch_console.commit.journal import Intent, Journal
+from branch_console.commit.journal import Journal
+from branch_console.commit.rows.row_commit import RowCommit
 from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.journals.codec import Codec, Layout, Ways
+from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.procedures import JOURNALS, codec_of
+from branch_console.format.journals.rows import WRITE_STEP
 from branch_console.format.journals.terms import TERMS, OperationJournal
+from branch_console.format.json_text import to_pretty_json
+from branch_console.procedures.recover import recover_table
 from branch_console.procedures.registry import VERBS
-from tests.support.branch_bench import BranchBench
+from tests.support.branch_bench import NOW, BranchBench
 from tests.support.golden import FOLDER
 
 FILES = sorted((FOLDER / "journals").glob("*.json"))
@@ -177,3 +182,43 @@ def test_the_journal_of_a_procedure_that_only_a_newer_release_has_is_refused() -
         codec_of("merge_catalog")
     assert told.value.kind is ErrorKind.UNKNOWN_VERSION
     assert codec_of("rollback") is JOURNALS["rollback"]
+
+
+STEP = FOLDER / "journals" / "steps" / "write_rows_publish.json"
+
+
+def test_the_second_entry_of_a_write_encodes_to_the_same_bytes() -> None:
+    text = STEP.read_text(encoding="utf-8")
+    step = WRITE_STEP.decode(json.loads(text))
+    commit = RowCommit.from_step(step)
+    assert to_pretty_json(WRITE_STEP.encode(commit.to_step(step.seen_id))) == text
+    assert set(WRITE_STEP.encode(step)) == set(json.loads(text))
+
+
+def test_a_broken_second_entry_of_a_write_is_told_with_its_file(ledger: Journal) -> None:
+    step, refused = json.loads(STEP.read_text(encoding="utf-8")), 0
+    for broken in broken_plans(step):
+        try:
+            ledger.decode_step("op", "publish", json.dumps(broken).encode(), WRITE_STEP)
+        except FormatError as error:
+            refused += error.message.split(" is broken: ")[0].endswith("/step-op-publish.json")
+    assert refused > 2 * len(step)
+
+
+def test_rows_whose_entry_cannot_be_read_are_told_and_the_others_recovered(
+    tmp_path: Path,
+) -> None:
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    journal = Journal(bench.store, bench.table().paths)
+    for name, procedure in (("rows-1", "stage_rows"), ("write-1", "write_rows")):
+        intent = replace(intent_of(FOLDER / "journals" / f"{procedure}.json"), operation_id=name)
+        journal.begin(replace(intent, plan={"host": 3}))
+    whole = replace(intent_of(FOLDER / "journals" / "protect_branch.json"), operation_id="whole")
+    journal.begin(whole)
+    warehouse = bench.warehouse(clock=lambda: NOW + 7_200_000)
+    found = {each.operation_id: each for each in recover_table(warehouse, bench.table())}
+    assert found["whole"].ending == "done"
+    for name in ("rows-1", "write-1"):
+        assert found[name].ending is None
+        assert f"intent-{name}.json is broken" in found[name].message

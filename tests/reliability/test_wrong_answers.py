@@ -7,8 +7,9 @@ from typing import TypeVar
 
 import pytest
 
-from branch_console.commit.journal import Ending, Journal
+from branch_console.commit.journal import Journal
 from branch_console.errors import CommitConflict, PaimonError, Refused, StorageError
+from branch_console.format.journals.intent import Ending
 from branch_console.procedures.merge.merge_kind import MergeKind
 from branch_console.procedures.run.open_operation import find_receipt
 from branch_console.table.file_store_table import FileStoreTable

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from branch_console.commit.journal import Ending, Journal
+from branch_console.commit.journal import Journal
 from branch_console.commit.rows.row_commit import PreparedRows
 from branch_console.errors import CommitConflict, ErrorKind, PaimonError, StorageError
+from branch_console.format.journals.intent import Ending
 from branch_console.format.snapshot import CommitKind
 from branch_console.procedures.kept_receipts import read_receipt
 from branch_console.procedures.recover import recover_table

@@ -12,10 +12,9 @@ claim needs no wait of its own, neither to be made nor to be given back.
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
@@ -23,8 +22,8 @@ from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
 from branch_console.errors import ErrorKind, FormatError, InvalidInput
 from branch_console.format.journals.codec import Codec
-from branch_console.format.journals.terms import Reserved
-from branch_console.format.json_text import JsonObject, to_pretty_json, without_nulls
+from branch_console.format.journals.intent import End, Intent
+from branch_console.format.json_text import JsonObject
 from branch_console.format.lineage_event import LineageEvent
 from branch_console.storage.file_publisher import Published
 from branch_console.storage.system_lock import Hold, locked, place_on_this_machine
@@ -34,87 +33,6 @@ J = TypeVar("J")
 
 _EVENT_NAME: Final = re.compile(rf"{EVENT_PREFIX}(\d{{13}})-")
 _OPERATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-
-
-class Ending(StrEnum):
-    """How an operation ended."""
-
-    DONE = "done"
-    ROLLED_BACK = "rolled-back"
-    STOPPED = "stopped"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
-    """What an operation set out to do, written before it does any of it.
-
-    Attributes:
-        procedure: The verb, which has a codec for `plan`.
-        branch: The branch that changes.
-        time_millis: When it was written, by the clock of who wrote it.
-        event_millis: The time of its event, which is later than that of every event before.
-        host: The machine that it began on; None where an earlier release wrote it.
-        plan: JSON values: all that is needed to finish or to roll back; see `Journal.decode`.
-    """
-
-    operation_id: str
-    procedure: str
-    actor: str
-    branch: str
-    statement: str
-    time_millis: int
-    event_millis: int
-    plan: Mapping[str, object]
-    host: str | None = None
-
-    @property
-    def makes(self) -> tuple[str, ...]:
-        """Branches that come into being by this, whole only at its end."""
-        return Reserved.by(self.plan).makes
-
-    @property
-    def claims(self) -> str | None:
-        """The branch name that this reserves from its beginning."""
-        return Reserved.by(self.plan).claims
-
-    @property
-    def branches(self) -> tuple[str, ...]:
-        """Every branch that this changes, makes or takes from."""
-        reserved = Reserved.by(self.plan)
-        return (self.branch, *reserved.makes, *reserved.moves)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> "Intent":
-        """Decode an intent file; raises FormatError."""
-        raw = JsonObject.parse(text, "intent of an operation")
-        return cls(
-            operation_id=raw.get("operationId", str),
-            procedure=raw.get("procedure", str),
-            actor=raw.get("actor", str),
-            branch=raw.get("branch", str),
-            statement=raw.get("statement", str),
-            time_millis=raw.get("timeMillis", int),
-            event_millis=raw.find("eventMillis", int) or raw.get("timeMillis", int),
-            plan=raw.get("plan", dict),
-            host=raw.find("host", str),
-        )
-
-    def to_json(self) -> str:
-        """Encode as JSON text."""
-        content = without_nulls({"host": self.host})
-        return to_pretty_json(
-            {
-                "operationId": self.operation_id,
-                "procedure": self.procedure,
-                "actor": self.actor,
-                "branch": self.branch,
-                "statement": self.statement,
-                "timeMillis": self.time_millis,
-                "eventMillis": self.event_millis,
-                **content,
-                "plan": self.plan,
-            }
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,15 +53,6 @@ class OpenIntents:
 
     readable: tuple[Intent, ...]
     broken: tuple[BrokenIntent, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
-    """The end of an operation, with a sentence where it was not carried out."""
-
-    ending: Ending
-    time_millis: int
-    message: str | None = None
 
 
 class JournalPlace(Protocol):
@@ -194,6 +103,14 @@ class Journal:
             return codec.decode(intent.plan)
         except FormatError as error:
             raise _unreadable(self._path("intent", intent.operation_id), error) from error
+
+    def decode_step(self, operation_id: str, step: str, content: bytes, codec: Codec[J]) -> J:
+        """Return what an operation noted at a step; raises FormatError, which names the file."""
+        try:
+            return codec.decode(JsonObject.parse(content, codec.what).values)
+        except FormatError as error:
+            path = self._path("step", f"{operation_id}-{step}")
+            raise _unreadable(path, error) from error
 
     def hold(
         self, operation_id: str, *, longest_wait_seconds: float
@@ -261,7 +178,7 @@ class Journal:
     def finish(self, operation_id: str, end: End) -> End:
         """Write the end, or return the one that was written before."""
         _, found = publish_once(self._store, *self._end_file(operation_id, end))
-        return _end_from(found)
+        return End.from_json(found)
 
     def conclude(self, operation_id: str, events: Sequence[LineageEvent], end: End) -> None:
         """Add the events and then the end, with one wait for the disk; what is there stays."""
@@ -276,7 +193,7 @@ class Journal:
     def end_of(self, operation_id: str) -> End | None:
         """Return how an operation ended, None while it is open."""
         data = self._find("done", operation_id)
-        return None if data is None else _end_from(data)
+        return None if data is None else End.from_json(data)
 
     def open_intents(self, names: Collection[str] | None = None) -> OpenIntents:
         """Return the intents without an end; a broken one spoils itself only.
@@ -346,13 +263,7 @@ class Journal:
         return self._path("claim", name)
 
     def _end_file(self, operation_id: str, end: End) -> tuple[str, bytes]:
-        content = {
-            "ending": str(end.ending),
-            "timeMillis": end.time_millis,
-            "message": end.message,
-        }
-        data = to_pretty_json(without_nulls(content)).encode()
-        return self._path("done", operation_id), data
+        return self._path("done", operation_id), end.to_json().encode()
 
     def _find(self, kind: str, name: str) -> bytes | None:
         return self._store.files.find(self._path(kind, name))
@@ -384,7 +295,7 @@ def _intent_from(path: str, data: bytes) -> Intent:
 
 
 def _unreadable(path: str, error: FormatError) -> FormatError:
-    """Return what is told of an intent that cannot be read, with its file."""
+    """Return what is told of an intent or a step that cannot be read, with its file."""
     if error.kind is ErrorKind.UNKNOWN_VERSION:
         told = f"{path} cannot be read. {error.message}"
     else:
@@ -394,16 +305,3 @@ def _unreadable(path: str, error: FormatError) -> FormatError:
             "whether the branches of the table are as they should be, then remove the file."
         )
     return FormatError(told, kind=error.kind, **{**error.facts, "path": path})
-
-
-def _end_from(data: bytes) -> End:
-    raw = JsonObject.parse(data, "end of an operation")
-    try:
-        ending = Ending(raw.get("ending", str))
-    except ValueError:
-        raise FormatError(f"The {raw.what} has an unknown ending.") from None
-    return End(
-        ending=ending,
-        time_millis=raw.get("timeMillis", int),
-        message=raw.find("message", str),
-    )

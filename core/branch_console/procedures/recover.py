@@ -6,10 +6,18 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from branch_console.commit.journal import BrokenIntent, End, Ending, Intent, Journal
+from branch_console.commit.journal import BrokenIntent, Journal
 from branch_console.commit.rows import row_write, staged_rows
-from branch_console.errors import CommitConflict, ErrorKind, NotFound, PaimonError, Refused
+from branch_console.errors import (
+    CommitConflict,
+    ErrorKind,
+    FormatError,
+    NotFound,
+    PaimonError,
+    Refused,
+)
 from branch_console.format.journals.history import FORWARD_JOURNAL
+from branch_console.format.journals.intent import End, Ending, Intent
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.operations.branch_requests import RecoverRequest
@@ -100,7 +108,14 @@ def recover_table(
     name = table.identifier.full_name
     done = [_unreadable(name, each) for each in found.broken]
     for intent in found.readable:
-        if _is_running(intent, running) or _may_be_at_work(journal, intent, warehouse.clock()):
+        try:
+            if _is_running(journal, intent, running) or _may_be_at_work(
+                journal, intent, warehouse.clock()
+            ):
+                continue
+        except FormatError as error:
+            broken = BrokenIntent(operation_id=intent.operation_id, error=error)
+            done.append(_unreadable(name, broken))
             continue
         operation = Operation(warehouse=warehouse, table=table, journal=journal, intent=intent)
         with _taken_up(operation) as held:
@@ -127,9 +142,9 @@ def _unreadable(subject: str, broken: BrokenIntent) -> Recovery:
     )
 
 
-def _is_running(intent: Intent, running: Collection[str]) -> bool:
+def _is_running(journal: Journal, intent: Intent, running: Collection[str]) -> bool:
     if intent.procedure == staged_rows.PROCEDURE:
-        return staged_rows.operation_of(intent) in running
+        return staged_rows.operation_of(journal, intent) in running
     return intent.operation_id in running
 
 
@@ -138,7 +153,7 @@ def _may_be_at_work(journal: Journal, intent: Intent, now_millis: int) -> bool:
         return staged_rows.is_at_work(journal, intent, now_millis)
     if intent.procedure == row_write.PROCEDURE:
         # A write may take hours, and says which process it is of.
-        return row_write.is_at_work(intent, now_millis)
+        return row_write.is_at_work(journal, intent, now_millis)
     is_foreign = intent.host not in (None, platform.node())
     return now_millis - intent.time_millis < (_FOREIGN_MILLIS if is_foreign else FRESH_MILLIS)
 

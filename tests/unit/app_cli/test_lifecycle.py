@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.commit.journal import Intent, Journal
+from branch_console.commit.journal import Journal
 from branch_console.commit.rows.write_receipt import RESULT, encode_result
+from branch_console.format.journals.intent import Intent
 from branch_console.format.lineage_event import LineageEvent
 from branch_console.table.lineage_ledger import LineageLedger
 from branch_console.table.versioned_files import FileState

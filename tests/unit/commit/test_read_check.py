@@ -9,9 +9,9 @@ from branch_console.commit.base.commit_queue import NoQueue
 from branch_console.commit.rows.row_commit import RowCommit
 from branch_console.commit.snapshot.conflict_detection import CommitRule
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
-from branch_console.commit.snapshot.read_check import ReadAt
 from branch_console.errors import CommitConflict
 from branch_console.format.data_types import INT
+from branch_console.format.journals.rows import WRITE_STEP, ReadAt
 from branch_console.format.snapshot import CommitKind
 from branch_console.format.values.binary_row import encode_row
 from tests.support.commit_tables import CommitBench, data_files, message
@@ -166,4 +166,5 @@ def test_it_travels_through_the_journal(bench: CommitBench) -> None:
     read_at = ReadAt.of(bench.table().head())
     for known in (None, read_at, ReadAt.of(None)):
         commit = RowCommit(messages=(), read_at=known)
-        assert RowCommit.from_json(commit.to_json(3).encode())[0].read_at == known
+        step = WRITE_STEP.decode(WRITE_STEP.encode(commit.to_step(3)))
+        assert RowCommit.from_step(step).read_at == known

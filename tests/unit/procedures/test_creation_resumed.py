@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.commit.journal import Ending, Journal
+from branch_console.commit.journal import Journal
 from branch_console.errors import CommitConflict, PaimonError
 from branch_console.format.journals.branches import CREATE_JOURNAL
+from branch_console.format.journals.intent import Ending
 from branch_console.format.lineage_event import LineageKind
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.faulty_store import At, FaultyStore, Killed

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from branch_console.commit.base.commit_store import CommitStore
-from branch_console.commit.journal import Intent, Journal
+from branch_console.commit.journal import Journal
 from branch_console.commit.schema.schema_commit import change_schema, set_options
 from branch_console.errors import AlreadyExists, CommitConflict, InvalidInput, NotFound, Refused
+from branch_console.format.journals.intent import Intent
 from branch_console.format.lineage_event import LineageKind
 from branch_console.procedures.browse.branches import list_branches
 from branch_console.procedures.browse.page_values import BranchItem

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from branch_console.commit.journal import Intent
+from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.procedures import JOURNALS
 from branch_console.procedures.recover import recover_table
 from branch_console.table.file_store_table import FileStoreTable

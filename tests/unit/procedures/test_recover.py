@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.commit.journal import Intent, Journal
+from branch_console.commit.journal import Journal
 from branch_console.errors import ErrorKind, FormatError, Refused
+from branch_console.format.journals.intent import Intent
 from branch_console.procedures.browse.branches import list_branches
 from branch_console.procedures.browse.page_values import Health
 from branch_console.procedures.browse.tables import list_tables, read_table

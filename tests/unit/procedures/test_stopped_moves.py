@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from branch_console.commit.branch.interrupted_copy import schemas_to_take_back
-from branch_console.commit.journal import End, Ending, Journal
+from branch_console.commit.journal import Journal
 from branch_console.errors import CommitConflict
+from branch_console.format.journals.intent import End, Ending
 from branch_console.format.receipt import Receipt
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.examples import Examples

@@ -10,6 +10,7 @@ import pytest
 from branch_console.commit.rows.row_commit import RowCommit
 from branch_console.commit.rows.row_write import RowWrite
 from branch_console.errors import CommitConflict, PaimonError
+from branch_console.format.journals.rows import WriterProcess
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.recover import recover_table
 from tests.support.write_bench import WriteBench
@@ -37,7 +38,7 @@ class Stall:
             actor="test",
             statement="INSERT",
             clock=lambda: self.now,
-            process={"host": "elsewhere", "process": 1},
+            process=WriterProcess(host="elsewhere", process=1),
         )
         rows = self.bench.typed(table, ROWS)
         prepared = LocalRowWriter(warehouse.file_io).insert(table, rows, write_id=writer.write_id)

@@ -8,13 +8,11 @@ from types import MappingProxyType
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.message_codec import decode_messages, encode_messages
-from branch_console.commit.journal import Intent
 from branch_console.commit.snapshot.commit_identity import snapshots_behind
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
-from branch_console.commit.snapshot.read_check import ReadAt
-from branch_console.format.json_text import JsonObject, to_pretty_json, without_nulls
+from branch_console.format.journals.intent import Intent
+from branch_console.format.journals.rows import ReadAt, WriteStep
 from branch_console.format.kept_elsewhere import WITHOUT_CALLBACKS_PROPERTY
-from branch_console.format.receipt import identity_from, identity_to
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -63,40 +61,31 @@ class RowCommit:
     summary: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
-    def to_json(self, seen_id: int) -> str:
-        """Encode for the journal, with the head before the first try."""
-        partitions = self.partitions
-        return to_pretty_json(
-            without_nulls(
-                {
-                    "messages": encode_messages(self.messages),
-                    "overwrites": self.overwrites,
-                    "partitions": None if partitions is None else [p.hex() for p in partitions],
-                    "expectedHead": identity_to(self.expected_head),
-                    "readAt": None if self.read_at is None else self.read_at.to_json(),
-                    "summary": dict(self.summary),
-                    "properties": dict(self.properties),
-                    "seenId": seen_id,
-                }
-            )
+    def to_step(self, seen_id: int) -> WriteStep:
+        """Return what the journal notes of it, with the head before the first try."""
+        return WriteStep(
+            messages=encode_messages(self.messages),
+            overwrites=self.overwrites,
+            partitions=self.partitions,
+            expected_head=self.expected_head,
+            read_at=self.read_at,
+            summary=self.summary,
+            properties=self.properties,
+            seen_id=seen_id,
         )
 
     @classmethod
-    def from_json(cls, data: bytes) -> tuple["RowCommit", int]:
-        """Decode what `to_json` wrote; raises FormatError."""
-        raw = JsonObject.parse(data, "journal of a write")
-        partitions = raw.find("partitions", list)
-        read_at = raw.find("readAt", dict)
-        commit = cls(
-            messages=decode_messages(raw.objects("messages")),
-            overwrites=raw.get("overwrites", bool),
-            partitions=None if partitions is None else tuple(map(bytes.fromhex, partitions)),
-            expected_head=identity_from(raw.find("expectedHead", dict), raw.what),
-            read_at=None if read_at is None else ReadAt.from_json(JsonObject(read_at, raw.what)),
-            summary=raw.find("summary", dict) or {},
-            properties=raw.find("properties", dict) or {},
+    def from_step(cls, step: WriteStep) -> "RowCommit":
+        """Return the commit that the journal noted."""
+        return cls(
+            messages=decode_messages(step.messages),
+            overwrites=step.overwrites,
+            partitions=step.partitions,
+            expected_head=step.expected_head,
+            read_at=step.read_at,
+            summary=step.summary,
+            properties=step.properties,
         )
-        return commit, raw.get("seenId", int)
 
 
 def has_landed(table: FileStoreTable, intent: Intent, seen_id: int) -> bool:

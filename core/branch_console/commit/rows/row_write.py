@@ -21,13 +21,22 @@ from typing import Final
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.commit_store import CommitStore
-from branch_console.commit.journal import End, Ending, Intent, Journal
+from branch_console.commit.journal import Journal
 from branch_console.commit.rows.row_commit import RowCommit, has_landed, land
 from branch_console.commit.rows.write_files import files_of_write, find_missing, remove_unnamed
 from branch_console.commit.rows.write_receipt import RESULT, encode_result, figures_in
 from branch_console.commit.snapshot.commit_check import check_features
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, NotAllowed, PaimonError
-from branch_console.format.json_text import JsonObject
+from branch_console.format.journals.intent import End, Ending, Intent
+from branch_console.format.journals.rows import (
+    TAKEN_BACK,
+    WRITE_JOURNAL,
+    WRITE_STEP,
+    WRITER,
+    WriteJournal,
+    WriterProcess,
+)
+from branch_console.format.json_text import to_pretty_json
 from branch_console.format.snapshot import Snapshot
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -35,11 +44,6 @@ PROCEDURE: Final = "write_rows"
 """What the journal calls every write of rows."""
 
 _PUBLISH: Final = "publish"
-_WRITE_ID: Final = "writeId"
-_HOST: Final = "host"
-_PROCESS: Final = "process"
-# What the second entry says where there will be no commit.
-_TAKEN_BACK: Final = b'{"takenBack": true}'
 # Spark gives a Python worker that it stops so long to end; until then it may finish a file.
 _TASKS_END_SECONDS: Final = 2.5
 _FOREIGN_MILLIS: Final = 3_600_000
@@ -62,7 +66,7 @@ class RowWrite:
         self._intent = intent
         self._clock = clock
         self._journal = Journal(store, table.paths)
-        self.write_id = str(intent.plan[_WRITE_ID])
+        self.write_id = self._journal.decode(intent, WRITE_JOURNAL).write_id
 
     @classmethod
     def begin(
@@ -74,7 +78,7 @@ class RowWrite:
         actor: str,
         statement: str,
         clock: Callable[[], int],
-        process: Mapping[str, object] | None = None,
+        process: WriterProcess | None = None,
         without_callbacks: bool = False,
     ) -> "RowWrite":
         """Write the journal entry that comes before the first file.
@@ -104,7 +108,9 @@ class RowWrite:
                 statement=statement,
                 time_millis=now_millis,
                 event_millis=now_millis,
-                plan={_WRITE_ID: uuid.uuid4().hex, **(process or this_process())},
+                plan=WRITE_JOURNAL.encode(
+                    WriteJournal(write_id=uuid.uuid4().hex, writer=process or this_process())
+                ),
             )
         )
         return cls(table, store, intent, clock)
@@ -123,7 +129,8 @@ class RowWrite:
         self._raise_if_missing(commit.messages)
         head = self._table.head()
         since_id = 0 if head is None else head.id
-        self._decide(commit.to_json(since_id).encode())
+        step = to_pretty_json(WRITE_STEP.encode(commit.to_step(since_id)))
+        self._decide(step.encode())
         snapshot = land(
             self._table, self._store, self._intent, commit, self._clock, since_id=since_id
         )
@@ -150,7 +157,10 @@ class RowWrite:
         # Who takes a write back ends it before it forgets it.
         known = self._journal.find(operation_id)
         ended = self._journal.end_of(operation_id)
-        is_known = known is not None and known.plan.get(_WRITE_ID) == self.write_id
+        is_known = (
+            known is not None
+            and self._journal.decode(known, WRITE_JOURNAL).write_id == self.write_id
+        )
         if is_first and (is_known if ended is None else ended.ending is Ending.DONE):
             return
         if is_first:
@@ -273,17 +283,21 @@ def _raise_if_ended(journal: Journal, operation_id: str) -> None:
         )
 
 
-def this_process() -> dict[str, object]:
+def this_process() -> WriterProcess:
     """Who writes: by it `recover` knows a writer that is still at work."""
-    return {_HOST: platform.node(), _PROCESS: os.getpid()}
+    return WriterProcess(host=platform.node(), process=os.getpid())
 
 
-def is_at_work(intent: Intent, now_millis: int) -> bool:
-    """Whether the writer of a journal entry is alive, or may be where that cannot be asked."""
-    plan = JsonObject(intent.plan, "journal of a write")
-    if plan.find(_HOST, str) != platform.node():
+def is_at_work(journal: Journal, intent: Intent, now_millis: int) -> bool:
+    """Whether the writer of a journal entry is alive, or may be where that cannot be asked.
+
+    Raises:
+        FormatError: The entry cannot be read.
+    """
+    writer = journal.decode(intent, WRITER)
+    if writer.host != platform.node():
         return now_millis - intent.time_millis < _FOREIGN_MILLIS
-    process = plan.find(_PROCESS, int) or 0
+    process = writer.process or 0
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -307,8 +321,8 @@ def recover_write(
     content = journal.find_step(intent.operation_id, _PUBLISH)
     if content is None:
         # From here on the writer, should it be alive after all, does not commit.
-        content = journal.mark(intent.operation_id, _PUBLISH, _TAKEN_BACK)
-    if content == _TAKEN_BACK:
+        content = journal.mark(intent.operation_id, _PUBLISH, TAKEN_BACK)
+    if content == TAKEN_BACK:
         taken_back = End(
             ending=Ending.ROLLED_BACK,
             time_millis=clock(),
@@ -317,7 +331,8 @@ def recover_write(
         taken_back = journal.finish(intent.operation_id, taken_back)
         write.abandon(waits=write.has_files())
         return taken_back
-    commit, seen_id = RowCommit.from_json(content)
+    step = journal.decode_step(intent.operation_id, _PUBLISH, content, WRITE_STEP)
+    commit, seen_id = RowCommit.from_step(step), step.seen_id
     try:
         if not has_landed(on_branch, intent, seen_id):
             write._raise_if_missing(commit.messages)

@@ -11,17 +11,18 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from branch_console.commit.base.commit_store import CommitStore
-from branch_console.commit.journal import Intent, Journal
+from branch_console.commit.journal import Journal
 from branch_console.commit.rows.row_write import is_at_work as is_process_at_work
 from branch_console.commit.rows.row_write import this_process
 from branch_console.commit.rows.write_files import files_of_write
 from branch_console.errors import NotFound
+from branch_console.format.journals.intent import Intent
+from branch_console.format.journals.rows import STAGED_ROWS_JOURNAL, StagedRowsJournal
 from branch_console.table.file_store_table import FileStoreTable
 
 PROCEDURE: Final = "stage_rows"
 """What the journal calls all rows that wait for an operation to publish them."""
 
-_FOR: Final = "for"
 _OWNER: Final = "owner"
 _LET_GO: Final = "let-go"
 # No operation is called so: an id has no such sign.
@@ -75,7 +76,9 @@ class StagedRows:
                 statement=statement,
                 time_millis=now_millis,
                 event_millis=now_millis,
-                plan={_FOR: operation_id, **this_process()},
+                plan=STAGED_ROWS_JOURNAL.encode(
+                    StagedRowsJournal(operation_id=operation_id, writer=this_process())
+                ),
             )
         )
         return staged
@@ -119,23 +122,23 @@ class StagedRows:
     def is_for(self, operation_id: str) -> bool:
         """Whether they wait for this operation, or for none."""
         intent = self._journal.find(self.id)
-        return intent is None or operation_of(intent) == operation_id
+        return intent is None or operation_of(self._journal, intent) == operation_id
 
     def forget(self) -> None:
         """Forget files that somebody else names from here on, or that are gone."""
         self._journal.forget(self.id, (_OWNER, _LET_GO))
 
 
-def operation_of(intent: Intent) -> str:
-    """Who was to publish the rows of an entry."""
-    return str(intent.plan.get(_FOR))
+def operation_of(journal: Journal, intent: Intent) -> str:
+    """Who was to publish the rows of an entry; raises FormatError."""
+    return journal.decode(intent, STAGED_ROWS_JOURNAL).operation_id
 
 
 def is_at_work(journal: Journal, intent: Intent, now_millis: int) -> bool:
     """Whether the run that stages the rows of an entry may still need them."""
     if journal.has_reached(intent.operation_id, _LET_GO):
         return False
-    return is_process_at_work(intent, now_millis)
+    return is_process_at_work(journal, intent, now_millis)
 
 
 def swept(
@@ -150,6 +153,7 @@ def swept(
     except NotFound:
         # The branch was dropped: files of a table lie in the same places on every branch.
         on_branch = table
+    operation_id = operation_of(Journal(store, table.paths), intent)
     if StagedRows(on_branch, store, intent.operation_id).sweep(names_of):
         return "The run was over before anything was published; the rows it wrote are removed."
-    return f"Operation {operation_of(intent)} has them, or its dry run is kept."
+    return f"Operation {operation_id} has them, or its dry run is kept."

@@ -6,8 +6,9 @@ from contextlib import suppress
 from typing import Final
 
 from branch_console.commit.base.commit_store import CommitStore
-from branch_console.commit.journal import Intent, Journal
+from branch_console.commit.journal import Journal
 from branch_console.errors import InvalidInput
+from branch_console.format.journals.intent import Intent
 from branch_console.format.json_text import JsonObject
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.table.file_store_table import FileStoreTable

@@ -11,11 +11,12 @@ from branch_console.commit.snapshot.conflict_detection import (
     needs_live_files,
 )
 from branch_console.commit.snapshot.live_file_tracker import LiveView
-from branch_console.commit.snapshot.read_check import ReadAt, find_changed_rows
+from branch_console.commit.snapshot.read_check import find_changed_rows
 from branch_console.commit.snapshot.strict_mode import find_strict_conflict
 from branch_console.errors import CommitConflict, ErrorKind, NotAllowed
 from branch_console.format import options as table_options
 from branch_console.format.index_manifest import NO_INDEX_FILES
+from branch_console.format.journals.rows import ReadAt
 from branch_console.format.kept_elsewhere import WITHOUT_CALLBACKS_OPTION, Act, kept_elsewhere
 from branch_console.format.layout_options import unserved_in_writes
 from branch_console.format.manifest_entry import NO_FILES

@@ -29,9 +29,9 @@ from branch_console.commit.snapshot.publish_check import (
     take_back,
     was_replaced,
 )
-from branch_console.commit.snapshot.read_check import ReadAt
 from branch_console.errors import CommitConflict, ErrorKind, NotAllowed
 from branch_console.format import options as table_options
+from branch_console.format.journals.rows import ReadAt
 from branch_console.format.snapshot import NO_SNAPSHOT, CommitKind, Snapshot, SnapshotIdentity
 from branch_console.format.table_schema import TableSchema
 from branch_console.storage.file_publisher import Published

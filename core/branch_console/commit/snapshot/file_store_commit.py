@@ -27,10 +27,10 @@ from branch_console.commit.snapshot.commit_identity import CommitId
 from branch_console.commit.snapshot.commit_loop import Landing, SnapshotRequest
 from branch_console.commit.snapshot.live_file_tracker import LiveView
 from branch_console.commit.snapshot.overwrite_upgrade import upgraded
-from branch_console.commit.snapshot.read_check import ReadAt
 from branch_console.errors import InvalidInput
 from branch_console.format import options as table_options
 from branch_console.format.index_manifest import NO_INDEX_FILES
+from branch_console.format.journals.rows import ReadAt
 from branch_console.format.snapshot import (
     BATCH_COMMIT_IDENTIFIER,
     CommitKind,

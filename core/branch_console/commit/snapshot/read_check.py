@@ -5,47 +5,19 @@ wrote rows with the same keys in between, it would put back values from before: 
 are added without a look at the others.
 """
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
 from branch_console.commit.snapshot.commit_changes import Changes
 from branch_console.commit.snapshot.commit_identity import snapshots_since
 from branch_console.commit.snapshot.conflict_detection import CommitRule, Problem, meets_keys
 from branch_console.errors import NotFound
-from branch_console.format.json_text import JsonObject
+from branch_console.format.journals.rows import ReadAt
 from branch_console.format.manifest_entry import NO_FILES, rows_without
-from branch_console.format.receipt import identity_from, identity_to
-from branch_console.format.snapshot import NO_SNAPSHOT, CommitKind, Snapshot, SnapshotIdentity
+from branch_console.format.snapshot import NO_SNAPSHOT, CommitKind, Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.table.file_store_table import FileStoreTable
 
 _KEEP_ROWS = (CommitKind.COMPACT, CommitKind.ANALYZE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadAt:
-    """The head at which the rows of a statement were read; `id` is 0 where there was none."""
-
-    id: int
-    identity: SnapshotIdentity
-
-    @classmethod
-    def of(cls, head: Snapshot | None) -> "ReadAt":
-        """That of a head."""
-        if head is None:
-            return cls(id=0, identity=NO_SNAPSHOT)
-        return cls(id=head.id, identity=head.identity)
-
-    def to_json(self) -> dict[str, object]:
-        """Encode for the journal."""
-        return {"id": self.id, "identity": identity_to(self.identity)}
-
-    @classmethod
-    def from_json(cls, raw: JsonObject) -> "ReadAt":
-        """Decode what `to_json` wrote; raises FormatError."""
-        identity = identity_from(raw.get("identity", dict), raw.what)
-        return cls(id=raw.get("id", int), identity=identity or NO_SNAPSHOT)
 
 
 def find_changed_rows(

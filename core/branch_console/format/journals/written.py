@@ -1,18 +1,18 @@
 """The files of rows that are written before anything is published, and what stages tell of them."""
 
-import base64
-import binascii
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import pyarrow as pa
-
-from branch_console.errors import FormatError
+from branch_console.format.journals.arrow_stream import (
+    ArrowStream,
+    base64_bytes,
+    perhaps_stream,
+    stream,
+)
 from branch_console.format.journals.codec import Codec, Layout
 from branch_console.format.journals.keys import (
-    Entry,
     both_numbers,
     needed,
     part,
@@ -23,27 +23,6 @@ from branch_console.format.journals.keys import (
     values,
 )
 from branch_console.format.json_text import JsonObject
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArrowStream:
-    """Columns as the bytes of an Arrow stream."""
-
-    data: bytes
-
-    @classmethod
-    def of(cls, table: pa.Table) -> "ArrowStream":
-        """Encode columns."""
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        return cls(data=sink.getvalue().to_pybytes())
-
-    @property
-    def table(self) -> pa.Table:
-        """The columns."""
-        with pa.ipc.open_stream(self.data) as reader:
-            return reader.read_all()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,55 +134,15 @@ class GateOverride:
         return {**gate, "override": _OVERRIDE.write(self)}
 
 
-def _bytes(name: str) -> Entry:
-    def encode(value: bytes) -> str:
-        return base64.b64encode(value).decode()
-
-    return values(name, _decoded, encode)
-
-
-def _stream(name: str) -> Entry:
-    def encode(value: ArrowStream) -> str:
-        return base64.b64encode(value.data).decode()
-
-    return values(name, _decoded_stream, encode)
-
-
-def _perhaps_stream(name: str) -> Entry:
-    def decode(raw: JsonObject, key: str) -> ArrowStream | None:
-        return None if raw.find(key, str) is None else _decoded_stream(raw, key)
-
-    def encode(value: ArrowStream | None) -> str | None:
-        return None if value is None else base64.b64encode(value.data).decode()
-
-    return values(name, decode, encode)
-
-
-def _decoded(raw: JsonObject, key: str) -> bytes:
-    try:
-        return base64.b64decode(raw.get(key, str), validate=True)
-    except binascii.Error as error:
-        raise FormatError(f"The {raw.what} has a {key!r} that is not base64.") from error
-
-
-def _decoded_stream(raw: JsonObject, key: str) -> ArrowStream:
-    found = ArrowStream(data=_decoded(raw, key))
-    try:
-        found.table  # noqa: B018 - what cannot be read is told with its file, which is known here
-    except (ValueError, OSError, pa.ArrowException) as error:
-        raise FormatError(f"The {raw.what} has a {key!r} that cannot be read: {error}.") from error
-    return found
-
-
 _BUCKET: Final = Layout(
     WrittenBucket,
-    _bytes("partition"),
+    base64_bytes("partition"),
     needed("bucket", int),
     needed("totalBuckets", int),
-    _stream("files"),
-    _stream("deletedFiles"),
-    _perhaps_stream("newIndexFiles"),
-    _perhaps_stream("deletedIndexFiles"),
+    stream("files"),
+    stream("deletedFiles"),
+    perhaps_stream("newIndexFiles"),
+    perhaps_stream("deletedIndexFiles"),
 )
 ROWS: Final = (perhaps_parts("rowMessages", _BUCKET), perhaps_texts("rowNotes"))
 """The files of rows, wherever they are told of."""

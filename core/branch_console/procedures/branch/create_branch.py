@@ -11,7 +11,6 @@ from branch_console.commit.branch.branch_creation import (
     whose_branch,
 )
 from branch_console.commit.branch.branch_folder import Whose
-from branch_console.commit.journal import Ending
 from branch_console.commit.schema.tag_commit import remove_tag
 from branch_console.errors import (
     AlreadyExists,
@@ -31,6 +30,7 @@ from branch_console.format.journals.branches import (
     BranchCreation,
     CreateBranchJournal,
 )
+from branch_console.format.journals.intent import Ending
 from branch_console.format.lineage_event import LineageEvent, LineageKind, forks_of_base_tags
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity

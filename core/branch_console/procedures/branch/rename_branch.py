@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from branch_console.commit.branch.branch_move import move_branch
-from branch_console.commit.journal import Ending
 from branch_console.commit.schema.schema_commit import SchemaChange, change_schema
 from branch_console.errors import AlreadyExists, CommitConflict, ErrorKind
 from branch_console.format.identifier import check_branch_name
@@ -14,6 +13,7 @@ from branch_console.format.journals.branches import (
     OptionUse,
     RenameBranchJournal,
 )
+from branch_console.format.journals.intent import Ending
 from branch_console.format.lineage_event import LineageKind, base_tag_of
 from branch_console.format.receipt import HeadMove, Receipt
 from branch_console.format.table_schema import TableSchema

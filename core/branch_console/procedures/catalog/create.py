@@ -14,7 +14,7 @@ from branch_console.commit.branch.branch_creation import (
     whose_branch,
 )
 from branch_console.commit.branch.branch_folder import Whose
-from branch_console.commit.journal import Ending, Journal
+from branch_console.commit.journal import Journal
 from branch_console.errors import CommitConflict, ErrorKind, NotAllowed, NotFound
 from branch_console.format.catalog.catalog_version import (
     CatalogVersion,
@@ -24,6 +24,7 @@ from branch_console.format.catalog.catalog_version import (
 )
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.branches import BranchCreation, CreateBranchJournal
+from branch_console.format.journals.intent import Ending
 from branch_console.format.json_text import JsonObject
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.other_catalog import CatalogKind

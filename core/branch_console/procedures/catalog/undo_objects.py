@@ -11,9 +11,9 @@ from branch_console.commit.catalog.database_commit import (
     publish_database_file,
     rename_database,
 )
-from branch_console.commit.journal import Ending
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, NotFound
 from branch_console.format.identifier import Identifier
+from branch_console.format.journals.intent import Ending
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.operations.undo_request import UndoRequest

@@ -18,10 +18,10 @@ from branch_console.commit.branch.interrupted_copy import (
     take_back_ahead,
 )
 from branch_console.commit.branch.rescue import forget_state, keep_state
-from branch_console.commit.journal import End, Ending
 from branch_console.commit.schema.tag_commit import without_retention
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
 from branch_console.format.journals.history import HistoryCopy, HistoryJournal
+from branch_console.format.journals.intent import End, Ending
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.procedures.call.row_engine import Progress

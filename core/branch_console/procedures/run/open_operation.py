@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Self, TypeVar
 
-from branch_console.commit.journal import End, Ending, Intent, Journal
+from branch_console.commit.journal import Journal
 from branch_console.errors import CommitConflict, ErrorKind, NotFound, Refused, StorageError
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.codec import Codec
+from branch_console.format.journals.intent import End, Ending, Intent
 from branch_console.format.lineage_event import LineageEvent
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall

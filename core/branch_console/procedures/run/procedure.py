@@ -10,10 +10,10 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from branch_console.commit.journal import Ending
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, Refused
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.journals.codec import Codec
+from branch_console.format.journals.intent import Ending
 from branch_console.format.journals.terms import OperationJournal
 from branch_console.format.journals.written import NOTHING_WRITTEN, WrittenRows
 from branch_console.format.kept_elsewhere import Act, KeptElsewhere

@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.format.index_manifest import NO_INDEX_FILES
-from branch_console.format.journals.written import ArrowStream, WrittenBucket
+from branch_console.format.journals.arrow_stream import ArrowStream
+from branch_console.format.journals.written import WrittenBucket
 from branch_console.table.data_file_paths import data_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 

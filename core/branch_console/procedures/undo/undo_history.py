@@ -9,10 +9,11 @@ from typing import TypeAlias
 
 from branch_console.commit.base.head_check import is_at
 from branch_console.commit.branch.rescue import rescue_name
-from branch_console.commit.journal import Intent, Journal
+from branch_console.commit.journal import Journal
 from branch_console.errors import ErrorKind, NotFound
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.history import HistoryCopy, HistoryJournal, RollbackJournal
+from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.merge import MergeJournal
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.lineage_event import LineageEvent, LineageKind

@@ -1,7 +1,8 @@
 """Undoing what was done to a tag."""
 
-from branch_console.commit.journal import Intent, Journal
+from branch_console.commit.journal import Journal
 from branch_console.errors import ErrorKind, NotFound
+from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.tags import (
     TAG_JOURNAL,
     UNTAG_JOURNAL,

@@ -99,7 +99,7 @@ class BranchWriter(DataSourceArrowWriter):
             statement=f"write to {table.identifier}",
             clock=_now_millis,
             # This very process ends with the call; what started it lives as long as the driver.
-            process={**this_process(), "process": os.getppid()},
+            process=replace(this_process(), process=os.getppid()),
             without_callbacks=WITHOUT_CALLBACKS_PROPERTY in self._properties,
         )
         self._target = replace(write_target(store, table, write.write_id), replaces=overwrite)

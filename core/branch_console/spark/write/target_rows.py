@@ -15,11 +15,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, functions
 
 from branch_console.commit.rows.row_commit import PreparedRows
-from branch_console.commit.snapshot.read_check import ReadAt
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.expr.predicate import Condition
 from branch_console.format import options as table_options
 from branch_console.format.data_types import has_fine_times
+from branch_console.format.journals.rows import ReadAt
 from branch_console.format.scan_options import options_of_table
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
