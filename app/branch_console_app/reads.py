@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import streamlit as st
 
-from branch_console.diff.fast_forward import FastForwardPlan
+from branch_console.diff.fast_forward import ForwardDecision
 from branch_console.diff.rows.row_figure import RowCounts
 from branch_console.diff.schema_diff import SchemaDiff
 from branch_console.diff.state_diff import StateDiff
@@ -208,7 +208,7 @@ def is_summed_up(identifier: Identifier, snapshot: Snapshot) -> bool:
     return _begin_snapshot(*_snapshot_key(identifier, snapshot)).done()
 
 
-def fast_forward(identifier: Identifier, source: str, target: str) -> FastForwardPlan:
+def fast_forward(identifier: Identifier, source: str, target: str) -> ForwardDecision:
     """Decide what a fast-forward would do, on the heads as they are now."""
     return get_services().preview_fast_forward(identifier, source, target)
 

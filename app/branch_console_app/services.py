@@ -24,7 +24,7 @@ from branch_console_app.table_lists import TableLists
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from branch_console.diff.fast_forward import FastForwardPlan
+    from branch_console.diff.fast_forward import ForwardDecision
     from branch_console.diff.rows.row_figure import RowCounts, RowFigure
     from branch_console.diff.schema_diff import SchemaDiff
     from branch_console.diff.state_diff import ComparedState, StateDiff
@@ -260,7 +260,7 @@ class Services(TableLists):
 
         return preview_call(self.warehouse, self.call(name, arguments, "preview"))
 
-    def preview_fast_forward(self, table: Identifier, source: str, target: str) -> FastForwardPlan:
+    def preview_fast_forward(self, table: Identifier, source: str, target: str) -> ForwardDecision:
         """Decide what a fast-forward would do, and change nothing."""
         from branch_console.procedures.branch.fast_forward import preview_fast_forward
 

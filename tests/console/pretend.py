@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from branch_console.diff.fast_forward import BranchHistory, FastForwardPlan, plan_fast_forward
+from branch_console.diff.fast_forward import BranchHistory, ForwardDecision, plan_fast_forward
 from branch_console.diff.hazards import PIN, HazardSeverity, HealthFinding, Remedy
 from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure, add_up
 from branch_console.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused
@@ -361,7 +361,7 @@ class PretendServices:
             raise found
         return found
 
-    def preview_fast_forward(self, table: Identifier, source: str, target: str) -> FastForwardPlan:
+    def preview_fast_forward(self, table: Identifier, source: str, target: str) -> ForwardDecision:
         found = self._find(table)
         sides = [found.branch(name) for name in (source, target)]
         histories = [

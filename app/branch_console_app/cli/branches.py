@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from branch_console.diff.fast_forward import FastForwardPlan, Verdict, WayOut
+from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut
 from branch_console.diff.history_move import Arrivals, Removals
 from branch_console.diff.rows.row_figure import FigureColumn, with_sign
 from branch_console.errors import ErrorKind, NotFound, PaimonError, Refused
@@ -280,7 +280,7 @@ def rows_text(counts: Counts) -> str | None:
     return f"{counts.rows_before:,} to {counts.rows_after:,}"
 
 
-def print_plan(plan: FastForwardPlan, *, force: bool) -> None:
+def print_plan(plan: ForwardDecision, *, force: bool) -> None:
     """Print what a fast-forward would do."""
     print_fields(
         {
@@ -331,7 +331,7 @@ def _print_failure(
     return exit_code(error)
 
 
-def _refusal(plan: FastForwardPlan) -> Refused:
+def _refusal(plan: ForwardDecision) -> Refused:
     reason = plan.reasons[0]
     return Refused(
         f"Fast-forward refused; {plan.target!r} is unchanged. {reason.text}", kind=reason.kind
@@ -375,7 +375,7 @@ def _sum(moved: Arrivals | Removals) -> str:
     return ", ".join([*parts, moved.figure.words(with_sign)])
 
 
-def _way_text(way: WayOut, plan: FastForwardPlan) -> str:
+def _way_text(way: WayOut, plan: ForwardDecision) -> str:
     match way:
         case WayOut.MERGE:
             return f"merge: branch-console merge {_merge_words(plan.source, plan.target, plan)}"
@@ -389,7 +389,7 @@ def _way_text(way: WayOut, plan: FastForwardPlan) -> str:
             return f"{words}: replace {plan.target}; a rescue branch keeps what it holds now"
 
 
-def _merge_words(source: str, target: str, plan: FastForwardPlan) -> str:
+def _merge_words(source: str, target: str, plan: ForwardDecision) -> str:
     return shlex.join([source, "--to", target, "--table", plan.table])
 
 

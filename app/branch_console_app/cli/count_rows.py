@@ -19,7 +19,7 @@ from branch_console_app.cli.jobs import find_by_job
 from branch_console_app.cli.output import print_fields, print_json, print_line, progress
 
 if TYPE_CHECKING:
-    from branch_console.diff.fast_forward import FastForwardPlan
+    from branch_console.diff.fast_forward import ForwardDecision
     from branch_console.diff.rows.row_figure import RowCounts
     from branch_console.diff.state_diff import StateDiff
     from branch_console_app.services import Services
@@ -113,7 +113,7 @@ def find_or_count(services: Services, identifier: Identifier, diff: StateDiff) -
         rows.close()
 
 
-def counts_of_forward(services: Services, plan: FastForwardPlan) -> RowCounts | None:
+def counts_of_forward(services: Services, plan: ForwardDecision) -> RowCounts | None:
     """Return in how many rows the target will differ, None where it takes a job to tell."""
     has_rows = plan.arrives.figure.rows is not None or plan.target_head is None
     if has_rows or not plan.arrives.snapshots:
@@ -128,7 +128,7 @@ def counts_document(found: RowCounts | None) -> dict[str, object]:
     return {} if found is None else {"counted_rows": asdict(found)}
 
 
-def print_counts_of_forward(plan: FastForwardPlan, found: RowCounts | None) -> None:
+def print_counts_of_forward(plan: ForwardDecision, found: RowCounts | None) -> None:
     """Print in how many rows the target will differ, or how to count them."""
     if found is not None:
         print_line(f"rows of {plan.target}: {found.before:,} to {found.after:,}, {found.words}")

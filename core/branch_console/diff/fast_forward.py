@@ -57,7 +57,7 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FastForwardPlan:
+class ForwardDecision:
     """The decision on one pair of heads; what is shown is what runs.
 
     Attributes:
@@ -124,7 +124,7 @@ class FastForwardPlan:
         }
 
 
-def plan_fast_forward(table: str, source: BranchHistory, target: BranchHistory) -> FastForwardPlan:
+def plan_fast_forward(table: str, source: BranchHistory, target: BranchHistory) -> ForwardDecision:
     """Decide whether `target` may be moved to the head of `source`, and what that would do."""
     fork, fork_is_known = find_fork(source, target)
     reasons = _reasons(source, target, fork, fork_is_known)
@@ -136,7 +136,7 @@ def plan_fast_forward(table: str, source: BranchHistory, target: BranchHistory) 
         arrives, would_remove = arrivals(source, target, kept), removals(source, target, kept)
     else:
         verdict = Verdict.UP_TO_DATE if arrives.is_empty else Verdict.FAST_FORWARD
-    return FastForwardPlan(
+    return ForwardDecision(
         id=plan_id(table, source, target, would_remove),
         table=table,
         source=source.branch,

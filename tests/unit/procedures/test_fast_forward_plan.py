@@ -5,7 +5,7 @@ from operator import attrgetter
 
 import pytest
 
-from branch_console.diff.fast_forward import FastForwardPlan, Verdict, WayOut, plan_fast_forward
+from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut, plan_fast_forward
 from branch_console.diff.history_move import BranchHistory
 from branch_console.errors import ErrorKind
 from branch_console.format.data_types import INT, DataField
@@ -85,7 +85,7 @@ class Case:
     removes_schemas: tuple[int, ...] = ()
     removes_tags: tuple[str, ...] = ()
 
-    def plan(self, *, uuids: bool = True) -> FastForwardPlan:
+    def plan(self, *, uuids: bool = True) -> ForwardDecision:
         return plan_fast_forward(
             "db.t",
             history("dev", self.source, self.source_schemas, self.source_tags, uuids=uuids),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from branch_console.diff.fast_forward import FastForwardPlan, Verdict, WayOut
+from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut
 from branch_console.diff.rows.row_figure import FigureColumn, RowCounts, RowFigure, add_up
 from branch_console.errors import ErrorKind
 from branch_console.format.snapshot import Snapshot
@@ -71,7 +71,7 @@ class MovedCommits:
 class FastForwardPreview:
     """A plan in words; `headline` and the lists of sentences are Markdown."""
 
-    plan: FastForwardPlan
+    plan: ForwardDecision
     headline: str
     detail: str
     arrives: MovedCommits
@@ -82,7 +82,7 @@ class FastForwardPreview:
     ways_out: tuple[WayOut, ...]
 
     @classmethod
-    def of(cls, plan: FastForwardPlan) -> "FastForwardPreview":
+    def of(cls, plan: ForwardDecision) -> "FastForwardPreview":
         """Put a plan into words."""
         arrives = MovedCommits(
             snapshots=plan.arrives.snapshots,
@@ -138,7 +138,7 @@ class FastForwardPreview:
 
 
 def _headline(
-    plan: FastForwardPlan, arrives: MovedCommits, removes: MovedCommits
+    plan: ForwardDecision, arrives: MovedCommits, removes: MovedCommits
 ) -> tuple[str, str]:
     source, target = code(plan.source), code(plan.target)
     match plan.verdict:
@@ -171,7 +171,7 @@ _CONDITIONS: Final = (
 )
 
 
-def _checks(plan: FastForwardPlan) -> Iterator[Check]:
+def _checks(plan: ForwardDecision) -> Iterator[Check]:
     known = set(_CONDITIONS)
     for condition in _CONDITIONS:
         failed = [reason for reason in plan.reasons if reason.kind is condition]
@@ -187,7 +187,7 @@ def _checks(plan: FastForwardPlan) -> Iterator[Check]:
             yield Check(standing=CheckState.FAILS, text=plain(reason.text), kind=reason.kind)
 
 
-def _passed(condition: ErrorKind, plan: FastForwardPlan) -> str:
+def _passed(condition: ErrorKind, plan: ForwardDecision) -> str:
     source, target = code(plan.source), code(plan.target)
     match condition:
         case ErrorKind.BRANCH_EMPTY:
@@ -205,7 +205,7 @@ def _passed(condition: ErrorKind, plan: FastForwardPlan) -> str:
             return "No tag name stands for two different snapshots."
 
 
-def _changes(plan: FastForwardPlan, arrives: MovedCommits) -> tuple[str, ...]:
+def _changes(plan: ForwardDecision, arrives: MovedCommits) -> tuple[str, ...]:
     if not plan.can_run:
         return ()
     target = code(plan.target)
@@ -224,7 +224,7 @@ def _changes(plan: FastForwardPlan, arrives: MovedCommits) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _stays(plan: FastForwardPlan) -> tuple[str, ...]:
+def _stays(plan: ForwardDecision) -> tuple[str, ...]:
     kept = f"All snapshots, schemas and tags that {code(plan.target)} has now."
     return (kept, f"{code(plan.source)} as it is; it can be committed to further.")
 

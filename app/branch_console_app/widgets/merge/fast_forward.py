@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from branch_console.diff.fast_forward import FastForwardPlan, Verdict, WayOut
+from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut
 from branch_console.format.identifier import Identifier
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Preview
@@ -217,11 +217,11 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
             st.caption(refused)
 
 
-def _told(plan: FastForwardPlan, *, force: bool = False) -> Preview:
+def _told(plan: ForwardDecision, *, force: bool = False) -> Preview:
     return reads.preview(PROCEDURE, _arguments(plan, force=force))
 
 
-def _arguments(plan: FastForwardPlan, *, force: bool = False) -> dict[str, Argument]:
+def _arguments(plan: ForwardDecision, *, force: bool = False) -> dict[str, Argument]:
     """Return the arguments of the command, with the reason that stands in its field."""
     arguments: dict[str, Argument] = {
         "table": plan.table,
@@ -233,15 +233,15 @@ def _arguments(plan: FastForwardPlan, *, force: bool = False) -> dict[str, Argum
     return with_reason(arguments, _subject(plan))
 
 
-def _subject(plan: FastForwardPlan) -> str:
+def _subject(plan: ForwardDecision) -> str:
     return f"{plan.source}-{plan.target}"
 
 
-def _place(identifier: Identifier, plan: FastForwardPlan) -> Location:
+def _place(identifier: Identifier, plan: ForwardDecision) -> Location:
     return here().at_table(identifier.database, identifier.table).at_branch(plan.target)
 
 
-def _show_same_as(plan: FastForwardPlan) -> None:
+def _show_same_as(plan: ForwardDecision) -> None:
     arguments = {"table": plan.table, "branch": plan.source, "target": plan.target}
     sql = get_services().call(PROCEDURE, arguments, "same-as").statement
     show_same_as("fast-forward", plan.table, plan.source, "--to", plan.target, sql=f"{sql};")

@@ -4,7 +4,7 @@ import functools
 from dataclasses import dataclass, replace
 
 from branch_console.commit.branch.rescue import rescue_name
-from branch_console.diff.fast_forward import FastForwardPlan, Verdict, plan_fast_forward, plan_id
+from branch_console.diff.fast_forward import ForwardDecision, Verdict, plan_fast_forward, plan_id
 from branch_console.diff.file_safety import FileSafety
 from branch_console.errors import ErrorKind, InvalidInput, Refused
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
@@ -55,7 +55,7 @@ from branch_console.table.missing_branch import no_branch
 
 def preview_fast_forward(
     warehouse: Warehouse, table: Identifier, source: str, target: str = MAIN_BRANCH
-) -> FastForwardPlan:
+) -> ForwardDecision:
     """Decide what a fast-forward would do, and change nothing.
 
     Raises:
@@ -122,7 +122,7 @@ def fast_forward(
     return Receipt.from_json(str(published["receipt"]))
 
 
-def _plan(table: FileStoreTable, source: str, target: str) -> FastForwardPlan:
+def _plan(table: FileStoreTable, source: str, target: str) -> ForwardDecision:
     if source == target:
         raise InvalidInput(f"Branch {source!r} cannot be fast-forwarded to itself. Name two.")
     for branch in (source, target):
@@ -147,7 +147,7 @@ class _Demands:
 
 
 def _demands(
-    warehouse: Warehouse, table: FileStoreTable, plan: FastForwardPlan, call: ProcedureCall
+    warehouse: Warehouse, table: FileStoreTable, plan: ForwardDecision, call: ProcedureCall
 ) -> _Demands | None:
     """What it takes to carry out a plan; None where it does not run."""
     if not (plan.can_run or (call.flag("force") and plan.can_replace)):
@@ -160,7 +160,7 @@ def _demands(
 
 
 def _preview(
-    table: FileStoreTable, plan: FastForwardPlan, call: ProcedureCall, demands: _Demands | None
+    table: FileStoreTable, plan: ForwardDecision, call: ProcedureCall, demands: _Demands | None
 ) -> Preview:
     found = preview_of_forward(
         plan,
@@ -215,7 +215,7 @@ def _plan_to_run(warehouse: Warehouse, table: FileStoreTable, call: ProcedureCal
 
 
 def journal_of_forward(
-    target: FileStoreTable, plan: FastForwardPlan, safety: FileSafety, operation_id: str
+    target: FileStoreTable, plan: ForwardDecision, safety: FileSafety, operation_id: str
 ) -> HistoryJournal:
     """What an operation notes that moves a branch to the head of another one."""
     copy = _copy_of(plan, operation_id)
@@ -233,7 +233,7 @@ def journal_of_forward(
     )
 
 
-def _safety(target: FileStoreTable, plan: FastForwardPlan) -> FileSafety:
+def _safety(target: FileStoreTable, plan: ForwardDecision) -> FileSafety:
     """Decide on the files that both branches hold once the target has the source's history."""
     return forward_safety(target.on(plan.source), target, plan.arrives, plan.would_remove)
 
@@ -259,7 +259,7 @@ def _judge(
     return JUDGED_RESULT.encode(judge_result(warehouse, rows, call, sides, progress))
 
 
-def _refusal(plan: FastForwardPlan) -> Refused:
+def _refusal(plan: ForwardDecision) -> Refused:
     reasons = " ".join(reason.text for reason in plan.reasons)
     ways = ", ".join(str(way) for way in plan.ways_out)
     return Refused(
@@ -313,7 +313,7 @@ def _plan_id(table: FileStoreTable, source: str, target: str, *, takes: bool) ->
         return plan_id(table.identifier.table_name, *histories)
 
 
-def _copy_of(plan: FastForwardPlan, operation_id: str) -> HistoryCopy:
+def _copy_of(plan: ForwardDecision, operation_id: str) -> HistoryCopy:
     """Turn the decision into files to copy and, where it is forced, files to take away."""
     source, target = plan.source_head, plan.target_head
     assert source is not None

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from branch_console.diff.fast_forward import FastForwardPlan, Verdict
+from branch_console.diff.fast_forward import ForwardDecision, Verdict
 from branch_console.diff.file_safety import FileSafety
 from branch_console.diff.history_move import Arrivals, Removals, count
 from branch_console.diff.rows.row_figure import with_sign
@@ -24,7 +24,7 @@ from branch_console.procedures.history.protection import owner_blocks, protectio
 
 
 def preview_of_forward(
-    plan: FastForwardPlan,
+    plan: ForwardDecision,
     events: tuple[LineageEvent, ...],
     *,
     force: bool,

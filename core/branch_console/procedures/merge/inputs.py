@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from branch_console.diff.fast_forward import FastForwardPlan, plan_fast_forward, plan_id
+from branch_console.diff.fast_forward import ForwardDecision, plan_fast_forward, plan_id
 from branch_console.diff.file_safety import FileSafety
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
@@ -50,7 +50,7 @@ class ForwardMerge:
         safety: What it takes that both branches hold the files then.
     """
 
-    plan: FastForwardPlan
+    plan: ForwardDecision
     safety: FileSafety
 
 
