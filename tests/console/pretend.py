@@ -23,7 +23,7 @@ from branch_console.format.table_schema import TableSchema
 from branch_console.format.tag import Tag
 from branch_console.jobs.progress import JobState, JobStep, JobView, WorkerView
 from branch_console.merge.file_moves import BucketMove, FileMoves, MergeRules, Strategy
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict, PlanCost
+from branch_console.merge.plan import Heads, MergeVerdict, Plan, PlanCost
 from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.procedures.browse.page_values import (
     BranchDistance,
@@ -54,6 +54,7 @@ from branch_console.sql.answer import Answer
 from branch_console_app.models.merge.merge_preview import MergeDecision
 from branch_console_app.settings import Settings
 from tests.support.commit_tables import UNPARTITIONED, data_files
+from tests.support.made_plans import made_plan
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -189,7 +190,7 @@ class PretendServices:
     unreachable: PaimonError | None = None
     fallbacks: dict[Identifier, FallbackView] = field(default_factory=dict)
     previews: dict[str, Preview | PaimonError] = field(default_factory=dict)
-    merges: dict[str, MergePlan] = field(default_factory=dict)
+    merges: dict[str, Plan] = field(default_factory=dict)
     conflicts: pa.Table | None = None
     draft: PolicyDraft = field(default_factory=lambda: PolicyDraft(id="d"))
     asked: list[ProcedureCall] = field(default_factory=list)
@@ -363,18 +364,7 @@ class PretendServices:
 
     def preview_fast_forward(self, table: Identifier, source: str, target: str) -> ForwardDecision:
         found = self._find(table)
-        sides = [found.branch(name) for name in (source, target)]
-        histories = [
-            BranchHistory(
-                branch=side.name,
-                snapshots=side.snapshots,
-                schemas=side.schemas,
-                tags=side.tags,
-                consumers=side.consumers,
-            )
-            for side in sides
-        ]
-        return plan_fast_forward(table.table_name, *histories)
+        return _forward(found, found.branch(source), found.branch(target))
 
     def preview_merge(self, arguments: Mapping[str, Argument]) -> MergeDecision:
         call = self.call("merge_branch", arguments)
@@ -622,7 +612,7 @@ def merge_plan(
     *,
     verdict: MergeVerdict | None = None,
     **parts: Any,
-) -> MergePlan:
+) -> Plan:
     """The plan of a merge: by the heads, or with another verdict and what belongs to it."""
     theirs, ours = _own(table, source, target), _own(table, target, source)
     if verdict is None:
@@ -635,19 +625,36 @@ def merge_plan(
             **parts,
         }
     shared = [each for each in source.snapshots if each not in theirs]
-    heads = [each and each.identity.short for each in (target.head, source.head)]
-    return MergePlan(
-        id=hashlib.sha256(repr((heads, rules, verdict)).encode()).hexdigest()[:16],
-        table=table.identifier.table_name,
-        source=source.name,
-        target=target.name,
-        base=shared[-1] if shared else None,
-        ours=target.head,
-        theirs=source.head,
-        verdict=verdict,
+    at = [each and each.identity.short for each in (target.head, source.head)]
+    return made_plan(
+        verdict,
+        id=hashlib.sha256(repr((at, rules, verdict)).encode()).hexdigest()[:16],
+        heads=Heads(
+            table=table.identifier.table_name,
+            source=source.name,
+            target=target.name,
+            base=shared[-1] if shared else None,
+            ours=target.head,
+            theirs=source.head,
+        ),
         rules=rules or MergeRules(),
+        decision=lambda: _forward(table, source, target),
         **parts,
     )
+
+
+def _forward(table: PretendTable, source: PretendBranch, target: PretendBranch) -> ForwardDecision:
+    histories = [
+        BranchHistory(
+            branch=side.name,
+            snapshots=side.snapshots,
+            schemas=side.schemas,
+            tags=side.tags,
+            consumers=side.consumers,
+        )
+        for side in (source, target)
+    ]
+    return plan_fast_forward(table.identifier.table_name, *histories)
 
 
 NEW_FILES = FileMoves(

@@ -8,7 +8,7 @@ from branch_console.commit.schema.schema_commit import change_schema, set_option
 from branch_console.format.data_types import INT
 from branch_console.format.identifier import Identifier
 from branch_console.format.values.binary_row import encode_row
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, blocks_of, verdict_of
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.inputs import preview_merge
 from tests.support.branch_bench import NOW, BranchBench
@@ -75,5 +75,5 @@ def test_a_chain_table_says_where_its_rows_lie_and_is_not_merged(chained: Comman
     assert chained.json("show", "db.t", "--branch", "full")["fallback"] is None
     warehouse = Warehouse.open(str(chained.warehouse), read_only=True)
     plan = preview_merge(warehouse, Identifier.parse("db.t"), "full", "main")
-    assert plan.verdict is MergeVerdict.REFUSED
-    assert ["chain table" in block.text for block in plan.blocks] == [True]
+    assert verdict_of(plan) is MergeVerdict.REFUSED
+    assert ["chain table" in block.text for block in blocks_of(plan)] == [True]

@@ -12,7 +12,7 @@ from branch_console.format.receipt import Counts
 from branch_console.jobs.progress import JobState
 from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
 from branch_console.merge.file_moves import Block, MergeRules
-from branch_console.merge.merge_plan import MergeVerdict, PlanCost
+from branch_console.merge.plan import MergeVerdict, PlanCost, blocks_of
 from branch_console.procedures.call.consequence import blocks
 from branch_console_app.models.parts.wording import NOT_READ
 from tests.console.pages import Console, air_console
@@ -83,6 +83,7 @@ def test_running_it_sends_one_command_and_opens_its_job(tmp_path: Path) -> None:
         "target": "main",
         "isolation": "snapshot",
         "reason": "checked",
+        "heads": "12:12",
     }
     assert page.at.query_params["id"] == call.operation_id
     assert "is queued" in page.text
@@ -191,7 +192,7 @@ def test_each_thing_in_the_way_is_told_with_a_remedy_before_anything_is_settled(
     for name, (prepare, mark, remedy) in cells.items():
         console = prepare(air_console(tmp_path))
         plan = console.services.merges.get("fix-delays")
-        stops = [blocks(each.text, each.kind) for each in plan.blocks] if plan else []
+        stops = [blocks(each.text, each.kind) for each in blocks_of(plan)] if plan else []
         console.services.previews.setdefault("merge_branch", preview("merge_branch", *stops))
         page = console.open("merge", **FIX)
         texts = [each.value for each in page.at.markdown]

@@ -23,10 +23,11 @@ from branch_console.format.options import Options
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import encode_row
-from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.conflict import OBJECT_KINDS, ConflictKind
 from branch_console.merge.conflict_matrix import CellRule, cells
 from branch_console.merge.file_moves import MergeRules, Naming
-from branch_console.merge.merge_plan import HeldState, MergePlan, MergeSide, MergeSides, plan_merge
+from branch_console.merge.plan import Plan, blocks_of, conflicts_of
+from branch_console.merge.plan_merge import HeldState, MergeSide, MergeSides, plan_merge
 from branch_console.operations.isolation import InsertScope, Isolation
 from tests.support.golden import Golden
 from tests.unit.diff.test_logical_log import delta
@@ -88,7 +89,7 @@ def planned(
     base: TableSchema = BASE,
     schemas: tuple[TableSchema, TableSchema] | None = None,
     has_row_base: bool = True,
-) -> MergePlan:
+) -> Plan:
     mine, other = schemas or (base, base)
 
     def side(branch: str, schema: TableSchema, changes: TableChanges | None) -> MergeSide:
@@ -127,7 +128,7 @@ class Case:
 
     name: str
     rules: MergeRules
-    plan: Callable[[MergeRules], MergePlan]
+    plan: Callable[[MergeRules], Plan]
 
 
 def case(name: str, rules: MergeRules = _NO_CHOICE, **sides: Any) -> Case:
@@ -232,15 +233,15 @@ def _with(schema: TableSchema, **options: str) -> TableSchema:
     return replace(schema, id=schema.id + 1, options=Options({**schema.options, **options}))
 
 
-def sentences(plan: MergePlan) -> Iterator[str]:
-    for conflict in plan.conflicts:
+def sentences(plan: Plan) -> Iterator[str]:
+    for conflict in conflicts_of(plan):
         yield from (conflict.advice,) if conflict.advice else ()
-    yield from (block.text for block in plan.blocks)
+    yield from (block.text for block in blocks_of(plan))
     yield from plan.notes
 
 
-def lines(plan: MergePlan) -> Iterator[str]:
-    for each in plan.conflicts:
+def lines(plan: Plan) -> Iterator[str]:
+    for each in conflicts_of(plan):
         yield f"  {each.kind} of {each.subject} ({each.rule})"
         yield f"    source: {each.sides.theirs}"
         yield f"    target: {each.sides.ours}"
@@ -248,11 +249,11 @@ def lines(plan: MergePlan) -> Iterator[str]:
             yield f"    before: {each.sides.base}"
         yield f"    settle by: {', '.join(map(str, each.settle_with)) or 'nothing'}"
         yield f"    {each.advice or '(no advice)'}"
-    yield from (f"  {block.kind}: {block.text}" for block in plan.blocks)
+    yield from (f"  {block.kind}: {block.text}" for block in blocks_of(plan))
 
 
 @cache
-def cases_of(section: str) -> tuple[tuple[Case, MergePlan], ...]:
+def cases_of(section: str) -> tuple[tuple[Case, Plan], ...]:
     """The cases of a section and what is planned for them, once for all tests."""
     return tuple((each, each.plan(each.rules)) for each in SECTIONS[section]())
 
@@ -272,11 +273,11 @@ def test_what_a_merge_says_where_it_is_refused(section: str, golden: Golden) -> 
         for sentence in sentences(plan):
             assert sentence.endswith("."), (each.name, sentence)
             assert not _BAD.search(sentence), (each.name, sentence)
-        for conflict in plan.conflicts:
+        for conflict in conflicts_of(plan):
             assert conflict.sides.ours, (each.name, conflict)
             assert conflict.sides.theirs, (each.name, conflict)
             assert conflict.advice, (each.name, conflict)
-        if plan.conflicts or plan.blocks:
+        if conflicts_of(plan) or blocks_of(plan):
             told.setdefault("\n".join(lines(plan)), each.name)
     golden.check(
         f"merge_refusals_{section}.txt",
@@ -289,7 +290,7 @@ def test_every_kind_and_cell_of_a_conflict_is_told() -> None:
         conflict
         for section in ("files", "schemas")
         for _, plan in cases_of(section)
-        for conflict in plan.conflicts
+        for conflict in conflicts_of(plan)
     ]
     for theirs, ours in product(_OPERATIONS, _OPERATIONS):
         (cell,) = cells(frozenset({theirs}), frozenset({ours}))
@@ -297,7 +298,7 @@ def test_every_kind_and_cell_of_a_conflict_is_told() -> None:
             assert cell.id in {each.rule for each in told}
     # Conflicts of rows are told by their values; partitions are not dropped by name; and a file
     # is lost only where what it was compacted from has expired.
-    assert set(ConflictKind) - {each.kind for each in told} == {
+    assert set(ConflictKind) - {*OBJECT_KINDS, *(each.kind for each in told)} == {
         ConflictKind.ADD_ADD,
         ConflictKind.MODIFY_MODIFY,
         ConflictKind.DELETE_MODIFY,
@@ -311,10 +312,10 @@ def test_every_kind_and_cell_of_a_conflict_is_told() -> None:
 def test_what_is_offered_for_a_conflict_settles_it(section: str) -> None:
     offered = 0
     for each, plan in cases_of(section):
-        for conflict in plan.conflicts:
+        for conflict in conflicts_of(plan):
             for take in conflict.settle_with:
                 offered += 1
-                left = each.plan(each.rules.choosing(conflict.kind, take)).conflicts
+                left = conflicts_of(each.plan(each.rules.choosing(conflict.kind, take)))
                 same = (conflict.kind, conflict.rule, conflict.subject.name)
                 assert same not in {
                     (other.kind, other.rule, other.subject.name) for other in left

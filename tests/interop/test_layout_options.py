@@ -8,6 +8,7 @@ import pytest
 from branch_console.errors import Refused
 from branch_console.format.layout_options import Effect, judge
 from branch_console.format.table_schema import TableSchema
+from branch_console.merge.plan import blocks_of
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_vm import java_class
 from tests.support.merge_bench import MergeBench
@@ -93,7 +94,7 @@ def test_a_table_with_an_option_that_is_not_served_is_not_merged(
     bench.java_branch("dev")
     bench.insert("dev", 1, 3)
     bench.insert("main", 2, 4)
-    (block,) = bench.plan().blocks
+    (block,) = blocks_of(bench.plan())
     assert f"This table is not merged here: {_reason(option)}" in block.text
     before = bench.files()
     with pytest.raises(Refused, match=option):

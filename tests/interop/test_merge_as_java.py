@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import pytest
 
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, verdict_of
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import SHARED, MergeBench, put
 
@@ -110,4 +110,4 @@ def test_what_java_merged_we_know_and_do_not_merge_again(bench: MergeBench) -> N
     bench.insert("dev", 13)
     bench.merge(rows=bench.rows["main"] | put([13]))
     bench.check()
-    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(bench.plan()) is MergeVerdict.UP_TO_DATE

@@ -12,7 +12,7 @@ import pytest
 
 from branch_console.errors import ErrorKind, Refused
 from branch_console.merge.conflict import Take
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, conflicts_of, verdict_of
 from branch_console.operations.isolation import InsertScope, Isolation
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_rewrites import rewrite
@@ -66,7 +66,7 @@ def test_every_cell_of_the_rules_for_rows_that_neither_side_shares(
         expected = three_way(base, bench.rows["main"], bench.rows["dev"])
         bench.merge(rows=expected, isolation=Isolation.SNAPSHOT)
     elif theirs == "compaction":
-        assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+        assert verdict_of(bench.plan()) is MergeVerdict.UP_TO_DATE
         bench.merge(rows=bench.rows["main"])
     else:
         bench.merge(rows=replayed(bench, base, overwritten=theirs == "overwrite"))
@@ -87,7 +87,7 @@ def test_two_changes_of_one_file_are_a_conflict_whose_refusal_changes_nothing(
     THEIRS[theirs](diverging, "dev")
     changes[ours](diverging, "main")
     _is_refused(diverging, {f"003/{rule}"})
-    (conflict,) = diverging.plan().conflicts
+    (conflict,) = conflicts_of(diverging.plan())
     assert "Rows without a key are not compared" in conflict.advice
     diverging.check()
 
@@ -100,7 +100,7 @@ def test_deletes_of_one_file_both_hold(diverging: MergeBench) -> None:
     bench.insert("dev", 21)
     bench.delete("main", 2, 5)
     found = bench.plan()
-    assert (found.verdict, found.cost.records_added) == (MergeVerdict.UNDECIDED, -1)
+    assert (verdict_of(found), found.cost.records_added) == (MergeVerdict.UNDECIDED, -1)
     bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
     _check_all_that_follows(bench)
 
@@ -129,7 +129,7 @@ def test_a_delete_that_changed_rows_too_is_found_and_loses_nothing(
     left = {each: row for each, row in bench.rows["dev"].items() if each != 1}
     bench.rows["dev"] = left | {2: row_of(2, 7)}
     bench.delete("main", 1)
-    assert bench.plan().verdict is MergeVerdict.UNDECIDED
+    assert verdict_of(bench.plan()) is MergeVerdict.UNDECIDED
     before = bench.files()
     with pytest.raises(Refused, match="rows without a key cannot be matched"):
         bench.merge(rows={})
@@ -246,7 +246,7 @@ def test_branches_merge_there_and_back_and_across(diverging: MergeBench) -> None
 
 
 def _is_refused(bench: MergeBench, rules: set[str]) -> None:
-    assert {each.rule for each in bench.plan().conflicts} == rules
+    assert {each.rule for each in conflicts_of(bench.plan())} == rules
     before = bench.files()
     with pytest.raises(Refused) as refused:
         bench.merge(rows={})
@@ -274,7 +274,7 @@ def _check_all_that_follows(bench: MergeBench) -> None:
     bench.check()
     bench.check_history()
     assert sorted(bench.table().rows(tag="before")) == sorted(bench.earlier[1][2].values())
-    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(bench.plan()) is MergeVerdict.UP_TO_DATE
     bench.insert("dev", 71)
     bench.merge(rows=bench.rows["main"] | {71: bench.rows["dev"][71]})
     bench.check()

@@ -13,7 +13,7 @@ import pytest
 from branch_console.errors import Refused
 from branch_console.format.receipt import Receipt
 from branch_console.merge.conflict import Take
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, blocks_of, conflicts_of, verdict_of
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import MergeBench, Rows
 from tests.support.merge_cells import CELLS, CellCase, Left, Pair, replayed, set_nullable
@@ -40,13 +40,13 @@ def test_a_cell(
     bench.check()
     replaces = pair[0] == "overwrite"
     if case.strict:
-        assert {each.rule for each in bench.plan(strict=True).conflicts} == case.strict
+        assert {each.rule for each in conflicts_of(bench.plan(strict=True))} == case.strict
     if case.conflicts or case.blocked:
         _is_refused(bench, case)
         for take, left in case.settled.items():
             settled = tmp_path / take
             copy = bench.copied(open_java(settled), settled)
-            kinds = {f"{each.kind}: {take}" for each in copy.plan().conflicts}
+            kinds = {f"{each.kind}: {take}" for each in conflicts_of(copy.plan())}
             policy = f"version: 1\nkinds: {{{', '.join(sorted(kinds))}}}"
             _merges(copy, base, left, replaces=replaces, policy=policy)
         if not case.rules:
@@ -67,7 +67,8 @@ def test_a_column_without_nulls_is_merged_once_it_allows_them(
     case.ours(bench, "main")
     _is_refused(bench, case)
     assert all(
-        each.advice.endswith("Allow nulls in it, then merge.") for each in bench.plan().conflicts
+        each.advice.endswith("Allow nulls in it, then merge.")
+        for each in conflicts_of(bench.plan())
     )
     set_nullable("extra", True)(bench, side)
     columns = ("id INT", "day STRING", "amount INT", "extra INT")
@@ -95,14 +96,14 @@ def _diverging(
 def _is_refused(bench: MergeBench, case: CellCase) -> None:
     """Refused for what the case says, with what settles it, and every file is as it was."""
     plan = bench.plan()
-    assert {(each.rule, each.kind) for each in plan.conflicts} == case.conflicts
+    assert {(each.rule, each.kind) for each in conflicts_of(plan)} == case.conflicts
     if case.subjects is not None:
-        assert {str(each.subject) for each in plan.conflicts} == case.subjects
-    for each in plan.conflicts:
+        assert {str(each.subject) for each in conflicts_of(plan)} == case.subjects
+    for each in conflicts_of(plan):
         assert _BY_SIDE & set(each.settle_with) == case.settled.keys()
     if case.blocked:
-        assert plan.verdict is MergeVerdict.REFUSED
-        assert case.blocked in " ".join(each.text for each in plan.blocks)
+        assert verdict_of(plan) is MergeVerdict.REFUSED
+        assert case.blocked in " ".join(each.text for each in blocks_of(plan))
     before = bench.files()
     with pytest.raises(Refused):
         bench.call("merge_branch", branch="dev")
@@ -130,7 +131,7 @@ def _merges(bench: MergeBench, base: Rows, left: Left, *, replaces: bool, **rule
     if left.wording is not None:
         defaults = {each.get("defaultValue") for each in schema["fields"]}
         assert {schema.get("comment"), *defaults} - {None, ""} == {left.wording}
-    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(bench.plan()) is MergeVerdict.UP_TO_DATE
     assert bench.earlier == before
     bench.check_history()
     bench.insert("main", 61, 63, amount=6)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, verdict_of
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import MergeBench, row_of, three_way
 
@@ -49,7 +49,7 @@ def test_what_both_branches_changed_is_there_after_the_merge(
         bench.compact(branch)
     bench.check()
     wanted = three_way(base, bench.rows["main"], bench.rows["dev"])
-    assert bench.plan().verdict is MergeVerdict.UNDECIDED
+    assert verdict_of(bench.plan()) is MergeVerdict.UNDECIDED
     bench.merge(rows=wanted)
     bench.check(others=False)
     # Paimon finds the rows of keys in what was written, and sorts it again.

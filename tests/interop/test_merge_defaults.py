@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.plan import MergeVerdict, Plan, blocks_of, verdict_of
 from branch_console.operations.isolation import Isolation
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Row, row_of
@@ -49,15 +49,15 @@ def _insert_without(bench: MergeBench, branch: str, *ids: int) -> None:
     bench.rows[branch] = bench.rows[branch] | new
 
 
-def _merge(bench: MergeBench, side: str) -> MergePlan:
+def _merge(bench: MergeBench, side: str) -> Plan:
     """Merge, with a preview that says what is filled in; nothing is left without a value."""
     plan = bench.plan()
-    assert (plan.verdict, plan.blocks) == (MergeVerdict.CLEAN, ())
+    assert (verdict_of(plan), blocks_of(plan)) == (MergeVerdict.CLEAN, ())
     assert [note for note in plan.notes if f"that the {side} wrote without a value" in note]
     rows = {**bench.rows["main"], **bench.rows["dev"]}
     bench.merge(rows={each: _filled(row) for each, row in rows.items()})
     bench.check()
-    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(bench.plan()) is MergeVerdict.UP_TO_DATE
     return plan
 
 

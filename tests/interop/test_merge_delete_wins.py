@@ -11,7 +11,7 @@ import pytest
 
 from branch_console.errors import Refused
 from branch_console.merge.joined_deletes import overruled_updates
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, conflicts_of, verdict_of
 from branch_console.operations.isolation import Isolation
 from tests.support.java_paimon import JavaPaimon
 from tests.support.java_rewrites import rewrite
@@ -75,7 +75,7 @@ def test_a_row_that_the_source_deleted_is_gone(
     assert said == ([overruled_updates(beaten)] if beaten else [])
     bench.check()
     bench.check_history()
-    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(bench.plan()) is MergeVerdict.UP_TO_DATE
     bench.go_on()
 
 
@@ -120,7 +120,7 @@ def test_columns_that_an_update_left_as_they_were_tell_the_deleted_row(
     bench.update("main", *updated, amount=7)
     if is_recorded:
         bench.record("main", "UPDATE")
-    assert bench.plan().verdict is MergeVerdict.UNDECIDED
+    assert verdict_of(bench.plan()) is MergeVerdict.UNDECIDED
     receipt = bench.merge(rows=_without_deleted(bench, base))
     assert overruled_updates(beaten) in receipt.notes
     bench.check()
@@ -133,7 +133,7 @@ def test_vectors_alone_tell_that_the_source_deleted_all_that_was_updated(
     bench.hide("dev", 1, 2, 6)
     bench.hide_and_insert("main", {1: row_of(1, 7), 6: row_of(6, 7)})
     plan = bench.plan()
-    assert plan.verdict is MergeVerdict.CLEAN
+    assert verdict_of(plan) is MergeVerdict.CLEAN
     assert overruled_updates(2) in plan.notes
     bench.merge(rows={each: row_of(each, 1) for each in (3, 4, 5, 7, 8)})
     bench.check()
@@ -146,7 +146,7 @@ def test_vectors_that_do_not_tell_which_version_was_deleted_are_a_conflict(
     bench = make({**SHARED, **_VECTORS})
     bench.hide("dev", 1)
     bench.hide_and_insert("main", {1: row_of(1, 7), 2: row_of(2, 7)})
-    assert [each.rule for each in bench.plan().conflicts] == ["003/delete.update"]
+    assert [each.rule for each in conflicts_of(bench.plan())] == ["003/delete.update"]
     with pytest.raises(Refused, match="conflict must be settled"):
         bench.merge(rows={})
     bench.check()
@@ -165,7 +165,7 @@ def test_where_nothing_tells_what_was_made_of_a_deleted_row_nothing_is_merged(
     bench.rows["main"] = left | {row[0]: row for row in new.values()}
     if is_recorded:
         bench.record("main", "UPDATE")
-    assert bench.plan().verdict is MergeVerdict.UNDECIDED
+    assert verdict_of(bench.plan()) is MergeVerdict.UNDECIDED
     before = bench.files()
     with pytest.raises(Refused, match="settle 'file rule' by ours or theirs"):
         bench.merge(rows={})
@@ -211,7 +211,7 @@ def test_strictly_it_is_a_conflict(make: Callable[..., MergeBench]) -> None:
     bench.update("main", 2, amount=7)
     found = bench.plan(strict=True)
     assert [each.rule for each in found.conflicts] == ["003/delete.update"]
-    assert bench.plan().verdict is MergeVerdict.UNDECIDED
+    assert verdict_of(bench.plan()) is MergeVerdict.UNDECIDED
 
 
 def test_rows_that_the_source_hid_are_gone_from_what_the_target_wrote_again(

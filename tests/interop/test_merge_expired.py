@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 import pytest
 
 from branch_console.errors import ErrorKind, Refused
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, verdict_of
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import MergeBench, Rows, three_way
 
@@ -72,7 +72,7 @@ def test_a_compaction_at_the_end_hides_no_change(expired: str, keyed: bool, make
 
 def _merges_or_refuses(bench: MergeBench, base: Rows) -> None:
     """Nothing is lost and nothing comes that neither side has; a refusal leaves all as it was."""
-    assert bench.plan().verdict is not MergeVerdict.UP_TO_DATE
+    assert verdict_of(bench.plan()) is not MergeVerdict.UP_TO_DATE
     before = dict(bench.rows["main"])
     try:
         bench.merge(rows=before)
@@ -125,7 +125,7 @@ def test_the_ledger_tells_of_a_merge_that_expired_on_the_target(make: Make) -> N
     bench.insert("main", 2, amount=1)
     bench.insert("main", 61)
     bench.expire("main")
-    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(bench.plan()) is MergeVerdict.UP_TO_DATE
     bench.insert("dev", 70)
     bench.merge(rows=three_way(base, bench.rows["main"], bench.rows["dev"]))
     bench.check(others=False)

@@ -8,6 +8,7 @@ import pytest
 
 from branch_console.errors import ErrorKind, Refused
 from branch_console.format.receipt import Receipt
+from branch_console.merge.plan import conflicts_of
 from branch_console.operations.isolation import Isolation
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, Rows, put, three_way
@@ -248,7 +249,7 @@ def test_a_row_that_was_changed_is_a_conflict_with_those_that_are_hidden_beside_
     bench = diverging("conflict")
     _update(bench, "dev", 1)
     bench.hide("main", 2)
-    assert {each.rule for each in bench.plan().conflicts} == {"003/A1"}
+    assert {each.rule for each in conflicts_of(bench.plan())} == {"003/A1"}
     before = bench.files()
     with pytest.raises(Refused) as refused:
         bench.merge(rows={})

@@ -14,7 +14,7 @@ import pytest
 from branch_console.errors import ErrorKind, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.merge.conflict import ConflictKind, Take
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, verdict_of
 from branch_console.procedures.browse.conflicts import read_row_conflicts
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, KEPT, NAME, SHARED, MergeBench, Row
@@ -402,7 +402,7 @@ def test_conflicts_are_the_cells_of_the_table_and_are_settled_either_way(
     engine = ENGINES[name]
     cases = _cases(engine, is_mirrored=is_mirrored)
     bench = open_bench(engine, layout, cases)
-    assert bench.plan().verdict is MergeVerdict.UNDECIDED
+    assert verdict_of(bench.plan()) is MergeVerdict.UNDECIDED
     wanted = _conflicts(cases)
     if wanted:
         assert _refused(bench, None) == wanted
@@ -529,7 +529,7 @@ def _merges(
             merged[key] = (key, *values)
     bench.rows["main"] = merged
     bench.check_with_all()
-    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(bench.plan()) is MergeVerdict.UP_TO_DATE
     bench.compact("main")
     bench.check_with_all()
 

@@ -10,7 +10,7 @@ import pytest
 
 from branch_console.errors import ErrorKind, Refused
 from branch_console.merge.file_moves import Strategy
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, verdict_of
 from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, KEPT, SHARED, MergeBench, three_way
@@ -257,7 +257,7 @@ def test_a_key_has_one_bucket_after_both_sides_filled_dynamic_buckets(open_bench
     bench.earlier.pop()
     bench.merge(rows=merged)
     bench.check()
-    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(bench.plan()) is MergeVerdict.UP_TO_DATE
     # Java looks every key up in the index of its bucket: none gets a second bucket.
     bench.insert("main", *merged, *range(301, 320), amount=5)
     bench.check()
@@ -349,7 +349,7 @@ def test_merges_repeat_go_back_and_cross(options: dict[str, str], open_bench: Op
 def _check_all_that_follows(bench: MergeBench) -> None:
     """Java reads all of it, and another merge has nothing to do; then Java goes on."""
     bench.check()
-    assert bench.plan().verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(bench.plan()) is MergeVerdict.UP_TO_DATE
     _check_all_that_follows_but_a_merge(bench)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.errors import ErrorKind, Refused
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, blocks_of, verdict_of
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, SHARED, MergeBench, put, three_way
 
@@ -90,7 +90,7 @@ def test_a_merge_that_nothing_tells_of_any_more_is_refused(keyed: bool, make: Ma
     before = bench.files()
     with pytest.raises(Refused, match="has expired on 'dev'"):
         bench.merge("feat", rows={})
-    assert bench.plan("feat").blocks[0].kind is ErrorKind.SNAPSHOT_NOT_FOUND
+    assert blocks_of(bench.plan("feat"))[0].kind is ErrorKind.SNAPSHOT_NOT_FOUND
     assert bench.files() == before
     bench.check()
 
@@ -103,7 +103,7 @@ def test_what_the_outer_branch_expired_is_told_by_what_is_left(keyed: bool, make
     bench.insert("main", 41)
     bench.insert("dev", 13)
     bench.expire("dev")
-    assert bench.plan("feat").verdict is not MergeVerdict.REFUSED
+    assert verdict_of(bench.plan("feat")) is not MergeVerdict.REFUSED
     bench.merge("feat", rows=three_way(base, bench.rows["main"], bench.rows["feat"]))
     bench.check()
 

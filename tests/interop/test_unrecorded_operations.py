@@ -9,6 +9,7 @@ import pytest
 
 from branch_console.errors import Refused
 from branch_console.merge.conflict import Take
+from branch_console.merge.plan import conflicts_of
 from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import KEPT, SHARED, MergeBench, Row, Rows
@@ -80,7 +81,7 @@ def test_a_partition_that_was_written_again_keeps_what_the_other_side_did(
     if _is_merged(bench, base):
         return
     assert other != "insert"
-    conflicts = bench.plan().conflicts
+    conflicts = conflicts_of(bench.plan())
     ways = [each.settle_with for each in conflicts]
     assert all(Take.OURS in each for each in ways)
     bench.call("merge_branch", branch="dev", policy="version: 1\nkinds: {file rule: ours}")

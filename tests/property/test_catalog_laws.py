@@ -17,7 +17,7 @@ from branch_console.merge.catalog.catalog_plan import plan_catalog_merge
 from branch_console.merge.catalog.catalog_steps import CatalogStep, ordered_steps
 from branch_console.merge.catalog.object_rules import EVERY_OBJECT, ObjectChoice, ObjectRules
 from branch_console.merge.conflict import OBJECT_KINDS, Take
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict
 from tests.support.catalog_ledger import MemoryLedger, is_consistent
 from tests.support.catalog_states import catalog, database, table
 

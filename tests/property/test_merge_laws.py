@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 
 from branch_console.errors import Refused
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, ThreeWayPlan, verdict_of
 from tests.property.walk_steps import Walks, law, law_of_four, law_of_undo, steps_with
 from tests.support.branch_bench import tree
 from tests.support.keyed_walks import KeyedWalk
@@ -75,14 +75,14 @@ def test_undo_brings_back_every_byte_and_the_source_merges_again(
     walk.write("dev")
     walk.write("main")
     plan = walk.plan("dev", "main")
-    if plan.verdict is not MergeVerdict.CLEAN:
+    if verdict_of(plan) is not MergeVerdict.CLEAN:
         return
     before = _metadata(walk)
     try:
         walk.run("dev", "main", plan)
     except Refused:
         # Rows told what files could not.
-        assert plan.moves is not None
+        assert isinstance(plan, ThreeWayPlan)
         assert plan.moves.joins
         return
     run(walk.bench, "undo", "undo", operation=walk.last_operation)

@@ -11,10 +11,9 @@ import pytest
 from branch_console.diff.changes import logical_log, table_changes
 from branch_console.diff.file_masks import FileMask, masks_since
 from branch_console.errors import CommitConflict, Refused
-from branch_console.merge import keyed_files, keyless_files, merge_plan
+from branch_console.merge import keyed_files, keyless_files, plan_merge
 from branch_console.merge.conflict import Take
 from branch_console.merge.keyless_files import _KeylessMerge, _Settled
-from branch_console.merge.merge_plan import MergeVerdict
 from branch_console.procedures.merge import sides
 from tests.support.keyed_walks import BUCKETS, KEYS, KeyedWalk, Write
 from tests.support.keyless_walks import KeylessWalk, MixedWalk, RewritingWalk
@@ -260,9 +259,9 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
         _UPDATED_TWICE,
     ),
     "conflicts are no verdict": (
-        merge_plan,
-        "_verdict",
-        lambda *_: MergeVerdict.CLEAN,
+        plan_merge,
+        "_with_tried_options",
+        lambda *_: (),
         KeylessWalk,
         _HIDDEN_AND_UPDATED,
     ),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from branch_console.diff.changes.logical_log import original_name
 from branch_console.format.identifier import Identifier
 from branch_console.merge.file_moves import MergeRules
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, blocks_of, verdict_of
 from branch_console.operations.isolation import Isolation
 from branch_console.procedures.merge.inputs import preview_merge
 from tests.property.walk_steps import nested
@@ -120,7 +120,9 @@ class Branches:
 
     def merge(self, target: str, source: str) -> None:
         plan = preview_merge(self.bench.warehouse(), _TABLE, source, target, _RULES)
-        assert plan.verdict not in {MergeVerdict.REFUSED, MergeVerdict.CONFLICTS}, plan.blocks
+        assert verdict_of(plan) not in {MergeVerdict.REFUSED, MergeVerdict.CONFLICTS}, blocks_of(
+            plan
+        )
         self.bench.call(
             "merge_branch",
             operation=f"merge-{next(self._numbers)}",

@@ -9,7 +9,7 @@ from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.merge.conflict import Take
 from branch_console.merge.file_moves import MergeRules
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, verdict_of
 from branch_console.operations.isolation import Isolation
 from branch_console.procedures.branch.fast_forward import fast_forward, preview_fast_forward
 from branch_console.procedures.browse.branches import list_branches
@@ -77,13 +77,13 @@ def test_only_the_branch_that_main_waited_for_can_be_fast_forwarded(demo: Wareho
 def test_merges_of_the_demo_come_out_as_their_stories_say(demo: Warehouse) -> None:
     weather = Identifier.parse("air.weather")
     clean = preview_merge(demo, FLIGHTS, "old-experiment")
-    assert (clean.verdict, clean.cost.bytes_to_copy) == (MergeVerdict.CLEAN, 0)
+    assert (verdict_of(clean), clean.cost.bytes_to_copy) == (MergeVerdict.CLEAN, 0)
     (conflict,) = preview_merge(demo, weather, "fix-wind").conflicts
     assert conflict.settle_with == (Take.ISOLATION_SNAPSHOT,)
     settled = preview_merge(
         demo, weather, "fix-wind", rules=MergeRules(isolation=Isolation.SNAPSHOT)
     )
-    assert settled.verdict is MergeVerdict.CLEAN
+    assert verdict_of(settled) is MergeVerdict.CLEAN
 
 
 @pytest.mark.depth("full")

@@ -13,7 +13,7 @@ from urllib.parse import urlparse
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.merge.file_moves import MergeRules
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import Plan
 from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
@@ -223,7 +223,7 @@ class MergeBench:
         self.rows[name] = copy.deepcopy(self.rows["main"])
         self.views[name] = self.views["main"]
 
-    def plan(self, source: str = "dev", target: str = "main", **rules: Any) -> MergePlan:
+    def plan(self, source: str = "dev", target: str = "main", **rules: Any) -> Plan:
         """What a merge would do."""
         return preview_merge(
             self.warehouse(), Identifier.parse(NAME), source, target, MergeRules(**rules)

@@ -19,7 +19,15 @@ from branch_console.errors import CommitConflict, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.manifest_entry import MANIFEST_ENTRY
 from branch_console.merge.file_moves import MergeRules
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.plan import (
+    MergeVerdict,
+    Plan,
+    can_run,
+    conflicts_of,
+    cost_of,
+    found_by,
+    verdict_of,
+)
 from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.inputs import preview_merge
@@ -108,17 +116,18 @@ class Walk:
         """Merge, and see that the outcome is what the model says."""
         plan = self.plan(source, target)
         before = tree(self.root)
-        is_open = plan.verdict is MergeVerdict.UNDECIDED
-        if is_open and plan.moves is not None and plan.moves.row_places:
+        is_open = verdict_of(plan) is MergeVerdict.UNDECIDED
+        found = found_by(plan)
+        if is_open and found is not None and found.moves.row_places:
             self.refused += 1
             assert self.may_be_refused(source, target)
             return
-        if not plan.can_run and plan.verdict is not MergeVerdict.UP_TO_DATE:
+        if not can_run(plan) and verdict_of(plan) is not MergeVerdict.UP_TO_DATE:
             self.refused += 1
             with pytest.raises(Refused):
                 self.run(source, target, plan)
             assert self.without_ledger(tree(self.root)) == self.without_ledger(before), "I10"
-            assert self.may_be_refused(source, target) or self.has_expired, plan.conflicts
+            assert self.may_be_refused(source, target) or self.has_expired, conflicts_of(plan)
             return
         head = self.bench.table(target).head()
         try:
@@ -130,14 +139,14 @@ class Walk:
             assert self.without_ledger(tree(self.root)) == self.without_ledger(before), "I10"
             self.refused += 1
             return
-        if plan.verdict is MergeVerdict.UP_TO_DATE:
+        if verdict_of(plan) is MergeVerdict.UP_TO_DATE:
             assert tree(self.root) == before, "I1"
             assert self.merged(source, target) == self.model(target), "I9"
             return
         expected = self.merged(source, target)
-        assert self.content(target) == expected, f"I9: {plan.verdict} {source} to {target}"
+        assert self.content(target) == expected, f"I9: {verdict_of(plan)} {source} to {target}"
         self.take_over(source, target)
-        if plan.verdict is MergeVerdict.FAST_FORWARD:
+        if verdict_of(plan) is MergeVerdict.FAST_FORWARD:
             assert self.content(target) == self.content(source), "I3"
         else:
             new = self.bench.table(target).head()
@@ -146,10 +155,11 @@ class Walk:
             assert new.id == head.id + 1
             rows = new.delta_record_count or 0
             # Both may have deleted one row, which files do not tell.
-            is_joined = plan.moves is not None and bool(plan.moves.joins)
-            is_as_told = is_joined and rows >= plan.cost.records_added
-            assert is_as_told or rows == plan.cost.records_added, "I11"
-        assert self.plan(source, target).verdict is MergeVerdict.UP_TO_DATE, "I2"
+            found = found_by(plan)
+            is_joined = found is not None and bool(found.moves.joins)
+            is_as_told = is_joined and rows >= cost_of(plan).records_added
+            assert is_as_told or rows == cost_of(plan).records_added, "I11"
+        assert verdict_of(self.plan(source, target)) is MergeVerdict.UP_TO_DATE, "I2"
         after = tree(self.root)
         assert {name: after.get(name) for name in lasting(before)} == lasting(before), "I12"
 
@@ -170,9 +180,9 @@ class Walk:
             return
         self.carried += 1
         expected = self.merged(source, target)
-        assert self.content(target) == expected, f"I11: {seen.verdict} {source} to {target}"
+        assert self.content(target) == expected, f"I11: {verdict_of(seen)} {source} to {target}"
         self.take_over(source, target)
-        assert self.plan(source, target).verdict is MergeVerdict.UP_TO_DATE, "I2"
+        assert verdict_of(self.plan(source, target)) is MergeVerdict.UP_TO_DATE, "I2"
 
     def expire(self, branch: str, first: int, _: int) -> None:
         """Remove old snapshots of a branch, and metadata that nothing names any more."""
@@ -200,10 +210,10 @@ class Walk:
                 named |= {snapshot.index_manifest or ""}
         return named
 
-    def plan(self, source: str, target: str) -> MergePlan:
+    def plan(self, source: str, target: str) -> Plan:
         return preview_merge(self.console, _TABLE, source, target, _RULES)
 
-    def run(self, source: str, target: str, plan: MergePlan, *, heads: str | None = None) -> None:
+    def run(self, source: str, target: str, plan: Plan, *, heads: str | None = None) -> None:
         self.last_operation = f"merge-{next(self.numbers)}"
         self.bench.call(
             "merge_branch",

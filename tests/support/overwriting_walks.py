@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from branch_console.diff.lineage import ROW_OPERATION
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.plan import MergeVerdict, Plan, verdict_of
 from tests.support.keyless_walks import MixedWalk
 from tests.support.merge_walk import BRANCHES
 
@@ -90,9 +90,9 @@ class OverwritingWalk(MixedWalk):
         }
         return frozenset(ours | theirs)
 
-    def run(self, source: str, target: str, plan: MergePlan) -> None:
+    def run(self, source: str, target: str, plan: Plan) -> None:
         super().run(source, target, plan)
-        if plan.verdict is MergeVerdict.FAST_FORWARD:
+        if verdict_of(plan) is MergeVerdict.FAST_FORWARD:
             self.did[target] |= self.did[source]
 
     def take_over(self, source: str, target: str) -> None:

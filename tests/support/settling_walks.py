@@ -10,7 +10,7 @@ from typing import ClassVar, Final, TypeAlias
 
 from branch_console.errors import Refused
 from branch_console.merge.file_moves import MergeRules
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.plan import MergeVerdict, Plan, verdict_of
 from branch_console.merge.policy import Policy
 from branch_console.procedures.merge.inputs import preview_merge
 from branch_console.spark.read.readers import plan_table
@@ -157,7 +157,7 @@ class SettlingWalk(Walk):
             assert self.without_ledger(tree(self.root)) == self.without_ledger(before), "I10"
             return
         del receipt
-        if plan.verdict is MergeVerdict.UP_TO_DATE:
+        if verdict_of(plan) is MergeVerdict.UP_TO_DATE:
             assert theirs in ours.line or self.content(target) == outcomes[0][0]
             assert tree(self.root) == before, "I1"
             return
@@ -169,9 +169,9 @@ class SettlingWalk(Walk):
             possible = [rows.get(key) for rows, _ in outcomes]
             if len(outcomes) == 1 or all(each == possible[0] for each in possible):
                 assert found.get(key) == possible[0], (
-                    f"I9: {key} of {source} to {target}: {plan.verdict}"
+                    f"I9: {key} of {source} to {target}: {verdict_of(plan)}"
                 )
-        if plan.verdict is MergeVerdict.FAST_FORWARD:
+        if verdict_of(plan) is MergeVerdict.FAST_FORWARD:
             self.states[target] = theirs
         else:
             self.settled += take is not None and any(
@@ -181,11 +181,11 @@ class SettlingWalk(Walk):
             self.states[target] = State(found, ours.line | theirs.line)
             self.hold(target)
         self.merges[target] = (self.last_operation, ours, files)
-        assert self.plan_with(source, target, take).verdict is MergeVerdict.UP_TO_DATE, "I2"
+        assert verdict_of(self.plan_with(source, target, take)) is MergeVerdict.UP_TO_DATE, "I2"
         after = tree(self.root)
         assert {name: after.get(name) for name in lasting(before)} == lasting(before), "I12"
 
-    def plan_with(self, source: str, target: str, take: str | None) -> MergePlan:
+    def plan_with(self, source: str, target: str, take: str | None) -> Plan:
         policy = "" if take is None else Policy.from_yaml(_policy(take)).digest
         rules = MergeRules(policy=policy)
         return preview_merge(self.console, self.bench.identifier, source, target, rules)

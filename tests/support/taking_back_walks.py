@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.errors import NotFound, Refused
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import Plan
 from tests.support.branch_bench import tree
 from tests.support.keyless_walks import Death, MixedWalk
 from tests.support.lifecycle import run
@@ -39,7 +39,7 @@ class TakingBackWalk(MixedWalk):
         super().commit(branch, part)
         self.note(branch, before)
 
-    def run(self, source: str, target: str, plan: MergePlan) -> None:
+    def run(self, source: str, target: str, plan: Plan) -> None:
         before, files = self.shown(target, self.live(target)), self.branch_files(target)
         known = (self.seen[target], self.deaths[target], self.taken_back[target])
         super().run(source, target, plan)

@@ -14,7 +14,7 @@ from branch_console.diff.file_masks import HiddenRows, MaskKey
 from branch_console.format.data_types import INT
 from branch_console.format.values.binary_row import encode_row
 from branch_console.merge.conflict import Conflict, Take
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import Plan, conflicts_of
 from tests.support.commit_tables import UNPARTITIONED, data_files, message
 from tests.support.keyless_walks import KeylessWalk
 from tests.support.merge_walk import BRANCHES
@@ -199,9 +199,9 @@ class UnrecordedWalk(KeylessWalk):
         """Whether the source did more than insert and compact: it may have changed anything."""
         return bool(self.rewrites[source] - self.rewrites[target])
 
-    def run(self, source: str, target: str, plan: MergePlan) -> None:
-        if plan.conflicts:
-            self.settle(source, target, plan.conflicts)
+    def run(self, source: str, target: str, plan: Plan) -> None:
+        if conflicts_of(plan):
+            self.settle(source, target, conflicts_of(plan))
         super().run(source, target, plan)
 
     def settle(self, source: str, target: str, conflicts: Iterable[Conflict]) -> None:

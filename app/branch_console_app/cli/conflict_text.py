@@ -5,7 +5,7 @@ from typing import Final
 import pyarrow as pa
 
 from branch_console.format.values.fine_times import readable
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import Plan, verdict_of
 from branch_console.merge.row_work import ROWS_OF_SIDES
 from branch_console_app.cli.output import print_line, print_rows
 from branch_console_app.models.merge.resolver import groups_of
@@ -14,11 +14,11 @@ from branch_console_app.models.merge.row_conflicts import conflict_lines
 _NULL: Final = "NULL"
 
 
-def conflicts_document(plan: MergePlan, found: pa.Table | None, limit: int) -> dict[str, object]:
+def conflicts_document(plan: Plan, found: pa.Table | None, limit: int) -> dict[str, object]:
     """Return the conflicts of rows of a plan for a JSON document; None are not compared."""
     return {
         "plan": plan.id,
-        "verdict": str(plan.verdict),
+        "verdict": str(verdict_of(plan)),
         "conflicts": 0 if found is None else found.num_rows,
         "open": 0 if found is None else found["take"].null_count,
         "groups": [] if found is None else list(groups_of(found)),

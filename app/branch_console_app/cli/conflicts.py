@@ -31,11 +31,14 @@ def list_conflicts(
 
     Rows are compared by a worker, once for two heads and a policy; nothing is changed.
     """
+    # What reads plans takes longer to load than the other commands to run.
+    from branch_console.merge.plan import cost_of  # noqa: PLC0415
+
     services = open_services(warehouse)
     identifier, arguments = one_table(asked.table, None, catalog=False), asked.arguments
     plan = services.preview_merge(arguments).plan
     found = services.row_conflicts(identifier, plan.id)
-    if found is None and plan.cost.buckets_to_compare:
+    if found is None and cost_of(plan).buckets_to_compare:
         finish_job(services, CompareRowsRequest.procedure, arguments)
         found = services.row_conflicts(identifier, plan.id)
     # Only who asks for rows waits for what holds them.

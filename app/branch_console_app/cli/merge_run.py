@@ -8,7 +8,21 @@ from branch_console.errors import PaimonError, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.merge.conflict import Conflict
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.plan import (
+    FastForwardPlan,
+    Plan,
+    RefusedPlan,
+    SchemaPlan,
+    ThreeWayPlan,
+    UpToDatePlan,
+    can_run,
+    conflicts_of,
+    cost_of,
+    found_by,
+    plan_object,
+    schema_of,
+    verdict_of,
+)
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.quality.rules import RuleSet
@@ -38,7 +52,6 @@ _PROCEDURE: Final = "merge_branch"
 _TRIED: Final = "dry_run_merge"
 _REFUSED: Final = 1
 _CONFLICTS_LISTED: Final = 50
-_STOPS: Final = (MergeVerdict.CONFLICTS, MergeVerdict.REFUSED)
 
 
 def run_merge(
@@ -67,12 +80,13 @@ def run_merge(
     arguments = {name: value for name, value in arguments.items() if name != "plan_again"}
     decision = services.preview_merge(arguments)
     plan = decision.plan
-    rules = services.rules(identifier) if plan.can_run else None
+    rules = services.rules(identifier) if can_run(plan) else None
     if not as_json:
         print_merge(plan, _schema_change(services, identifier, plan))
         print_gate(rules)
-    refusal = None if plan.verdict is MergeVerdict.UP_TO_DATE else _refusal(decision)
-    if preview or refusal is not None or plan.verdict is MergeVerdict.UP_TO_DATE:
+    is_done = isinstance(plan, UpToDatePlan)
+    refusal = None if is_done else _refusal(decision)
+    if preview or refusal is not None or is_done:
         return _print_end(plan, rules, refusal, is_preview=preview, as_json=as_json)
     heads = PlannedHeads.of_plan(plan)
     again: dict[str, Argument] = {}
@@ -89,12 +103,12 @@ def run_merge(
         },
         background=background,
         as_json=as_json,
-        beside={**plan.to_object(), **gate_document(rules)},
+        beside={**plan_object(plan), **gate_document(rules)},
         tell=lambda receipt: {"snapshot": _head_after(receipt, plan.target)},
     )
 
 
-def print_merge(plan: MergePlan, schema: SchemaDiff | None) -> None:
+def print_merge(plan: Plan, schema: SchemaDiff | None) -> None:
     """Print what a merge would do: its verdict, its sides, what moves, and what collides.
 
     Args:
@@ -106,19 +120,19 @@ def print_merge(plan: MergePlan, schema: SchemaDiff | None) -> None:
     print_fields(
         {
             "table": plan.table,
-            "base": snapshot_text(plan.base),
-            "ours": f"{plan.target} at {snapshot_text(plan.ours)}",
-            "theirs": f"{plan.source} at {snapshot_text(plan.theirs)}",
+            "base": snapshot_text(plan.heads.base),
+            "ours": f"{plan.target} at {snapshot_text(plan.heads.ours)}",
+            "theirs": f"{plan.source} at {snapshot_text(plan.heads.theirs)}",
             **_moves(plan),
         }
     )
     _print_schema(schema)
-    _print_conflicts(plan.conflicts)
+    _print_conflicts(conflicts_of(plan))
     if plan.notes:
         print_line()
     for note in plan.notes:
         print_line(note)
-    if plan.cost.buckets_to_compare:
+    if cost_of(plan).buckets_to_compare:
         print_line(
             f"Rows both sides changed: branch-console conflicts {plan.source} --table {plan.table} "
             f"--to {plan.target}"
@@ -136,7 +150,7 @@ def _refusal(decision: MergeDecision) -> PaimonError | None:
 
 
 def _print_end(
-    plan: MergePlan,
+    plan: Plan,
     rules: RuleSet | None,
     refusal: PaimonError | None,
     *,
@@ -146,43 +160,45 @@ def _print_end(
     """End without a run: this was only to be looked at, nothing is to do, or something blocks."""
     if as_json:
         error = {} if refusal is None or is_preview else {"error": error_object(refusal)}
-        print_json({**plan.to_object(), **gate_document(rules), **error})
+        print_json({**plan_object(plan), **gate_document(rules), **error})
     elif refusal is not None:
         print_error(refusal, as_json=False)
     # What only waits, such as another job on the target, is no part of a preview.
-    is_refused = plan.verdict in _STOPS if is_preview else refusal is not None
+    stops = isinstance(plan, RefusedPlan) or bool(conflicts_of(plan))
+    is_refused = stops if is_preview else refusal is not None
     return _REFUSED if is_refused else 0
 
 
-def _schema_change(
-    services: Services, identifier: Identifier, plan: MergePlan
-) -> SchemaDiff | None:
-    if plan.schema is None or not plan.schema.schemas:
+def _schema_change(services: Services, identifier: Identifier, plan: Plan) -> SchemaDiff | None:
+    merged = schema_of(plan)
+    if merged is None or not merged.schemas:
         return None
     return schema_change(plan, services.table(identifier.on_branch(plan.target)).schema)
 
 
-def _verdict_text(plan: MergePlan) -> str:
+def _verdict_text(plan: Plan) -> str:
     source, target = plan.source, plan.target
-    match plan.verdict:
-        case MergeVerdict.CLEAN:
-            text = f"{source} merges into {target}, and nothing collides"
-        case MergeVerdict.CONFLICTS:
+    match plan:
+        case ThreeWayPlan() | SchemaPlan() if plan.conflicts:
             text = f"{count(len(plan.conflicts), 'thing')} changed on both {source} and {target}"
-        case MergeVerdict.UNDECIDED:
+        case ThreeWayPlan() if plan.is_undecided:
             text = _to_read(plan)
-        case MergeVerdict.UP_TO_DATE:
+        case ThreeWayPlan():
+            text = f"{source} merges into {target}, and nothing collides"
+        case SchemaPlan():
+            text = f"{source} has no snapshot; its columns and options come to {target}"
+        case UpToDatePlan():
             text = f"{target} holds all that {source} changed"
-        case MergeVerdict.FAST_FORWARD:
+        case FastForwardPlan():
             text = f"{target} takes over the history of {source}"
-        case MergeVerdict.REFUSED:
+        case RefusedPlan():
             text = f"{source} cannot be merged into {target}"
         case _:
-            assert_never(plan.verdict)
-    return f"{plan.verdict}: {text}"
+            assert_never(plan)
+    return f"{verdict_of(plan)}: {text}"
 
 
-def _to_read(plan: MergePlan) -> str:
+def _to_read(plan: ThreeWayPlan) -> str:
     if plan.cost.buckets_to_compare:
         buckets = count(plan.cost.buckets_to_compare, "bucket")
         return f"{buckets} to compare, a job reads the changed keys"
@@ -190,27 +206,28 @@ def _to_read(plan: MergePlan) -> str:
     return f"rows of {files} were changed on both branches, a job reads them"
 
 
-def _moves(plan: MergePlan) -> dict[str, object]:
+def _moves(plan: Plan) -> dict[str, object]:
     """What would move, as names and values; nothing where the heads alone decided."""
-    cost = plan.cost
-    if plan.moves is None:
+    found = found_by(plan)
+    if found is None:
         return {}
-    come, go = records_moved(plan)
+    cost = found.cost
+    come, go = records_moved(found)
     files = [f"{cost.files_added:,} in", f"{cost.files_removed:,} out"]
     if cost.files_restored:
         files.append(f"{cost.files_restored:,} back")
     if cost.files_joined:
         files.append(f"rows of {cost.files_joined:,} written again")
-    free = "both branches name the same files" if plan.shares_files else "hard links"
+    free = "both branches name the same files" if found.shares_files else "hard links"
     return {
         "buckets": strategies_words(plan) or "none changes",
         "files": ", ".join(files),
-        **_moved_words(plan, come, go),
+        **_moved_words(found, come, go),
         "copied": size(cost.bytes_to_copy) if cost.bytes_to_copy else f"nothing: {free}",
     }
 
 
-def _moved_words(plan: MergePlan, come: int, go: int) -> dict[str, str]:
+def _moved_words(plan: ThreeWayPlan, come: int, go: int) -> dict[str, str]:
     if plan.cost.figure.rows is not None:
         return {"rows": f"{come:,} in, {go:,} out"}
     return {"records": f"{come:,} in added files, {go:,} in removed files"}

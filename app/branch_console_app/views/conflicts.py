@@ -3,6 +3,7 @@
 import streamlit as st
 
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.merge.plan import cost_of
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import reads, state
 from branch_console_app.models.merge.resolver import partition_texts
@@ -55,7 +56,7 @@ def show() -> None:
         if _is_stale(resolution):
             return
         if settled is None:
-            if resolution.plan.cost.buckets_to_compare:
+            if cost_of(resolution.plan).buckets_to_compare:
                 show_comparison(resolution, arguments)
             else:
                 st.info("**No conflicts of rows:** this merge compares none.")

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import FastForwardPlan
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console_app import reads, state
 from branch_console_app.models.merge.eligibility import Circumstances, checks_of_merge
@@ -59,7 +59,7 @@ def show() -> None:
             policy = draft.policy.to_yaml() if draft.decisions else None
             arguments = with_reason({**plain, "policy": policy}, f"{source}-{target}")
             decision = reads.merge(arguments)
-        if decision.plan.verdict is MergeVerdict.FAST_FORWARD and how == How.AUTO:
+        if isinstance(decision.plan, FastForwardPlan) and how == How.AUTO:
             _show_forward(identifier, source, target)
             return
         versus = items[source].versus

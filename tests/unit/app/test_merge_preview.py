@@ -11,7 +11,7 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.values.binary_row import encode_row
 from branch_console.merge.conflict import Take
 from branch_console.merge.file_moves import MergeRules, Strategy
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.plan import MergeVerdict, Plan, verdict_of
 from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
@@ -47,7 +47,7 @@ def seen(bench: BranchBench, rules: MergeRules | None = None) -> MergePreview:
     return MergePreview.of(decision, bench.table().schema(), ahead=1, behind=2)
 
 
-def planned(bench: BranchBench, rules: MergeRules | None = None) -> MergePlan:
+def planned(bench: BranchBench, rules: MergeRules | None = None) -> Plan:
     return preview_merge(bench.warehouse(), TABLE, "dev", "main", rules)
 
 
@@ -118,7 +118,7 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
         "delete since the base",
     )
     settled = seen(bench, MergeRules(isolation=Isolation.SNAPSHOT))
-    assert settled.plan.verdict is MergeVerdict.CLEAN
+    assert verdict_of(settled.plan) is MergeVerdict.CLEAN
     assert figures(settled)["Rows removed"] == "\N{MINUS SIGN}10"
 
 

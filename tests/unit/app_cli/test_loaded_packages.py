@@ -77,7 +77,7 @@ def test_what_shows_metadata_loads_nothing_that_merges_judges_or_runs_jobs(
     heavy += [
         "datafusion",
         "pandas",
-        "branch_console.merge.merge_plan",
+        "branch_console.merge.plan",
         "branch_console.procedures.registry",
     ]
     codes, found = loaded(commands, heavy)

@@ -6,6 +6,7 @@ import pytest
 
 from branch_console.format.identifier import Identifier
 from branch_console.merge.file_moves import MergeRules
+from branch_console.merge.plan import plan_object
 from branch_console.procedures.merge.inputs import preview_merge
 from tests.support.branch_bench import BranchBench
 from tests.support.command_line import CommandLine
@@ -95,7 +96,7 @@ def test_a_run_that_keeps_trying_goes_on_from_the_heads_that_were_seen(
 
 def test_a_preview_prints_the_plan(console: CommandLine, diverged: BranchBench) -> None:
     plan = preview_merge(diverged.warehouse(), TABLE, "dev", "main", MergeRules())
-    assert console.json(*DEV, "--preview") == plan.to_object()
+    assert console.json(*DEV, "--preview") == plan_object(plan)
 
 
 def test_a_run_prints_the_plan_and_what_came_of_it(
@@ -105,7 +106,7 @@ def test_a_run_prints_the_plan_and_what_came_of_it(
     done = console.json(*DEV, "--reason", "checked")
     head = diverged.table().head()
     assert head is not None
-    assert {name: done[name] for name in plan.to_object()} == plan.to_object()
+    assert {name: done[name] for name in plan_object(plan)} == plan_object(plan)
     assert done["snapshot"] == {"id": head.id, "identity": head.identity.short}
     assert done["receipt"]["operation_id"] == done["operation_id"]
     (event,) = [

@@ -14,8 +14,9 @@ from branch_console.merge.catalog.catalog_steps import StepKind
 from branch_console.merge.catalog.object_rules import ObjectChoice, ObjectRules
 from branch_console.merge.conflict import Conflict, ConflictKind, Subject
 from branch_console.merge.file_moves import Block, MergeRules
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict, PlanCost
+from branch_console.merge.plan import Heads, MergeVerdict, Plan, PlanCost
 from tests.support.catalog_states import catalog, database, table, three
+from tests.support.made_plans import made_plan
 
 HOME = database("d", "air")
 BASE = catalog(HOME, table("t", "d.t"), table("u", "d.u"), version="main@1")
@@ -33,20 +34,10 @@ def plan(
     return plan_catalog_merge(sides, ObjectRules())
 
 
-def of_table(verdict: MergeVerdict, **more: object) -> MergePlan:
+def of_table(verdict: MergeVerdict, **more: object) -> Plan:
     """The plan of table t."""
-    return MergePlan(
-        id=f"plan {verdict}",
-        table="t",
-        source="dev",
-        target="main",
-        base=None,
-        ours=None,
-        theirs=None,
-        verdict=verdict,
-        rules=MergeRules(),
-        **more,
-    )
+    heads = Heads(table="t", source="dev", target="main", base=None, ours=None, theirs=None)
+    return made_plan(verdict, id=f"plan {verdict}", heads=heads, rules=MergeRules(), **more)
 
 
 def told(found: CatalogMergePlan) -> list[str]:
@@ -122,7 +113,8 @@ def test_the_plan_of_a_table_decides_on_its_content(
     table_verdict: MergeVerdict | None, verdict: MergeVerdict, steps: int
 ) -> None:
     cost = PlanCost(files_added=2, records_added=7, bytes_added=10, bytes_to_copy=3)
-    plans = () if table_verdict is None else (of_table(table_verdict, cost=cost),)
+    told = {} if table_verdict is MergeVerdict.UP_TO_DATE else {"cost": cost}
+    plans = () if table_verdict is None else (of_table(table_verdict, **told),)
     found = plan(catalog(HOME, table("t", "d.t", 2), table("u", "d.u")), plans=plans)
     assert (found.verdict, len(found.steps)) == (verdict, steps)
     counted = found.cost.to_object()

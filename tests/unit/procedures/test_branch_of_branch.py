@@ -7,7 +7,7 @@ import pytest
 
 from branch_console.diff.fast_forward import Verdict
 from branch_console.errors import CommitConflict, ErrorKind, Refused
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, verdict_of
 from branch_console.procedures.branch.fast_forward import preview_fast_forward
 from branch_console.procedures.call.row_engine import FILE_PROBLEMS, Progress
 from branch_console.procedures.merge.inputs import preview_merge
@@ -56,7 +56,7 @@ def test_it_works_where_dev_went_on_and_can_be_undone(bench: BranchBench) -> Non
 
 def test_a_merge_is_the_same_fast_forward(bench: BranchBench) -> None:
     plan = preview_merge(bench.warehouse(), bench.identifier, "sub")
-    assert plan.verdict is MergeVerdict.FAST_FORWARD
+    assert verdict_of(plan) is MergeVerdict.FAST_FORWARD
     bench.call("merge_branch", branch="sub")
     assert bench.table().snapshots.ids() == (1, 2, 3, 4)
 

@@ -25,7 +25,7 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.file_moves import Knowledge, MergeRules, Strategy
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.plan import MergeVerdict, Plan, verdict_of
 from branch_console.merge.row_work import JoinedRows
 from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.call import ProcedureCall
@@ -113,7 +113,7 @@ def written(bench: BranchBench, name: str, bucket: int = 0) -> Path:
     return path
 
 
-def plan_with(bench: BranchBench, **rules: Any) -> MergePlan:
+def plan_with(bench: BranchBench, **rules: Any) -> Plan:
     return preview_merge(bench.warehouse(), TABLE, "dev", "main", MergeRules(**rules))
 
 
@@ -125,7 +125,7 @@ def names_of(files: pa.Table) -> set[str]:
     return short_names(files["file_name"].to_pylist())
 
 
-def plan(bench: BranchBench, source: str = "dev", target: str = "main") -> MergePlan:
+def plan(bench: BranchBench, source: str = "dev", target: str = "main") -> Plan:
     return preview_merge(bench.warehouse(), TABLE, source, target, MergeRules())
 
 
@@ -154,7 +154,7 @@ def test_both_sides_appended(bench: BranchBench) -> None:
     bench.append("theirs", branch="dev")
     bench.append("mine")
     found = plan(bench)
-    assert found.verdict is MergeVerdict.CLEAN
+    assert verdict_of(found) is MergeVerdict.CLEAN
     assert found.strategies == {Strategy.REPLAY: 1}
     merge(bench)
     assert names(bench) == {"base", "theirs", "mine"}
@@ -169,7 +169,7 @@ def test_merging_twice_is_no_op(bench: BranchBench) -> None:
     bench.append("mine")
     merge(bench)
     before = tree(Path(bench.file_io.root))
-    assert plan(bench).verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(plan(bench)) is MergeVerdict.UP_TO_DATE
     receipt = bench.call("merge_branch", operation="again", branch="dev")
     assert receipt.moves == ()
     assert tree(Path(bench.file_io.root)) == before
@@ -181,7 +181,7 @@ def test_a_branch_without_the_schema_of_its_head_is_not_merged(bench: BranchBenc
     bench.append("mine")
     Path(bench.table("dev").paths.schema(1)).unlink()
     found = plan(bench)
-    assert found.verdict is MergeVerdict.REFUSED
+    assert verdict_of(found) is MergeVerdict.REFUSED
     assert "'dev' does not list its schema 1, which snapshot 2 needs" in found.blocks[0].text
 
 
@@ -198,7 +198,7 @@ def test_the_next_merge_brings_only_what_is_new(bench: BranchBench) -> None:
 
 def test_a_target_that_did_not_move_takes_over_the_history(bench: BranchBench) -> None:
     bench.append("theirs", branch="dev")
-    assert plan(bench).verdict is MergeVerdict.FAST_FORWARD
+    assert verdict_of(plan(bench)) is MergeVerdict.FAST_FORWARD
     merge(bench)
     head, other = bench.table().head(), bench.table("dev").head()
     assert head is not None
@@ -248,12 +248,12 @@ def test_a_source_that_took_its_rows_away_again_brings_nothing(
 def test_an_altered_source_that_only_compacted_is_taken_over(bench: BranchBench) -> None:
     commit(bench, branch="dev", compact=(["base"], data_files(["compacted"], total_buckets=-1)))
     bench.alter("dev")
-    assert plan(bench).verdict is MergeVerdict.FAST_FORWARD
+    assert verdict_of(plan(bench)) is MergeVerdict.FAST_FORWARD
 
 
 def _brings_nothing(bench: BranchBench) -> None:
     found, before = plan(bench), tree(Path(bench.file_io.root))
-    assert found.verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(found) is MergeVerdict.UP_TO_DATE
     assert found.notes == ("'dev' changed no row since the merge base: there is nothing to merge.",)
     merge(bench)
     assert tree(Path(bench.file_io.root)) == before
@@ -272,7 +272,7 @@ def test_a_deleted_file_goes_from_the_target(bench: BranchBench) -> None:
     commit(bench, branch="dev", gone=["base"])
     commit(bench, compact=(["base"], data_files(["compacted"], total_buckets=-1)))
     found = plan(bench)
-    assert found.verdict is MergeVerdict.CLEAN
+    assert verdict_of(found) is MergeVerdict.CLEAN
     merge(bench)
     # The target had compacted it: its compaction is taken back, and no row was read.
     assert names(bench) == set()
@@ -294,7 +294,7 @@ def test_a_delete_conflicts_with_rows_that_the_target_inserted(bench: BranchBenc
     commit(bench, branch="dev", gone=["base"])
     bench.append("mine")
     found = plan(bench)
-    assert found.verdict is MergeVerdict.CONFLICTS
+    assert verdict_of(found) is MergeVerdict.CONFLICTS
     # In a table without partitions the scope settles nothing.
     assert found.conflicts[0].settle_with == (Take.ISOLATION_SNAPSHOT,)
     before = tree(Path(bench.file_io.root))
@@ -369,7 +369,7 @@ def test_keys_that_do_not_overlap_are_replayed(keyed: BranchBench) -> None:
     commit(keyed, branch="dev", new=keyed_files("theirs", 10, 20))
     commit(keyed, new=keyed_files("mine", 30, 40))
     found = plan(keyed)
-    assert found.verdict is MergeVerdict.CLEAN
+    assert verdict_of(found) is MergeVerdict.CLEAN
     assert found.strategies == {Strategy.REPLAY: 1}
     assert found.known_by == {Knowledge.MANIFESTS: 1}
     merge(keyed)
@@ -388,7 +388,7 @@ def test_key_ranges_that_overlap_leave_the_verdict_to_rows(keyed: BranchBench) -
     commit(keyed, branch="dev", new=keyed_files("theirs", 10, 30))
     commit(keyed, new=keyed_files("mine", 30, 40))
     found = plan(keyed)
-    assert found.verdict is MergeVerdict.UNDECIDED
+    assert verdict_of(found) is MergeVerdict.UNDECIDED
     assert found.cost.buckets_to_compare == 1
     assert found.known_by == {Knowledge.KEYS: 1}
 
@@ -401,7 +401,7 @@ def test_after_cross_merges_disjoint_changes_stay_clean(keyed: BranchBench) -> N
     commit(keyed, branch="dev", new=keyed_files("theirs-2", 40, 49))
     commit(keyed, new=keyed_files("mine-2", 60, 69))
     found = plan(keyed)
-    assert (found.verdict, found.cost.files_added) == (MergeVerdict.CLEAN, 1)
+    assert (verdict_of(found), found.cost.files_added) == (MergeVerdict.CLEAN, 1)
     merge(keyed, "merge-2")
     assert names(keyed) == {"base", "theirs", "mine", "theirs-2", "mine-2"}
 
@@ -427,7 +427,7 @@ def test_a_reverted_merge_takes_back_just_what_it_brought(bench: BranchBench) ->
     run(bench, "revert", "revert-1", operation="merge-1")
     assert names(bench) == {"base", "mine", "later"}
     # What the revert took back is an ancestor all the same: merging again brings nothing ...
-    assert plan(bench).verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(plan(bench)) is MergeVerdict.UP_TO_DATE
     # ... until the revert is reverted.
     run(bench, "revert", "revert-2", operation="revert-1")
     assert names(bench) == {"base", "mine", "later", "theirs"}
@@ -627,7 +627,7 @@ def test_snapshots_that_expired_leave_what_both_ends_differ_by(bench: BranchBenc
     bench.append("mine")
     (Path(bench.table("dev").paths.snapshot(2))).unlink()
     found = plan(bench)
-    assert (found.verdict, found.cost.files_added) == (MergeVerdict.CLEAN, 2)
+    assert (verdict_of(found), found.cost.files_added) == (MergeVerdict.CLEAN, 2)
     merge(bench)
     assert names(bench) == {"base", "one", "two", "mine"}
 
@@ -682,7 +682,7 @@ def test_files_of_which_both_deleted_rows_are_joined(bench: BranchBench) -> None
     delete_rows(bench, "dev", "base", left="theirs", rows=7)
     delete_rows(bench, "main", "base", left="ours", rows=8)
     found = plan(bench)
-    assert (found.verdict, found.conflicts) == (MergeVerdict.UNDECIDED, ())
+    assert (verdict_of(found), found.conflicts) == (MergeVerdict.UNDECIDED, ())
     assert found.strategies == {Strategy.REWRITE: 1}
     assert (found.cost.files_joined, found.cost.files_added, found.cost.records_added) == (1, 0, -3)
     assert any("the 3 rows that the source deleted" in note for note in found.notes)
@@ -705,7 +705,7 @@ def test_files_that_were_written_as_one_are_joined_as_a_group(tmp_path: Path) ->
     delete_rows(bench, "main", "two", "three", left="ours", rows=15)
     commit(bench, gone=["alone"])
     found = plan(bench)
-    assert found.verdict is MergeVerdict.UNDECIDED
+    assert verdict_of(found) is MergeVerdict.UNDECIDED
     assert found.moves is not None
     (join,) = found.moves.joins
     assert (join.rows_left, join.rows_deleted) == (20, 5)
@@ -732,7 +732,7 @@ def test_what_was_chosen_once_is_no_delete_of_what_was_left_out(bench: BranchBen
     assert names(bench) == {"updated-main"}
     # Rows that the chosen file has too: as if it did not matter, they would stay.
     delete_rows(bench, "dev", "updated-dev", left="fewer", rows=7)
-    assert plan(bench).verdict is MergeVerdict.CONFLICTS
+    assert verdict_of(plan(bench)) is MergeVerdict.CONFLICTS
 
 
 def test_deletes_after_a_join_are_joined_again(bench: BranchBench) -> None:
@@ -742,7 +742,7 @@ def test_deletes_after_a_join_are_joined_again(bench: BranchBench) -> None:
     assert names(bench) == {"joined"}
     delete_rows(bench, "dev", "theirs", left="fewer", rows=4)
     found = plan(bench)
-    assert (found.verdict, found.cost.files_joined) == (MergeVerdict.UNDECIDED, 1)
+    assert (verdict_of(found), found.cost.files_joined) == (MergeVerdict.UNDECIDED, 1)
     assert found.moves is not None
     assert names_of(found.moves.remove) == {"joined"}
 
@@ -808,7 +808,7 @@ def test_rows_without_a_value_for_a_new_not_null_column_get_its_default(bench: B
     Path(table.paths.schema(1)).write_text(changed.to_json())
     bench.append("theirs", branch="dev")
     found = plan(bench)
-    assert (found.verdict, found.strategies) == (MergeVerdict.CLEAN, {Strategy.REWRITE: 1})
+    assert (verdict_of(found), found.strategies) == (MergeVerdict.CLEAN, {Strategy.REWRITE: 1})
     assert (found.cost.files_added, found.cost.files_joined, found.cost.records_added) == (0, 1, 10)
     assert any("get the default of 'filled'" in note for note in found.notes)
 

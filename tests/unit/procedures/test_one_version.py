@@ -6,25 +6,24 @@ import pytest
 
 from branch_console.commit.schema.schema_commit import change_schema, set_options
 from branch_console.merge.file_moves import MergeRules, Strategy
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.plan import MergeVerdict, Plan, SchemaPlan, can_run, verdict_of
 from branch_console.procedures.merge.inputs import decided_for
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.two_branches import dev_ahead
 
 
-def plan(bench: BranchBench, *, one_version: bool) -> MergePlan:
+def plan(bench: BranchBench, *, one_version: bool) -> Plan:
     spec = MergeSpec(kind=MergeKind.MERGE, source="dev", target="main", one_version=one_version)
     return decided_for(bench.warehouse(), bench.table(), spec, MergeRules()).plan
 
 
 def test_where_a_fast_forward_would_do_every_bucket_is_adopted(tmp_path: Path) -> None:
     bench = dev_ahead(tmp_path)
-    assert plan(bench, one_version=False).verdict is MergeVerdict.FAST_FORWARD
+    assert verdict_of(plan(bench, one_version=False)) is MergeVerdict.FAST_FORWARD
     found = plan(bench, one_version=True)
-    assert (found.verdict, found.strategies) == (MergeVerdict.CLEAN, {str(Strategy.ADOPT): 1})
+    assert (verdict_of(found), found.strategies) == (MergeVerdict.CLEAN, {str(Strategy.ADOPT): 1})
     assert (found.cost.files_added, found.cost.files_removed) == (2, 0)
-    assert found.schema is not None
     assert [each.id for each in found.schema.schemas] == [1]
     assert plan(bench, one_version=True).id == found.id
 
@@ -33,9 +32,13 @@ def test_a_target_without_a_snapshot_takes_over_the_history(tmp_path: Path) -> N
     bench = BranchBench(tmp_path)
     bench.branch("dev", empty=True)
     bench.append("a", branch="dev")
-    assert plan(bench, one_version=False).verdict is MergeVerdict.REFUSED
+    assert verdict_of(plan(bench, one_version=False)) is MergeVerdict.REFUSED
     found = plan(bench, one_version=True)
-    assert (found.verdict, found.can_run, found.ours) == (MergeVerdict.FAST_FORWARD, True, None)
+    assert (verdict_of(found), can_run(found), found.heads.ours) == (
+        MergeVerdict.FAST_FORWARD,
+        True,
+        None,
+    )
 
 
 @pytest.mark.parametrize("has_rows", [False, True])
@@ -46,13 +49,13 @@ def test_of_a_source_without_a_snapshot_the_new_schema_comes(
     bench.branch("dev", empty=True)
     if has_rows:
         bench.append("a")
-    assert plan(bench, one_version=True).verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(plan(bench, one_version=True)) is MergeVerdict.UP_TO_DATE
     bench.alter("dev")
-    assert plan(bench, one_version=False).verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(plan(bench, one_version=False)) is MergeVerdict.UP_TO_DATE
     found = plan(bench, one_version=True)
-    assert (found.verdict, found.theirs) == (MergeVerdict.CLEAN, None)
-    assert (found.ours is not None) == has_rows
-    assert found.schema is not None
+    assert (verdict_of(found), found.heads.theirs) == (MergeVerdict.CLEAN, None)
+    assert (found.heads.ours is not None) == has_rows
+    assert isinstance(found, SchemaPlan)
     (schema,) = found.schema.schemas
     assert [each.name for each in schema.fields][-1] == "extra"
     bench.alter("main")
@@ -66,7 +69,7 @@ def test_two_schemas_without_a_snapshot_can_conflict(tmp_path: Path) -> None:
         changes = [set_options({"my.option": value})]
         change_schema(bench.table(branch), bench.store, changes, now_millis=NOW)
     found = plan(bench, one_version=True)
-    assert (found.verdict, [str(each.kind) for each in found.conflicts]) == (
+    assert (verdict_of(found), [str(each.kind) for each in found.conflicts]) == (
         MergeVerdict.CONFLICTS,
         ["option"],
     )

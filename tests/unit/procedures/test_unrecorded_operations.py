@@ -7,7 +7,7 @@ import pytest
 from branch_console.diff.lineage import ROW_OPERATION
 from branch_console.errors import Refused
 from branch_console.merge.conflict import ConflictKind, Take
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, verdict_of
 from branch_console.operations.isolation import Isolation
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.commit_tables import data_files, message
@@ -63,13 +63,13 @@ def test_a_replaced_partition_conflicts_with_rows_that_the_target_added(
         merge(bench)
     assert tree(Path(bench.file_io.root)) == before
     assert settled(bench, take) == left
-    assert plan_with(bench).verdict is MergeVerdict.UP_TO_DATE
+    assert verdict_of(plan_with(bench)) is MergeVerdict.UP_TO_DATE
 
 
 def test_isolation_keeps_a_replaced_partition_and_what_the_target_added(bench: BranchBench) -> None:
     replace_all(bench, "dev", "replaced")
     bench.append("new")
-    assert plan_with(bench, isolation=Isolation.SNAPSHOT).verdict is MergeVerdict.CLEAN
+    assert verdict_of(plan_with(bench, isolation=Isolation.SNAPSHOT)) is MergeVerdict.CLEAN
     merge(bench, isolation="snapshot")
     assert names(bench) == {"replaced", "new"}
 
@@ -109,7 +109,7 @@ def test_rows_tell_whether_a_delete_meets_a_replaced_partition(bench: BranchBenc
     replace_all(bench, "main", "replaced")
     delete_rows(bench, "dev", "one", left="theirs", rows=7)
     found = plan_with(bench)
-    assert (found.verdict, found.cost.files_joined) == (MergeVerdict.UNDECIDED, 1)
+    assert (verdict_of(found), found.cost.files_joined) == (MergeVerdict.UNDECIDED, 1)
 
 
 @pytest.mark.parametrize("rows", [10, 7, 12])
@@ -165,6 +165,6 @@ def test_keys_are_compared_whatever_a_commit_records(tmp_path: Path) -> None:
         commit(bench, new=keyed_files("new", 40, 50))
         found = plan_with(bench)
         assert found.moves is not None
-        told.append((found.verdict, found.moves.told, found.moves.row_places))
+        told.append((verdict_of(found), found.moves.told, found.moves.row_places))
     assert told[0][0] is MergeVerdict.UNDECIDED
     assert told == [told[0]] * 3

@@ -8,7 +8,13 @@ from typing import Final
 from branch_console.diff.hazards import HazardSeverity
 from branch_console.errors import ErrorKind
 from branch_console.merge.conflict import Conflict, ConflictKind
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.plan import (
+    FastForwardPlan,
+    Plan,
+    UpToDatePlan,
+    conflicts_of,
+    found_by,
+)
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.consequence import Consequence, Weight
 from branch_console_app.models.merge.merge_preview import MergeDecision
@@ -141,9 +147,10 @@ def check_of(told: Consequence) -> Check:
     )
 
 
-def _history(plan: MergePlan) -> Iterator[Check]:
-    if plan.base is not None:
-        yield _passes(f"Both hold snapshot {plan.base.id}, by identity and not by number.")
+def _history(plan: Plan) -> Iterator[Check]:
+    base = plan.heads.base
+    if base is not None:
+        yield _passes(f"Both hold snapshot {base.id}, by identity and not by number.")
 
 
 def _base(found: Circumstances) -> Iterator[Check]:
@@ -161,8 +168,8 @@ def _base(found: Circumstances) -> Iterator[Check]:
         yield _passes(f"What {code(source.name)} began at is kept.")
 
 
-def _schemas(plan: MergePlan, found: Circumstances) -> Iterator[Check]:
-    collide = [each for each in plan.conflicts if each.kind in _OF_SCHEMA]
+def _schemas(plan: Plan, found: Circumstances) -> Iterator[Check]:
+    collide = [each for each in conflicts_of(plan) if each.kind in _OF_SCHEMA]
     if collide:
         yield Check(
             standing=CheckState.FAILS,
@@ -173,7 +180,7 @@ def _schemas(plan: MergePlan, found: Circumstances) -> Iterator[Check]:
             remedies=(CheckRemedy.BOTH_SIDES,),
         )
         return
-    if plan.schema is None:
+    if found_by(plan) is None:
         return
     ours, theirs = found.target_table.schema, found.source_table.schema
     if ours.fingerprint == theirs.fingerprint:
@@ -211,9 +218,9 @@ def _person(decision: MergeDecision, found: Circumstances) -> Iterator[Check]:
         yield _passes(f"{target} is protected, and you may merge into it.")
 
 
-def _paimon(plan: MergePlan, found: Circumstances) -> Iterator[Check]:
+def _paimon(plan: Plan, found: Circumstances) -> Iterator[Check]:
     """Whether Paimon's own `merge_branch` would take the merge, as far as metadata here tells."""
-    if plan.verdict in (MergeVerdict.UP_TO_DATE, MergeVerdict.FAST_FORWARD):
+    if isinstance(plan, UpToDatePlan | FastForwardPlan):
         return
     tables = (found.source_table, found.target_table)
     own = "Paimon's own `merge_branch`"

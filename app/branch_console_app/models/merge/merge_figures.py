@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from branch_console.diff.schema_diff import SchemaDiff
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.file_moves import FileMoves, Strategy
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import Plan, ThreeWayPlan, found_by
 from branch_console_app.models.parts.exactness import AT_LEAST, BOUNDS, NOT_ROWS, UNREAD, Figure
 from branch_console_app.models.parts.wording import NOT_READ, count, signed, size
 
@@ -17,7 +17,7 @@ FileSums: TypeAlias = dict[tuple[bytes, int], tuple[int, int]]
 
 
 def merge_figures(
-    plan: MergePlan, schema: TableSchema | None, changed: SchemaDiff | None
+    plan: Plan, schema: TableSchema | None, changed: SchemaDiff | None
 ) -> tuple[Figure, ...]:
     """Return what is counted of a merge; nothing where it has no moves.
 
@@ -26,10 +26,13 @@ def merge_figures(
         schema: The newest one of the target.
         changed: What the merge makes of that.
     """
-    moves, cost = plan.moves, plan.cost
-    if moves is None:
-        return ()
-    by_strategy = _files_by_strategy(moves)
+    found = found_by(plan)
+    return () if found is None else _figures(found, changed)
+
+
+def _figures(plan: ThreeWayPlan, changed: SchemaDiff | None) -> tuple[Figure, ...]:
+    cost = plan.cost
+    by_strategy = _files_by_strategy(plan.moves)
     # What is counted only where there is some.
     further = {
         "Conflicts": len(plan.conflicts),
@@ -67,28 +70,29 @@ def merge_figures(
     )
 
 
-def _why_no_byte(plan: MergePlan) -> str | None:
+def _why_no_byte(plan: ThreeWayPlan) -> str | None:
     if plan.cost.bytes_to_copy:
         return None
     return f"0: {'the branches share the files' if plan.shares_files else 'copies by hard links'}"
 
 
-def bounds_reasons(plan: MergePlan, schema: TableSchema | None) -> tuple[str, ...]:
+def bounds_reasons(plan: Plan, schema: TableSchema | None) -> tuple[str, ...]:
     """Say why counts of rows are not exact."""
-    if plan.moves is None:
+    found = found_by(plan)
+    if found is None:
         return ()
-    if plan.cost.buckets_to_compare:
+    if found.cost.buckets_to_compare:
         return ("Row counts are known after the row comparison.",)
-    if plan.cost.files_joined:
+    if found.cost.files_joined:
         return ("Only rows tell which of a file both sides touched: they are read in the run.",)
     if schema is not None and schema.primary_keys:
         return ("These are records in files; one key can have several.",)
     return ()
 
 
-def records_moved(plan: MergePlan) -> tuple[int, int]:
+def records_moved(plan: ThreeWayPlan) -> tuple[int, int]:
     """Return the records of the files that come, and of those that go."""
-    go = 0 if plan.moves is None else int(pc.sum(plan.moves.remove["row_count"]).as_py() or 0)
+    go = int(pc.sum(plan.moves.remove["row_count"]).as_py() or 0)
     return plan.cost.records_added + go, go
 
 
@@ -107,14 +111,14 @@ def files_by_place(*tables: pa.Table) -> FileSums:
     }
 
 
-def _so_far(plan: MergePlan, label: str, value: str, help_: str | None = None) -> Figure:
+def _so_far(plan: ThreeWayPlan, label: str, value: str, help_: str | None = None) -> Figure:
     """A count to which buckets may add that only rows decide."""
     if not plan.cost.buckets_to_compare:
         return Figure(label=label, value=value, help=help_)
     return Figure(label=label, value=f"{AT_LEAST} {value}", known=BOUNDS, help=help_)
 
 
-def _row_figures(plan: MergePlan) -> tuple[Figure, Figure]:
+def _row_figures(plan: ThreeWayPlan) -> tuple[Figure, Figure]:
     come, go = records_moved(plan)
     if plan.cost.buckets_to_compare:
         return _rows("Rows added", None), _rows("Rows removed", None)

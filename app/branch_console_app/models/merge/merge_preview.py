@@ -13,7 +13,18 @@ from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
 from branch_console.merge.conflict import Conflict, Take
 from branch_console.merge.file_moves import BucketMove, MergeRules, Strategy
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.plan import (
+    FastForwardPlan,
+    Plan,
+    RefusedPlan,
+    SchemaPlan,
+    ThreeWayPlan,
+    UpToDatePlan,
+    can_run,
+    conflicts_of,
+    found_by,
+    schema_of,
+)
 from branch_console.procedures.call.consequence import Preview
 from branch_console_app.models.merge.merge_figures import (
     FileSums,
@@ -58,17 +69,20 @@ STRATEGY_REASONS: Final[Mapping[Strategy, str]] = {
 """What a merge does with a bucket, and why."""
 
 
-def strategies_words(plan: MergePlan) -> str:
+def strategies_words(plan: Plan) -> str:
     """Write how many buckets go each way: `3 adopted, 1 replayed`."""
-    counts = plan.strategies.items()
-    return ", ".join(f"{count(number)} {_DONE_WORDS[Strategy(name)]}" for name, number in counts)
+    found = found_by(plan)
+    counts = {} if found is None else found.strategies
+    return ", ".join(
+        f"{count(number)} {_DONE_WORDS[Strategy(name)]}" for name, number in counts.items()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeDecision:
     """The plan of a merge, with what the command says it would do."""
 
-    plan: MergePlan
+    plan: Plan
     preview: Preview
 
 
@@ -82,24 +96,24 @@ class SeenPlan:
     policy: str = ""
 
     @classmethod
-    def of(cls, plan: MergePlan) -> "SeenPlan":
+    def of(cls, plan: Plan) -> "SeenPlan":
         """Remember a plan."""
         return cls(
             plan_id=plan.id,
-            ours_id=None if plan.ours is None else plan.ours.id,
-            theirs_id=None if plan.theirs is None else plan.theirs.id,
+            ours_id=None if plan.heads.ours is None else plan.heads.ours.id,
+            theirs_id=None if plan.heads.theirs is None else plan.heads.theirs.id,
             policy=plan.rules.policy,
         )
 
-    def staleness(self, plan: MergePlan) -> str | None:
+    def staleness(self, plan: Plan) -> str | None:
         """Say in Markdown what has moved since, or None where the plan is the one that was seen."""
         if self.plan_id == plan.id:
             return None
         moved = [
             _moved(branch, before, head)
             for branch, before, head in (
-                (plan.target, self.ours_id, plan.ours),
-                (plan.source, self.theirs_id, plan.theirs),
+                (plan.target, self.ours_id, plan.heads.ours),
+                (plan.source, self.theirs_id, plan.heads.theirs),
             )
             if head is not None and head.id != before
         ]
@@ -164,7 +178,7 @@ class MergePreview:
         settlings: The options that settle conflicts, the one that settles most first.
     """
 
-    plan: MergePlan
+    plan: Plan
     command: Preview
     headline: str
     detail: str
@@ -197,7 +211,7 @@ class MergePreview:
         """
         plan = decision.plan
         headline, detail = _headline(plan, ahead, behind)
-        changed = schema_change(plan, schema)
+        changed, conflicts = schema_change(plan, schema), conflicts_of(plan)
         return cls(
             plan=plan,
             command=decision.preview,
@@ -209,63 +223,75 @@ class MergePreview:
             reasons=bounds_reasons(plan, schema),
             schema=changed,
             buckets=bucket_lines(plan, schema),
-            conflicts=tuple(_conflict_line(each) for each in plan.conflicts),
-            settlings=settlings_of(plan.conflicts, plan.rules),
+            conflicts=tuple(_conflict_line(each) for each in conflicts),
+            settlings=settlings_of(conflicts, plan.rules),
             notes=tuple(plain(note) for note in plan.notes),
         )
 
     @property
     def can_run(self) -> bool:
         """Whether there is something to do and nothing stands in the way."""
-        return self.plan.can_run and self.command.can_run
+        return can_run(self.plan) and self.command.can_run
 
 
-def _headline(plan: MergePlan, ahead: int | None, behind: int | None) -> tuple[str, str]:
+def _headline(plan: Plan, ahead: int | None, behind: int | None) -> tuple[str, str]:
     source, target = code(plan.source), code(plan.target)
-    match plan.verdict:
-        case MergeVerdict.CLEAN:
-            return (
-                f"Bring {source}{_since(ahead, 'commit')} into {target}{_since(behind, 'since')}.",
-                "Nothing collides: files move, no row is read or written."
-                if not plan.cost.files_joined
-                else f"Nothing collides: {plural(plan.cost.files_joined, 'file')} of which both "
-                "sides touched rows will be written again; the others move.",
-            )
-        case MergeVerdict.UNDECIDED if not plan.cost.buckets_to_compare:
-            files = plural(plan.cost.files_joined, "data file")
-            return (
-                f"Both sides changed rows of {files}: a job reads them.",
-                "If the job cannot match the rows of one side with those of the other, it stops "
-                f"and {target} stays as it is.",
-            )
-        case MergeVerdict.UNDECIDED:
-            number = plan.cost.buckets_to_compare
-            return (
-                f"{plural(number, 'bucket')} to compare: a job reads the changed keys.",
-                f"Both sides changed key ranges that overlap. Where rows collide the job stops, "
-                f"and {target} stays as it is.",
-            )
-        case MergeVerdict.CONFLICTS:
-            conflicts = plural(len(plan.conflicts), "conflict")
-            return (
-                f"{conflicts}: both sides changed what cannot both stand.",
-                f"{target} is unchanged.",
-            )
-        case MergeVerdict.UP_TO_DATE:
+    match plan:
+        case ThreeWayPlan():
+            return _headline_of_files(plan, ahead, behind)
+        case UpToDatePlan():
             return (
                 f"Nothing to do: {target} holds all that {source} changed.",
                 "Choose another source, or commit to it first.",
             )
-        case MergeVerdict.FAST_FORWARD:
+        case SchemaPlan():
+            return (
+                f"Bring the columns and options of {source} into {target}.",
+                f"{source} has no snapshot: no row comes.",
+            )
+        case FastForwardPlan():
             return (
                 f"Bring {source}{_since(ahead, 'commit')} into {target}.",
                 f"{target} has no commit of its own since: it takes over the history.",
             )
-        case MergeVerdict.REFUSED:
+        case RefusedPlan():
             reasons = " ".join(plain(block.text) for block in plan.blocks)
             return f"Merge of {source} into {target} refused.", f"{reasons} Nothing changed."
         case _:
-            assert_never(plan.verdict)
+            assert_never(plan)
+
+
+def _headline_of_files(
+    plan: ThreeWayPlan, ahead: int | None, behind: int | None
+) -> tuple[str, str]:
+    source, target, cost = code(plan.source), code(plan.target), plan.cost
+    if plan.conflicts:
+        conflicts = plural(len(plan.conflicts), "conflict")
+        return (
+            f"{conflicts}: both sides changed what cannot both stand.",
+            f"{target} is unchanged.",
+        )
+    if plan.is_undecided and not cost.buckets_to_compare:
+        files = plural(cost.files_joined, "data file")
+        return (
+            f"Both sides changed rows of {files}: a job reads them.",
+            "If the job cannot match the rows of one side with those of the other, it stops "
+            f"and {target} stays as it is.",
+        )
+    if plan.is_undecided:
+        return (
+            f"{plural(cost.buckets_to_compare, 'bucket')} to compare: a job reads the changed "
+            "keys.",
+            f"Both sides changed key ranges that overlap. Where rows collide the job stops, "
+            f"and {target} stays as it is.",
+        )
+    return (
+        f"Bring {source}{_since(ahead, 'commit')} into {target}{_since(behind, 'since')}.",
+        "Nothing collides: files move, no row is read or written."
+        if not cost.files_joined
+        else f"Nothing collides: {plural(cost.files_joined, 'file')} of which both sides touched "
+        "rows will be written again; the others move.",
+    )
 
 
 def _since(number: int | None, noun: str) -> str:
@@ -274,11 +300,11 @@ def _since(number: int | None, noun: str) -> str:
     return f" ({count(number)} since the fork)" if noun == "since" else f" ({plural(number, noun)})"
 
 
-def _heads(plan: MergePlan) -> str:
+def _heads(plan: Plan) -> str:
     parts = [
-        f"base {_snapshot(plan.base)}",
-        f"target {code(plan.target)} at {_snapshot(plan.ours)}",
-        f"source {code(plan.source)} at {_snapshot(plan.theirs)}",
+        f"base {_snapshot(plan.heads.base)}",
+        f"target {code(plan.target)} at {_snapshot(plan.heads.ours)}",
+        f"source {code(plan.source)} at {_snapshot(plan.heads.theirs)}",
     ]
     return ", ".join(parts)
 
@@ -293,32 +319,35 @@ def _moved(branch: str, before: int | None, head: Snapshot) -> str:
     return f"{code(branch)} moved from {start} to {count(head.id)}{user}"
 
 
-def _code(plan: MergePlan) -> ErrorKind | None:
-    if plan.blocks:
+def _code(plan: Plan) -> ErrorKind | None:
+    if isinstance(plan, RefusedPlan):
         return plan.blocks[0].kind
-    return ErrorKind.CONFLICTS_OPEN if plan.conflicts else None
+    return ErrorKind.CONFLICTS_OPEN if conflicts_of(plan) else None
 
 
-def schema_change(plan: MergePlan, schema: TableSchema | None) -> SchemaDiff | None:
+def schema_change(plan: Plan, schema: TableSchema | None) -> SchemaDiff | None:
     """Return what the merge makes of the target's schema; None where that stays.
 
     Args:
         plan: The merge.
         schema: The newest one of the target.
     """
-    if plan.schema is None or not plan.schema.schemas or schema is None:
+    merged = schema_of(plan)
+    if merged is None or not merged.schemas or schema is None:
         return None
-    diff = diff_schemas(schema, plan.schema.schemas[-1])
+    diff = diff_schemas(schema, merged.schemas[-1])
     return None if diff.is_empty else diff
 
 
-def bucket_lines(plan: MergePlan, schema: TableSchema | None) -> tuple[BucketLine, ...]:
+def bucket_lines(plan: Plan, schema: TableSchema | None) -> tuple[BucketLine, ...]:
     """Return what happens to each bucket, by partition and number."""
-    if plan.moves is None:
+    found = found_by(plan)
+    if found is None:
         return ()
-    added = files_by_place(plan.moves.add, plan.moves.replays, plan.moves.restore)
-    removed = files_by_place(plan.moves.remove)
-    lines = (_bucket_line(move, added, removed, schema) for move in plan.moves.buckets)
+    moves = found.moves
+    added = files_by_place(moves.add, moves.replays, moves.restore)
+    removed = files_by_place(moves.remove)
+    lines = (_bucket_line(move, added, removed, schema) for move in moves.buckets)
     return tuple(sorted(lines, key=lambda line: (line.partition, line.bucket)))
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from branch_console.errors import ErrorKind
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobState, JobView
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import Plan, cost_of
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Preview, Weight, blocks
 from branch_console.procedures.run.planned_heads import HEADS, PlannedHeads
@@ -49,7 +49,7 @@ def show_confirm(preview: MergePreview, form: Form, open_number: int) -> None:
         form: The command, with the policy that settles conflicts.
         open_number: How many conflicts of rows nothing settles.
     """
-    block(5 if preview.plan.cost.buckets_to_compare else 4, "Confirm")
+    block(5 if cost_of(preview.plan).buckets_to_compare else 4, "Confirm")
     plan, told = preview.plan, preview.command
     # What else stands in the way is told above, with its remedy.
     shown = tuple(each for each in told.consequences if each.weight is not Weight.BLOCKS)
@@ -97,14 +97,14 @@ def show_confirm(preview: MergePreview, form: Form, open_number: int) -> None:
         _show_dry_button(told, form, plan)
 
 
-def _seen(form: Form, plan: MergePlan, again: bool) -> dict[str, Argument]:
+def _seen(form: Form, plan: Plan, again: bool) -> dict[str, Argument]:
     """What a run is told of the preview: where it was planned, and what was decided on."""
     heads = PlannedHeads.of_plan(plan)
     told: dict[str, Argument] = {} if heads is None else {HEADS: heads.to_text()}
     return {**told, "decisions": reads.decisions(form.arguments)} if again else told
 
 
-def _show_dry_button(told: Preview, form: Form, plan: MergePlan) -> None:
+def _show_dry_button(told: Preview, form: Form, plan: Plan) -> None:
     st.caption(
         "A dry run does all that a merge does before it publishes: it looks at the heads and at "
         "each file that would come, settles the rows that both sides changed, writes them beside "
@@ -125,11 +125,12 @@ def _show_dry_button(told: Preview, form: Form, plan: MergePlan) -> None:
         st.caption(refused)
 
 
-def _show_dry_run(dry: JobView, plan: MergePlan) -> None:
+def _show_dry_run(dry: JobView, plan: Plan) -> None:
     if not dry.state.is_over:
         follow_here(dry, "The merge is tried.")
         return
-    head = "" if plan.ours is None else f" at snapshot {plan.ours.id}"
+    ours = plan.heads.ours
+    head = "" if ours is None else f" at snapshot {ours.id}"
     unchanged = f"{code(plan.target)} is unchanged{head}"
     if dry.state is JobState.DONE:
         st.success(f"**Dry run finished; {unchanged}.** {plain(dry.message)}")

@@ -1,13 +1,22 @@
 """A merge: its options, what it would do, what collides and what settles that, the button."""
 
 from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 import pandas as pd
 import pyarrow.compute as pc
 import streamlit as st
 
 from branch_console.format.identifier import Identifier
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import (
+    FastForwardPlan,
+    RefusedPlan,
+    SchemaPlan,
+    ThreeWayPlan,
+    UpToDatePlan,
+    conflicts_of,
+    cost_of,
+)
 from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
@@ -141,12 +150,12 @@ def show_merge(
     _show_buckets(preview)
     for note in preview.notes:
         st.caption(note)
-    if plan.verdict is not MergeVerdict.UP_TO_DATE:
+    if not isinstance(plan, UpToDatePlan):
         show_eligibility(checks, plan.source, plan.target)
-    if plan.conflicts:
+    if conflicts_of(plan):
         _show_conflicts(preview)
     open_number = 0
-    if resolution.plan.cost.buckets_to_compare:
+    if cost_of(resolution.plan).buckets_to_compare:
         open_number = _show_rows(preview, asked, resolution)
     form = Form(
         procedure=PROCEDURE,
@@ -154,16 +163,18 @@ def show_merge(
         label=f"Merge {code(plan.source)} into {code(plan.target)}",
         icon=":material/merge:",
     )
-    match plan.verdict:
-        case MergeVerdict.CLEAN | MergeVerdict.UNDECIDED:
+    match plan:
+        case ThreeWayPlan() | SchemaPlan() if not plan.conflicts:
             show_confirm(preview, form, open_number)
-        case MergeVerdict.CONFLICTS | MergeVerdict.REFUSED:
-            block(5 if plan.conflicts else 4, "Ways out")
+        case ThreeWayPlan() | SchemaPlan() | RefusedPlan():
+            block(5 if conflicts_of(plan) else 4, "Ways out")
             show_both_sides(plan.source, plan.target)
-        case MergeVerdict.FAST_FORWARD:
+        case FastForwardPlan():
             _show_link("Take over the history", {"how": How.FAST_FORWARD}, "fast_forward")
-        case MergeVerdict.UP_TO_DATE:
+        case UpToDatePlan():
             pass
+        case _:
+            assert_never(plan)
     show_same_command(form)
 
 
@@ -203,19 +214,21 @@ def _show_stale(text: str, target: str, decisions: int) -> None:
 def _show_headline(preview: MergePreview) -> None:
     text = f"**{preview.headline}** {preview.detail}"
     suffix = f" {code(preview.code)}" if preview.code else ""
-    match preview.plan.verdict:
-        case MergeVerdict.CLEAN:
-            st.info(text, icon=":material/merge:")
-        case MergeVerdict.UNDECIDED:
-            st.info(text, icon=":material/compare:")
-        case MergeVerdict.UP_TO_DATE:
-            st.info(text, icon=":material/check:")
-        case MergeVerdict.FAST_FORWARD:
-            st.info(text, icon=":material/fast_forward:")
-        case MergeVerdict.CONFLICTS:
+    match preview.plan:
+        case ThreeWayPlan() | SchemaPlan() if preview.plan.conflicts:
             st.warning(f"{text}{suffix}", icon=":material/call_split:")
-        case MergeVerdict.REFUSED:
+        case ThreeWayPlan() if preview.plan.is_undecided:
+            st.info(text, icon=":material/compare:")
+        case ThreeWayPlan() | SchemaPlan():
+            st.info(text, icon=":material/merge:")
+        case UpToDatePlan():
+            st.info(text, icon=":material/check:")
+        case FastForwardPlan():
+            st.info(text, icon=":material/fast_forward:")
+        case RefusedPlan():
             st.warning(f"{text}{suffix}", icon=":material/block:")
+        case _:
+            assert_never(preview.plan)
     st.caption(preview.heads.capitalize())
 
 

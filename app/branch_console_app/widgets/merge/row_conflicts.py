@@ -7,6 +7,7 @@ import pyarrow as pa
 import streamlit as st
 
 from branch_console.jobs.progress import JobState
+from branch_console.merge.plan import cost_of
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import state
@@ -47,7 +48,7 @@ def show_comparison(resolution: Resolution, arguments: Mapping[str, Argument]) -
         return
     if job is not None and job.state is not JobState.DONE:
         st.warning(f"**Rows were not compared.** {plain(job.message)} {code(job.error or '')}")
-    buckets = plural(plan.cost.buckets_to_compare, "bucket")
+    buckets = plural(cost_of(plan).buckets_to_compare, "bucket")
     st.markdown(
         f"**Not compared yet:** {buckets} hold keys that both sides may have changed. A job reads "
         "these keys and lists what collides; nothing is changed."

@@ -30,7 +30,7 @@ from branch_console.merge.catalog.object_rules import ObjectRules
 from branch_console.merge.conflict import Conflict, ConflictKind, Take
 from branch_console.merge.conflict_matrix import CellRule, cells, database_cells
 from branch_console.merge.file_moves import Block
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.plan import Plan, UpToDatePlan, blocks_of, conflicts_of
 
 _EITHER: Final = (Take.OURS, Take.THEIRS)
 _OF_THE_OBJECT: Final = frozenset({TableOperation.DROP, TableOperation.RENAME})
@@ -54,7 +54,7 @@ class CatalogSides:
 
     states: ThreeWay[CatalogState]
     operations: Mapping[str, ThreeWay[frozenset[TableOperation]]] = field(default_factory=dict)
-    plans: Mapping[str, MergePlan] = field(default_factory=dict)
+    plans: Mapping[str, Plan] = field(default_factory=dict)
     target_counts: Mapping[str, str] = field(default_factory=dict)
     covers: frozenset[str] | None = None
     restorable: frozenset[str] | None = None
@@ -253,12 +253,10 @@ class _Merge:
             found = self.found.of(change.id)
             found.plan = self.sides.plans.get(change.id)
             # The content of a table has merges of its own: it may have come by one of these.
-            found.brings_content = (
-                found.plan is None or found.plan.verdict is not MergeVerdict.UP_TO_DATE
-            )
+            found.brings_content = not isinstance(found.plan, UpToDatePlan)
             if found.plan is not None:
-                found.conflicts += found.plan.conflicts
-                found.blocks += found.plan.blocks
+                found.conflicts += conflicts_of(found.plan)
+                found.blocks += blocks_of(found.plan)
 
     def _table_rule(self, change: ChangedTable) -> str | None:
         """Return the cell that keeps a change of the source from the target; None where none."""

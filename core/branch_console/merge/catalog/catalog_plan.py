@@ -18,7 +18,7 @@ from branch_console.merge.catalog.object_merge import ObjectKind, ObjectMerge
 from branch_console.merge.catalog.object_rules import ObjectRules
 from branch_console.merge.conflict import Conflict
 from branch_console.merge.file_moves import Block
-from branch_console.merge.merge_plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, cost_of, verdict_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +185,8 @@ def _verdict(merge: CatalogMerge, steps: tuple[CatalogStep, ...]) -> MergeVerdic
 
 def _is_undecided(merged: ObjectMerge) -> bool:
     plan = merged.plan
-    return merged.brings_content and (plan is None or plan.verdict is MergeVerdict.UNDECIDED)
+    is_open = plan is None or verdict_of(plan) is MergeVerdict.UNDECIDED
+    return merged.brings_content and is_open
 
 
 def _rank(merged: ObjectMerge) -> tuple[bool, bool, str, str]:
@@ -195,7 +196,7 @@ def _rank(merged: ObjectMerge) -> tuple[bool, bool, str, str]:
 
 def _cost(merge: CatalogMerge, steps: tuple[CatalogStep, ...]) -> CatalogCost:
     plans = [each.plan for each in merge.objects if each.brings_content and each.plan is not None]
-    costs = [plan.cost for plan in plans]
+    costs = [cost_of(plan) for plan in plans]
     return CatalogCost(
         steps=Counter(str(each.kind) for each in steps),
         snapshots=sum(each.brings_content for each in merge.objects),

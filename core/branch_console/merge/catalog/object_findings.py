@@ -7,7 +7,7 @@ from branch_console.diff.three_way import ThreeWay, each_side
 from branch_console.merge.catalog.object_rules import ObjectChoice, ObjectRules
 from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
 from branch_console.merge.file_moves import Block
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import Plan
 
 ABSENT = "absent"
 
@@ -21,7 +21,7 @@ class ObjectFinding:
     reported: list[str] = field(default_factory=list)
     cells: dict[str, None] = field(default_factory=dict)
     brings_content: bool = False
-    plan: MergePlan | None = None
+    plan: Plan | None = None
 
 
 class ObjectFindings:

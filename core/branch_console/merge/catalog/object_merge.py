@@ -6,7 +6,7 @@ from enum import StrEnum
 from branch_console.diff.three_way import ThreeWay
 from branch_console.merge.conflict import Conflict
 from branch_console.merge.file_moves import Block
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import Plan, plan_object
 
 
 class ObjectKind(StrEnum):
@@ -41,7 +41,7 @@ class ObjectMerge:
     blocks: tuple[Block, ...] = ()
     reported: tuple[str, ...] = ()
     brings_content: bool = False
-    plan: MergePlan | None = None
+    plan: Plan | None = None
 
     @property
     def name(self) -> str:
@@ -65,5 +65,5 @@ class ObjectMerge:
             "conflicts": [each.to_object() for each in self.conflicts],
             "blocks": [{"kind": str(each.kind), "text": each.text} for each in self.blocks],
             "reported": list(self.reported),
-            "plan": None if self.plan is None else self.plan.to_object(),
+            "plan": None if self.plan is None else plan_object(self.plan),
         }

@@ -24,7 +24,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 if TYPE_CHECKING:
     # It needs Arrow, which takes longer to load than to open a warehouse.
-    from branch_console.merge.merge_plan import MergePlan
+    from branch_console.merge.plan import Plan
 
 _CLAIMS: Final = "claims"
 _MOST_PLANS: Final = 16
@@ -59,9 +59,7 @@ class Warehouse:
     clock: Callable[[], int]
     catalog_kind: CatalogKind | None = None
     counted: CountedStates | None = None
-    plans: "Shelf[tuple[object, ...], MergePlan]" = field(
-        default_factory=lambda: Shelf(_MOST_PLANS)
-    )
+    plans: "Shelf[tuple[object, ...], Plan]" = field(default_factory=lambda: Shelf(_MOST_PLANS))
     opened: dict[Identifier, FileStoreTable] | None = None
 
     @classmethod

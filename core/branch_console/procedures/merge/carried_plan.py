@@ -8,7 +8,7 @@ from branch_console.diff.changes.logical_log import Place, entry_difference
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.table_schema import TableSchema
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import ThreeWayPlan
 from branch_console.merge.plan_reach import CommitSince, find_overlap
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.unshared_manifests import unshared_entries
@@ -20,7 +20,7 @@ class CarriedPlan:
     def __init__(
         self,
         target: FileStoreTable,
-        plan: MergePlan,
+        plan: ThreeWayPlan,
         *,
         schema_id: int | None = None,
         is_judged: bool = False,
@@ -29,19 +29,17 @@ class CarriedPlan:
 
         Args:
             target: The table on the branch that is merged into.
-            plan: Of a merge that moves files.
+            plan: Of the merge.
             schema_id: The newest schema of the target once the merge has published its own, as that
                 was decided; None where nobody is to see that it still is.
             is_judged: Whether rules were judged on what it comes to at that head.
         """
-        assert plan.ours is not None
-        assert plan.reach is not None
         self._target = target
         self._reach = plan.reach
         self._schema_id = schema_id
         # What strict asks for was judged without the rows that came since.
         self._counts_rows = plan.rules.strict and is_judged
-        self._seen: Snapshot = plan.ours
+        self._seen: Snapshot = plan.heads.ours
 
     def check(self, head: Snapshot | None, schema: TableSchema | None = None) -> None:
         """See that the plan holds on a head, which may be the one that it was made at.

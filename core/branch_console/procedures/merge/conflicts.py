@@ -10,7 +10,7 @@ from typing import Final
 
 from branch_console.commit.rows.policy_drafts import find_policy_draft, publish_policy_draft
 from branch_console.errors import ErrorKind, PaimonError, Refused
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import Plan
 from branch_console.merge.policy import Policy
 from branch_console.merge.policy_draft import PolicyDraft, draft_id, policy_to_compare_by, rebase
 from branch_console.operations.merge_requests import MergeRequest
@@ -34,7 +34,7 @@ class Resolution:
         draft: As it stands.
     """
 
-    plan: MergePlan
+    plan: Plan
     policy: str | None
     draft: PolicyDraft
 
@@ -103,10 +103,11 @@ def save_draft(
     )
 
 
-def _draft(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> PolicyDraft:
-    if plan.base is None:
+def _draft(warehouse: Warehouse, call: ProcedureCall, plan: Plan) -> PolicyDraft:
+    base = plan.heads.base
+    if base is None:
         return PolicyDraft(id="")
-    draft = draft_id(plan.source, plan.target, plan.base.identity)
+    draft = draft_id(plan.source, plan.target, base.identity)
     paths = target_table(warehouse, call).paths
     kept = find_policy_draft(warehouse.store.files, paths, draft)
     if kept is None:

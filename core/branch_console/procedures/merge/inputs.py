@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from branch_console.diff.fast_forward import ForwardDecision, plan_fast_forward, plan_id
-from branch_console.diff.file_safety import FileSafety
+from branch_console.diff.fast_forward import plan_fast_forward, plan_id
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
@@ -13,14 +12,21 @@ from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.file_moves import Block, MergeRules
-from branch_console.merge.merge_plan import (
-    MergePlan,
-    MergeSides,
-    MergeVerdict,
-    blocks_of_rows_elsewhere,
-    plan_merge,
-    plan_without_files,
+from branch_console.merge.plan import (
+    BaseAndHeads,
+    FastForwardPlan,
+    ForwardMove,
+    Heads,
+    Plan,
+    ThreeWayPlan,
+    UpToDatePlan,
+    found_by,
+    merging,
+    refused,
+    takes_over,
+    up_to_date,
 )
+from branch_console.merge.plan_merge import MergeSides, blocks_of_rows_elsewhere, plan_merge
 from branch_console.merge.policy import Policy, Settle
 from branch_console.merge.schema_plan import plan_schema_merge
 from branch_console.operations.merge_requests import MergingRequest
@@ -42,19 +48,6 @@ _AS_THEY_ARE: Final = PlannedHeads()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ForwardMerge:
-    """How a merge goes whose target takes over the history of its source.
-
-    Attributes:
-        plan: What moves.
-        safety: What it takes that both branches hold the files then.
-    """
-
-    plan: ForwardDecision
-    safety: FileSafety
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DecidedMerge:
     """A merge that was decided on, with what was read for it: nobody has to read that again.
 
@@ -62,15 +55,13 @@ class DecidedMerge:
         target: The table on the branch that gets the change.
         spec: What is merged.
         schemas: The newest ones of the target and of the source.
-        forward: Where the target takes over the history of the source; else None.
         read: The sides, where rows of them are to be compared and they were read just now.
     """
 
     target: FileStoreTable
     spec: MergeSpec
-    plan: MergePlan
+    plan: Plan
     schemas: tuple[TableSchema, TableSchema]
-    forward: ForwardMerge | None = None
     read: MergeSides | None = None
 
     @property
@@ -84,14 +75,9 @@ class DecidedMerge:
         ours, theirs = self.schemas
         return self.target.with_schema(ours), self.source.with_schema(theirs)
 
-    @property
-    def safety(self) -> FileSafety:
-        """What it takes that the target holds files of the source."""
-        return self.plan.safety if self.forward is None else self.forward.safety
-
-    def sides(self, ours: Snapshot, theirs: Snapshot) -> MergeSides:
-        """Both sides of the plan, whose snapshots these are."""
-        return self.read or sides_of(self.target, self.spec, ours, theirs)
+    def sides(self, heads: BaseAndHeads) -> MergeSides:
+        """Both sides of the plan, whose heads these are."""
+        return self.read or sides_of(self.target, self.spec, heads.ours, heads.theirs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,7 +93,7 @@ def preview_merge(
     source: str,
     target: str = MAIN_BRANCH,
     rules: MergeRules | None = None,
-) -> MergePlan:
+) -> Plan:
     """Decide what merging a branch into another one would do.
 
     Raises:
@@ -121,7 +107,7 @@ def preview_merge(
         return decided_for(deciding, found, spec, rules or MergeRules()).plan
 
 
-def planned_merge(warehouse: Warehouse, call: ProcedureCall) -> MergePlan:
+def planned_merge(warehouse: Warehouse, call: ProcedureCall) -> Plan:
     """Decide on the merge that a call asks for; raises as `preview_merge` does."""
     return decided_merge(warehouse, call).plan
 
@@ -137,16 +123,17 @@ def decided_merge(warehouse: Warehouse, call: ProcedureCall) -> DecidedMerge:
 def decided_again(warehouse: Warehouse, call: ProcedureCall, earlier: DecidedMerge) -> DecidedMerge:
     """Decide anew on a merge of which a run has decided before."""
     target = target_table(warehouse, call)
-    spec, forward = MergeSpec.from_call(target, call), earlier.forward
-    if forward is not None and spec == earlier.spec:
+    spec, plan = MergeSpec.from_call(target, call), earlier.plan
+    if isinstance(plan, FastForwardPlan) and spec == earlier.spec:
         # Of a history that is taken over nothing counts but the heads, the schemas and the tags,
         # all of which this names; and whether the files may still be shared.
-        source, plan = _source(target, spec), forward.plan
+        source, decision = _source(target, spec), plan.move.decision
         histories = histories_of(source, target, head_only=True)
-        if plan_id(target.identifier.table_name, *histories) == plan.id:
-            safety = forward_safety(source, target, plan.arrives, plan.would_remove)
+        if plan_id(target.identifier.table_name, *histories) == decision.id:
+            safety = forward_safety(source, target, decision.arrives, decision.would_remove)
             if safety.shares:
-                return replace(earlier, target=target, forward=replace(forward, safety=safety))
+                move = replace(plan.move, safety=safety)
+                return replace(earlier, target=target, plan=replace(plan, move=move))
     return decided_for(warehouse, target, spec, rules_of(call), PlannedHeads.of(call))
 
 
@@ -178,11 +165,12 @@ def decided_for(
         decided = _decide(target, source, spec, rules, warehouse.clock(), found, schemas)
         # Tags come and go, and with them whether a history can be taken over; and branches in
         # between are altered.
-        if decided.plan.moves is not None and not decided.plan.lies_on:
+        files = found_by(decided.plan)
+        if files is not None and not files.lies_on:
             warehouse.plans.put(key, decided.plan)
     else:
         decided = DecidedMerge(target=target, spec=spec, plan=known, schemas=schemas)
-    if decided.plan.moves is None and heads != _AS_THEY_ARE:
+    if found_by(decided.plan) is None and heads != _AS_THEY_ARE:
         # What the histories alone decide holds for the heads as they are.
         return decided_for(warehouse, target, spec, rules)
     return replace(decided, plan=with_sharing(target, spec, decided.plan))
@@ -195,16 +183,18 @@ def remembered_plan(
     rules: MergeRules,
     ours: Snapshot,
     theirs: Snapshot,
-) -> MergePlan | None:
-    """Return what was decided before on these snapshots, under the schemas of now."""
+) -> ThreeWayPlan | None:
+    """Return the merge that was decided on before at these snapshots, under the schemas of now."""
     source = target.on(spec.source)
     newest = theirs if spec.kind is MergeKind.MERGE else source.head()
     schemas = target.reader.both(target.schema, source.schema)
-    known = warehouse.plans.find(_key(target, spec, rules, (ours, newest), schemas))
-    if known is None or known.ours is None or known.theirs is None:
+    plan = warehouse.plans.find(_key(target, spec, rules, (ours, newest), schemas))
+    known = None if plan is None else merging(plan)
+    if known is None:
         return None
-    is_it = known.ours.identity.same_as(ours.identity)
-    return known if is_it and known.theirs.identity.same_as(theirs.identity) else None
+    heads = known.heads
+    is_it = heads.ours.identity.same_as(ours.identity)
+    return known if is_it and heads.theirs.identity.same_as(theirs.identity) else None
 
 
 def _key(
@@ -231,60 +221,56 @@ def _decide(
 ) -> DecidedMerge:
     ours, theirs = heads[0], theirs_of(source, spec, heads[1])
 
-    def without_files(
-        verdict: MergeVerdict, *, blocks: tuple[Block, ...] = (), notes: tuple[str, ...] = ()
-    ) -> DecidedMerge:
-        plan = _by_heads(target, source, None, verdict, rules, blocks=blocks, notes=notes)
+    def decided_by(plan: Plan) -> DecidedMerge:
         return DecidedMerge(target=target, spec=spec, plan=plan, schemas=schemas)
 
     if theirs is None:
         text = f"Branch {spec.source!r} has no snapshot yet: there is nothing to merge."
-        empty = without_files(MergeVerdict.UP_TO_DATE, notes=(text,))
+        by_heads = up_to_date(_heads(target, source), rules, text)
         if not spec.one_version:
-            return empty
+            return decided_by(by_heads)
         # Among many tables, a column that was added to an empty one comes, too.
-        found_schemas = read_schemas(target, source)
-        plan = plan_schema_merge(empty.plan, *found_schemas, rules, now_millis=now_millis)
-        return replace(empty, plan=plan)
+        read = read_schemas(target, source)
+        return decided_by(plan_schema_merge(by_heads, *read, now_millis=now_millis))
     elsewhere = blocks_of_rows_elsewhere(*schemas)
     if elsewhere:
-        return without_files(MergeVerdict.REFUSED, blocks=elsewhere)
+        return decided_by(refused(_heads(target, source), rules, *elsewhere))
     if ours is None:
-        forward = _find_forward(target, source) if spec.one_version else None
-        if forward is not None:
+        move = _find_forward(target, source) if spec.one_version else None
+        if move is not None:
             text = f"{target.branch!r} has no snapshot yet: it takes over the history."
-            empty = without_files(MergeVerdict.FAST_FORWARD, notes=(text,))
-            return replace(empty, forward=forward)
+            return decided_by(takes_over(_heads(target, source), rules, move, text))
         text = f"Branch {target.branch!r} has no snapshot yet. Fast-forward it instead."
         block = Block(kind=ErrorKind.BRANCH_EMPTY, text=text)
-        return without_files(MergeVerdict.REFUSED, blocks=(block,))
+        return decided_by(refused(_heads(target, source), rules, block))
     try:
         found = None
         if spec.kind is MergeKind.MERGE:
             found = find_heads(target, source, ours, theirs)
-            decided = _by_history(target, source, spec, found, rules, schemas)
-            if decided is not None:
-                return decided
+            by_history = _by_history(target, source, spec, found, rules)
+            if by_history is not None:
+                return decided_by(by_history)
         sides = sides_of(target, spec, ours, theirs, found)
     except NotFound as error:
         block = Block(kind=error.kind, text=error.message)
-        return without_files(MergeVerdict.REFUSED, blocks=(block,))
+        return decided_by(refused(_heads(target, source), rules, block))
     plan = plan_merge(sides, rules, now_millis=now_millis)
     nothing = _nothing_to_do(target, spec, plan)
     if nothing is not None:
-        return without_files(MergeVerdict.UP_TO_DATE, notes=(nothing,))
-    reads_rows = plan.moves is not None and (plan.moves.row_places or plan.moves.joins)
-    read = sides if reads_rows else None
-    return DecidedMerge(target=target, spec=spec, plan=plan, schemas=schemas, read=read)
+        return decided_by(up_to_date(_heads(target, source), rules, nothing))
+    files = found_by(plan)
+    reads_rows = files is not None and files.reads_rows
+    return replace(decided_by(plan), read=sides if reads_rows else None)
 
 
-def _nothing_to_do(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> str | None:
+def _nothing_to_do(target: FileStoreTable, spec: MergeSpec, plan: Plan) -> str | None:
     """Why a pick or a revert would add a snapshot that changes nothing; else None.
 
     A merge that brings nothing still notes that the target has seen the source.
     """
-    is_empty = plan.verdict is MergeVerdict.CLEAN and not plan.changes_anything
-    if not (is_empty or plan.verdict is MergeVerdict.UP_TO_DATE):
+    moving = merging(plan)
+    is_empty = moving is not None and not moving.changes_anything
+    if not (is_empty or isinstance(plan, UpToDatePlan)):
         return None
     match spec.kind:
         case MergeKind.MERGE:
@@ -309,30 +295,23 @@ def _by_history(
     spec: MergeSpec,
     heads: MergeHeads,
     rules: MergeRules,
-    schemas: tuple[TableSchema, TableSchema],
-) -> DecidedMerge | None:
+) -> UpToDatePlan | FastForwardPlan | None:
     """The plan where the histories alone decide, None where files have to be looked at."""
-
-    def without_files(
-        verdict: MergeVerdict, notes: tuple[str, ...], forward: ForwardMerge | None = None
-    ) -> DecidedMerge:
-        plan = _by_heads(target, source, heads, verdict, rules, notes=notes)
-        return DecidedMerge(target=target, spec=spec, plan=plan, schemas=schemas, forward=forward)
-
+    of_plan = _heads(target, source, heads)
     if heads.is_up_to_date and holds_schema(target, source, heads):
-        return without_files(MergeVerdict.UP_TO_DATE, (_nothing_to_merge(target, source),))
+        return up_to_date(of_plan, rules, _nothing_to_merge(target, source))
     if heads.is_fast_forward and _may_net_to_nothing(heads):
         # The history of a source that changed no row is not worth taking over: it would turn
         # compactions of one branch into those of another.
         plan = plan_merge(read_sides(target, source, heads), rules)
-        if plan.verdict is MergeVerdict.UP_TO_DATE:
-            return without_files(MergeVerdict.UP_TO_DATE, plan.notes)
+        if isinstance(plan, UpToDatePlan):
+            return up_to_date(of_plan, rules, *plan.notes)
     is_forward = heads.is_fast_forward and not spec.one_version
-    forward = _find_forward(target, source) if is_forward else None
-    if forward is None:
+    move = _find_forward(target, source) if is_forward else None
+    if move is None:
         return None
     text = f"{target.branch!r} has no commit of its own since: it takes over the history."
-    return without_files(MergeVerdict.FAST_FORWARD, (text,), forward)
+    return takes_over(of_plan, rules, move, text)
 
 
 def _may_net_to_nothing(heads: MergeHeads) -> bool:
@@ -417,41 +396,31 @@ def _source(target: FileStoreTable, spec: MergeSpec) -> FileStoreTable:
     return target.on(name)
 
 
-def _find_forward(target: FileStoreTable, source: FileStoreTable) -> ForwardMerge | None:
+def _find_forward(target: FileStoreTable, source: FileStoreTable) -> ForwardMove | None:
     """How the target takes over the history of the source; None where it cannot."""
     table = target.identifier.table_name
-    plan = plan_fast_forward(table, *histories_of(source, target))
-    if not plan.can_run:
+    decision = plan_fast_forward(table, *histories_of(source, target))
+    if not decision.can_run:
         return None
-    safety = forward_safety(source, target, plan.arrives, plan.would_remove)
+    safety = forward_safety(source, target, decision.arrives, decision.would_remove)
     # A history that may not be shared is merged: its files are copied.
-    return ForwardMerge(plan=plan, safety=safety) if safety.shares else None
+    return ForwardMove(decision=decision, safety=safety) if safety.shares else None
 
 
-def _by_heads(
-    target: FileStoreTable,
-    source: FileStoreTable,
-    heads: MergeHeads | None,
-    verdict: MergeVerdict,
-    rules: MergeRules,
-    *,
-    blocks: tuple[Block, ...] = (),
-    notes: tuple[str, ...] = (),
-) -> MergePlan:
-    found: tuple[Snapshot | None, Snapshot | None, Snapshot | None] = (
+def _heads(
+    target: FileStoreTable, source: FileStoreTable, found: MergeHeads | None = None
+) -> Heads:
+    """Where both branches stand; without what was found of them, as they are."""
+    base, ours, theirs = (
         (None, target.head(), source.head())
-        if heads is None
-        else (heads.root, heads.ours, heads.theirs)
+        if found is None
+        else (found.root, found.ours, found.theirs)
     )
-    return plan_without_files(
+    return Heads(
         table=target.identifier.table_name,
         source=source.branch,
         target=target.branch,
-        base=found[0],
-        ours=found[1],
-        theirs=found[2],
-        verdict=verdict,
-        rules=rules,
-        blocks=blocks,
-        notes=notes,
+        base=base,
+        ours=ours,
+        theirs=theirs,
     )

@@ -1,6 +1,8 @@
 """Merging a branch into another one, as one snapshot on the target: files move, rows do not."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import assert_never
 
 import pyarrow as pa
 
@@ -11,8 +13,19 @@ from branch_console.format.journals.merge import MERGE_JOURNAL, AnyMergeJournal
 from branch_console.format.journals.terms import OperationJournal
 from branch_console.format.kept_elsewhere import Act
 from branch_console.format.receipt import Receipt
-from branch_console.merge.conflict import ConflictKind
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.conflict import Conflict, ConflictKind
+from branch_console.merge.plan import (
+    FastForwardPlan,
+    Plan,
+    RefusedPlan,
+    SchemaPlan,
+    ThreeWayPlan,
+    UpToDatePlan,
+    can_run,
+    cost_of,
+    found_by,
+    merging,
+)
 from branch_console.procedures.branch.drop_branch import open_operations
 from branch_console.procedures.branch.fast_forward import journal_of_forward
 from branch_console.procedures.call.call import ProcedureCall
@@ -75,28 +88,27 @@ def plan_merge_on(warehouse: Warehouse, call: ProcedureCall, earlier: PlannedMer
 def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> PlannedMerge:
     target, spec, plan = merge.target, merge.spec, merge.plan
     heads = PlannedHeads.of(call)
-    if plan.reach is not None and heads.target_id is not None:
-        _check_carried(target, plan)
+    moving = merging(plan)
+    if moving is not None and heads.target_id is not None:
+        _check_carried(target, moving)
     preview = preview_of_merge(warehouse, merge)
     journal = OperationJournal()
-    if merge.forward is not None:
-        journal = journal_of_forward(
-            target, merge.forward.plan, merge.forward.safety, call.operation_id
-        )
-    elif plan.can_run:
-        made = () if plan.schema is None else plan.schema.schemas
+    if isinstance(plan, FastForwardPlan):
+        move = plan.move
+        journal = journal_of_forward(target, move.decision, move.safety, call.operation_id)
+    elif moving is not None:
         journal = replace(
-            journal_of_merge(spec, plan),
+            journal_of_merge(spec, moving),
             sharing=journal_of_sharing(
-                plan.safety,
+                moving.safety,
                 target.on(spec.source),
                 call.operation_id,
-                (plan.source, plan.target, *plan.lies_on),
+                (plan.source, plan.target, *moving.lies_on),
             ),
-            tags_before=tags_before(target, {schema.id for schema in made}),
+            tags_before=tags_before(target, {schema.id for schema in moving.schema.schemas}),
         )
     already = None
-    if plan.verdict is MergeVerdict.UP_TO_DATE:
+    if isinstance(plan, UpToDatePlan):
         already = _nothing_to_do(warehouse, call, plan)
     planned = PlannedHeads.of_plan(plan)
     return PlannedMerge(
@@ -111,7 +123,7 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
     )
 
 
-def _check_carried(target: FileStoreTable, plan: MergePlan) -> None:
+def _check_carried(target: FileStoreTable, plan: ThreeWayPlan) -> None:
     """Refuse a plan that does not hold on the head as it is, before anything is done for it."""
     try:
         CarriedPlan(target, plan).check(target.head())
@@ -126,37 +138,18 @@ def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge) -> Preview:
         target.ledger.whole, lambda: open_operations(warehouse, target)
     )
     rule = protection_of(events, plan.target)
-    told: list[Consequence] = [blocks(each.text, each.kind) for each in plan.blocks]
-    if plan.verdict is MergeVerdict.CONFLICTS:
-        # What no policy settles needs another way out.
-        advice = dict.fromkeys(
-            f" {each.advice}"
-            for each in plan.conflicts
-            if each.kind is ConflictKind.FILE_REWRITTEN and each.advice
-        )
-        told.append(
-            blocks(
-                f"{count(len(plan.conflicts), 'conflict')} must be settled first.{''.join(advice)}",
-                ErrorKind.CONFLICTS_OPEN,
-                tuple(
-                    f"{each.kind}: {each.subject} ({each.rule}): {each.sides.theirs} on the "
-                    f"source, {each.sides.ours} on the target"
-                    for each in plan.conflicts
-                ),
-            )
-        )
-    if plan.cost.buckets_to_compare:
+    told = _in_the_way(plan)
+    buckets = cost_of(plan).buckets_to_compare
+    if buckets:
         told.append(
             changes(
-                f"{count(plan.cost.buckets_to_compare, 'bucket')} hold keys that both sides may "
-                "have changed: their rows are compared first, and a conflict stops the merge.",
+                f"{count(buckets, 'bucket')} hold keys that both sides may have changed: their "
+                "rows are compared first, and a conflict stops the merge.",
             )
         )
     told += open_ones
-    if plan.verdict in (MergeVerdict.CLEAN, MergeVerdict.UNDECIDED):
+    if can_run(plan):
         told += _gains(plan)
-    if plan.can_run:
-        told += told_of_sharing(merge.safety)
         told += told_rules(warehouse, target.identifier)
     told += [changes(note) for note in plan.notes]
     if rule is not None:
@@ -170,15 +163,50 @@ def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge) -> Preview:
         typed_name=None,
         role=Role.EDITOR if rule is None else Role.APPROVER,
         undo=NOTHING_TO_UNDO
-        if plan.verdict is MergeVerdict.UP_TO_DATE
+        if isinstance(plan, UpToDatePlan)
         else f"Undo works until {plan.target!r} moves; it brings back every byte.",
     )
 
 
+def _in_the_way(plan: Plan) -> list[Consequence]:
+    """Why a plan is refused, or which conflicts stop it."""
+    match plan:
+        case RefusedPlan():
+            return [blocks(each.text, each.kind) for each in plan.blocks]
+        case ThreeWayPlan() | SchemaPlan():
+            return _open_conflicts(plan.conflicts)
+        case UpToDatePlan() | FastForwardPlan():
+            return []
+        case _:
+            assert_never(plan)
+
+
+def _open_conflicts(conflicts: Sequence[Conflict]) -> list[Consequence]:
+    if not conflicts:
+        return []
+    # What no policy settles needs another way out.
+    advice = dict.fromkeys(
+        f" {each.advice}"
+        for each in conflicts
+        if each.kind is ConflictKind.FILE_REWRITTEN and each.advice
+    )
+    return [
+        blocks(
+            f"{count(len(conflicts), 'conflict')} must be settled first.{''.join(advice)}",
+            ErrorKind.CONFLICTS_OPEN,
+            tuple(
+                f"{each.kind}: {each.subject} ({each.rule}): {each.sides.theirs} on the "
+                f"source, {each.sides.ours} on the target"
+                for each in conflicts
+            ),
+        )
+    ]
+
+
 def files_to_merge(planned: PlannedMerge) -> pa.Table:
     """Data files that come to the target, with the columns of FILES_TO_VERIFY."""
-    plan = planned.merge.plan
-    if plan.moves is None:
+    plan = found_by(planned.merge.plan)
+    if plan is None:
         return FILES_TO_VERIFY.empty_table()
     parts = []
     target, source = planned.merge.as_decided
@@ -231,7 +259,22 @@ def _kept(spec: MergeSpec) -> tuple[str, ...]:
             )
 
 
-def _gains(plan: MergePlan) -> list[Consequence]:
+def _gains(plan: Plan) -> list[Consequence]:
+    """What the target gets of a merge that can run, and what it takes that files are shared."""
+    match plan:
+        case ThreeWayPlan():
+            return [*_moved(plan), *told_of_sharing(plan.safety)]
+        case FastForwardPlan():
+            return told_of_sharing(plan.move.safety)
+        case SchemaPlan():
+            return _new_schema(plan)
+        case UpToDatePlan() | RefusedPlan():
+            return []
+        case _:
+            assert_never(plan)
+
+
+def _moved(plan: ThreeWayPlan) -> list[Consequence]:
     cost = plan.cost
     how = ", ".join(f"{name} {number:,}" for name, number in plan.strategies.items())
     if cost.buckets_to_compare:
@@ -255,13 +298,15 @@ def _gains(plan: MergePlan) -> list[Consequence]:
         )
     if cost.bytes_to_copy:
         told.append(changes(f"{cost.bytes_to_copy:,} bytes are copied."))
-    schemas = () if plan.schema is None else plan.schema.schemas
-    if schemas:
-        told.append(changes(f"The schema of {plan.target!r} becomes {schemas[-1].id}."))
-    return told
+    return [*told, *_new_schema(plan)]
 
 
-def _nothing_to_do(warehouse: Warehouse, call: ProcedureCall, plan: MergePlan) -> Receipt:
+def _new_schema(plan: ThreeWayPlan | SchemaPlan) -> list[Consequence]:
+    new = [each.id for each in plan.schema.schemas]
+    return [changes(f"The schema of {plan.target!r} becomes {new[-1]}.")] if new else []
+
+
+def _nothing_to_do(warehouse: Warehouse, call: ProcedureCall, plan: UpToDatePlan) -> Receipt:
     now = warehouse.clock()
     notes = (*plan.notes, "Nothing was changed.")
     return receipt_without_change(call, plan.id, notes, started_millis=now, finished_millis=now)

@@ -2,7 +2,15 @@
 
 from dataclasses import replace
 
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import (
+    Plan,
+    conflicts_of,
+    cost_of,
+    found_by,
+    merging,
+    schema_of,
+    verdict_of,
+)
 from branch_console.merge.policy_draft import policy_to_compare_by
 from branch_console.operations.merge_requests import MergingRequest
 from branch_console.procedures.call.call import ProcedureCall
@@ -26,29 +34,30 @@ def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> Decisions:
         call: Arguments of `merge_branch`, with the policy that settles conflicts.
     """
     merge = decided_merge(warehouse, call)
-    plan = merge.plan
-    overruled = sorted(plan.notes)
+    plan, runs = merge.plan, merging(merge.plan)
+    heads, overruled = plan.heads, sorted(plan.notes)
+    by_heads = found_by(plan) is None
     parts = {
-        "source": str(plan.theirs and plan.theirs.identity),
-        "base": str(plan.base and plan.base.identity),
+        "source": str(heads.theirs and heads.theirs.identity),
+        "base": str(heads.base and heads.base.identity),
         "rules": repr(plan.rules),
         "schema": _schema(plan),
-        "conflicts": repr([each.id for each in plan.conflicts]),
-        "overruled": repr([str(plan.verdict), overruled] if plan.moves is None else overruled),
+        "conflicts": repr([each.id for each in conflicts_of(plan)]),
+        "overruled": repr([str(verdict_of(plan)), overruled] if by_heads else overruled),
     }
     return Decisions(
         plan_id=plan.id,
-        target_id=None if plan.ours is None else plan.ours.id,
+        target_id=None if heads.ours is None else heads.ours.id,
         parts={name: digest(text) for name, text in parts.items()},
         rows=_rows_of(warehouse, call, merge),
-        source_id=plan.theirs.id if plan.reach is not None and plan.theirs is not None else None,
+        source_id=None if runs is None else runs.heads.theirs.id,
     )
 
 
 def _rows_of(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> str:
     """Of the plan itself where a run has tried it, else of what was compared before deciding."""
     plan, target = merge.plan, merge.target
-    if not plan.cost.buckets_to_compare:
+    if not cost_of(plan).buckets_to_compare:
         return ""
     found = rows_of_plan(warehouse, target, plan.id)
     asked = call.request(MergingRequest)
@@ -60,8 +69,9 @@ def _rows_of(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
     return rows_of_plan(warehouse, target, compared.id)
 
 
-def _schema(plan: MergePlan) -> str:
-    if plan.schema is None:
+def _schema(plan: Plan) -> str:
+    merged = schema_of(plan)
+    if merged is None:
         return ""
-    made = [each.fingerprint for each in plan.schema.schemas]
-    return repr(made or plan.schema.final_id)
+    made = [each.fingerprint for each in merged.schemas]
+    return repr(made or merged.final_id)

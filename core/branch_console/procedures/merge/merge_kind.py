@@ -13,7 +13,7 @@ from branch_console.format.journals.merge import MergeJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import HeadMove
 from branch_console.format.snapshot import Snapshot
-from branch_console.merge.merge_plan import MergeSides
+from branch_console.merge.plan_merge import MergeSides
 from branch_console.operations.merge_requests import (
     CherryPickRequest,
     MergeRequest,

@@ -40,7 +40,8 @@ from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.file_moves import FileMoves, MergeRules
-from branch_console.merge.merge_plan import MergePlan, plan_merge
+from branch_console.merge.plan import ThreeWayPlan, merging
+from branch_console.merge.plan_merge import plan_merge
 from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.procedures.history.file_sharing import (
     notes_of_sharing,
@@ -62,22 +63,19 @@ from branch_console.table.file_store_table import FileStoreTable
 _USERS_TOLD: Final = 2
 
 
-def journal_of_merge(spec: MergeSpec, plan: MergePlan) -> MergeJournal:
+def journal_of_merge(spec: MergeSpec, plan: ThreeWayPlan) -> MergeJournal:
     """What an operation notes of a three-way merge: all that its end needs."""
-    assert plan.moves is not None
-    assert plan.schema is not None
-    assert plan.ours is not None
-    assert plan.theirs is not None
+    heads = plan.heads
     return MergeJournal(
         source=spec.source,
         target=spec.target,
         snapshot_id=spec.snapshot_id,
         reverts=spec.reverts,
-        ours=plan.ours.identity,
-        ours_id=plan.ours.id,
-        theirs=plan.theirs.identity,
-        theirs_id=plan.theirs.id,
-        base=None if plan.base is None else plan.base.identity,
+        ours=heads.ours.identity,
+        ours_id=heads.ours.id,
+        theirs=heads.theirs.identity,
+        theirs_id=heads.theirs.id,
+        base=heads.base.identity,
         strict=plan.rules.strict,
         scope=str(plan.rules.scope),
         isolation=str(plan.rules.isolation),
@@ -101,7 +99,7 @@ class _Publication:
     """What a merge makes: copies of files, schemas, then the commit of the messages."""
 
     spec: MergeSpec
-    plan: MergePlan
+    plan: ThreeWayPlan
     ours: Snapshot
     messages: tuple[CommitMessage, ...]
     copies: tuple[tuple[str, str], ...]
@@ -236,14 +234,14 @@ def _decided(operation: Operation, target: FileStoreTable, journal: MergeJournal
     rules = _rules(journal)
     plan = remembered_plan(operation.warehouse, target, spec, rules, ours, theirs)
     if plan is None:
-        plan = plan_merge(sides_of(target, spec, ours, theirs), rules)
-    moves = plan.moves
-    if moves is None or plan.reach is None or _digest(moves) != journal.moves:
+        plan = merging(plan_merge(sides_of(target, spec, ours, theirs), rules))
+    if plan is None or _digest(plan.moves) != journal.moves:
         raise CommitConflict(
             "The files of this merge are no longer what was decided on. Nothing was changed; plan "
             "again.",
             kind=ErrorKind.HEAD_MOVED,
         )
+    moves = plan.moves
     operation_id = operation.intent.operation_id
     mark = None if journal.shares else operation_id
     moved, index = moved_messages(moves, (target, source), (ours, theirs), journal.id_map, mark)

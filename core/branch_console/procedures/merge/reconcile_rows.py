@@ -11,7 +11,7 @@ from branch_console.format.journals.written import NOTHING_WRITTEN, WrittenRows
 from branch_console.format.receipt import Receipt
 from branch_console.merge.file_moves import Knowledge
 from branch_console.merge.joined_deletes import overruled_updates
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import ThreeWayPlan, found_by, merging
 from branch_console.merge.row_work import JoinedRows, Reconciled
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
@@ -44,10 +44,11 @@ def settle_rows(
         Refused: Conflicts are open; they are kept under the plan's id, and nothing else is.
     """
     merge = planned.merge
+    plan = merging(merge.plan)
     with staging(warehouse, call, merge.target, merge.plan) as staged:
-        if staged is None:
+        if plan is None or staged is None:
             return NOTHING_WRITTEN
-        written = _settled(warehouse, rows, call, merge, progress, staged.id)
+        written = _settled(warehouse, rows, call, merge, plan, progress, staged.id)
         if not written.row_messages:
             staged.forget()
             return written
@@ -59,13 +60,14 @@ def _settled(
     rows: RowEngine,
     call: ProcedureCall,
     merge: DecidedMerge,
+    plan: ThreeWayPlan,
     progress: Progress,
     write_id: str,
 ) -> WrittenRows:
-    plan, spec = merge.plan, merge.spec
+    spec = merge.spec
     found = reconcile_rows(warehouse, rows, call, merge, progress, writes=True, write_id=write_id)
     if found is None:
-        return delete_rows(warehouse, rows, merge, progress, write_id)
+        return delete_rows(warehouse, rows, merge, plan, progress, write_id)
     if found.open_count:
         remove_copies(warehouse.store, written_paths(merge.target, found.messages))
         page = ", or on the page of conflicts" if spec.kind is MergeKind.MERGE else ""
@@ -90,6 +92,7 @@ def delete_rows(
     warehouse: Warehouse,
     rows: RowEngine,
     merge: DecidedMerge,
+    plan: ThreeWayPlan,
     progress: Progress,
     write_id: str,
 ) -> WrittenRows:
@@ -98,10 +101,8 @@ def delete_rows(
     Raises:
         Refused: Of a file that both sides touched nothing tells which rows are left.
     """
-    plan, target = merge.plan, merge.target
-    if plan.moves is None or plan.ours is None:
-        return NOTHING_WRITTEN
-    joined = _joined(rows, merge, progress, write_id)
+    target = merge.target
+    joined = _joined(rows, merge, plan, progress, write_id)
     if joined.changed:
         remove_copies(warehouse.store, written_paths(target, joined.messages))
         raise Refused(
@@ -113,7 +114,7 @@ def delete_rows(
             plan_id=plan.id,
             conflicts=len(joined.changed),
         )
-    masks = write_masks(warehouse.store, target, plan.ours, plan.moves, write_id)
+    masks = write_masks(warehouse.store, target, plan.heads.ours, plan.moves, write_id)
     messages = (*masks, *joined.messages)
     if not messages:
         return NOTHING_WRITTEN
@@ -125,14 +126,15 @@ def delete_rows(
 
 
 def _joined(
-    rows: RowEngine, merge: DecidedMerge, progress: Progress, write_id: str
+    rows: RowEngine,
+    merge: DecidedMerge,
+    plan: ThreeWayPlan,
+    progress: Progress,
+    write_id: str,
 ) -> JoinedRows[CommitMessage]:
-    plan = merge.plan
-    assert plan.moves is not None
-    assert plan.ours is not None
-    if not plan.moves.joins or plan.theirs is None:
+    if not plan.moves.joins:
         return JoinedRows(messages=(), changed=())
-    sides = merge.sides(plan.ours, plan.theirs)
+    sides = merge.sides(plan.heads)
     target, source = merge.as_decided
     marks = vectors_of(target, source, sides)
     scope = row_scope(plan, sides)
@@ -161,10 +163,10 @@ def _compared(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
 ) -> Facts:
     merge = decided_merge(warehouse, call)
-    plan = merge.plan
+    plan = found_by(merge.plan)
     found = reconcile_rows(warehouse, rows, call, merge, progress, writes=False)
-    if found is None:
-        return {"plan_id": plan.id, "notes": ["No row had to be compared."]}
+    if plan is None or found is None:
+        return {"plan_id": merge.plan.id, "notes": ["No row had to be compared."]}
     settled = found.conflicts.num_rows - found.open_count
     return {
         "plan_id": plan.id,
@@ -176,9 +178,8 @@ def _compared(
     }
 
 
-def _told_by_keys(plan: MergePlan, found: Reconciled[CommitMessage]) -> list[str]:
+def _told_by_keys(plan: ThreeWayPlan, found: Reconciled[CommitMessage]) -> list[str]:
     """In how many buckets no row had to be read."""
-    assert plan.moves is not None
     columns = (found.verdicts[name].to_pylist() for name in ("partition", "bucket"))
     with_rows = set(zip(*columns, strict=True))
     keyed = [each.place for each in plan.moves.buckets if each.knowledge is Knowledge.KEYS]
@@ -229,10 +230,10 @@ def run_row_work(
     write_id: str = "",
 ) -> Reconciled[CommitMessage] | None:
     """Do as `reconcile_rows` does, and keep nothing of it."""
-    plan, (target, source) = merge.plan, merge.as_decided
-    if plan.moves is None or not plan.moves.row_places or plan.ours is None or plan.theirs is None:
+    plan, (target, source) = found_by(merge.plan), merge.as_decided
+    if plan is None or not plan.moves.row_places:
         return None
-    sides = merge.sides(plan.ours, plan.theirs)
+    sides = merge.sides(plan.heads)
     work = row_work(target, source, sides, plan.moves.row_places)
     scope, policy = row_scope(plan, sides), policy_of(call)
     return rows.reconcile(target, scope, work, policy, progress, writes=writes, write_id=write_id)

@@ -7,7 +7,7 @@ from branch_console.errors import ErrorKind
 from branch_console.format.journals.written import WrittenRows
 from branch_console.format.snapshot import NO_SNAPSHOT
 from branch_console.format.table_schema import BucketMode
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import ThreeWayPlan, merging
 from branch_console.procedures.merge.file_messages import moved_messages
 from branch_console.procedures.merge.inputs import DecidedMerge
 from branch_console.procedures.merge.row_messages import joined_messages
@@ -29,15 +29,17 @@ def sides_of_merge(merge: DecidedMerge, written: WrittenRows) -> GateSides:
     Raises:
         Refused: A head moved whose history would be taken over as it is.
     """
-    target, source, plan = merge.target, merge.source, merge.plan
-    if plan.moves is None:
+    target, source, plan = merge.target, merge.source, merging(merge.plan)
+    if plan is None:
         _check_heads(merge)
-        return sides_of_forward(target, source, plan.id)
+        return sides_of_forward(target, source, merge.plan.id)
     return GateSides(
         table=name_of(target),
         plan_id=plan.id,
         # The target may have gone on since it was planned.
-        before=JudgedState.of(ReadState(table=target, snapshot=plan.ours, schema=target.schema())),
+        before=JudgedState.of(
+            ReadState(table=target, snapshot=plan.heads.ours, schema=target.schema())
+        ),
         after=_merged(target, source, plan, written),
     )
 
@@ -45,7 +47,7 @@ def sides_of_merge(merge: DecidedMerge, written: WrittenRows) -> GateSides:
 def _check_heads(merge: DecidedMerge) -> None:
     """Raise Refused where a head is another one than the plan was made at."""
     plan = merge.plan
-    for table, planned in ((merge.target, plan.ours), (merge.source, plan.theirs)):
+    for table, planned in ((merge.target, plan.heads.ours), (merge.source, plan.heads.theirs)):
         head = table.head()
         identities = [NO_SNAPSHOT if each is None else each.identity for each in (head, planned)]
         if not identities[0].same_as(identities[1]):
@@ -53,26 +55,23 @@ def _check_heads(merge: DecidedMerge) -> None:
 
 
 def _merged(
-    target: FileStoreTable, source: FileStoreTable, plan: MergePlan, written: WrittenRows
+    target: FileStoreTable, source: FileStoreTable, plan: ThreeWayPlan, written: WrittenRows
 ) -> JudgedState:
-    assert plan.moves is not None
-    assert plan.schema is not None
-    assert plan.ours is not None
-    assert plan.theirs is not None
+    ours, theirs = plan.heads.ours, plan.heads.theirs
     # Copies are made when the merge is published: until then the files have the names they have.
     moved, _ = moved_messages(
-        plan.moves, (target, source), (plan.ours, plan.theirs), plan.schema.id_map, mark=None
+        plan.moves, (target, source), (ours, theirs), plan.schema.id_map, mark=None
     )
     settled = messages_of(written.row_messages)
-    changes = append_part(joined_messages(moved, settled, target, plan.ours))
+    changes = append_part(joined_messages(moved, settled, target, ours))
     schemas = {each.id: each for each in (*target.schemas.all(), *plan.schema.schemas)}
     schema = schemas[plan.schema.final_id]
     return JudgedState(
         content=StagedState(
             table=target,
-            files=live_files(pa.concat_tables([target.live_files(plan.ours), changes.delta])),
+            files=live_files(pa.concat_tables([target.live_files(ours), changes.delta])),
             index_files=combined_index(
-                target.index_entries(plan.ours),
+                target.index_entries(ours),
                 changes,
                 is_bucketed=schema.bucket_mode is not BucketMode.BUCKET_UNAWARE,
             ),
@@ -81,5 +80,5 @@ def _merged(
             columns=(),
         ),
         schema=schema,
-        commit_millis=max(plan.ours.time_millis, plan.theirs.time_millis),
+        commit_millis=max(ours.time_millis, theirs.time_millis),
     )

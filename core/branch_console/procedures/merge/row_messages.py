@@ -13,19 +13,20 @@ from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.diff.changes.logical_log import Place
 from branch_console.diff.changes.table_changes import by_place
 from branch_console.diff.changes.virtual_base import all_bases, each_base, simple_base
+from branch_console.errors import Refused
 from branch_console.format.index_manifest import deletion_vector_entries, hash_index_entries
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import BucketMode
-from branch_console.merge.merge_plan import HeldState, MergePlan, MergeSides
+from branch_console.merge.plan import ThreeWayPlan
+from branch_console.merge.plan_merge import HeldState, MergeSides, lost_base
 from branch_console.merge.replay import Replay, appended_files
 from branch_console.merge.row_work import EVERY_BUCKET, BucketFiles, RowScope, RowWork
 from branch_console.procedures.merge.index_files import with_held_names
 from branch_console.table.file_store_table import FileStoreTable
 
 
-def row_scope(plan: MergePlan, sides: MergeSides) -> RowScope:
+def row_scope(plan: ThreeWayPlan, sides: MergeSides) -> RowScope:
     """Return what all buckets of a merge share."""
-    assert plan.schema is not None
     new = {schema.id: schema for schema in plan.schema.schemas}
     on_target = {**sides.ours.schemas, **new}
     # Files of the source are read as the target will read them: with its numbers of columns.
@@ -54,8 +55,14 @@ def row_work(
         source: The table on the branch that is merged.
         sides: Both sides; only the files of these buckets are read from their manifests.
         places: The buckets.
+
+    Raises:
+        Refused: What the rows of both come from is gone.
     """
-    assert sides.row_base is not None, "the plan is blocked without a base"
+    if sides.row_base is None:
+        # A plan is refused without one: it has expired since.
+        block = lost_base(sides)
+        raise Refused(block.text, kind=block.kind)
     ours, theirs = (
         _states(table, HeldState(snapshot=side.head, by_target=table is target), places)
         for table, side in ((target, sides.ours), (source, sides.theirs))

@@ -3,29 +3,29 @@
 from branch_console.diff.file_safety import FileSafety, SharingAnswer
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.snapshot import Snapshot
-from branch_console.merge.merge_plan import MergePlan, with_safety
+from branch_console.merge.plan import Plan, ThreeWayPlan, found_by, with_safety
 from branch_console.procedures.history.common_history import meet
 from branch_console.procedures.history.file_sharing import Share, safety_of
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from branch_console.table.file_store_table import FileStoreTable
 
 
-def with_sharing(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> MergePlan:
+def with_sharing(target: FileStoreTable, spec: MergeSpec, plan: Plan) -> Plan:
     """Decide whether the target of a merge may name the files that come to it, or needs copies.
 
     Raises:
         NotFound: A branch has no schema.
         FormatError: A schema or a snapshot of main cannot be decoded.
     """
-    if plan.moves is None:
+    found = found_by(plan)
+    if found is None:
         return plan
     has_links = target.reader.files.is_local
-    return with_safety(plan, _safety(target, spec, plan), has_links=has_links)
+    return with_safety(plan, _safety(target, spec, found), has_links=has_links)
 
 
-def _safety(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> FileSafety:
+def _safety(target: FileStoreTable, spec: MergeSpec, plan: ThreeWayPlan) -> FileSafety:
     moves, source = plan.moves, target.on(spec.source)
-    assert moves is not None
     comes = any((moves.add.num_rows, moves.replays.num_rows, moves.adopts_index))
     if not comes and not moves.restore.num_rows:
         # No file is shared. A fence still keeps the head that the next merge starts from.
@@ -49,10 +49,10 @@ def _safety(target: FileStoreTable, spec: MergeSpec, plan: MergePlan) -> FileSaf
 
 
 def _kept_on_main(
-    target: FileStoreTable, spec: MergeSpec, plan: MergePlan
+    target: FileStoreTable, spec: MergeSpec, plan: ThreeWayPlan
 ) -> tuple[Snapshot | None, ...]:
     """The newest snapshots of main's own history that hold the files that are shared."""
-    theirs = plan.theirs
+    theirs = plan.heads.theirs
     if target.branch == MAIN_BRANCH:
         # What a revert brings back leaves with the expiry of the snapshot that had removed it.
         return (theirs, None) if spec.kind is MergeKind.REVERT else (None,)
@@ -60,7 +60,7 @@ def _kept_on_main(
         return (theirs,)
     main = target.on(MAIN_BRANCH)
     head = main.head() if MAIN_BRANCH in plan.lies_on else None
-    if head is None or theirs is None:
+    if head is None:
         return ()
     met = meet(main, target.on(spec.source), head, theirs)
     return () if met is None else (met.root,)

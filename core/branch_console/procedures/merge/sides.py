@@ -23,7 +23,7 @@ from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import ErrorKind, NotFound
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
-from branch_console.merge.merge_plan import HeldState, MergeSide, MergeSides
+from branch_console.merge.plan_merge import HeldState, MergeSide, MergeSides
 from branch_console.procedures.history.common_history import walk_back
 from branch_console.procedures.history.merge_heads import MergeBase, MergeHeads
 from branch_console.procedures.merge.side_log import reverse_log, side_log

@@ -12,13 +12,20 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.journals.written import NOTHING_WRITTEN, WrittenRows
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.conflict import OBJECT_KINDS, ConflictKind
-from branch_console.merge.merge_plan import MergePlan, MergeVerdict
+from branch_console.merge.plan import (
+    FastForwardPlan,
+    Heads,
+    Plan,
+    RefusedPlan,
+    ThreeWayPlan,
+    conflicts_of,
+)
 from branch_console.merge.policy import EVERY_TABLE, KindRule, Policy, Settle, Settling, TablePolicy
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.merge.inputs import DecidedMerge, decided_merge
+from branch_console.procedures.merge.inputs import decided_merge
 from branch_console.procedures.merge.reconcile_rows import delete_rows, run_row_work
 from branch_console.procedures.merge.result_states import sides_of_merge
 from branch_console.procedures.run.written_messages import buckets_of
@@ -79,55 +86,56 @@ def would_be_result(
     """
     _check_branches(diff)
     sides = MergeRequest(table=call.table, source=diff.after.branch, target=diff.before.branch)
-    undecided = _runnable(decided_merge(warehouse, call.asking(sides))).plan
+    undecided = decided_merge(warehouse, call.asking(sides)).plan
+    _check_not_refused(undecided)
     merge = call.asking(replace(sides, policy=_TARGET_WINS.to_yaml()))
-    decided = _runnable(decided_merge(warehouse, merge))
+    decided = decided_merge(warehouse, merge)
     plan = decided.plan
-    _check_heads(plan, diff)
-    if plan.verdict is MergeVerdict.CONFLICTS:
-        raise _refused(plan, _unsettled(len(plan.conflicts)))
-    if plan.moves is None or plan.schema is None or plan.verdict is MergeVerdict.UP_TO_DATE:
-        yield _committed(warehouse, call, diff, plan.verdict)
+    _check_not_refused(plan)
+    _check_heads(plan.heads, diff)
+    if not isinstance(plan, ThreeWayPlan):
+        takes_over = isinstance(plan, FastForwardPlan)
+        yield _committed(warehouse, call, diff, takes_over=takes_over)
         return
-    if plan.moves.row_places or plan.moves.masks or plan.moves.joins:
+    if plan.conflicts:
+        raise _refusal(plan, _unsettled(len(plan.conflicts)))
+    if plan.reads_rows or plan.moves.masks:
         warehouse.check_writable()
     found, written = None, NOTHING_WRITTEN
     with staging(warehouse, merge, decided.target, plan) as staged:
         if staged is not None:
             found = run_row_work(rows, merge, decided, progress, writes=True, write_id=staged.id)
             rest = (
-                delete_rows(warehouse, rows, decided, progress, staged.id)
+                delete_rows(warehouse, rows, decided, plan, progress, staged.id)
                 if found is None
                 else WrittenRows(row_messages=buckets_of(found.messages))
             )
             written = replace(rest, staged_rows=staged.id)
     try:
         if found is not None and found.open_count:
-            raise _refused(plan, _unsettled(found.open_count))
+            raise _refusal(plan, _unsettled(found.open_count))
         content = sides_of_merge(decided, written).after.content
         assert isinstance(content, StagedState)
         yield WouldBe(
             state=content,
             field_ids=plan.schema.field_ids,
             of_target=True,
-            open_conflicts=len(undecided.conflicts) + (found.conflicts.num_rows if found else 0),
+            open_conflicts=len(conflicts_of(undecided))
+            + (found.conflicts.num_rows if found else 0),
         )
     finally:
         withdraw_rows(warehouse, merge, decided.target, written)
 
 
-def _runnable(merge: DecidedMerge) -> DecidedMerge:
-    plan = merge.plan
-    if plan.verdict is MergeVerdict.REFUSED:
-        raise _refused(plan, " ".join(each.text for each in plan.blocks))
-    return merge
+def _check_not_refused(plan: Plan) -> None:
+    if isinstance(plan, RefusedPlan):
+        raise _refusal(plan, " ".join(each.text for each in plan.blocks), plan.blocks[0].kind)
 
 
 def _committed(
-    warehouse: Warehouse, call: ProcedureCall, diff: StateDiff, verdict: MergeVerdict
+    warehouse: Warehouse, call: ProcedureCall, diff: StateDiff, *, takes_over: bool
 ) -> WouldBe:
     """The source, whose history would be taken over, or the target, which has all of it."""
-    takes_over = verdict is MergeVerdict.FAST_FORWARD
     left = diff.after if takes_over else diff.before
     table = warehouse.table(Identifier.parse(call.table).on_branch(left.branch))
     return WouldBe(
@@ -157,8 +165,8 @@ def _check_branches(diff: StateDiff) -> None:
         )
 
 
-def _check_heads(plan: MergePlan, diff: StateDiff) -> None:
-    for state, head in ((diff.before, plan.ours), (diff.after, plan.theirs)):
+def _check_heads(heads: Heads, diff: StateDiff) -> None:
+    for state, head in ((diff.before, heads.ours), (diff.after, heads.theirs)):
         if not _is_at(state, head):
             raise InvalidInput(
                 f"{state.pinned} is not the head of {state.branch!r}: only heads are merged. "
@@ -173,9 +181,9 @@ def _is_at(state: ComparedState, head: Snapshot | None) -> bool:
     return state.snapshot.identity.same_as(head.identity)
 
 
-def _refused(plan: MergePlan, why: str) -> Refused:
+def _refusal(plan: Plan, why: str, kind: ErrorKind = ErrorKind.CONFLICTS_OPEN) -> Refused:
     return Refused(
         f"{plan.source!r} cannot be merged into {plan.target!r} of {plan.table}: {why} Nothing was "
         "changed; compare without the merged result.",
-        kind=plan.blocks[0].kind if plan.blocks else ErrorKind.CONFLICTS_OPEN,
+        kind=kind,
     )

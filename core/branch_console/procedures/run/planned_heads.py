@@ -5,7 +5,7 @@ from typing import Final
 
 from branch_console.errors import ErrorKind, InvalidInput, Refused
 from branch_console.format.snapshot import Snapshot
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import Plan, merging
 from branch_console.operations.agreement import Agreement
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.table.file_store_table import FileStoreTable
@@ -38,11 +38,12 @@ class PlannedHeads:
         return cls(source_id=source_id, target_id=target_id)
 
     @classmethod
-    def of_plan(cls, plan: MergePlan) -> "PlannedHeads | None":
-        """The heads of a plan; None where histories decide, which are taken over as they are."""
-        if plan.reach is None or plan.ours is None or plan.theirs is None:
+    def of_plan(cls, plan: Plan) -> "PlannedHeads | None":
+        """The heads of a merge that can run; None of a history that is taken over as it is."""
+        merge = merging(plan)
+        if merge is None:
             return None
-        return cls(source_id=plan.theirs.id, target_id=plan.ours.id)
+        return cls(source_id=merge.heads.theirs.id, target_id=merge.heads.ours.id)
 
     def to_text(self) -> str:
         """Encode for a call."""

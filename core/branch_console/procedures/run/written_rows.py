@@ -14,7 +14,7 @@ from branch_console.commit.rows.write_files import names_in
 from branch_console.errors import CommitConflict, ErrorKind, PaimonError, Refused
 from branch_console.format.journals.merge import MergeJournal
 from branch_console.format.journals.written import WrittenBucket, WrittenRows
-from branch_console.merge.merge_plan import MergePlan
+from branch_console.merge.plan import Plan, merging
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.written_messages import messages_of, written_paths
@@ -25,14 +25,15 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def staging(
-    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, plan: MergePlan
+    warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, plan: Plan
 ) -> Iterator[StagedRows | None]:
     """Tell the journal of rows that are about to be written; None where a plan writes none.
 
     What was written goes where the body fails. Tasks that were stopped may yet end a file: recovery
     looks for it once more.
     """
-    if not plan.writes_rows:
+    merge = merging(plan)
+    if merge is None or not merge.writes_rows:
         yield None
         return
     staged = begin_staged_rows(warehouse, call, target)
