@@ -216,6 +216,10 @@ class CatalogOnBranch:
             branch=self.branch,
         )
 
+    def find_database(self, name: str) -> str | None:
+        """The id of a database of the branch, None where it is outside of it or is not there."""
+        return self._database_ids.get(name)
+
     def members(self) -> tuple[Member, ...]:
         """All tables of the branch, by name."""
         found = self._reader.each(self.member, list(self.recorded.tables))

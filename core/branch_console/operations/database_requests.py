@@ -1,7 +1,7 @@
 """The requests of a database's life: create, drop, rename, change properties."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from branch_console.operations.agreement import PREVIEWED
 from branch_console.operations.argument import Unserved, argument
@@ -11,17 +11,20 @@ from branch_console.operations.shared_arguments import reason_argument
 _BY_SQL: Final = Unserved(why="The command sql takes the statement.")
 
 
-def _database_argument() -> Any:
-    return argument("The name of the database.", cli=_BY_SQL)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseRequest(Request):
+    """A database, on main or on a catalog branch."""
 
-
-def _catalog_branch_argument() -> Any:
-    return argument("The catalog branch; main where left out.", default=None, cli=_BY_SQL)
+    database: str = argument("The name of the database.", cli=_BY_SQL)
+    branch: str | None = argument(
+        "The catalog branch; main where left out.", default=None, cli=_BY_SQL
+    )
+    reason: str | None = reason_argument()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateDatabaseRequest(
-    Request,
+    DatabaseRequest,
     procedure="create_database",
     job=("Create a database", ""),
     terms=PREVIEWED,
@@ -29,20 +32,17 @@ class CreateDatabaseRequest(
 ):
     """Create a database, on main or on a catalog branch."""
 
-    database: str = _database_argument()
-    branch: str | None = _catalog_branch_argument()
     if_not_exists: bool = argument(
         "Change nothing where there is such a database.", default=False, cli=_BY_SQL
     )
     properties: str | None = argument(
         "Its properties, as a JSON object of texts.", default=None, cli=_BY_SQL
     )
-    reason: str | None = reason_argument()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropDatabaseRequest(
-    Request,
+    DatabaseRequest,
     procedure="drop_database",
     job=("Drop a database", ""),
     terms=PREVIEWED,
@@ -51,18 +51,15 @@ class DropDatabaseRequest(
 ):
     """Drop a database; its folder is kept, so that it can be brought back."""
 
-    database: str = _database_argument()
-    branch: str | None = _catalog_branch_argument()
     if_exists: bool = argument(
         "Change nothing where there is no such database.", default=False, cli=_BY_SQL
     )
     cascade: bool = argument("Drop its tables, too.", default=False, cli=_BY_SQL)
-    reason: str | None = reason_argument()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameDatabaseRequest(
-    Request,
+    DatabaseRequest,
     procedure="rename_database",
     job=("Rename a database", ""),
     terms=PREVIEWED,
@@ -70,15 +67,12 @@ class RenameDatabaseRequest(
 ):
     """Give a database another name; its tables and their branches go with it."""
 
-    database: str = _database_argument()
-    branch: str | None = _catalog_branch_argument()
     to: str = argument("The new name.", cli=_BY_SQL)
-    reason: str | None = reason_argument()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetDatabasePropertiesRequest(
-    Request,
+    DatabaseRequest,
     procedure="set_database_properties",
     job=("Change a database", ""),
     terms=PREVIEWED,
@@ -86,9 +80,6 @@ class SetDatabasePropertiesRequest(
 ):
     """Set properties of a database, or take them away."""
 
-    database: str = _database_argument()
-    branch: str | None = _catalog_branch_argument()
     properties: str = argument(
         "The properties, as a JSON object of texts; null takes one away.", cli=_BY_SQL
     )
-    reason: str | None = reason_argument()

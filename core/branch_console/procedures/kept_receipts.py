@@ -44,7 +44,7 @@ def read_receipt(
 
 def is_recorded(warehouse: Warehouse, call: ProcedureCall, receipt: Receipt) -> bool:
     """Whether `read_receipt` finds what a call returned: what changed nothing is in no ledger."""
-    if find_catalog_verb(call) is not None or call.name == TableStatementKind.ALTER:
+    if find_catalog_verb(call) is not None or call.name in set(TableStatementKind):
         return CatalogOperation.find(warehouse, receipt.operation_id) is not None
     if receipt.moves or call.name not in VERBS:
         return bool(receipt.moves)

@@ -27,7 +27,11 @@ from branch_console.procedures.catalog.drop import DROP_CATALOG_BRANCH
 from branch_console.procedures.catalog.undo_objects import UNDO_OF_CATALOG
 from branch_console.procedures.merge.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from branch_console.procedures.run.procedure import Verb
-from branch_console.procedures.statement.table_statement import DROP_TABLE, RENAME_TABLE
+from branch_console.procedures.statement.table_statement import (
+    CREATE_TABLE,
+    DROP_TABLE,
+    RENAME_TABLE,
+)
 from branch_console.procedures.undo.undo import UNDO
 
 _ALL: Final = (
@@ -65,7 +69,7 @@ CATALOG_VERBS: Final[Mapping[str, CatalogVerb]] = MappingProxyType(
 """The procedures on databases, and on tables as objects of the catalog."""
 
 JOURNALLED_BY_CATALOG: Final[Mapping[str, CatalogVerb]] = MappingProxyType(
-    {verb.name: verb for verb in (*_OF_CATALOG, RENAME_TABLE, UNDO_OF_CATALOG)}
+    {verb.name: verb for verb in (*_OF_CATALOG, CREATE_TABLE, RENAME_TABLE, UNDO_OF_CATALOG)}
 )
 """What the journal of the catalog holds, by the name in an intent."""
 

@@ -31,6 +31,16 @@ def publish_database_file(
         )
 
 
+def make_hidden_database(store: CommitStore, paths: CatalogPaths, file: DatabaseFile) -> None:
+    """Make the folder of a database that main does not show, unless a folder has its name.
+
+    Folders are shared: whoever has one of that name may keep it.
+    """
+    folder = paths.database(file.name)
+    if not store.files.exists(folder):
+        publish_once(store, paths.database_file(folder, 1), file.to_json().encode())
+
+
 def move_database(
     store: CommitStore,
     paths: CatalogPaths,

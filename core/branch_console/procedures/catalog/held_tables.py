@@ -1,5 +1,12 @@
 """Which tables of main other catalog branches hold: a drop on main must leave them theirs."""
 
+from collections.abc import Iterator
+
+from branch_console.catalog.catalog_branch import MemberState
+from branch_console.catalog.sightings import find_birth
+from branch_console.format.journals.intent import Intent
+from branch_console.procedures.branch.member_branch import open_to_write
+from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
 
 
@@ -10,9 +17,47 @@ def holders_of(warehouse: Warehouse, folder: str) -> tuple[str, ...]:
         warehouse: The warehouse.
         folder: Below the warehouse, such as `air.db/flights`.
     """
-    return ()
+    return tuple(dict.fromkeys(branch for branch, _ in _held(warehouse, folder)))
 
 
 def holders_in(warehouse: Warehouse, database: str) -> tuple[str, ...]:
     """Return the catalog branches that hold a table in the folder of a database, by name."""
-    return ()
+    if not warehouse.ledger.branches():
+        return ()
+    paths = warehouse.ledger.paths
+    names = warehouse.file_io.folder_names(paths.database(database))
+    folders = (
+        paths.relative(paths.table(database, name)) for name in names if not name.startswith(".")
+    )
+    return tuple(
+        dict.fromkeys(each for folder in folders for each in holders_of(warehouse, folder))
+    )
+
+
+def make_held(warehouse: Warehouse, folder: str, intent: Intent) -> None:
+    """Make the branches of a table that catalog branches read on main, before it leaves main.
+
+    Args:
+        warehouse: The warehouse.
+        folder: Below the warehouse.
+        intent: The operation that takes the table from main.
+    """
+    call = ProcedureCall(name="create_branch", actor=intent.actor, operation_id=intent.operation_id)
+    for branch, key in _held(warehouse, folder):
+        seen = warehouse.on(branch)
+        member = seen.member(key)
+        if member.state is MemberState.NOT_MADE:
+            open_to_write(warehouse, seen, member, call)
+
+
+def _held(warehouse: Warehouse, folder: str) -> Iterator[tuple[str, str]]:
+    """The catalog branches that hold the table of a folder, by place or birth, with its id."""
+    ledger = warehouse.ledger
+    branches = ledger.branches()
+    if not branches:
+        return
+    birth = find_birth(warehouse.catalog.reader, ledger.paths.folder(folder))
+    for branch in branches:
+        for key, table in ledger.recorded(branch).tables.items():
+            if table.folder == folder or (birth is not None and table.birth == birth):
+                yield branch, key

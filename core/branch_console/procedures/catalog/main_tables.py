@@ -5,11 +5,11 @@ with all branches. Where a catalog branch holds it, or the store cannot rename f
 goes: it becomes a rescue branch of the table, and the branches of others go on working.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from branch_console.catalog.sightings import find_birth
 from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.catalog.table_retreat import come_back, retreat
 from branch_console.errors import (
@@ -37,12 +37,11 @@ from branch_console.procedures.catalog.catalog_operation import (
     complete,
     paths_of,
 )
-from branch_console.procedures.catalog.held_tables import holders_of
+from branch_console.procedures.catalog.held_tables import holders_of, make_held
 from branch_console.storage import catalog_paths
 from branch_console.storage.catalog_paths import CatalogPaths
 from branch_console.storage.directory_mover import MoveOutcome
-from branch_console.storage.file_io import FileReader
-from branch_console.storage.table_paths import SCHEMA_PREFIX, TablePaths
+from branch_console.storage.table_paths import TablePaths
 
 DROPPED: Final = catalog_paths.DROPPED
 """Below the warehouse: where folders of dropped tables are kept."""
@@ -73,7 +72,7 @@ class TableDrop:
         folder = paths.table(table.database, table.table)
         return cls(
             name=table.table_name,
-            birth=find_birth(warehouse.file_io, folder),
+            birth=find_birth(warehouse.catalog.reader, folder),
             kept=paths.dropped(table.table_name, operation_id),
             rescue=rescue_name(operation_id),
             is_held=bool(holders_of(warehouse, paths.relative(folder))),
@@ -114,7 +113,7 @@ def drop_table(operation: CatalogOperation, drop: TableDrop) -> str:
         CommitConflict: Another table has its name by now; it stays.
     """
     store, files = operation.warehouse.store, operation.warehouse.file_io
-    table = drop.identifier
+    reader, table = operation.warehouse.catalog.reader, drop.identifier
     main = TablePaths(table=operation.paths.table(table.database, table.table))
     went = (
         f"Table {drop.name} was dropped with all its branches. Its folder is kept as {drop.kept}."
@@ -126,7 +125,7 @@ def drop_table(operation: CatalogOperation, drop: TableDrop) -> str:
     if files.exists(drop.kept):
         return went
     if not drop.is_held and not files.exists(main.on(drop.rescue).root):
-        if find_birth(files, main.table) != drop.birth:
+        if find_birth(reader, main.table) != drop.birth:
             raise _another_table(drop.name, "dropped")
         match store.mover.move(main.table, drop.kept):
             case MoveOutcome.DONE:
@@ -135,8 +134,12 @@ def drop_table(operation: CatalogOperation, drop: TableDrop) -> str:
                 raise AlreadyExists(f"Something has the name {drop.kept} already.")
             case MoveOutcome.UNSUPPORTED:
                 pass  # so main alone goes
-    if find_birth(files, main.table) not in (drop.birth, None):
+    birth = find_birth(reader, main.table)
+    if birth not in (drop.birth, None):
         raise _another_table(drop.name, "dropped")
+    if birth is not None:
+        folder = operation.paths.relative(main.table)
+        make_held(operation.warehouse, folder, operation.intent)
     retreat(store, main, drop.rescue)
     return stays
 
@@ -212,7 +215,7 @@ def plan_table_rename(
 ) -> CatalogPlan:
     """Decide whether a table of main, which is there, can get a name that no table has."""
     folder = paths_of(warehouse).table(source.database, source.table)
-    birth = find_birth(warehouse.file_io, folder)
+    birth = find_birth(warehouse.catalog.reader, folder)
     preview = Preview(
         procedure=call.name,
         title=f"Rename table {source} to {target}",
@@ -254,24 +257,13 @@ def drop_of(plan: Mapping[str, object]) -> TableDrop:
     return TableDrop.from_object(values)
 
 
-def find_birth(files: FileReader, folder: str) -> str | None:
-    """Return the SHA-256 of the first schema file of a table, None where main has no table."""
-    numbers = [
-        int(number)
-        for name in files.names(f"{folder}/schema")
-        if (number := name.removeprefix(SCHEMA_PREFIX)).isdigit()
-    ]
-    data = files.find(f"{folder}/schema/{SCHEMA_PREFIX}{min(numbers)}") if numbers else None
-    return None if data is None else hashlib.sha256(data).hexdigest()
-
-
 def _move_folder(
     operation: CatalogOperation, source: str, target: str, birth: object, what: str
 ) -> None:
-    files = operation.warehouse.file_io
-    if not files.exists(source) and files.exists(target) and find_birth(files, target) == birth:
+    files, reader = operation.warehouse.file_io, operation.warehouse.catalog.reader
+    if not files.exists(source) and files.exists(target) and find_birth(reader, target) == birth:
         return  # an earlier try did it
-    if not files.exists(source) or find_birth(files, source) != birth:
+    if not files.exists(source) or find_birth(reader, source) != birth:
         raise _another_table(source, what)
     match operation.warehouse.store.mover.move(source, target):
         case MoveOutcome.DONE:

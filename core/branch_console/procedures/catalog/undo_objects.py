@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from branch_console.catalog.sightings import find_birth
 from branch_console.commit.catalog.database_commit import (
     change_database,
     move_database,
@@ -29,24 +30,31 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.branch_change import (
+    is_on_branch,
+    plan_change_back,
+    publish_version,
+    version_of,
+)
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogOperation,
     CatalogPlan,
     CatalogVerb,
     paths_of,
 )
-from branch_console.procedures.catalog.database_statement import (
+from branch_console.procedures.catalog.database_words import (
+    listed,
+    property_sentence,
+    with_properties,
+)
+from branch_console.procedures.catalog.main_databases import (
     busy_tables,
     drops_of,
     file_of,
-    listed,
-    property_sentence,
     tables_in,
-    with_properties,
 )
 from branch_console.procedures.catalog.main_tables import (
     drop_of,
-    find_birth,
     move_table,
     restore_table,
     why_not_restored,
@@ -83,6 +91,8 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     undone_by = operation.journal.find_step(operation_id, _UNDONE)
     if undone_by is not None:
         return _already(call, operation, undone_by.decode())
+    if is_on_branch(operation):
+        return plan_change_back(warehouse, call, operation)
     way = _WAYS.get(operation.intent.procedure)
     if way is None:
         raise InvalidInput(
@@ -262,7 +272,7 @@ def _plan_table_rename_back(
     plan, paths = done.intent.plan, paths_of(warehouse)
     old, now = Identifier.parse(done.subject), Identifier.parse(str(plan["to"]))
     told: list[Consequence] = []
-    if find_birth(warehouse.file_io, paths.table(now.database, now.table)) != plan["birth"]:
+    if find_birth(warehouse.catalog.reader, paths.table(now.database, now.table)) != plan["birth"]:
         told.append(
             blocks(
                 f"Undo is not possible: {now} is gone, or another table by now.",
@@ -287,6 +297,14 @@ def _plan_table_rename_back(
     told.append(changes(f"Table {now} is called {old} again."))
     names = {"from": now.table_name, "to": old.table_name, "birth": plan["birth"]}
     return _planned(call, done, told, {"way": "rename table", **names}, Role.EDITOR)
+
+
+def _finish_version(operation: CatalogOperation) -> str:
+    version = version_of(operation)
+    publish_version(operation, version)
+    return (
+        f"{operation.intent.plan['told']} Catalog branch {version.branch!r} is at {version.name}."
+    )
 
 
 def _finish_table_restore(operation: CatalogOperation) -> str:
@@ -364,6 +382,7 @@ _WAYS: Final[Mapping[str, _Way]] = MappingProxyType(
 )
 _FINISHES: Final[Mapping[str, Callable[[CatalogOperation], str]]] = MappingProxyType(
     {
+        "version": _finish_version,
         "drop": _finish_move,
         "restore": _finish_move,
         "restore in place": _finish_restore_in_place,

@@ -10,7 +10,9 @@ from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.table_schema import TableSchema
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import paths_of
-from branch_console.procedures.catalog.database_statement import no_database
+from branch_console.procedures.catalog.database_words import (
+    no_database,
+)
 from branch_console.procedures.catalog.seen_catalog import properties_on, seen_from
 from branch_console.procedures.statement.query_sources import OpenedQuery
 from branch_console.sql.create_text import create_statement

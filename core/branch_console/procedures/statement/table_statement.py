@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, assert_never
 
+from branch_console.catalog.catalog_branch import CatalogOnBranch
 from branch_console.commit.schema.column_changes import (
     allow_null,
     comment_column,
@@ -42,12 +43,16 @@ from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog import branch_tables
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogPlan,
     CatalogVerb,
     run_catalog_verb,
 )
-from branch_console.procedures.catalog.database_statement import nothing_to_do
+from branch_console.procedures.catalog.database_statement import either_finish
+from branch_console.procedures.catalog.database_words import (
+    nothing_to_do,
+)
 from branch_console.procedures.catalog.main_tables import (
     finish_table_drop,
     finish_table_rename,
@@ -57,6 +62,7 @@ from branch_console.procedures.catalog.main_tables import (
 from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.statement.query import place_of
 from branch_console.procedures.statement.write_statement import (
+    catalog_of,
     check_unprotected,
     made_target,
     target_table,
@@ -117,11 +123,12 @@ def run_table_statement(
         return run_catalog_verb(DROP_TABLE, warehouse, rows, call, stages)
     if statement.to is not None:
         return run_catalog_verb(RENAME_TABLE, warehouse, rows, call, stages)
+    if statement.kind is TableStatementKind.CREATE and _seen(warehouse, statement, branch):
+        return run_catalog_verb(CREATE_TABLE, warehouse, rows, call, stages)
 
     def work(_: object) -> Facts:
         warehouse.check_writable()
         with told_at(statement.target.place):
-            _check_on_main(warehouse, statement, branch)
             match statement.kind:
                 case TableStatementKind.CREATE:
                     note = _create(warehouse, call, statement, branch)
@@ -137,37 +144,13 @@ def run_table_statement(
     )
 
 
-def _check_on_main(warehouse: Warehouse, statement: TableStatement, branch: str) -> None:
-    """Refuse what is done to main alone, where a branch of the catalog is meant."""
-    if statement.kind is TableStatementKind.ALTER and statement.to is None:
-        return
-    target = statement.target
-    is_of_session = not target.names_branch and warehouse.has_catalog_branch(branch)
-    if target.identifier.is_of_catalog or is_of_session:
-        raise InvalidInput(
-            f"{statement.kind.replace('_', ' ').upper()} is not served on a branch of the catalog "
-            "yet. Nothing was changed. Say USE BRANCH main, or change rows and columns there.",
-            kind=ErrorKind.UNSUPPORTED,
-        )
-
-
 def _create(
     warehouse: Warehouse, call: ProcedureCall, statement: TableStatement, branch: str
 ) -> str:
     check_role(call.role, Role.EDITOR, "create tables")
     identifier = statement.target.on(branch)
     _check_database(warehouse, identifier)
-    schema = TableSchema(
-        id=0,
-        fields=statement.columns,
-        highest_field_id=_highest(statement.columns),
-        partition_keys=statement.partition_keys,
-        primary_keys=statement.primary_keys,
-        options=Options(statement.options),
-        comment=statement.comment,
-        time_millis=warehouse.clock(),
-    )
-    check_table(schema)
+    schema = _schema_of(warehouse, statement)
     paths = TablePaths(table=_path(warehouse, identifier), branch=identifier.branch)
     existing = _existing(warehouse, identifier)
     if existing is not None:
@@ -182,6 +165,21 @@ def _create(
     )
     create_table(warehouse.store, paths, schema)
     return f"Table {identifier} was created."
+
+
+def _schema_of(warehouse: Warehouse, statement: TableStatement) -> TableSchema:
+    schema = TableSchema(
+        id=0,
+        fields=statement.columns,
+        highest_field_id=_highest(statement.columns),
+        partition_keys=statement.partition_keys,
+        primary_keys=statement.primary_keys,
+        options=Options(statement.options),
+        comment=statement.comment,
+        time_millis=warehouse.clock(),
+    )
+    check_table(schema)
+    return schema
 
 
 def check_table(schema: TableSchema) -> None:
@@ -217,8 +215,21 @@ def check_table(schema: TableSchema) -> None:
         raise InvalidInput(problem)
 
 
+def plan_create(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
+    """Decide whether a table can be made on a catalog branch; raises as its `plan_creation`."""
+    statement, branch = _statement_of(call)
+    seen = _seen(warehouse, statement, branch)
+    assert seen is not None
+    with told_at(statement.target.place):
+        schema = _schema_of(warehouse, statement)
+        table = statement.target.identifier.in_catalog
+        return branch_tables.plan_creation(
+            warehouse, seen, call, table, schema, is_lenient=statement.is_lenient
+        )
+
+
 def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
-    """Decide whether a table of main may go, and how.
+    """Decide whether a table may go from main, and how, or from a catalog branch.
 
     Arguments of the call: as of `run_table_statement`.
 
@@ -229,9 +240,13 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         NotAllowed: Another catalog keeps the table.
     """
     statement, branch = _statement_of(call)
-    identifier = statement.target.on(branch)
+    identifier, seen = statement.target.on(branch), _seen(warehouse, statement, branch)
     with told_at(statement.target.place):
-        _check_on_main(warehouse, statement, branch)
+        if seen is not None:
+            table_on_it = statement.target.identifier.in_catalog
+            return branch_tables.plan_drop(
+                warehouse, seen, call, table_on_it, is_lenient=statement.is_lenient
+            )
         if not identifier.is_main:
             raise InvalidInput(
                 "DROP TABLE drops a table with all its branches. Say DROP BRANCH "
@@ -257,7 +272,7 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
 
 
 def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
-    """Decide whether a table of main can get another name.
+    """Decide whether a table of main, or of a catalog branch, can get another name.
 
     Arguments of the call: as of `run_table_statement`.
 
@@ -271,8 +286,18 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     statement, branch = _statement_of(call)
     assert statement.to is not None
     source, target = statement.target.identifier, statement.to.identifier
+    seen = _seen(warehouse, statement, branch)
     with told_at(statement.target.place):
-        _check_on_main(warehouse, statement, branch)
+        if target.is_of_catalog and (seen is None or target.catalog_branch != seen.branch):
+            raise InvalidInput(
+                f"{target} is on another branch than the table. A table is renamed on one branch; "
+                "a merge brings it to another.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+        if seen is not None:
+            return branch_tables.plan_rename(
+                warehouse, seen, call, source.in_catalog, target.in_catalog
+            )
         if not (statement.target.on(branch).is_main and target.is_main):
             raise InvalidInput(
                 "A table is renamed with all its branches. Name it without a branch, on main.",
@@ -298,19 +323,28 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     return plan_table_rename(warehouse, call, source, target)
 
 
+CREATE_TABLE: Final = CatalogVerb(
+    name=str(TableStatementKind.CREATE),
+    what="create tables",
+    doing="Creating the table.",
+    plan=plan_create,
+    finish=branch_tables.finish_creation,
+)
+"""On a catalog branch; on main a table is one file, which needs no journal."""
+
 DROP_TABLE: Final = CatalogVerb(
     name=str(TableStatementKind.DROP),
     what="drop tables",
     doing="Dropping the table.",
     plan=plan_drop,
-    finish=finish_table_drop,
+    finish=either_finish(finish_table_drop),
 )
 RENAME_TABLE: Final = CatalogVerb(
     name="rename_table",
     what="alter tables",
     doing="Renaming the table.",
     plan=plan_rename,
-    finish=finish_table_rename,
+    finish=either_finish(finish_table_rename),
 )
 
 
@@ -318,6 +352,11 @@ def _statement_of(call: ProcedureCall) -> tuple[TableStatement, str]:
     """The statement of a call, and the branch of the session."""
     asked = call.request(StatementRequest)
     return parse_table_statement(asked.sql, place_of(asked)), asked.branch
+
+
+def _seen(warehouse: Warehouse, statement: TableStatement, branch: str) -> CatalogOnBranch | None:
+    """The catalog branch that a statement changes, None for main or a branch of a table."""
+    return catalog_of(warehouse, statement.target, branch)
 
 
 def _alter(

@@ -106,7 +106,7 @@ def target_table(warehouse: Warehouse, target: Target, branch: str) -> FileStore
         Refused: It is outside of the catalog branch.
     """
     try:
-        seen = _catalog_of(warehouse, target, branch)
+        seen = catalog_of(warehouse, target, branch)
         if seen is not None:
             return seen.open_member(_member(seen, target))
         return warehouse.table(target.on(branch))
@@ -128,13 +128,13 @@ def made_target(
         branch: The branch of the session.
         table: What `target_table` opened.
     """
-    seen = _catalog_of(warehouse, target, branch)
+    seen = catalog_of(warehouse, target, branch)
     if seen is None or not isinstance(table, PinnedTable):
         return table
     return open_to_write(warehouse, seen, _member(seen, target), call)
 
 
-def _catalog_of(warehouse: Warehouse, target: Target, branch: str) -> CatalogOnBranch | None:
+def catalog_of(warehouse: Warehouse, target: Target, branch: str) -> CatalogOnBranch | None:
     """The catalog branch that a statement writes on; None if it is a branch of a table."""
     named = target.identifier.catalog_branch
     if named is not None:

@@ -1,0 +1,130 @@
+"""What statements about databases say and check, on main and on catalog branches alike."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from branch_console.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
+from branch_console.format.identifier import check_object_name
+from branch_console.format.near_names import did_you_mean, nearest_names
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    NOTHING_TO_UNDO,
+    Preview,
+    keeps,
+    plan_digest,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import CatalogPlan
+from branch_console.procedures.run.receipts import receipt_without_change
+
+_SYSTEM_DATABASE: Final = "sys"
+"""The database of Paimon's system tables [Catalog.SYSTEM_DATABASE_NAME]."""
+
+_LISTED: Final = 10
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a new database; raises InvalidInput if none can have it."""
+    check_object_name(name)
+    if "." in name or name.lower() == _SYSTEM_DATABASE:
+        raise InvalidInput(
+            f"{name!r} is not a usable name of a database: it must not hold '.', and Paimon keeps "
+            f"{_SYSTEM_DATABASE!r} for itself.",
+            kind=ErrorKind.INVALID_NAME,
+        )
+    return name
+
+
+def given_values(title: str, properties: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the properties of a new database; raises InvalidInput if one has no value."""
+    if None in properties.values():
+        raise InvalidInput(f"{title}: a property has a value, which is not null.")
+    return {key: value for key, value in properties.items() if value is not None}
+
+
+def properties_of(procedure: str, text: str | None) -> dict[str, str | None]:
+    """Return the properties of a JSON object; None for those that it takes away.
+
+    Raises:
+        InvalidInput: They are no JSON object of texts.
+    """
+    if text is None:
+        return {}
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(
+        key and (value is None or isinstance(value, str)) for key, value in found.items()
+    ):
+        raise InvalidInput(
+            f"The argument 'properties' of {procedure} must be a JSON object of texts, such as "
+            '{"comment": "flights"}. Nothing was changed.',
+            kind=ErrorKind.INVALID_OPTION,
+        )
+    return found
+
+
+def with_properties(old: Mapping[str, str], changed: Mapping[str, str | None]) -> Mapping[str, str]:
+    """Return properties with some set, and taken away where the change says None."""
+    merged = {**old, **changed}
+    return {key: value for key, value in sorted(merged.items()) if value is not None}
+
+
+def property_sentence(key: str, before: str | None, after: str | None) -> str:
+    """Say how a property changes."""
+    if after is None:
+        return f"Property {key!r}, which was {before!r}, goes."
+    return f"Property {key!r} becomes {after!r}" + (
+        "; it had no value." if before is None else f"; it was {before!r}."
+    )
+
+
+def new_database_id(operation_id: str) -> str:
+    """Return the id of a database that an operation makes, the same one for a repeated try."""
+    return f"d-{hashlib.sha256(operation_id.encode()).hexdigest()[:16]}"
+
+
+def listed(tables: Iterable[str]) -> str:
+    """Name some tables in a sentence, of many the first."""
+    names = list(tables)
+    shown = ", ".join(repr(each) for each in names[:_LISTED])
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{'table' if len(names) == 1 else 'tables'} {shown}{more}"
+
+
+def no_database(name: str, known: Iterable[str]) -> NotFound:
+    """Return the error for a database that is not there, with near names."""
+    hint = did_you_mean(nearest_names(name, known))
+    return NotFound(
+        f"There is no database {name!r}.{hint}", kind=ErrorKind.DATABASE_NOT_FOUND, database=name
+    )
+
+
+def name_taken(name: str) -> AlreadyExists:
+    """Return the error for a name that a database has."""
+    return AlreadyExists(
+        f"There is a database {name!r} already. Nothing was changed; choose another name.",
+        database=name,
+    )
+
+
+def nothing_to_do(warehouse: Warehouse, call: ProcedureCall, title: str, told: str) -> CatalogPlan:
+    """Return the plan of a call that would change nothing; `told` says so."""
+    preview = Preview(
+        procedure=call.name,
+        title=title,
+        plan_id=plan_digest(call, told),
+        consequences=(keeps(told),),
+        typed_name=None,
+        role=Role.VIEWER,
+        undo=NOTHING_TO_UNDO,
+    )
+    now = warehouse.clock()
+    receipt = receipt_without_change(
+        call, preview.plan_id, (told,), started_millis=now, finished_millis=now
+    )
+    return CatalogPlan(preview=preview, journal={}, already=receipt)

@@ -1,0 +1,436 @@
+"""CREATE, DROP, RENAME and SET of databases on main: folders that move, files that are added."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from branch_console.commit.catalog.database_commit import (
+    change_database,
+    move_database,
+    publish_database_file,
+    rename_database,
+)
+from branch_console.commit.journal import Journal
+from branch_console.commit.rows import staged_rows
+from branch_console.errors import (
+    CommitConflict,
+    ErrorKind,
+    InvalidInput,
+    PaimonError,
+)
+from branch_console.format.catalog.database_file import DatabaseFile
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Receipt
+from branch_console.operations.database_requests import (
+    CreateDatabaseRequest,
+    DropDatabaseRequest,
+    RenameDatabaseRequest,
+    SetDatabasePropertiesRequest,
+)
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+    loses,
+    plan_digest,
+)
+from branch_console.procedures.call.other_catalog import check_catalog_of_database
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import (
+    CatalogOperation,
+    CatalogPlan,
+    complete,
+    paths_of,
+)
+from branch_console.procedures.catalog.database_words import (
+    checked_name,
+    given_values,
+    listed,
+    name_taken,
+    new_database_id,
+    no_database,
+    nothing_to_do,
+    properties_of,
+    property_sentence,
+    with_properties,
+)
+from branch_console.procedures.catalog.held_tables import holders_in
+from branch_console.procedures.catalog.main_tables import TableDrop, drop_table
+from branch_console.procedures.history.protection import protection_blocks
+from branch_console.table.database_files import NumberedDatabaseFile, read_database_file
+
+
+def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
+    """Decide whether a database can be made.
+
+    Raises:
+        AlreadyExists: There is such a database.
+        InvalidInput: No database can have the name.
+        NotAllowed: Another catalog keeps the databases.
+    """
+    request = call.request(CreateDatabaseRequest)
+    name = checked_name(request.database)
+    title = f"Create database {name!r}"
+    properties = given_values(title, properties_of(request.procedure, request.properties))
+    if name in warehouse.catalog.databases():
+        if request.if_not_exists:
+            return nothing_to_do(
+                warehouse,
+                call,
+                title,
+                f"There is a database {name!r} already; nothing was changed.",
+            )
+        raise name_taken(name)
+    check_catalog_of_database(
+        warehouse, None, f"Database {name!r} is not created", consequence="not know the database"
+    )
+    # A catalog branch may have made a database of that name: its folder is shared.
+    before = read_database_file(warehouse.file_io, paths_of(warehouse), name)
+    file = NumberedDatabaseFile(
+        number=before.number + 1,
+        content=DatabaseFile(
+            id=new_database_id(call.operation_id), name=name, properties=properties
+        ),
+    )
+    preview = Preview(
+        procedure=call.name,
+        title=title,
+        plan_id=plan_digest(call, before.number),
+        consequences=(
+            changes(f"The warehouse gets an empty database {name!r}, which every engine lists."),
+            *(keeps(f"Property {key!r} is {value!r}.") for key, value in properties.items()),
+        ),
+        typed_name=None,
+        role=Role.EDITOR,
+        undo="Undo drops the database again, while it is empty.",
+    )
+    return CatalogPlan(preview=preview, journal=_journal(call, preview, name, file))
+
+
+def finish_creation(operation: CatalogOperation) -> Receipt:
+    """Add the first file of the database; raises CommitConflict."""
+    name, file = operation.subject, file_of(operation)
+    folder = operation.paths.database(name)
+    publish_database_file(operation.warehouse.store, operation.paths, folder, file)
+    return complete(operation, LineageKind.CREATED, f"Database {name!r} was created.")
+
+
+def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
+    """Decide whether a database may go, and say what goes with it.
+
+    Raises:
+        NotFound: There is no such database.
+        NotAllowed: Another catalog keeps the databases.
+    """
+    request = call.request(DropDatabaseRequest)
+    name = request.database
+    title = f"Drop database {name!r}"
+    if request.if_exists and name not in warehouse.catalog.databases():
+        return nothing_to_do(
+            warehouse, call, title, f"There is no database {name!r}; nothing was changed."
+        )
+    check_database(warehouse, name)
+    check_catalog_of_database(
+        warehouse,
+        name,
+        f"Database {name!r} is not dropped",
+        consequence="still list the database and its tables, without their files",
+    )
+    paths = paths_of(warehouse)
+    file = read_database_file(warehouse.file_io, paths, name)
+    tables = tables_in(warehouse, name)
+    holders = holders_in(warehouse, name)
+    found: list[Consequence] = []
+    if tables and not request.cascade:
+        found.append(
+            blocks(
+                f"Database {name!r} is not empty: it holds {listed(tables)}. Say CASCADE to drop "
+                "them too, or drop or move them first.",
+                ErrorKind.DATABASE_NOT_EMPTY,
+                tables,
+            )
+        )
+    else:
+        found += busy_tables(warehouse, name, tables, "dropped")
+        if tables:
+            found.append(loses(f"With it go {listed(tables)} and all their branches.", tables))
+    where: tuple[Consequence, ...]
+    if holders:
+        where = (
+            keeps(
+                f"Catalog branch {', '.join(map(repr, holders))} holds tables in it: these stay "
+                "there, and other engines still list the database."
+            ),
+        )
+    else:
+        where = (
+            changes("Its folder moves to .branch-console/dropped, where no engine lists it."),
+            keeps("No file is deleted."),
+        )
+    preview = Preview(
+        procedure=call.name,
+        title=title,
+        plan_id=plan_digest(call, file.number, file.content.id, tables, holders),
+        consequences=(*found, *where),
+        typed_name=name,
+        role=Role.OPERATOR,
+        undo="Undo brings the database back as it was, while nobody took its name.",
+    )
+    drops = [
+        TableDrop.of(warehouse, Identifier(database=name, table=each), call.operation_id)
+        for each in (tables if preview.can_run else ())
+    ]
+    return CatalogPlan(
+        preview=preview,
+        journal={
+            **_journal(call, preview, name, file),
+            "kept": paths.dropped(f"{name}.db", call.operation_id),
+            "drops": [each.to_object() for each in drops],
+            "isHeld": bool(holders),
+        },
+    )
+
+
+def finish_drop(operation: CatalogOperation) -> Receipt:
+    """Let the database go: its folder where nobody holds a table in it, else its tables.
+
+    Raises:
+        CommitConflict: The database is another one by now, or got a table.
+    """
+    name, paths, plan = operation.subject, operation.paths, operation.intent.plan
+    store, file = operation.warehouse.store, file_of(operation)
+    folder, kept, drops = paths.database(name), str(plan["kept"]), drops_of(plan)
+    known = [each.identifier.table for each in drops]
+    if operation.warehouse.file_io.exists(folder) and not store.files.exists(kept):
+        # Between a crash and its recovery somebody may have made one.
+        strange = [each for each in tables_in(operation.warehouse, name) if each not in known]
+        if strange:
+            raise CommitConflict(
+                f"Database {name!r} got {listed(strange)} in the meantime. Nothing was dropped; "
+                "look at the database, then run it again.",
+                kind=ErrorKind.HEAD_MOVED,
+            )
+    told = f"Database {name!r} was dropped."
+    if not plan["isHeld"] and move_database(store, paths, folder, kept, file):
+        dropped = (f"With it went {listed(known)}.",) if known else ()
+        where = f"Its folder is kept as {kept}."
+        return complete(operation, LineageKind.DROPPED, f"{told} {where}", *dropped)
+    notes = [drop_table(operation, each) for each in drops]
+    change_database(store, paths, folder, file, lambda found: replace(found, is_on_main=False))
+    return complete(operation, LineageKind.DROPPED, told, *notes)
+
+
+def drops_of(plan: Mapping[str, object]) -> tuple[TableDrop, ...]:
+    """Return the tables that go with a database, as a journalled plan has them."""
+    found = plan["drops"]
+    assert isinstance(found, list)
+    return tuple(map(TableDrop.from_object, found))
+
+
+def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
+    """Decide whether a database can get another name.
+
+    Raises:
+        NotFound: There is no such database.
+        AlreadyExists: There is a database of the new name.
+        InvalidInput: No database can have the new name.
+        NotAllowed: Another catalog keeps the databases.
+    """
+    request = call.request(RenameDatabaseRequest)
+    name, to = request.database, checked_name(request.to)
+    check_database(warehouse, name)
+    title = f"Rename database {name!r} to {to!r}"
+    if to == name:
+        return nothing_to_do(
+            warehouse, call, title, f"Database {name!r} has that name already; nothing was changed."
+        )
+    if to in warehouse.catalog.databases():
+        raise name_taken(to)
+    check_catalog_of_database(
+        warehouse,
+        name,
+        f"Database {name!r} is not renamed",
+        consequence="still list its tables by their old names, without their files",
+    )
+    paths = paths_of(warehouse)
+    file = read_database_file(warehouse.file_io, paths, name)
+    tables = tables_in(warehouse, name)
+    found = list(busy_tables(warehouse, name, tables, "renamed"))
+    if warehouse.file_io.exists(paths.database(to)):
+        found.append(
+            blocks(
+                f"The folder {to}.db is taken: a catalog branch has a database {to!r}. Choose "
+                "another name.",
+                ErrorKind.NAME_TAKEN,
+            )
+        )
+    moved = f", with {listed(tables)}" if tables else ""
+    preview = Preview(
+        procedure=call.name,
+        title=title,
+        plan_id=plan_digest(call, file.number, file.content.id, tables),
+        consequences=(
+            *found,
+            changes(f"The folder {name}.db becomes {to}.db{moved}."),
+            *(
+                (changes("Other engines find these tables by their new names only.", tables),)
+                if tables
+                else ()
+            ),
+            keeps("No file is written again: snapshots, branches and tags move with their tables."),
+        ),
+        typed_name=None,
+        role=Role.EDITOR,
+        undo="Undo gives the database its old name back, while nobody took it.",
+    )
+    return CatalogPlan(preview=preview, journal={**_journal(call, preview, name, file), "to": to})
+
+
+def finish_rename(operation: CatalogOperation) -> Receipt:
+    """Move the folder of the database to its new name; raises CommitConflict."""
+    name, to = operation.subject, str(operation.intent.plan["to"])
+    store, paths = operation.warehouse.store, operation.paths
+    rename_database(store, paths, name, to, file_of(operation))
+    notes = [f"Database {name!r} is called {to!r} now."]
+    if operation.warehouse.file_io.exists(paths.database(name)):
+        notes.append(
+            f"There is a folder {name}.db again: another engine wrote there meanwhile. Nothing of "
+            "it was removed; look at it."
+        )
+    return complete(operation, LineageKind.RENAMED, *notes)
+
+
+def plan_set(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
+    """Decide whether properties of a database can change.
+
+    Raises:
+        NotFound: There is no such database.
+        NotAllowed: Another catalog keeps the databases.
+    """
+    request = call.request(SetDatabasePropertiesRequest)
+    name = request.database
+    check_database(warehouse, name)
+    title = f"Change properties of database {name!r}"
+    wanted = properties_of(request.procedure, request.properties)
+    if not wanted:
+        raise InvalidInput(f"{title}: no property was given. Nothing was changed.")
+    check_catalog_of_database(
+        warehouse,
+        name,
+        f"Database {name!r} is not changed",
+        consequence="still tell of its properties as they are now",
+    )
+    before = read_database_file(warehouse.file_io, paths_of(warehouse), name)
+    old = before.content.properties
+    earlier = {key: old.get(key) for key, value in wanted.items() if old.get(key) != value}
+    if not earlier:
+        return nothing_to_do(
+            warehouse, call, title, f"Database {name!r} is like that already; nothing was changed."
+        )
+    content = replace(before.content, properties=with_properties(old, wanted))
+    file = NumberedDatabaseFile(number=before.number + 1, content=content)
+    preview = Preview(
+        procedure=call.name,
+        title=title,
+        plan_id=plan_digest(call, before.number, before.content.id),
+        consequences=tuple(
+            changes(property_sentence(key, value, wanted[key])) for key, value in earlier.items()
+        ),
+        typed_name=None,
+        role=Role.EDITOR,
+        undo="Undo gives these properties the values from before, while nobody changed them.",
+    )
+    return CatalogPlan(
+        preview=preview, journal={**_journal(call, preview, name, file), "earlier": earlier}
+    )
+
+
+def finish_set(operation: CatalogOperation) -> Receipt:
+    """Add a file with the properties; raises CommitConflict."""
+    name, file, plan = operation.subject, file_of(operation), operation.intent.plan
+    folder = operation.paths.database(name)
+    publish_database_file(operation.warehouse.store, operation.paths, folder, file)
+    earlier = plan["earlier"]
+    assert isinstance(earlier, dict)
+    notes = (
+        property_sentence(key, value, file.content.properties.get(key))
+        for key, value in earlier.items()
+    )
+    return complete(operation, LineageKind.ALTERED, f"Database {name!r} was altered.", *notes)
+
+
+def check_database(warehouse: Warehouse, name: str) -> None:
+    """Raise NotFound, with near names, unless main has a database of that name."""
+    known = warehouse.catalog.databases()
+    if name not in known:
+        raise no_database(name, known)
+
+
+def busy_tables(
+    warehouse: Warehouse, database: str, tables: Iterable[str], what: str
+) -> tuple[Consequence, ...]:
+    """Return why tables of a database cannot move: protected branches, operations at work.
+
+    Args:
+        warehouse: The warehouse.
+        database: The database.
+        tables: Names of tables in it.
+        what: What is not done to them, such as `dropped`.
+    """
+    found: list[Consequence] = []
+    for name in tables:
+        try:
+            table = warehouse.find_table(Identifier(database=database, table=name))
+            if table is None:
+                continue
+            events = table.ledger.whole()
+            branches = (MAIN_BRANCH, *table.branches.names())
+            open_intents = Journal(warehouse.store, table.paths).open_intents().readable
+        except PaimonError:
+            continue  # a broken table moves as it is
+        for branch in branches:
+            found += (
+                replace(each, text=f"{database}.{name}: {each.text}")
+                for each in protection_blocks(events, branch, what)
+            )
+        found += (
+            blocks(
+                f"Operation {intent.operation_id} ({intent.procedure}) is at work on "
+                f"{database}.{name}, or was cut off. Wait for it, or run: branch-console recover.",
+                ErrorKind.BRANCH_IN_USE,
+            )
+            for intent in open_intents
+            # Rows that are staged change no branch before somebody publishes them.
+            if intent.procedure != staged_rows.PROCEDURE
+        )
+    return tuple(found)
+
+
+def tables_in(warehouse: Warehouse, database: str) -> tuple[str, ...]:
+    """Return the names of what main lists in a database."""
+    return warehouse.catalog.table_names(database)
+
+
+def _journal(
+    call: ProcedureCall, preview: Preview, name: str, file: NumberedDatabaseFile
+) -> dict[str, object]:
+    reason = call.find_text("reason")
+    return {
+        "subject": name,
+        "planId": preview.plan_id,
+        "number": file.number,
+        "file": file.content.to_json(),
+        **({} if reason is None else {"reason": reason}),
+    }
+
+
+def file_of(operation: CatalogOperation) -> NumberedDatabaseFile:
+    """Return the database file of a journalled plan."""
+    plan = operation.intent.plan
+    number = plan["number"]
+    assert isinstance(number, int)
+    return NumberedDatabaseFile(number=number, content=DatabaseFile.from_json(str(plan["file"])))
