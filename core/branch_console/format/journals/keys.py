@@ -107,12 +107,12 @@ class _Inlined:
 
 def needed(name: str, kind: type[Any], *, attribute: str | None = None) -> Entry:
     """A key that every journal has; its attribute where that has another name."""
-    return _key(name, lambda raw, key: raw.get(key, kind), _as_it_is, attribute)
+    return _key(name, lambda raw, key: raw.get(key, kind), _as_json, attribute)
 
 
 def perhaps(name: str, kind: type[Any]) -> Entry:
     """A key that is left out where the value is None."""
-    return _key(name, lambda raw, key: raw.find(key, kind), _as_it_is)
+    return _key(name, lambda raw, key: raw.find(key, kind), _as_json)
 
 
 def since(name: str, kind: type[Any], default: object) -> Entry:
@@ -122,7 +122,7 @@ def since(name: str, kind: type[Any], default: object) -> Entry:
         found = raw.find(key, kind)
         return default if found is None else found
 
-    return _key(name, decode, _as_it_is)
+    return _key(name, decode, _as_json)
 
 
 def counted(name: str) -> Entry:
@@ -295,8 +295,8 @@ def _objects(shape: _Readable) -> Callable[[JsonObject, str], tuple[object, ...]
     return decode
 
 
-def _as_it_is(value: object) -> object:
-    return value
+def _as_json(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _numbers(raw: JsonObject, key: str) -> tuple[int, ...]:
