@@ -45,7 +45,7 @@ from tests.reliability.operations import (
     recovered_twice,
     see_that_nothing_is_left,
 )
-from tests.reliability.worlds import TABLE, RowBench, World, copy_world, key_of
+from tests.reliability.worlds import TABLE, RowBench, World, ahead, copy_world, key_of
 from tests.support.branch_bench import store_of, tree
 from tests.support.examples import Examples
 from tests.support.faulty_store import At, FaultyStore, Killed, When
@@ -241,6 +241,23 @@ def test_killed_at_any_change_and_in_its_recovery_a_table_is_old_or_new_and_can_
                     sweep.recover(twice, again, run="second recovery")
     museum.keep(clean.origin, whole=True)
     museum.keep(clean.root, whole=True)
+
+
+def test_the_print_of_a_copy_is_that_of_its_bytes(built: Callable[[World], Path]) -> None:
+    origin = built(ahead)
+    shared = states.digests(origin)
+    copy = copy_world(origin, origin.parent / "copy")
+    prints = {states.fingerprint(copy / TABLE, shared=shared), states.fingerprint(origin / TABLE)}
+    assert prints == {states.fingerprint(copy / TABLE)}
+    (changed,) = (copy / TABLE / "schema").glob("schema-0")
+    data = changed.read_bytes()
+    changed.unlink()
+    changed.write_bytes(data[:-1] + b" ")
+    (copy / TABLE / "schema" / "half.tmp").write_bytes(data)
+    for leftovers in (True, False):
+        found = states.fingerprint(copy / TABLE, leftovers=leftovers, shared=shared)
+        assert found not in prints
+        prints.add(found)
 
 
 @pytest.mark.parametrize("operation", by_depth([*MERGES, *ROW_MERGES, *PICKS]))
