@@ -85,9 +85,9 @@ class Statements:
         )
         return " ".join(run_call(warehouse, rows, call, InlineStages()).notes)
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, branch: str = "main") -> list[tuple[Any, ...]]:
         warehouse = self.warehouse
-        arguments: dict[str, Argument] = {"sql": sql}
+        arguments: dict[str, Argument] = {"sql": sql, "branch": branch}
         call = ProcedureCall(name="query", arguments=arguments, actor="t", operation_id="q")
         rows = self.engine(lambda: self._session, warehouse.file_io)
         found = answer_query(warehouse, rows, call, lambda done, total: None).rows

@@ -1,0 +1,87 @@
+"""Statements on a branch of the catalog: what they read, join and write, made at once or lazily."""
+
+import pytest
+
+from branch_console.errors import PaimonError
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.spark.session.session import WarmSession
+from tests.support.statements import Statements
+
+KEYED = {"id": "INT NOT NULL", "name": "STRING"}
+MODES = ("eager", "lazy")
+
+
+@pytest.fixture(scope="module")
+def sql(session: WarmSession, tmp_path_factory: pytest.TempPathFactory) -> Statements:
+    """Two tables that two branches hold, which main has left, and one outside of both."""
+    found = Statements(session, tmp_path_factory.mktemp("catalog") / "warehouse")
+    found.create("flights", KEYED, primary_keys=("id",), options={"bucket": "1"})
+    found.create("planes", {"id": "INT", "seats": "INT"})
+    found.create("outside", {"id": "INT"})
+    found("INSERT INTO db.flights VALUES (1, 'a'), (2, 'b')")
+    found("INSERT INTO db.planes VALUES (1, 100), (2, 200)")
+    found("ALTER TABLE db.planes ADD COLUMN owner STRING")
+    found("CREATE BRANCH eager ON TABLES 'db.flights', 'db.pl*'")
+    found("CREATE BRANCH lazy ON TABLES 'db.flights', 'db.pl*' LAZY")
+    found("INSERT INTO db.flights VALUES (3, 'main')")
+    found("INSERT INTO db.planes VALUES (3, 300, 'main')")
+    return found
+
+
+def test_a_branch_reads_joins_and_writes_its_own_rows(sql: Statements) -> None:
+    main = [sql.rows(f"SELECT * FROM db.{name} ORDER BY id") for name in ("flights", "planes")]
+    seen = {}
+    for branch in MODES:
+        rows = [
+            sql.rows("SELECT * FROM db.planes ORDER BY id", branch),
+            sql.rows(f"SELECT id, name FROM `db$branch_{branch}`.flights ORDER BY id"),
+        ]
+        said = [
+            sql("INSERT INTO db.flights VALUES (4, 'd')", branch),
+            sql(f"UPDATE `db$branch_{branch}`.planes SET owner = 'x' || id WHERE id = 2"),
+            sql("DELETE FROM db.flights WHERE id = 1", branch),
+        ]
+        rows += [
+            sql.rows(
+                f"SELECT f.id, f.name, p.owner, m.name FROM `db$branch_{branch}`.flights AS f "
+                f"LEFT JOIN `db$branch_{branch}`.planes p ON f.id = p.id "
+                "LEFT JOIN db.flights m ON m.id = f.id ORDER BY 1"
+            ),
+            sql.rows("SELECT count(*) FROM db.outside", branch),
+        ]
+        seen[branch] = (rows, [each.replace(branch, "…") for each in said])
+    assert seen["lazy"] == seen["eager"]  # K16
+    rows, said = seen["lazy"]
+    assert rows[0] == [(1, 100, None), (2, 200, None)]
+    assert rows[1] == [(1, "a"), (2, "b")]
+    assert rows[2] == [(2, "b", "x2", "b"), (4, "d", None, None)]
+    assert said[0] == "1 row inserted into db.flights: '…' is at snapshot 2."
+    assert [
+        sql.rows(f"SELECT * FROM db.{name} ORDER BY id") for name in ("flights", "planes")
+    ] == main  # K10
+
+
+WRONG = [
+    ("INSERT INTO db.outside VALUES (1)", "db.outside is outside of catalog branch 'lazy'"),
+    ("INSERT INTO db.nothing VALUES (1)", "has no table db.nothing"),
+    ("SELECT * FROM db.nothing", "Catalog branch 'lazy' has no table db.nothing"),
+    ("INSERT INTO db.flights VALUES ('x', 'y', 1)", "takes 2 columns"),
+    ("SELECT * FROM `db$branch_lzay`.flights", "no catalog branch 'lzay'. Did you mean 'lazy'?"),
+    ("SELECT * FROM `db$branch_lazy`.`flights$branch_x`", "names a branch twice"),
+    ("DROP TABLE `db$branch_lazy`.flights", "not served on a branch of the catalog"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG)
+def test_wrong_statements_are_refused_and_make_no_branch(
+    sql: Statements, text: str, message: str
+) -> None:
+    warehouse = Warehouse.open(str(sql.folder))
+    before = {each.name: each.state for each in warehouse.on("lazy").members()}
+    with pytest.raises(PaimonError) as refused:
+        if text.startswith("SELECT"):
+            sql.rows(text, "lazy")
+        else:
+            sql(text, "lazy")
+    assert message in refused.value.message
+    assert {each.name: each.state for each in warehouse.on("lazy").members()} == before
