@@ -78,10 +78,8 @@ def test_wrong_statements_are_refused_and_make_no_branch(
 ) -> None:
     warehouse = Warehouse.open(str(sql.folder))
     before = {each.name: each.state for each in warehouse.on("lazy").members()}
+    run = sql.rows if text.startswith("SELECT") else sql
     with pytest.raises(PaimonError) as refused:
-        if text.startswith("SELECT"):
-            sql.rows(text, "lazy")
-        else:
-            sql(text, "lazy")
+        run(text, "lazy")
     assert message in refused.value.message
     assert {each.name: each.state for each in warehouse.on("lazy").members()} == before

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 from branch_console.errors import FormatError, NotFound, PaimonError
@@ -26,8 +27,16 @@ from branch_console.table.versioned_files import decode, list_numbered
 _TYPES_WITH_BRANCHES = frozenset({"table", "materialized-table"})
 
 
-def look_at_main(reader: MetadataReader, paths: CatalogPaths) -> Sighting:
+def look_at_main(
+    reader: MetadataReader, paths: CatalogPaths, births: Iterable[str] = ()
+) -> Sighting:
     """Look at all folders of a warehouse; a broken table spoils itself only.
+
+    Args:
+        reader: The metadata of the warehouse.
+        paths: Its paths.
+        births: Those of the tables that were known; if several share one, their folders are looked
+            into for what tells them apart.
 
     Raises:
         StorageError: The store did not answer.
@@ -51,15 +60,19 @@ def look_at_main(reader: MetadataReader, paths: CatalogPaths) -> Sighting:
             return None
 
     tables = [each for each in reader.each(look, found) if each is not None]
-    births = Counter(each.birth for each in tables)
+    shared = _repeated(each.birth for each in tables) | _repeated(births)
     return Sighting(
         databases=tuple(databases),
         tables=tuple(
-            _with_identities(reader, paths, each) if births[each.birth] > 1 else each
+            _with_identities(reader, paths, each) if each.birth in shared else each
             for each in tables
         ),
         left_out=dict(sorted(left_out.items())),
     )
+
+
+def _repeated(births: Iterable[str]) -> frozenset[str]:
+    return frozenset(birth for birth, count in Counter(births).items() if count > 1)
 
 
 def birth_of(data: bytes) -> str:

@@ -9,7 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from branch_console.format.catalog.catalog_version import DatabaseChange, TableChange
+from branch_console.format.catalog.catalog_version import (
+    DatabaseChange,
+    TableChange,
+    TableHead,
+)
 from branch_console.format.catalog.database_file import DatabaseFile
 from branch_console.format.catalog.sighting import SightedDatabase, SightedTable, Sighting
 
@@ -102,10 +106,13 @@ def _recognise_databases(
         else:
             # Only a database that had no file before either is known by its name.
             key = by_name.get(database.name, "")
-            if not _is_id_of(key, database.name) or key in found:
+            if key not in known or known[key].has_file or key in found:
                 key = _free_id("d", (database.name,), (*known, *found))
-        properties = _properties(database.file)
-        found[key] = DatabaseChange(name=database.name, properties=properties)
+        found[key] = DatabaseChange(
+            name=database.name,
+            properties=_properties(database.file),
+            has_file=None if database.file is None else True,
+        )
     return found
 
 
@@ -153,23 +160,31 @@ def _recognise_tables(
 def _pairs(
     keys: list[str], candidates: list[SightedTable], known: Mapping[str, TableChange]
 ) -> dict[str, SightedTable] | None:
-    """Say which of some folders is which of some tables; None where that cannot be told."""
+    """Say which of some folders is which of some tables; None where that cannot be told.
+
+    A folder is the table whose noted head it holds. One that holds several is the table with the
+    newest of them: the others have that head in common with it.
+    """
     if len(keys) == len(candidates) == 1:
         return {keys[0]: candidates[0]}
     pairs: dict[str, SightedTable] = {}
-    for key in keys:
-        head = known[key].head
-        if head is None:
+    for candidate in candidates:
+        held = {key: head for key in keys if (head := _held(candidate, known[key])) is not None}
+        newest = max((head.id for head in held.values()), default=None)
+        found = [key for key, head in held.items() if head.id == newest]
+        if len(found) > 1 or (found and found[0] in pairs):
             return None
-        holding = [
-            each
-            for each in candidates
-            if any(identity.same_as(head.identity) for identity in each.identities)
-        ]
-        if len(holding) != 1 or holding[0] in pairs.values():
-            return None
-        pairs[key] = holding[0]
-    return pairs
+        pairs.update(dict.fromkeys(found, candidate))
+    return None if any(known[key].head is None for key in keys) else pairs
+
+
+def _held(candidate: SightedTable, table: TableChange) -> TableHead | None:
+    """The noted head of a table, if a folder holds that snapshot."""
+    head = table.head
+    if head is None:
+        return None
+    is_held = any(identity.same_as(head.identity) for identity in candidate.identities)
+    return head if is_held else None
 
 
 def _changed_databases(
@@ -188,7 +203,10 @@ def _changed_databases(
                 if known.properties.get(name) != value
             }
             name = None if known.name == database.name else database.name
-            changed[key] = DatabaseChange(name=name, properties={**properties, **unset})
+            has_file = None if known.has_file == database.has_file else database.has_file
+            changed[key] = DatabaseChange(
+                name=name, properties={**properties, **unset}, has_file=has_file
+            )
     return changed
 
 
@@ -223,10 +241,6 @@ def _name_of(folder: str) -> str:
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:_ID_DIGITS]
-
-
-def _is_id_of(key: str, name: str) -> bool:
-    return key.startswith(f"d-{_digest(name)}")
 
 
 def _free_id(prefix: str, parts: tuple[str, ...], taken: Iterable[str]) -> str:

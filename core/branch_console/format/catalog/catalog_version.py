@@ -137,25 +137,38 @@ class DatabaseChange:
 
     Attributes:
         properties: By key; None for a property that was unset.
+        has_file: Whether main had a file of it: one without its file is another database then.
     """
 
     name: str | None = None
     properties: Mapping[str, str | None] = field(default_factory=lambda: _NOTHING)
+    has_file: bool | None = None
 
     def to_object(self) -> dict[str, object]:
         """Return JSON values."""
-        values = {"name": self.name, "properties": dict(self.properties) or None}
-        return without_nulls(values)
+        return without_nulls(
+            {
+                "name": self.name,
+                "properties": dict(self.properties) or None,
+                "hasFile": self.has_file,
+            }
+        )
 
     @classmethod
     def from_object(cls, raw: JsonObject) -> "DatabaseChange":
         """Read what `to_object` wrote; raises FormatError."""
-        return cls(name=raw.find("name", str), properties=_properties(raw))
+        return cls(
+            name=raw.find("name", str),
+            properties=_properties(raw),
+            has_file=raw.find("hasFile", bool),
+        )
 
     def then(self, later: "DatabaseChange") -> "DatabaseChange":
         """Return both changes as one; what `later` does not mention stays."""
         return DatabaseChange(
-            name=later.name or self.name, properties={**self.properties, **later.properties}
+            name=later.name or self.name,
+            properties={**self.properties, **later.properties},
+            has_file=self.has_file if later.has_file is None else later.has_file,
         )
 
 

@@ -57,7 +57,8 @@ def look(warehouse: Warehouse) -> MainNow:
         if _is_publishing(warehouse, recorded.version):
             time.sleep(_WAIT_SECONDS)
             continue
-        sighting = look_at_main(warehouse.catalog.reader, ledger.paths)
+        births = [each.birth or "" for each in recorded.tables.values()]
+        sighting = look_at_main(warehouse.catalog.reader, ledger.paths, births)
         if ledger.newest(MAIN_BRANCH) == recorded.version.number:
             found = recognise(recorded.databases, recorded.tables, sighting)
             return MainNow(version=recorded.version, main=found)
