@@ -1,8 +1,11 @@
 """Arguments that many procedures have, with the same words for each."""
 
-from typing import Any
+from typing import Any, Final
 
 from branch_console.operations.argument import WrittenAs, argument
+
+CHANGES_NO_PLAN: Final = frozenset({"plan_id", "reason", "owner"})
+"""The plan itself, and words for people: a preview stays the same whatever they say."""
 
 
 def table_argument(*, with_branch: bool = False) -> Any:

@@ -259,5 +259,5 @@ PIN_JOURNAL: Final = Codec(
 )
 REPAIR_JOURNAL: Final = Codec(
     what="journal of a repair",
-    reads={1: Layout(RepairBranchJournal, PLAN_ID, numbers("schemas"))},
+    reads={1: Layout(RepairBranchJournal, PLAN_ID, numbers("schemas"), REASON)},
 )

@@ -34,6 +34,7 @@ from branch_console.format.journals.intent import Ending
 from branch_console.format.lineage_event import LineageEvent, LineageKind, forks_of_base_tags
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
+from branch_console.operations.branch_requests import CreateBranchRequest
 from branch_console.procedures.branch.tags import vital_blocks
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -90,7 +91,7 @@ def create_branch(
     facts = stages.run(
         "create branch",
         lambda progress: _create(warehouse, call, progress),
-        message=f"Making branch {call.text('branch')!r}.",
+        message=f"Making branch {call.request(CreateBranchRequest).branch!r}.",
         publishes=True,
     )
     return Receipt.from_json(str(facts["receipt"]))
@@ -119,9 +120,10 @@ def resolve_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
 
 
 def _find_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
-    source = table.on(call.find_text("from_branch") or table.branch)
-    tag, snapshot_id = call.find_text("tag"), call.find_number("snapshot")
-    time_millis, is_empty = call.find_number("timestamp"), call.flag("empty")
+    asked = call.request(CreateBranchRequest)
+    source = table.on(asked.from_branch or table.branch)
+    tag, snapshot_id = asked.tag, asked.snapshot
+    time_millis, is_empty = asked.timestamp, asked.empty
     if sum((tag is not None, snapshot_id is not None, time_millis is not None, is_empty)) > 1:
         raise InvalidInput(
             "A branch begins at one place: give a tag, a snapshot, a time or empty, not several."
@@ -191,9 +193,8 @@ def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> Planned:
 
 def _planned(table: FileStoreTable, call: ProcedureCall) -> _PlannedCreation:
     creation = _plan_creation(table, call)
-    journal = CreateBranchJournal(
-        creation=creation, owner=call.find_text("owner"), reason=call.find_text("reason")
-    )
+    asked = call.request(CreateBranchRequest)
+    journal = CreateBranchJournal(creation=creation, owner=asked.owner, reason=asked.reason)
     is_empty = creation.base_tag is None
     source = f"snapshot {creation.snapshot_id} of {creation.source!r}"
     begins = "with the schema and no rows" if is_empty else f"at {source}"
@@ -312,12 +313,12 @@ def _make(operation: Operation, creation: BranchCreation, whose: Whose) -> None:
 def _create(warehouse: Warehouse, call: ProcedureCall, progress: Progress) -> Facts:
     warehouse.check_writable()
     check_role(call.role, Role.EDITOR, "make a branch")
-    table = warehouse.table(Identifier.parse(call.text("table")))
+    table = warehouse.table(Identifier.parse(call.table))
     operation = Operation.find(warehouse, table, call.operation_id)
     if operation is None:
         planned = _planned(table, call)
         check_role(call.role, planned.preview.role, "make a branch without a fence")
-        planned.preview.raise_unless_runnable(call.find_text("plan_id"))
+        planned.preview.raise_unless_runnable(call.agreement.plan_id)
         operation = Operation.begin(
             warehouse,
             table,
@@ -334,7 +335,8 @@ def _create(warehouse: Warehouse, call: ProcedureCall, progress: Progress) -> Fa
 
 
 def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation:
-    branch = call.text("branch")
+    asked = call.request(CreateBranchRequest)
+    branch = asked.branch
     check_branch_name(branch)
     if table.branches.exists(branch):
         raise _taken(table, branch)
@@ -350,7 +352,7 @@ def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation
         snapshot_id=None if fork.snapshot is None else fork.snapshot.id,
         from_tag=fork.tag,
         fork=identity,
-        is_fenced=call.flag("fence", default=True),
+        is_fenced=asked.fence,
     )
 
 

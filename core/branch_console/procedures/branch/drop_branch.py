@@ -18,6 +18,7 @@ from branch_console.format.lineage_event import (
 )
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.table_schema import TableSchema
+from branch_console.operations.branch_requests import DropBranchRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
     Consequence,
@@ -56,8 +57,8 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         InvalidInput: It is main.
         NotFound: There is no such table or branch.
     """
-    table = table_of(warehouse, call)
-    branch = existing_branch(table, call.text("branch"), "dropped")
+    table, asked = table_of(warehouse, call), call.request(DropBranchRequest)
+    branch = existing_branch(table, asked.branch, "dropped")
     return plan_drop_of(warehouse, call, branch, membership_blocks(warehouse, branch, "dropped"))
 
 
@@ -75,7 +76,7 @@ def plan_drop_of(
         branch: The table on the branch.
         obstacles: What stands in the way besides.
     """
-    table = branch.on(MAIN_BRANCH)
+    table, asked = branch.on(MAIN_BRANCH), call.request(DropBranchRequest)
     events = table.ledger.whole()
     move = move_of_branch(branch, rescue_name(call.operation_id))
     base_tag = base_tag_of(events, branch.branch)
@@ -119,7 +120,7 @@ def plan_drop_of(
         journal=DropBranchJournal(
             move=move,
             plan_id=preview.plan_id,
-            reason=call.find_text("reason"),
+            reason=asked.reason,
             base_tag=base_tag,
             parent=_parent(events, branch.branch),
             lost=tuple(line for each in lost for line in (each.text, *each.details[:_SHOWN])),

@@ -12,6 +12,7 @@ from branch_console.format.journals.history import FORWARD_JOURNAL, HistoryCopy,
 from branch_console.format.journals.written import JUDGED_RESULT, JudgedResult
 from branch_console.format.kept_elsewhere import Act, KeptElsewhere
 from branch_console.format.receipt import Receipt
+from branch_console.operations.branch_requests import FastForwardRequest
 from branch_console.procedures.branch.fast_forward_preview import preview_of_forward
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Preview
@@ -70,8 +71,9 @@ def preview_fast_forward(
 def preview_forward_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
     """Tell the consequences of a call of `fast_forward`; raises as `preview_fast_forward` does."""
     with warehouse.deciding() as deciding:
-        table = deciding.table(_identifier(call).on_branch(_target(call)))
-        plan = _plan(table, call.text("branch"), _target(call))
+        asked = call.request(FastForwardRequest)
+        table = deciding.table(_target_of(asked))
+        plan = _plan(table, asked.source, asked.target)
         found = _preview(table, plan, call, _demands(deciding, table, plan, call))
         rules = told_rules(deciding, table.identifier) if found.can_run else []
     return replace(found, consequences=(*found.consequences, *rules))
@@ -92,11 +94,12 @@ def fast_forward(
         CommitConflict: Another writer came in between; the target is a shorter fast-forward.
     """
     # By the stage that needs it first, and not where all of them are done.
-    opened = functools.cache(lambda: warehouse.table(_identifier(call).on_branch(_target(call))))
+    asked = call.request(FastForwardRequest)
+    opened = functools.cache(lambda: warehouse.table(_target_of(asked)))
     facts = stages.run(
         "check heads",
         lambda _: _check(warehouse, opened(), call),
-        message=f"Comparing {call.text('branch')!r} with {_target(call)!r}.",
+        message=f"Comparing {asked.source!r} with {asked.target!r}.",
     )
     if facts["verdict"] == Verdict.UP_TO_DATE:
         return _nothing_to_do(warehouse, call, str(facts["plan_id"]))
@@ -116,7 +119,7 @@ def fast_forward(
     published = stages.run(
         "publish",
         lambda progress: _publish(warehouse, opened(), call, facts, verified, judged, progress),
-        message=f"Copying metadata to {_target(call)!r}.",
+        message=f"Copying metadata to {asked.target!r}.",
         publishes=True,
     )
     return Receipt.from_json(str(published["receipt"]))
@@ -150,7 +153,8 @@ def _demands(
     warehouse: Warehouse, table: FileStoreTable, plan: ForwardDecision, call: ProcedureCall
 ) -> _Demands | None:
     """What it takes to carry out a plan; None where it does not run."""
-    if not (plan.can_run or (call.flag("force") and plan.can_replace)):
+    force = call.request(FastForwardRequest).force
+    if not (plan.can_run or (force and plan.can_replace)):
         return None
     moved = bool(plan.arrives.schema_ids or plan.would_remove.schema_ids)
     return _Demands(
@@ -165,7 +169,7 @@ def _preview(
     found = preview_of_forward(
         plan,
         table.ledger.whole(),
-        force=call.flag("force"),
+        force=call.request(FastForwardRequest).force,
         actor=call.actor,
         sharing=None if demands is None else demands.safety,
     )
@@ -176,18 +180,19 @@ def _check(warehouse: Warehouse, table: FileStoreTable, call: ProcedureCall) -> 
     """Plan again and compare with the preview; an operation that has begun keeps its plan."""
     warehouse.check_writable()
     if Operation.find(warehouse, table, call.operation_id) is not None:
-        return {"verdict": str(Verdict.FAST_FORWARD), "plan_id": call.find_text("plan_id") or ""}
+        return {"verdict": str(Verdict.FAST_FORWARD), "plan_id": call.agreement.plan_id or ""}
     with table.listing_once() as listed:
         return _plan_to_run(warehouse, listed, call)
 
 
 def _plan_to_run(warehouse: Warehouse, table: FileStoreTable, call: ProcedureCall) -> Facts:
-    source, target, force = call.text("branch"), _target(call), call.flag("force")
+    asked = call.request(FastForwardRequest)
+    source, target, force = asked.source, asked.target, asked.force
     plan = _plan(table, source, target)
     demands = _demands(warehouse, table, plan, call)
     preview = _preview(table, plan, call, demands)
     check_role(call.role, preview.role, _what(target, force=force))
-    wanted = call.find_text("plan_id")
+    wanted = call.agreement.plan_id
     if wanted is not None and wanted != plan.id:
         raise Refused(
             f"This preview is out of date: {source!r} or {target!r} changed. Nothing was done; "
@@ -242,7 +247,7 @@ def _verify(
     rows: RowEngine, target: FileStoreTable, call: ProcedureCall, progress: Progress
 ) -> Facts:
     """Have the row engine look at the data files that the target does not hold yet."""
-    source = target.on(call.text("branch"))
+    source = target.on(call.request(FastForwardRequest).source)
     files = arriving_files(source, source.head(), target)
     return {"files": verify(rows, files, repr(source.branch), progress)}
 
@@ -255,7 +260,8 @@ def _judge(
     checked: Facts,
     progress: Progress,
 ) -> Facts:
-    sides = sides_of_forward(target, target.on(call.text("branch")), str(checked["plan_id"]))
+    source = target.on(call.request(FastForwardRequest).source)
+    sides = sides_of_forward(target, source, str(checked["plan_id"]))
     return JUDGED_RESULT.encode(judge_result(warehouse, rows, call, sides, progress))
 
 
@@ -279,11 +285,11 @@ def _publish(
     judged: JudgedResult | None,
     progress: Progress,
 ) -> Facts:
-    target = _target(call)
+    asked = call.request(FastForwardRequest)
+    source, target = asked.source, asked.target
     operation = Operation.find(warehouse, table, call.operation_id)
     if operation is None:
-        source = call.text("branch")
-        found = _plan_id(table, source, target, takes=call.flag("force"))
+        found = _plan_id(table, source, target, takes=asked.force)
         noted = checked.get("journal")
         if found != checked["plan_id"] or not isinstance(noted, dict):
             raise Refused(
@@ -338,19 +344,13 @@ def _copy_of(plan: ForwardDecision, operation_id: str) -> HistoryCopy:
 
 def _nothing_to_do(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> Receipt:
     now = warehouse.clock()
-    text = (
-        f"Branch {_target(call)!r} already holds all of {call.text('branch')!r}; nothing was "
-        "changed."
-    )
+    asked = call.request(FastForwardRequest)
+    text = f"Branch {asked.target!r} already holds all of {asked.source!r}; nothing was changed."
     return receipt_without_change(call, plan_id, (text,), started_millis=now, finished_millis=now)
 
 
-def _identifier(call: ProcedureCall) -> Identifier:
-    return Identifier.parse(call.text("table"))
-
-
-def _target(call: ProcedureCall) -> str:
-    return call.find_text("target") or MAIN_BRANCH
+def _target_of(asked: FastForwardRequest) -> Identifier:
+    return Identifier.parse(asked.table).on_branch(asked.target)
 
 
 def _what(target: str, *, force: bool) -> str:

@@ -6,6 +6,7 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.branches import FENCE_JOURNAL, FenceBranchJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
+from branch_console.operations.branch_requests import FenceBranchRequest
 from branch_console.procedures.branch.drop_branch import existing_branch
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -42,9 +43,10 @@ def plan_fence(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         NotFound: There is no such table or branch, or it has no schema.
         FormatError: Its newest schema cannot be decoded.
     """
-    main, name = table_of(warehouse, call).on(MAIN_BRANCH), call.text("branch")
+    asked = call.request(FenceBranchRequest)
+    main, name = table_of(warehouse, call).on(MAIN_BRANCH), asked.branch
     table = main if name == MAIN_BRANCH else existing_branch(main, name, "fenced")
-    is_fence = call.arguments.get("fenced") is None or call.flag("fenced")
+    is_fence = asked.fenced
     told = told_of_fencing(table) if is_fence else told_of_freeing(table)
     verb = "Fence" if is_fence else "Remove the fence of"
     preview = Preview(
@@ -60,9 +62,7 @@ def plan_fence(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         preview=preview,
         table=table,
         branch=name,
-        journal=FenceBranchJournal(
-            plan_id=preview.plan_id, fenced=is_fence, reason=call.find_text("reason")
-        ),
+        journal=FenceBranchJournal(plan_id=preview.plan_id, fenced=is_fence, reason=asked.reason),
     )
 
 

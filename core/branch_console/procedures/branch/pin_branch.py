@@ -10,6 +10,7 @@ from branch_console.format.journals.branches import PIN_JOURNAL, PinBranchJourna
 from branch_console.format.lineage_event import LineageEvent, LineageKind, base_tag_of, born
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
+from branch_console.operations.branch_requests import PinBranchRequest
 from branch_console.procedures.branch.create_branch import free_base_tag
 from branch_console.procedures.branch.drop_branch import existing_branch
 from branch_console.procedures.call.call import ProcedureCall
@@ -42,8 +43,9 @@ def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         NotFound: There is no such table or branch, or the fork is nowhere any more.
         Refused: The branch began empty.
     """
+    asked = call.request(PinBranchRequest)
     table = table_of(warehouse, call).on(MAIN_BRANCH)
-    branch = existing_branch(table, call.text("branch"), "pinned")
+    branch = existing_branch(table, asked.branch, "pinned")
     events = table.ledger.events()
     event = born(events, branch.branch)
     fork = _fork(branch, event, events)
@@ -65,7 +67,7 @@ def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     snapshot = Snapshot.from_json(content)
     recorded = base_tag_of(events, branch.branch)
     base_tag = free_base_tag(table, branch.branch, snapshot.identity, events, wanted=recorded)
-    is_twin = call.flag("twin") and table.tags.find(base_tag) is not None
+    is_twin = asked.twin and table.tags.find(base_tag) is not None
     tag = f"{base_tag}-twin" if is_twin else base_tag
     told: list[Consequence] = []
     if table.tags.find(tag) is not None:

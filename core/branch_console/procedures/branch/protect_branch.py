@@ -7,6 +7,7 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.branches import PROTECT_JOURNAL, ProtectBranchJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
+from branch_console.operations.branch_requests import ProtectBranchRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Preview, changes, keeps, plan_digest
 from branch_console.procedures.call.permissions import Role
@@ -31,9 +32,8 @@ def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         InvalidInput: The rule can match no branch.
         NotFound: There is no such table.
     """
-    table = table_of(warehouse, call)
-    rule = call.text("branch")
-    protected = call.arguments.get("protected") is None or call.flag("protected")
+    table, asked = table_of(warehouse, call), call.request(ProtectBranchRequest)
+    rule, protected = asked.branch, asked.protected
     _check_rule(rule)
     covered = _covered(table, rule)
     verb = "Protect" if protected else "Remove the protection of"
@@ -63,7 +63,7 @@ def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             plan_id=preview.plan_id,
             protected=protected,
             covered=covered,
-            reason=call.find_text("reason"),
+            reason=asked.reason,
         ),
     )
 

@@ -17,6 +17,7 @@ from branch_console.format.journals.intent import Ending
 from branch_console.format.lineage_event import LineageKind, base_tag_of
 from branch_console.format.receipt import HeadMove, Receipt
 from branch_console.format.table_schema import TableSchema
+from branch_console.operations.branch_requests import RenameBranchRequest
 from branch_console.procedures.branch.drop_branch import (
     existing_branch,
     move_of_branch,
@@ -52,8 +53,9 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         InvalidInput: It is main, or the new name is none that a branch may have.
         NotFound: There is no such table or branch.
     """
-    table, to = table_of(warehouse, call), call.text("to")
-    branch = existing_branch(table, call.text("branch"), "renamed")
+    asked = call.request(RenameBranchRequest)
+    table, to = table_of(warehouse, call), asked.to
+    branch = existing_branch(table, asked.branch, "renamed")
     check_branch_name(to)
     if table.branches.exists(to):
         raise AlreadyExists(
@@ -69,7 +71,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         *membership_blocks(warehouse, branch, "renamed"),
         *protection_blocks(events, branch.branch, "renamed"),
         *open_operations(warehouse, branch),
-        *_uses(uses, move, update=call.flag("update_options")),
+        *_uses(uses, move, update=asked.update_options),
         changes(
             f"Readers and writers that say {branch.branch!r} find nothing until they say {to!r}."
         ),
@@ -95,7 +97,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         journal=RenameBranchJournal(
             move=move,
             plan_id=preview.plan_id,
-            reason=call.find_text("reason"),
+            reason=asked.reason,
             options=uses,
         ),
     )

@@ -7,6 +7,7 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.branches import REPAIR_JOURNAL, RepairBranchJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
+from branch_console.operations.branch_requests import RepairBranchRequest
 from branch_console.procedures.branch.drop_branch import existing_branch
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -36,8 +37,9 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         NotFound: There is no such table or branch, or it has no schema at all.
         FormatError: A snapshot, a manifest or a schema that is needed cannot be decoded.
     """
+    asked = call.request(RepairBranchRequest)
     main = table_of(warehouse, call).on(MAIN_BRANCH)
-    branch = existing_branch(main, call.text("branch"), "repaired")
+    branch = existing_branch(main, asked.branch, "repaired")
     missing = missing_schemas(branch, branch.schema().id, branch.snapshots.all())
     told = _consequences(branch, main, missing)
     preview = Preview(
@@ -53,7 +55,7 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         preview=preview,
         table=main,
         branch=branch.branch,
-        journal=RepairBranchJournal(plan_id=preview.plan_id, schemas=missing),
+        journal=RepairBranchJournal(plan_id=preview.plan_id, schemas=missing, reason=asked.reason),
     )
 
 

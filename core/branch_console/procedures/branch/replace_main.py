@@ -10,6 +10,7 @@ from branch_console.errors import ErrorKind
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.history import REPLACE_JOURNAL, HistoryCopy, HistoryJournal
 from branch_console.format.kept_elsewhere import Act
+from branch_console.operations.branch_requests import ReplaceMainRequest
 from branch_console.procedures.branch.drop_branch import existing_branch, open_operations
 from branch_console.procedures.branch.fast_forward_preview import (
     arrival_of,
@@ -51,8 +52,9 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> PlannedRepla
         NotFound: There is no such table or branch.
         FormatError: A snapshot, schema or tag of either cannot be decoded.
     """
+    asked = call.request(ReplaceMainRequest)
     table = table_of(warehouse, call).on(MAIN_BRANCH)
-    branch = existing_branch(table, call.text("branch"), "replaced by itself")
+    branch = existing_branch(table, asked.branch, "replaced by itself")
     plan = plan_replacement(table.identifier.table_name, *histories_of(branch, table))
     copy = _copy_of(plan, call)
     sharing = forward_safety(branch, table, plan.arrives, plan.removes)
@@ -93,7 +95,7 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> PlannedRepla
                 sharing, branch, call.operation_id, (plan.source, MAIN_BRANCH)
             ),
             plan_id=plan.id,
-            reason=call.find_text("reason"),
+            reason=asked.reason,
             records=plan.arrives.figure.records,
             rows_counted=rows_of_heads(table, plan.target_head, plan.source_head),
             notes=tuple(plan.notes),

@@ -23,6 +23,7 @@ from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.tag import Tag
+from branch_console.operations.branch_requests import RollbackRequest
 from branch_console.procedures.branch.drop_branch import open_operations
 from branch_console.procedures.branch.rollback_tags import PIN_PREFIX, pin_names, rollback_pins
 from branch_console.procedures.call.call import ProcedureCall
@@ -74,8 +75,9 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> PlannedRollback:
         InvalidInput: Not one place is named, but none or two.
         NotFound: There is no such table, branch, snapshot or tag.
     """
-    table, cut = table_of(warehouse, call), call.flag("cut")
-    then, tag = _place(table, call)
+    asked = call.request(RollbackRequest)
+    table, cut = table_of(warehouse, call), asked.cut
+    then, tag = _place(table, asked)
     head = table.head()
     rule = protection_of(table.ledger.whole(), table.branch)
     told: list[Consequence] = [*open_operations(warehouse, table)]
@@ -133,9 +135,7 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> PlannedRollback:
         act=Act.COMMIT,
         table=table,
         branch=table.branch,
-        journal=replace(
-            journal, sharing=shared, plan_id=preview.plan_id, reason=call.find_text("reason")
-        ),
+        journal=replace(journal, sharing=shared, plan_id=preview.plan_id, reason=asked.reason),
     )
 
 
@@ -168,8 +168,8 @@ ROLLBACK = Verb(
 )
 
 
-def _place(table: FileStoreTable, call: ProcedureCall) -> tuple[Snapshot, Tag | None]:
-    snapshot_id, name = call.find_number("snapshot"), call.find_text("tag")
+def _place(table: FileStoreTable, asked: RollbackRequest) -> tuple[Snapshot, Tag | None]:
+    snapshot_id, name = asked.snapshot, asked.tag
     if (snapshot_id is None) == (name is None):
         raise InvalidInput(
             "A rollback goes to one place: give a snapshot or a tag.",

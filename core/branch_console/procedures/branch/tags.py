@@ -24,6 +24,7 @@ from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.tag import Tag
+from branch_console.operations.tag_requests import CreateTagRequest, DeleteTagRequest
 from branch_console.procedures.branch.rollback_tags import RollbackPin, needed_pin
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -82,11 +83,12 @@ def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         InvalidInput: The name or the time is none that a tag may have.
         NotFound: There is no such table, branch or snapshot.
     """
-    table, name = table_of(warehouse, call), call.text("tag")
+    asked = call.request(CreateTagRequest)
+    table, name = table_of(warehouse, call), asked.tag
     check_tag_name(name)
-    snapshot, retained = _snapshot(table, call), call.find_text("time_retained")
+    snapshot, retained = _snapshot(table, asked.snapshot), asked.time_retained
     seconds = None if retained is None else retention_seconds(retained)
-    old, replaces = table.tags.find(name), call.flag("replace")
+    old, replaces = table.tags.find(name), asked.replace
     is_same = old is not None and old.snapshot.identity.same_as(snapshot.identity)
     lasts_as_asked = old is not None and old.time_retained_seconds == seconds
     if old is not None and not replaces and not (is_same and lasts_as_asked):
@@ -198,7 +200,8 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     Raises:
         NotFound: There is no such table, branch or tag.
     """
-    table, name = table_of(warehouse, call), call.text("tag")
+    asked = call.request(DeleteTagRequest)
+    table, name = table_of(warehouse, call), asked.tag
     tag = table.tags.get(name)
     in_history = table.snapshots.find(tag.snapshot.id)
     is_kept = in_history is not None and in_history.identity.same_as(tag.snapshot.identity)
@@ -234,7 +237,7 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             plan_id=preview.plan_id,
             tag=name,
             content=_content(table, name),
-            reason=call.find_text("reason"),
+            reason=asked.reason,
         ),
     )
 
@@ -382,8 +385,7 @@ def _content(table: FileStoreTable, name: str) -> str:
     return table.reader.files.read(table.paths.tag(name)).decode()
 
 
-def _snapshot(table: FileStoreTable, call: ProcedureCall) -> Snapshot:
-    snapshot_id = call.find_number("snapshot")
+def _snapshot(table: FileStoreTable, snapshot_id: int | None) -> Snapshot:
     if snapshot_id is not None:
         return table.snapshots.get(snapshot_id)
     head = table.head()

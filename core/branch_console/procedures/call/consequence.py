@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from branch_console.errors import ErrorKind, Refused
+from branch_console.operations.shared_arguments import CHANGES_NO_PLAN
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.permissions import Role
 
@@ -142,8 +143,7 @@ def plan_digest(call: ProcedureCall, *facts: object) -> str:
     asked = {
         name: value
         for name, value in call.arguments.items()
-        # Words for people change no plan.
-        if name not in ("plan_id", "reason", "owner") and value is not None
+        if name not in CHANGES_NO_PLAN and value is not None
     }
     content = json.dumps([call.name, asked, facts], sort_keys=True, default=str)
     return hashlib.sha256(content.encode()).hexdigest()[:16]

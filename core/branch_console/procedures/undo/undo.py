@@ -15,6 +15,7 @@ from branch_console.format.journals.terms import OperationJournal
 from branch_console.format.journals.undo import UNDO_JOURNAL, RestoreBranchJournal, UndoJournal
 from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
 from branch_console.format.receipt import Receipt
+from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.branch.fence_branch import finish_fence
 from branch_console.procedures.branch.rename_branch import finish_rename
 from branch_console.procedures.branch.tags import finish_tag, finish_tag_deletion
@@ -75,7 +76,7 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         InvalidInput: It is an operation of a kind that is not undone, or a write of rows.
         NotFound: The ledger of the table knows no such operation.
     """
-    table, operation_id = table_of(warehouse, call), call.text("operation")
+    table, operation_id = table_of(warehouse, call), call.request(UndoRequest).operation
     events = table.ledger.whole_as_written()
     event = next(
         (each for each in events if each.operation_id == operation_id and each.receipt), None

@@ -1,0 +1,83 @@
+"""A reason that a procedure takes stands in the ledger: who asks why is told."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from branch_console.operations.declared import REQUESTS
+from tests.support.branch_bench import BranchBench
+from tests.support.lifecycle import run
+
+Steps = Callable[[BranchBench], dict[str, str | int | bool]]
+
+
+def _branch(bench: BranchBench) -> dict[str, str | int | bool]:
+    bench.branch("dev")
+    return {"branch": "dev"}
+
+
+def _ahead(bench: BranchBench) -> dict[str, str | int | bool]:
+    bench.branch("dev")
+    bench.append("b", branch="dev")
+    return {"branch": "dev"}
+
+
+def _broken(bench: BranchBench) -> dict[str, str | int | bool]:
+    bench.alter()
+    bench.append("b")
+    bench.branch("dev")
+    bench.append("c", branch="dev")
+    bench.store.remover.remove([bench.table("dev").paths.schema(0)])
+    return {"branch": "dev"}
+
+
+def _tagged(bench: BranchBench) -> dict[str, str | int | bool]:
+    run(bench, "create_tag", "tag", tag="v1")
+    return {"tag": "v1"}
+
+
+def _twice(bench: BranchBench) -> dict[str, str | int | bool]:
+    bench.append("b")
+    return {"snapshot": 1}
+
+
+CASES: dict[str, Steps] = {
+    "create_branch": lambda bench: {"branch": "dev"},
+    "drop_branch": _branch,
+    "rename_branch": lambda bench: {**_branch(bench), "to": "fix"},
+    "protect_branch": _branch,
+    "fence_branch": lambda bench: {**_branch(bench), "fenced": False},
+    "repair_branch": _broken,
+    "replace_main": _ahead,
+    "merge_branch": _ahead,
+    "cherry_pick": lambda bench: {**_ahead(bench), "snapshot": 2},
+    "revert": lambda bench: {**_twice(bench), "snapshot": 2},
+    "delete_tag": _tagged,
+    "rollback": _twice,
+}
+
+
+@pytest.mark.parametrize("procedure", CASES)
+def test_a_reason_stands_in_the_ledger(procedure: str, tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    arguments = CASES[procedure](bench)
+    run(bench, procedure, "asked", **arguments, reason="for a test")
+    # Of the event that carries the receipt: a rescue branch has one of its own beside it.
+    told = {
+        each.reason
+        for each in bench.table().ledger.whole()
+        if each.operation_id == "asked" and each.receipt is not None
+    }
+    assert told == {"for a test"}
+
+
+def test_every_procedure_that_takes_a_reason_is_tried() -> None:
+    taking = {
+        name
+        for name, request in REQUESTS.items()
+        if {"reason", "table"} <= {each.name for each in request.declared()}
+    }
+    # A dry run and a comparison change nothing that a ledger could tell.
+    assert taking - {"dry_run_merge", "compare_rows"} == set(CASES)
