@@ -25,6 +25,7 @@ from branch_console.jobs.progress import JobState, JobStep, JobView, WorkerView
 from branch_console.merge.file_moves import BucketMove, FileMoves, MergeRules, Strategy
 from branch_console.merge.plan import Heads, MergeVerdict, Plan, PlanCost
 from branch_console.merge.policy_draft import PolicyDraft
+from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.browse.page_values import (
     BranchDistance,
     BranchGraph,
@@ -369,9 +370,9 @@ class PretendServices:
     def preview_merge(self, arguments: Mapping[str, Argument]) -> MergeDecision:
         call = self.call("merge_branch", arguments)
         self.asked.append(call)
-        found = self._find(Identifier.parse(call.text("table")))
-        source = found.branch(call.text("branch"))
-        target = found.branch(call.find_text("target") or MAIN_BRANCH)
+        found = self._find(Identifier.parse(call.table))
+        asked = call.request(MergeRequest)
+        source, target = found.branch(asked.source), found.branch(asked.target or MAIN_BRANCH)
         plan = self.merges.get(source.name) or merge_plan(found, source, target, rules_of(call))
         told = self.previews.get("merge_branch", preview("merge_branch"))
         assert isinstance(told, Preview)

@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlencode
 
 from branch_console.errors import ErrorKind, StorageError
 from branch_console.jobs.progress import JobState
+from branch_console.operations.branch_requests import FastForwardRequest
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import NOW, air_warehouse
 
@@ -87,7 +88,7 @@ def test_replacing_needs_the_typed_name(tmp_path: Path) -> None:
     assert not page.at.button(key="ff-force").disabled
     page.click("ff-force")
     (call,) = console.services.sent
-    assert call.flag("force")
+    assert call.request(FastForwardRequest).force
 
 
 def test_another_typed_name_does_not_do(tmp_path: Path) -> None:

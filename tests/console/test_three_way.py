@@ -96,7 +96,7 @@ def test_a_run_may_plan_again_and_leads_back_where_it_was_refused(tmp_path: Path
     page.at.selectbox(key="merge-wait").select("5min")
     page = page.run().click("run-merge_branch")
     (call,) = console.services.sent
-    assert call.flag("plan_again")
+    assert call.agreement.plan_again
     assert call.arguments["wait"] == "5min"
     assert call.arguments["decisions"] == call.arguments["plan_id"]
     known = console.services.known_jobs

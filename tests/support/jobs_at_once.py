@@ -53,7 +53,7 @@ def run_jobs_at_once(
             name=name,
             statement=call.statement,
             actor=call.actor,
-            table=call.find_text("table") or "",
+            table=call.find_table or "",
             state=state,
             step="",
             message=message,

@@ -90,7 +90,7 @@ class JobClient:
     @_answered
     def start(self, call: ProcedureCall) -> str:
         """Enqueue a call and return its job id; the same operation id is the same job."""
-        table = call.arguments.get("table")
+        table = call.find_table
         options: EnqueueOptions = {
             "workflow_name": WORKFLOW,
             "queue_name": QUEUE,

@@ -68,6 +68,6 @@ def nothing_to_run_on(call: ProcedureCall, branches: Collection[str]) -> str | N
 
 def _branch_of_table(call: ProcedureCall) -> str | None:
     try:
-        return Identifier.parse(call.text("table")).branch
+        return Identifier.parse(call.table).branch
     except PaimonError:
         return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from branch_console.errors import FormatError, InvalidInput
+from branch_console.errors import ErrorKind, FormatError, InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.operations.agreement import SEEN, Agreement
 from branch_console.operations.argument import Argument
@@ -59,7 +59,13 @@ class ProcedureCall:
         Raises:
             InvalidInput: An argument is missing, of another type, or none of the choices.
         """
-        declared = REQUESTS[self.name]
+        declared = REQUESTS.get(self.name)
+        if declared is None:
+            raise InvalidInput(
+                f"There is no procedure {self.name!r} in this release.",
+                kind=ErrorKind.INVALID_NAME,
+                procedure=self.name,
+            )
         assert issubclass(declared, kind), self.name
         return declared.decode(self.name, self.arguments)
 
@@ -79,42 +85,27 @@ class ProcedureCall:
         return replace(self, arguments=kind({**self.arguments, **agreement.encode()}))
 
     @property
+    def find_table(self) -> str | None:
+        """The table that the request names; None where it names none."""
+        value = self.arguments.get("table")
+        return value if isinstance(value, str) and value else None
+
+    @property
     def table(self) -> str:
-        """The table of the request; raises InvalidInput where none is named."""
-        return self.text("table")
-
-    def text(self, argument: str) -> str:
-        """Return a required text argument."""
-        value = self.arguments.get(argument)
-        if not isinstance(value, str) or not value:
+        """The table that the request names; raises InvalidInput where it names none."""
+        if self.find_table is None:
             raise InvalidInput(
-                f"{self.name} needs the argument {argument!r}. Name it and call again.",
-                argument=argument,
+                f"{self.name} needs the argument 'table'. Name it and call again.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                argument="table",
             )
-        return value
+        return self.find_table
 
-    def find_text(self, argument: str) -> str | None:
-        """Return a text argument, or None where it was left out."""
-        value = self.arguments.get(argument)
-        if value is None or isinstance(value, str):
-            return value or None
-        raise InvalidInput(f"The argument {argument!r} of {self.name} must be text.")
-
-    def find_number(self, argument: str) -> int | None:
-        """Return a whole number, or None where it was left out."""
-        value = self.arguments.get(argument)
-        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-            return value
-        raise InvalidInput(f"The argument {argument!r} of {self.name} must be a whole number.")
-
-    def flag(self, argument: str, *, default: bool = False) -> bool:
-        """Return a yes-or-no argument; left out means no, unless the default says otherwise."""
-        value = self.arguments.get(argument)
-        if value is None and argument not in self.arguments:
-            return default
-        if isinstance(value, bool):
-            return value
-        raise InvalidInput(f"The argument {argument!r} of {self.name} must be true or false.")
+    @property
+    def reason(self) -> str | None:
+        """Why it is asked for, of any request; None where nobody says."""
+        value = self.arguments.get("reason")
+        return value if isinstance(value, str) and value else None
 
     @property
     def asked(self) -> dict[str, Argument]:

@@ -88,7 +88,7 @@ def plan_change(
         actor=call.actor,
         time_millis=warehouse.clock(),
         statement=call.statement,
-        reason=call.find_text("reason"),
+        reason=call.reason,
         databases=change.databases,
         tables=change.tables,
     )

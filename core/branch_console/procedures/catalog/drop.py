@@ -11,6 +11,7 @@ from branch_console.format.journals.branches import DROP_JOURNAL, DropBranchJour
 from branch_console.format.json_text import JsonObject
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console.operations.catalog_requests import DropCatalogBranchRequest
 from branch_console.procedures.branch.drop_branch import DROP_BRANCH, plan_drop_of
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -35,7 +36,7 @@ from branch_console.procedures.run.receipts import event_of
 
 def plan_catalog_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     """Decide whether a branch of the catalog may go, and say what goes with it; raises NotFound."""
-    seen = warehouse.on(call.text("branch"))
+    seen = warehouse.on(call.request(DropCatalogBranchRequest).branch)
     version = CatalogVersion(
         branch=seen.branch,
         number=seen.version.number + 1,
@@ -45,7 +46,7 @@ def plan_catalog_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         actor=call.actor,
         time_millis=warehouse.clock(),
         statement=call.statement,
-        reason=call.find_text("reason"),
+        reason=call.reason,
     )
     return CatalogPlan(
         preview=_preview(seen, list(_plans(warehouse, seen, call)), call),

@@ -86,7 +86,7 @@ def decide_fork(
         InvalidInput: The name is none that a branch may have, or two beginnings are named.
         NotFound: The scope matches nothing, or there is no such branch or tag.
     """
-    asked = CreateCatalogBranchRequest.decode(call.name, call.arguments)
+    asked = call.request(CreateCatalogBranchRequest)
     check_branch_name(asked.branch)
     if sum((asked.from_branch is not None, asked.tag is not None, asked.empty)) > 1:
         raise InvalidInput(
@@ -158,8 +158,8 @@ def first_version(warehouse: Warehouse, fork: CatalogFork, call: ProcedureCall) 
         mode=fork.mode,
         from_tag=fork.from_tag,
         is_empty=fork.is_empty,
-        owner=call.find_text("owner"),
-        reason=call.find_text("reason"),
+        owner=call.request(CreateCatalogBranchRequest).owner,
+        reason=call.reason,
         tables={
             **{key: table for key, table in tables.items() if table is not None},
             **dict.fromkeys(missing),

@@ -418,7 +418,7 @@ def tables_in(warehouse: Warehouse, database: str) -> tuple[str, ...]:
 def _journal(
     call: ProcedureCall, preview: Preview, name: str, file: NumberedDatabaseFile
 ) -> dict[str, object]:
-    reason = call.find_text("reason")
+    reason = call.reason
     return {
         "subject": name,
         "planId": preview.plan_id,

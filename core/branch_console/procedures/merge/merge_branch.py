@@ -26,7 +26,6 @@ from branch_console.merge.plan import (
     found_by,
     merging,
 )
-from branch_console.operations.merge_requests import MergingRequest
 from branch_console.procedures.branch.drop_branch import open_operations
 from branch_console.procedures.branch.fast_forward import journal_of_forward
 from branch_console.procedures.call.call import ProcedureCall
@@ -118,7 +117,7 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
         act=Act.COMMIT,
         table=target,
         branch=target.branch,
-        journal=replace(journal, plan_id=plan.id, reason=call.request(MergingRequest).reason),
+        journal=replace(journal, plan_id=plan.id, reason=call.reason),
         already=already,
         heads=None if planned is None else planned.to_text(),
     )
