@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from branch_console.jobs.client import JobClient
     from branch_console.jobs.kept_diffs import KeptDiff, KeptDiffs
     from branch_console.jobs.progress import JobView, WorkerView
+    from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
     from branch_console.merge.policy import Policy
     from branch_console.merge.policy_draft import PolicyDraft
     from branch_console.procedures.browse.branches import BranchReader
@@ -279,6 +280,18 @@ class Services(TableLists):
         call = self.call("merge_branch", arguments, "preview")
         planned = decide(MERGE_BRANCH, self.warehouse, call)
         return MergeDecision(plan=planned.merge.plan, preview=planned.preview)
+
+    def preview_catalog_merge(self, arguments: Mapping[str, Argument]) -> CatalogMergePlan:
+        """Decide what a merge of a branch of the catalog would do, and change nothing.
+
+        Args:
+            arguments: Of the procedure `merge_catalog_branch`.
+        """
+        from branch_console.procedures.merge.merge_catalog import catalog_merge_of
+
+        return catalog_merge_of(
+            self.warehouse, self.call("merge_catalog_branch", arguments, "preview")
+        )
 
     def decisions(self, arguments: Mapping[str, Argument]) -> str:
         """Return what somebody decides on who starts this merge now, for a run to plan again by."""

@@ -15,7 +15,10 @@ def test_the_help_of_every_command_with_a_request(golden: Golden) -> None:
     for name in sorted(
         str(each.command) for each in REQUESTS.values() if isinstance(each.command, str)
     ):
-        command = group.commands[name]
+        command: typer.core.TyperCommand | typer.core.TyperGroup = group
+        for word in name.split():
+            assert isinstance(command, typer.core.TyperGroup)
+            command = command.commands[word]
         with command.make_context(
             name, [], parent=top, resilient_parsing=True, terminal_width=80, max_content_width=80
         ) as context:

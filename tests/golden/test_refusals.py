@@ -75,7 +75,7 @@ _SPELLINGS = (
     "EXPLAIN DELETE FROM db.t",
     "SHOW VIEWS",
     "MERGE DATABASE dev",
-    "MERGE BRANCH dev ON DATABASE db",
+    "MERGE BRANCH dev ON db",
     "INSERT INTO t VALUES (1)",
     "INSERT INTO db.`t$snapshots` VALUES (1)",
     "INSERT INTO db.t /*+ OPTIONS('scan.snapshot-id' = '1') */ VALUES (1)",

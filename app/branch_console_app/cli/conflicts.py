@@ -35,7 +35,7 @@ def list_conflicts(
     from branch_console.merge.plan import cost_of  # noqa: PLC0415
 
     services = open_services(warehouse)
-    identifier, arguments = one_table(asked.table, None, catalog=False), asked.arguments
+    identifier, arguments = one_table(asked.table), asked.arguments
     plan = services.preview_merge(arguments).plan
     found = services.row_conflicts(identifier, plan.id)
     if found is None and cost_of(plan).buckets_to_compare:

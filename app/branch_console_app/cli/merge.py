@@ -1,11 +1,13 @@
 """The command that merges a branch: the verdict first, then what would move and what collides."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
-from branch_console.errors import ErrorKind, InvalidInput, Refused
+from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import Identifier
+from branch_console.operations.argument import Argument
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console_app.cli.arguments import JsonOption, WarehouseOption, open_services
 from branch_console_app.cli.branches import BackgroundOption
@@ -20,9 +22,18 @@ def merge(
     asked: AskedRequest[MergeRequest],
     database: Annotated[
         str | None,
-        typer.Option("--database", metavar="DATABASE", help="All its tables; not served yet."),
+        typer.Option(
+            "--database",
+            metavar="DATABASE",
+            help="In place of TABLE: SOURCE is a catalog branch, of which one database comes.",
+        ),
     ] = None,
-    catalog: Annotated[bool, typer.Option("--catalog", help="All tables; not served yet.")] = False,
+    catalog: Annotated[
+        bool,
+        typer.Option(
+            "--catalog", help="In place of TABLE: SOURCE is a catalog branch, of which all comes."
+        ),
+    ] = False,
     preview: Annotated[
         bool,
         typer.Option(
@@ -39,8 +50,15 @@ def merge(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Merge a branch of one table."""
-    identifier = one_table(asked.table, database, catalog=catalog)
+    """Merge a branch of one table, of a database or of the catalog."""
+    if database is not None or catalog:
+        # As below, only who merges waits for what plans need.
+        from branch_console_app.cli.catalog_merge import run_catalog_merge  # noqa: PLC0415
+
+        arguments = of_catalog(asked.table, asked.arguments, database, catalog=catalog)
+        services = open_services(warehouse)
+        return run_catalog_merge(services, arguments, preview=preview, as_json=as_json)
+    identifier = one_table(asked.table)
     # A plan is made of rows about files: only who asks for one waits for what holds them.
     from branch_console_app.cli.merge_run import run_merge  # noqa: PLC0415
 
@@ -55,23 +73,37 @@ def merge(
     )
 
 
-def one_table(table: Identifier | None, database: str | None, *, catalog: bool) -> Identifier:
+def of_catalog(
+    table: Identifier | None,
+    arguments: Mapping[str, Argument],
+    database: str | None,
+    *,
+    catalog: bool,
+) -> Mapping[str, Argument]:
+    """Return the arguments of a merge of the catalog, or of one database of it.
+
+    Raises:
+        InvalidInput: Two of a table, a database and the catalog are named.
+    """
+    if table is not None or (database is not None and catalog):
+        raise InvalidInput(
+            "Name one of --table, --database and --catalog: what of SOURCE is to come.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    given = {name: value for name, value in arguments.items() if value not in (None, False)}
+    return {**given, "database": database}
+
+
+def one_table(table: Identifier | None) -> Identifier:
     """Return the table that is merged.
 
     Raises:
         InvalidInput: None is named, or one of its branches.
-        Refused: A database or the catalog is asked for.
     """
-    if database is not None or catalog:
-        what = f"the database {database!r}" if database is not None else "the catalog"
-        raise Refused(
-            f"Merging a branch of {what} at once is not served yet: that asks for one commit over "
-            "many tables. Merge table by table: --table.",
-            kind=ErrorKind.UNSUPPORTED,
-        )
     if table is None:
         raise InvalidInput(
-            "Name what is merged: --table DATABASE.TABLE.", kind=ErrorKind.INVALID_ARGUMENT
+            "Name what is merged: --table DATABASE.TABLE, --database DATABASE or --catalog.",
+            kind=ErrorKind.INVALID_ARGUMENT,
         )
     if not table.is_main:
         raise InvalidInput(

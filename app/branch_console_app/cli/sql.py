@@ -12,6 +12,7 @@ import typer
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.operations.argument import Argument
+from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.operations.declared import takes_argument
 from branch_console.operations.statement_requests import InsertRowsRequest
 from branch_console.procedures.call.call import argument_text
@@ -194,6 +195,13 @@ def _run(
         arguments = statement.arguments
         return run_call(
             services, statement.procedure, arguments, background=background, as_json=as_json
+        )
+    if statement.procedure == MergeCatalogRequest.procedure:
+        # As with a merge of one table, only who merges waits for what plans need.
+        from branch_console_app.cli.catalog_merge import run_catalog_merge  # noqa: PLC0415
+
+        return run_catalog_merge(
+            services, statement.arguments, preview=statement.is_dry, as_json=as_json
         )
     if statement.procedure != QUERY:
         return run_previewed(

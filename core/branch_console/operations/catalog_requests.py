@@ -3,9 +3,15 @@
 from dataclasses import dataclass
 
 from branch_console.operations.agreement import PREVIEWED
-from branch_console.operations.argument import WrittenAs, argument
+from branch_console.operations.argument import Unserved, WrittenAs, argument
+from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.operations.request import Request
-from branch_console.operations.shared_arguments import reason_argument
+from branch_console.operations.shared_arguments import (
+    policy_argument,
+    reason_argument,
+    strict_argument,
+    target_argument,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,4 +103,33 @@ class DeleteCatalogTagRequest(
     """Delete a tag of the catalog, and the tags of its tables."""
 
     tag: str = argument("The name of the tag.", cli="NAME")
+    reason: str | None = reason_argument()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeCatalogRequest(
+    Request,
+    procedure="merge_catalog_branch",
+    job=("Merge a catalog branch", ""),
+    terms=PREVIEWED,
+    sql=Unserved(why="MERGE BRANCH … asks for it."),
+    command=Unserved(why="merge --catalog and merge --database ask for it."),
+):
+    """Bring all databases and tables that a branch of the catalog changed into another one."""
+
+    source: str = argument("The catalog branch that comes in.", json="branch")
+    target: str | None = target_argument()
+    database: str | None = argument(
+        "Only this database, with all its tables; everything where left out.", default=None
+    )
+    strict: bool = strict_argument()
+    scope: InsertScope = argument(
+        "As for a merge of one table: table or partition.", default=InsertScope.TABLE
+    )
+    isolation: Isolation = argument(
+        "As for a merge of one table: serializable or snapshot.", default=Isolation.SERIALIZABLE
+    )
+    policy: str | None = policy_argument(
+        "A YAML file that settles conflicts over databases and tables, and those of rows."
+    )
     reason: str | None = reason_argument()

@@ -25,6 +25,7 @@ from branch_console.operations.branch_requests import (
 from branch_console.operations.catalog_requests import (
     CreateCatalogBranchRequest,
     DropCatalogBranchRequest,
+    MergeCatalogRequest,
 )
 from branch_console.operations.compare_requests import (
     CheckRulesRequest,
@@ -88,6 +89,7 @@ _ALL: Final[tuple[type[Request], ...]] = (
     RollbackRequest,
     CreateCatalogBranchRequest,
     DropCatalogBranchRequest,
+    MergeCatalogRequest,
     RecoverRequest,
     DryRunRequest,
     CompareRowsRequest,

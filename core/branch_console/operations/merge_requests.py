@@ -4,12 +4,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.operations.agreement import MERGED
 from branch_console.operations.argument import Unserved, WrittenAs, argument
 from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.operations.request import Request, SqlProcedure
-from branch_console.operations.shared_arguments import reason_argument, table_argument
+from branch_console.operations.shared_arguments import (
+    policy_argument,
+    reason_argument,
+    strict_argument,
+    table_argument,
+    target_argument,
+)
 
 _ONE_SNAPSHOT: Final = MappingProxyType(
     dict.fromkeys(
@@ -24,16 +29,8 @@ class MergingRequest(Request):
     """What all merges have: the table, the branch that changes, and the rules of the merge."""
 
     table: str = table_argument()
-    target: str | None = argument(
-        "The branch that changes.",
-        default=MAIN_BRANCH,
-        sql=("target", "target_branch"),
-        cli="--to TARGET",
-    )
-    strict: bool = argument(
-        "Have as conflicts what the rules else decide against a side and only report.",
-        default=False,
-    )
+    target: str | None = target_argument()
+    strict: bool = strict_argument()
     scope: InsertScope = argument(
         "Where rows that the target added may meet a delete or update of the source: in the whole "
         "table, or only in the partitions that this touched; table where left out.",
@@ -44,12 +41,7 @@ class MergingRequest(Request):
         "serializable where left out.",
         default=Isolation.SERIALIZABLE,
     )
-    policy: str | None = argument(
-        "A YAML file that settles conflicts of rows.",
-        default=None,
-        cli="--policy FILE",
-        written=WrittenAs.FILE,
-    )
+    policy: str | None = policy_argument()
     reason: str | None = reason_argument()
 
 

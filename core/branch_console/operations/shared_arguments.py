@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.operations.argument import WrittenAs, argument
 
 CHANGES_NO_PLAN: Final = frozenset({"plan_id", "reason", "owner"})
@@ -29,3 +30,31 @@ def branch_argument(
 def reason_argument() -> Any:
     """Declare the reason that the ledger keeps."""
     return argument("Kept in the ledger, for whoever asks why.", default=None)
+
+
+def target_argument() -> Any:
+    """Declare the branch that a merge changes."""
+    return argument(
+        "The branch that changes.",
+        default=MAIN_BRANCH,
+        sql=("target", "target_branch"),
+        cli="--to TARGET",
+    )
+
+
+def strict_argument() -> Any:
+    """Declare whether what a merge would only report is a conflict."""
+    return argument(
+        "Have as conflicts what the rules else decide against a side and only report.",
+        default=False,
+    )
+
+
+def policy_argument(help_text: str = "A YAML file that settles conflicts of rows.") -> Any:
+    """Declare the policy of a merge."""
+    return argument(
+        help_text,
+        default=None,
+        cli="--policy FILE",
+        written=WrittenAs.FILE,
+    )

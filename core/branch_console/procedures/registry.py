@@ -26,6 +26,7 @@ from branch_console.procedures.catalog.database_statement import (
 from branch_console.procedures.catalog.drop import DROP_CATALOG_BRANCH
 from branch_console.procedures.catalog.undo_objects import UNDO_OF_CATALOG
 from branch_console.procedures.merge.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
+from branch_console.procedures.merge.merge_catalog import MERGE_CATALOG
 from branch_console.procedures.run.procedure import Verb
 from branch_console.procedures.statement.table_statement import (
     CREATE_TABLE,
@@ -58,6 +59,7 @@ _OF_CATALOG: Final = (
     CREATE_DATABASE,
     DROP_CATALOG_BRANCH,
     DROP_DATABASE,
+    MERGE_CATALOG,
     RENAME_DATABASE,
     SET_DATABASE_PROPERTIES,
     DROP_TABLE,

@@ -150,8 +150,11 @@ class _Parser(Words):
     def merge(self) -> "_Read":
         source = self.name("the branch to merge")
         arguments: dict[str, Argument] = {"branch": source, "target": self._target()}
-        if self.takes("ON DATABASE") or not self.stands("ON"):
-            raise self.error("one table is merged at a time; say ON TABLE")
+        if self.takes("ON DATABASE"):
+            arguments["database"] = self.name("a database")
+            return "merge_catalog_branch", arguments, None, self.takes("DRY RUN")
+        if self.takes("ON CATALOG") or not self.stands("ON"):
+            return "merge_catalog_branch", arguments, None, self.takes("DRY RUN")
         arguments["table"] = self._table()
         return "merge_branch", arguments, None, self.takes("DRY RUN")
 

@@ -192,8 +192,10 @@ def test_in_the_background_only_the_job_is_named(
     ("words", "code", "kind"),
     [
         (("dev",), 2, "INVALID_ARGUMENT"),
-        (("dev", "--catalog"), 1, "UNSUPPORTED"),
-        (("dev", "--database", "db"), 1, "UNSUPPORTED"),
+        (("dev", "--catalog"), 3, "BRANCH_NOT_FOUND"),
+        (("dev", "--database", "db"), 3, "BRANCH_NOT_FOUND"),
+        (("dev", "--database", "db", "--catalog"), 2, "INVALID_ARGUMENT"),
+        (("dev", "--table", "db.t", "--catalog"), 2, "INVALID_ARGUMENT"),
         (("dev", "--table", "db.t$branch_dev"), 2, "INVALID_ARGUMENT"),
         (("dev", "--table", "db.t", "--scope", "row"), 2, "INVALID_ARGUMENT"),
         (("dev", "--table", "db.t", "--policy", "nowhere.yaml"), 2, "INVALID_ARGUMENT"),

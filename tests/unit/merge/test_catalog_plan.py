@@ -166,8 +166,9 @@ def test_the_id_changes_with_what_the_plan_rests_on_and_with_nothing_else() -> N
         plan(source, plans=(of_table(MergeVerdict.CLEAN),)),
         plan(source, covers=frozenset({"t"})),
         plan(catalog(HOME, table("t", "d.y", 2), table("u", "d.u"))),
+        plan(catalog(HOME, table("t", "d.x", 2, schema=1), table("u", "d.u"))),
     ]
-    assert len({same, *(each.id for each in others)}) == 6
+    assert len({same, *(each.id for each in others)}) == 7
     # A commit of the target on a table that the source left alone changes no decision.
     assert plan(source, catalog(HOME, table("t", "d.t"), table("u", "d.u", 9))).id == same
 

@@ -180,8 +180,8 @@ def test_what_is_taken_away_was_named(text: str, name: str | None) -> None:
     ("text", "where", "what"),
     [
         ("MERGE BRANCH", "Line 1, column 13", "the end; expected the branch to merge"),
-        ("MERGE BRANCH dev", "Line 1, column 17", "say ON TABLE"),
-        ("MERGE BRANCH dev ON DATABASE db", "Line 1, column 30", "say ON TABLE"),
+        ("MERGE BRANCH dev ON db.t", "Line 1, column 21", "'db' after ON; expected TABLE"),
+        ("MERGE BRANCH dev ON DATABASE", "Line 1, column 29", "the end; expected a database"),
         ("MERGE BRANCH dev ON TABLE db", "Line 1, column 29", "'.' and a table"),
         ("MERGE BRANCH dev ON TABLE db.t NOW", "Line 1, column 32", "the end of the statement"),
         ("USE BRANCH x;\nMERGE dev", "Line 2, column 7", "'dev' after MERGE; expected INTO or"),

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from branch_console.diff.catalog_state import TableState
+from branch_console.diff.catalog_state import CatalogState, TableState
 from branch_console.diff.three_way import ThreeWay
 from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.merge.catalog.catalog_merge import CatalogMerge, CatalogSides, merge_catalog
@@ -148,6 +148,8 @@ def plan_catalog_merge(
         sorted(sides.covers) if sides.covers is not None else None,
         str(verdict),
         sorted((each, repr(found)) for each, found in heads.items()),
+        # A table can be altered without a commit.
+        sorted((each, *_schemas(states, each)) for each in heads),
         [_told(each) for each in steps],
         [
             (each.id, [found.id for found in each.conflicts], each.plan and each.plan.id)
@@ -210,6 +212,11 @@ def _cost(merge: CatalogMerge, steps: tuple[CatalogStep, ...]) -> CatalogCost:
 
 def _head(table: TableState | None) -> SnapshotIdentity | None:
     return None if table is None else table.head
+
+
+def _schemas(states: ThreeWay[CatalogState], table_id: str) -> tuple[int, ...]:
+    sides = (states.ours.tables.get(table_id), states.theirs.tables.get(table_id))
+    return tuple(-1 if each is None else each.schema for each in sides)
 
 
 def _told(step: CatalogStep) -> tuple[object, ...]:

@@ -135,6 +135,24 @@ def state_of_branch(warehouse: Warehouse, branch: str) -> CatalogState:
     )
 
 
+def state_at_version(warehouse: Warehouse, name: VersionName) -> CatalogState:
+    """Return the databases and tables of a branch as the ledger has them at a version.
+
+    Raises:
+        NotFound: There is no such version.
+    """
+    found = warehouse.ledger.recorded(name.branch, name.number)
+    return CatalogState(
+        version=str(name),
+        databases={key: _database(key, each) for key, each in found.databases.items()},
+        tables={
+            key: _table(key, each, Content.MADE, _identity(each), each.schema or 0)
+            for key, each in found.tables.items()
+        },
+        members=None if name.branch == MAIN_BRANCH else found.members,
+    )
+
+
 def _member(seen: CatalogOnBranch, member: Member) -> TableState:
     head, schema = _identity(member.table), member.table.schema or 0
     content = _CONTENTS[member.state]

@@ -29,6 +29,7 @@ from branch_console.merge.plan import (
 from branch_console.merge.plan_merge import MergeSides, blocks_of_rows_elsewhere, plan_merge
 from branch_console.merge.policy import Policy, Settle
 from branch_console.merge.schema_plan import plan_schema_merge
+from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.operations.merge_requests import MergingRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.target_branch import target_table
@@ -360,7 +361,11 @@ def taken_back(events: Iterable[LineageEvent], target: str, source: str) -> Line
 def rules_of(call: ProcedureCall) -> MergeRules:
     """Read the rules from a call; raises InvalidInput where one is not known."""
     asked = call.request(MergingRequest)
-    policy = None if asked.policy is None else policy_of(call)
+    return rules_by(asked, None if asked.policy is None else policy_of(call))
+
+
+def rules_by(asked: MergingRequest | MergeCatalogRequest, policy: Policy | None) -> MergeRules:
+    """Return the rules of a merge that is asked for, with its policy."""
     return MergeRules(
         strict=asked.strict,
         scope=asked.scope,

@@ -1,0 +1,193 @@
+"""Reading both sides of a merge of the catalog: objects by id, and the content that changed."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.catalog.catalog_ledger import CatalogLedger
+from branch_console.diff.catalog_base import bases_of_objects, state_at_bases
+from branch_console.diff.catalog_diff import ChangedTable, catalog_changes
+from branch_console.diff.catalog_state import CatalogState, Content
+from branch_console.diff.table_operation import TableOperation
+from branch_console.diff.three_way import ThreeWay
+from branch_console.errors import ErrorKind, NotFound, PaimonError
+from branch_console.format.catalog.catalog_version import CatalogVersion, VersionName
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.near_names import did_you_mean, nearest_names
+from branch_console.merge.catalog.catalog_merge import CatalogSides
+from branch_console.merge.file_moves import Block, MergeRules
+from branch_console.merge.plan import Heads, Plan, UpToDatePlan, refused
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.states import state_at_version, state_of_branch
+from branch_console.procedures.merge.inputs import decided_for
+from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
+
+_NOTHING_DONE: Final[ThreeWay[frozenset[TableOperation]]] = ThreeWay(
+    base=frozenset(), ours=frozenset(), theirs=frozenset()
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogMergeSpec:
+    """What is merged into what.
+
+    Attributes:
+        source: The catalog branch that comes in, or main.
+        target: The catalog branch that changes, or main.
+        database: The only database that comes, by its name; None for everything.
+    """
+
+    source: str
+    target: str
+    database: str | None = None
+
+
+def read_catalog_sides(
+    warehouse: Warehouse, spec: CatalogMergeSpec, rules: MergeRules
+) -> CatalogSides:
+    """Read both branches, the base of each object, and the plan of each table that changed.
+
+    Of tables that the source did not touch only the heads are read.
+
+    Raises:
+        NotFound: A branch or the database is not there, or a version is missing.
+        FormatError: A version cannot be decoded.
+    """
+    with warehouse.deciding() as deciding:
+        states = _read_states(deciding, spec)
+        covers = _covers(deciding, spec, states)
+        plans = {
+            change.id: _plan(deciding, spec, rules, states, change)
+            for change in catalog_changes(states).tables
+            if _is_read(change) and (covers is None or change.id in covers)
+        }
+    return CatalogSides(
+        states=states,
+        # The content of a table has merges of its own: it may be there by one of these.
+        operations={
+            key: _NOTHING_DONE for key, plan in plans.items() if isinstance(plan, UpToDatePlan)
+        },
+        plans=plans,
+        covers=covers,
+    )
+
+
+def _read_states(warehouse: Warehouse, spec: CatalogMergeSpec) -> ThreeWay[CatalogState]:
+    ours = state_of_branch(warehouse, spec.target)
+    theirs = state_of_branch(warehouse, spec.source)
+    heads = (VersionName.parse(ours.version), VersionName.parse(theirs.version))
+    versions = _read_versions(warehouse.ledger, heads)
+    ids = {key for state in (ours, theirs) for key in (*state.databases, *state.tables)}
+    held: dict[VersionName, CatalogState] = {}
+    bases = bases_of_objects(versions, *heads, sorted(ids))
+    while True:
+        # What both sides dropped, or one without saying so, only a base knows.
+        missing = {name for found in bases.values() for name in found} - held.keys()
+        if not missing:
+            break
+        held |= {name: state_at_version(warehouse, name) for name in sorted(missing)}
+        ids |= {key for state in held.values() for key in (*state.databases, *state.tables)}
+        bases = bases_of_objects(versions, *heads, sorted(ids))
+    base = state_at_bases(bases, held, ours, theirs)
+    return ThreeWay(base=base, ours=ours, theirs=theirs)
+
+
+def _read_versions(
+    ledger: CatalogLedger, heads: Collection[VersionName]
+) -> Mapping[VersionName, CatalogVersion]:
+    """Read versions and all that they build on."""
+    found: dict[VersionName, CatalogVersion] = {}
+    wave = list(dict.fromkeys(heads))
+    while wave:
+        found |= {version.name: version for version in map(ledger.version, wave)}
+        parents = (each for name in wave for each in found[name].parents)
+        wave = [each for each in dict.fromkeys(parents) if each not in found]
+    return found
+
+
+def _covers(
+    warehouse: Warehouse, spec: CatalogMergeSpec, states: ThreeWay[CatalogState]
+) -> frozenset[str] | None:
+    """Return the objects that the merge is about; None for all."""
+    sides = (states.theirs, states.ours, states.base)
+    covers: frozenset[str] | None = None
+    if spec.database is not None:
+        named = (
+            {key for key, each in state.databases.items() if each.name == spec.database}
+            for state in sides
+        )
+        homes = next((found for found in named if found), None)
+        if homes is None:
+            raise _no_database(spec.database, states)
+        inside = (
+            key for state in sides for key, each in state.tables.items() if each.database in homes
+        )
+        covers = frozenset((*homes, *inside))
+    if spec.target == MAIN_BRANCH:
+        return covers
+    # What the target does not hold comes only if its scope says so.
+    scope, theirs = warehouse.on(spec.target).scope, states.theirs
+    names = {key: each.name for key, each in theirs.databases.items()}
+    inside_scope = {
+        *(key for key, name in names.items() if scope.holds_database(name)),
+        *(
+            key
+            for key, each in theirs.tables.items()
+            if scope.holds_table(names.get(each.database, ""), each.name)
+        ),
+        *(states.ours.members or ()),
+    }
+    return frozenset(inside_scope if covers is None else covers & inside_scope)
+
+
+def _no_database(name: str, states: ThreeWay[CatalogState]) -> NotFound:
+    known = {
+        each.name for state in (states.theirs, states.ours) for each in state.databases.values()
+    }
+    hint = did_you_mean(nearest_names(name, sorted(known)))
+    source = states.theirs.version.rpartition("@")[0]
+    return NotFound(
+        f"There is no database {name!r} on {source!r} or on the target.{hint} Nothing was merged.",
+        kind=ErrorKind.DATABASE_NOT_FOUND,
+        database=name,
+    )
+
+
+def _is_read(change: ChangedTable) -> bool:
+    """Whether both sides have a table, and the source changed what it holds.
+
+    One that the target has not made yet is planned when it is made.
+    """
+    ours = change.sides.ours
+    return change.theirs.has_content and ours is not None and ours.content is Content.MADE
+
+
+def _plan(
+    warehouse: Warehouse,
+    spec: CatalogMergeSpec,
+    rules: MergeRules,
+    states: ThreeWay[CatalogState],
+    change: ChangedTable,
+) -> Plan:
+    """Plan the merge of the content of one table; one that cannot be read is refused alone."""
+    name = states.ours.name_of(change.id) or change.id
+    source = _content_of(warehouse, spec.source)
+    target = _content_of(warehouse, spec.target)
+    asked = MergeSpec(kind=MergeKind.MERGE, source=source, target=target, one_version=True)
+    try:
+        table = warehouse.table(_identifier(spec.target, name))
+        return decided_for(warehouse, table, asked, rules).plan
+    except PaimonError as error:
+        heads = Heads(table=name, source=source, target=target, base=None, ours=None, theirs=None)
+        return refused(heads, rules, Block(kind=error.kind, text=f"{name}: {error.message}"))
+
+
+def _content_of(warehouse: Warehouse, branch: str) -> str:
+    """Return the name of the table branches of a catalog branch."""
+    return branch if branch == MAIN_BRANCH else warehouse.on(branch).content
+
+
+def _identifier(branch: str, name: str) -> Identifier:
+    database, _, table = name.partition(".")
+    catalog_branch = None if branch == MAIN_BRANCH else branch
+    return Identifier(database=database, table=table, catalog_branch=catalog_branch)

@@ -1,0 +1,201 @@
+"""Merging a branch of the catalog: decided and told; it is not published yet."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Final
+
+from branch_console.errors import ErrorKind, InvalidInput, NotFound, PaimonError, Refused
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.receipt import Receipt
+from branch_console.merge.catalog.catalog_plan import CatalogMergePlan, plan_catalog_merge
+from branch_console.merge.catalog.catalog_report import (
+    conflict_words,
+    cost_words,
+    object_words,
+    verdict_words,
+)
+from branch_console.merge.catalog.object_merge import ObjectMerge
+from branch_console.merge.catalog.object_rules import ObjectRules
+from branch_console.merge.file_moves import MergeRules
+from branch_console.merge.plan import MergeVerdict
+from branch_console.merge.policy import Policy
+from branch_console.operations.catalog_requests import MergeCatalogRequest
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    NOTHING_TO_UNDO,
+    Consequence,
+    Preview,
+    blocks,
+    changes,
+    keeps,
+    loses,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import (
+    CatalogOperation,
+    CatalogPlan,
+    CatalogVerb,
+)
+from branch_console.procedures.catalog.create import check_catalog_kind
+from branch_console.procedures.merge.catalog_sides import CatalogMergeSpec, read_catalog_sides
+from branch_console.procedures.merge.inputs import rules_by
+from branch_console.procedures.run.receipts import receipt_without_change
+
+_NAMED: Final = 5
+
+
+def preview_catalog_merge(
+    warehouse: Warehouse,
+    spec: CatalogMergeSpec,
+    rules: MergeRules | None = None,
+    objects: ObjectRules | None = None,
+) -> CatalogMergePlan:
+    """Decide what merging a branch of the catalog would do; nothing is written.
+
+    Raises:
+        NotFound: A branch is no catalog branch, or there is no such database.
+        InvalidInput: Source and target are one branch.
+        NotAllowed: Another catalog keeps the databases.
+    """
+    check_catalog_kind(warehouse)
+    if spec.source == spec.target:
+        raise InvalidInput(
+            f"Branch {spec.source!r} cannot be merged into itself. Name two.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+        )
+    for branch in (spec.source, spec.target):
+        if branch != MAIN_BRANCH and not warehouse.has_catalog_branch(branch):
+            raise _no_catalog_branch(warehouse, branch)
+    rules = rules or MergeRules()
+    sides = read_catalog_sides(warehouse, spec, rules)
+    heads = {
+        key: plan.heads.ours for key, plan in sides.plans.items() if plan.heads.ours is not None
+    }
+    return plan_catalog_merge(
+        sides,
+        objects or ObjectRules(strict=rules.strict),
+        newest_commits={key: head.time_millis for key, head in heads.items()},
+        policy=repr(rules),
+    )
+
+
+def catalog_merge_of(warehouse: Warehouse, call: ProcedureCall) -> CatalogMergePlan:
+    """Decide on the merge that a call asks for; raises as `preview_catalog_merge` does."""
+    asked = call.request(MergeCatalogRequest)
+    policy = None if asked.policy is None else Policy.from_yaml(asked.policy)
+    spec = CatalogMergeSpec(
+        source=asked.source, target=asked.target or MAIN_BRANCH, database=asked.database
+    )
+    objects = ObjectRules(strict=asked.strict, choices=() if policy is None else policy.objects)
+    return preview_catalog_merge(warehouse, spec, rules_by(asked, policy), objects)
+
+
+def _no_catalog_branch(warehouse: Warehouse, branch: str) -> NotFound:
+    """Say that a branch is none of the catalog, and which tables have one of its name."""
+    having = list(_tables_with_branch(warehouse, branch))
+    if not having:
+        return warehouse.ledger.no_branch(branch)
+    return NotFound(
+        f"{branch!r} is no branch of the catalog, but tables have a branch of this name: "
+        f"{_listed(having)}. Merge each: MERGE BRANCH {branch} ON TABLE {having[0]}.",
+        kind=ErrorKind.BRANCH_NOT_FOUND,
+        branch=branch,
+    )
+
+
+def _tables_with_branch(warehouse: Warehouse, branch: str) -> Iterator[str]:
+    for database in warehouse.catalog.databases():
+        for name in warehouse.catalog.table_names(database):
+            # A broken table has no branch that could be merged.
+            with suppress(PaimonError):
+                table = warehouse.table(Identifier(database=database, table=name))
+                if table.branches.exists(branch):
+                    yield table.identifier.table_name
+
+
+def _listed(names: Iterable[str]) -> str:
+    found = list(names)
+    more = len(found) - _NAMED
+    return ", ".join(found[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+# --- as a procedure ------------------------------------------------------------------------------
+
+
+def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
+    """Decide on the merge that a call asks for, and tell it as a preview."""
+    plan = catalog_merge_of(warehouse, call)
+    already = None
+    if plan.verdict is MergeVerdict.UP_TO_DATE:
+        now = warehouse.clock()
+        notes = (verdict_words(plan), "Nothing was changed.")
+        already = receipt_without_change(
+            call, plan.id, notes, started_millis=now, finished_millis=now
+        )
+    return CatalogPlan(
+        preview=_preview(plan), journal=plan.to_object(), branch=plan.target, already=already
+    )
+
+
+def not_published(plan: CatalogMergePlan) -> Consequence:
+    """What stands in the way of every merge of the catalog: it cannot be published yet."""
+    tables = [each.name for each in plan.objects if each.brings_content]
+    example = tables[0] if tables else "DATABASE.TABLE"
+    return blocks(
+        "Merging many tables at once is previewed, and not served yet as a run. Merge table by "
+        f"table: MERGE BRANCH {plan.source} TO {plan.target} ON TABLE {example}.",
+        ErrorKind.UNSUPPORTED,
+    )
+
+
+def _preview(plan: CatalogMergePlan) -> Preview:
+    told = [keeps(verdict_words(plan))]
+    told += [consequence for each in plan.objects for consequence in _consequences(each)]
+    told += [changes(text) for text in plan.reported]
+    if plan.steps and (cost := cost_words(plan)):
+        told.append(changes(cost))
+    if plan.verdict is not MergeVerdict.UP_TO_DATE:
+        told.append(not_published(plan))
+    what = "the catalog" if plan.covers is None else f"{len(plan.covers):,} objects of the catalog"
+    return Preview(
+        procedure=MergeCatalogRequest.procedure,
+        title=f"Merge {plan.source!r} into {plan.target!r}, {what}",
+        plan_id=plan.id,
+        consequences=tuple(told),
+        typed_name=None,
+        role=Role.EDITOR,
+        undo=NOTHING_TO_UNDO,
+    )
+
+
+def _consequences(merged: ObjectMerge) -> Iterator[Consequence]:
+    for block in merged.blocks:
+        yield blocks(block.text, block.kind)
+    for conflict in merged.conflicts:
+        yield blocks(conflict_words(conflict), ErrorKind.CONFLICTS_OPEN, merged.cells)
+    is_dropped = merged.names.ours is not None and merged.merged_name is None
+    how = loses if is_dropped else changes
+    yield how(object_words(merged), merged.reported)
+
+
+def finish_catalog_merge(operation: CatalogOperation) -> Receipt:
+    """Refuse to publish what no preview of this release lets begin.
+
+    Raises:
+        Refused: Always; nothing was changed.
+    """
+    raise Refused(
+        f"Operation {operation.intent.operation_id} merges many tables at once, which is not "
+        "served yet. Nothing was changed. Merge table by table: MERGE BRANCH … ON TABLE.",
+        kind=ErrorKind.UNSUPPORTED,
+    )
+
+
+MERGE_CATALOG: Final = CatalogVerb(
+    name=MergeCatalogRequest.procedure,
+    what="merge a branch of the catalog",
+    doing="Merging.",
+    plan=plan_catalog_merge_call,
+    finish=finish_catalog_merge,
+)

@@ -1,0 +1,246 @@
+"""Merging a branch of the catalog on disk: what a preview reads, decides and refuses."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from branch_console.commit.schema.schema_commit import add_column, change_schema
+from branch_console.errors import InvalidInput, NotAllowed, NotFound, Refused
+from branch_console.format.catalog.catalog_version import (
+    CatalogVersion,
+    DatabaseChange,
+    TableChange,
+    VersionKind,
+)
+from branch_console.format.data_types import INT
+from branch_console.format.identifier import Identifier
+from branch_console.format.other_catalog import CatalogKind
+from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
+from branch_console.merge.plan import MergeVerdict, verdict_of
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.merge.catalog_sides import CatalogMergeSpec
+from branch_console.procedures.merge.merge_catalog import catalog_merge_of, preview_catalog_merge
+from branch_console.sql.parser import parse_statements
+from tests.support.catalog_warehouse import CatalogWarehouse
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> CatalogWarehouse:
+    """Main with air.flights, air.planes and lab.notes, and a branch dev of all of it."""
+    found = CatalogWarehouse(tmp_path / "warehouse")
+    found.create()
+    return found
+
+
+def change(
+    made: CatalogWarehouse,
+    tables: dict[str, TableChange | None] | None = None,
+    databases: dict[str, DatabaseChange | None] | None = None,
+) -> None:
+    """Note on dev what a statement there would do; objects are named as on dev."""
+    seen = made.on()
+    version = CatalogVersion(
+        branch="dev",
+        number=seen.version.number + 1,
+        kind=VersionKind.CHANGED,
+        parents=(seen.version,),
+        operation="op",
+        actor="ann",
+        time_millis=0,
+        tables={key_of(made, name): each for name, each in (tables or {}).items()},
+        databases={key_of(made, name): each for name, each in (databases or {}).items()},
+    )
+    assert made.warehouse.ledger.publish(made.warehouse.store.publisher, version)
+
+
+def alter(made: CatalogWarehouse, name: str, branch: str, column: str = "extra") -> None:
+    """Give a table a column on a branch, which is a change of its content."""
+    table = made.warehouse.table(Identifier.parse(name).on_branch(branch))
+    change_schema(table, made.warehouse.store, [add_column(column, INT)], now_millis=1)
+
+
+def key_of(made: CatalogWarehouse, name: str) -> str:
+    recorded = made.on().recorded
+    databases = {key: each.name for key, each in recorded.databases.items()}
+    tables = {
+        key: f"{databases[each.database or '']}.{each.name}"
+        for key, each in recorded.tables.items()
+    }
+    return next(key for key, each in (databases | tables).items() if each == name)
+
+
+def plan(
+    made: CatalogWarehouse,
+    source: str = "dev",
+    target: str = "main",
+    database: str | None = None,
+) -> CatalogMergePlan:
+    """Preview a merge, which writes nothing."""
+    before = made.files()
+    spec = CatalogMergeSpec(source=source, target=target, database=database)
+    found = preview_catalog_merge(made.warehouse, spec)
+    assert made.files() == before
+    return found
+
+
+def told(found: CatalogMergePlan) -> list[str]:
+    return [f"{each.kind} {each.name}" for each in found.objects]
+
+
+def test_a_branch_without_changes_brings_nothing_and_a_run_of_it_says_so(
+    made: CatalogWarehouse,
+) -> None:
+    found = plan(made)
+    assert (found.verdict, found.objects, found.steps) == (MergeVerdict.UP_TO_DATE, (), ())
+    assert (found.versions.base, found.versions.theirs) == ("main@1", "dev@1")
+    before = made.files()
+    receipt = made.run("merge_catalog_branch", branch="dev")
+    assert receipt.notes == ("main holds all that dev changed.", "Nothing was changed.")
+    assert made.files() == before
+
+
+def test_rows_names_and_drops_of_a_branch_are_one_plan(made: CatalogWarehouse) -> None:
+    alter(made, "air.flights", "dev")
+    change(made, {"air.planes": TableChange(name="jets"), "lab.notes": None})
+    made.commit("air.planes", 2)
+    made.commit("lab.notes", 2)
+    found = plan(made)
+    assert told(found) == ["table air.flights", "table air.jets", "table lab.notes"]
+    assert [f"{each.kind}" for each in found.steps] == ["merge content", "drop table", "move table"]
+    flights, jets, notes = found.objects
+    assert flights.plan is not None
+    assert (verdict_of(flights.plan), flights.merged_name) == (MergeVerdict.CLEAN, "air.flights")
+    assert (jets.names.ours, jets.merged_name, jets.plan) == ("air.planes", "air.jets", None)
+    assert notes.reported == ("It goes with what the target did since the base: content.",)
+    assert plan(made).id == found.id
+    alter(made, "air.flights", "dev", "later")
+    assert plan(made).id != found.id
+
+
+def test_only_one_database_can_come(made: CatalogWarehouse) -> None:
+    alter(made, "air.flights", "dev")
+    alter(made, "lab.notes", "dev")
+    assert told(plan(made, database="lab")) == ["table lab.notes"]
+    assert told(plan(made, database="air")) == ["table air.flights"]
+    with pytest.raises(NotFound, match=r"no database 'ari' on 'dev'.*Did you mean 'air'"):
+        plan(made, database="ari")
+
+
+def test_a_renamed_database_with_its_properties_changes_no_table(made: CatalogWarehouse) -> None:
+    change(made, databases={"air": DatabaseChange(name="sky", properties={"owner": "ana"})})
+    found = plan(made)
+    assert told(found) == ["database sky"]
+    assert [str(each.kind) for each in found.steps] == ["rename database", "set properties"]
+
+
+def test_a_table_that_main_dropped_and_the_branch_changed_is_a_conflict(
+    made: CatalogWarehouse,
+) -> None:
+    change(made, {"air.planes": TableChange(name="jets")})
+    shutil.rmtree(made.folder / "air.db" / "planes" / "schema")
+    found = plan(made)
+    assert (found.verdict, [str(each.kind) for each in found.conflicts]) == (
+        MergeVerdict.CONFLICTS,
+        ["object gone"],
+    )
+    policy = "version: 1\nobjects: {'*': {object gone: ours}}"
+    call = made.call("merge_catalog_branch", branch="dev", policy=policy)
+    settled = catalog_merge_of(made.warehouse, call)
+    assert (settled.verdict, settled.steps) == (MergeVerdict.CLEAN, ())
+
+
+def test_a_table_of_the_branch_that_is_nowhere_is_lost_and_no_empty_table(
+    made: CatalogWarehouse,
+) -> None:
+    version = CatalogVersion(
+        branch="dev",
+        number=2,
+        kind=VersionKind.CHANGED,
+        parents=(made.on().version,),
+        operation="op",
+        actor="ann",
+        time_millis=0,
+        tables={
+            "t-new": TableChange(
+                database=key_of(made, "lab"), name="routes", folder="lab.db/routes", birth="b"
+            )
+        },
+    )
+    assert made.warehouse.ledger.publish(made.warehouse.store.publisher, version)
+    found = plan(made)
+    assert (found.verdict, told(found)) == (MergeVerdict.REFUSED, ["table lab.routes"])
+    assert found.blocks[0].text.startswith("The table branch 'dev' of 'lab.routes' is gone")
+
+
+def test_main_merges_into_a_branch_within_its_scope(tmp_path: Path) -> None:
+    made = CatalogWarehouse(tmp_path / "warehouse")
+    made.create(databases="air")
+    alter(made, "air.flights", "main")
+    alter(made, "lab.notes", "main")
+    made.add("air.routes", born=50)
+    made.add("lab.more", born=51)
+    found = plan(made, source="main", target="dev")
+    assert told(found) == ["table air.flights", "table air.routes"]
+    assert [str(each.kind) for each in found.steps] == ["merge content", "create table"]
+
+
+def test_a_run_is_refused_before_anything_is_written(made: CatalogWarehouse) -> None:
+    alter(made, "air.flights", "dev")
+    before = made.files()
+    with pytest.raises(Refused, match=r"dev TO main ON TABLE air[.]flights") as refused:
+        made.run("merge_catalog_branch", branch="dev")
+    assert "not served yet as a run" in refused.value.message
+    assert "Nothing was changed." in refused.value.message
+    assert made.files() == before
+
+
+def test_a_preview_says_what_becomes_of_each_object(made: CatalogWarehouse) -> None:
+    alter(made, "air.flights", "dev")
+    change(made, {"lab.notes": None})
+    preview = made.preview("merge_catalog_branch", branch="dev")
+    texts = [each.text for each in preview.consequences]
+    assert texts[:3] == [
+        "dev merges into main, and nothing collides.",
+        "Table air.flights: it gets 1 snapshot (0 files come, 0 go, +0 records).",
+        "Table lab.notes: it is dropped.",
+    ]
+    assert texts[3].startswith("2 steps: merge content 1, drop table 1.")
+    assert preview.plan_id == plan(made).id
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("MERGE BRANCH dev DRY RUN", {}),
+        ("MERGE BRANCH dev ON CATALOG DRY RUN", {}),
+        ("MERGE BRANCH dev TO test DRY RUN", {"target": "test"}),
+        ("MERGE BRANCH dev ON DATABASE air DRY RUN", {"database": "air"}),
+        ("MERGE BRANCH dev TO test ON DATABASE air DRY RUN", {"target": "test", "database": "air"}),
+    ],
+)
+def test_sql_names_the_catalog_or_a_database(text: str, arguments: dict[str, str]) -> None:
+    (statement,) = parse_statements(text)
+    found = {key: value for key, value in statement.arguments.items() if value is not None}
+    assert (statement.procedure, statement.is_dry) == ("merge_catalog_branch", True)
+    assert found == {"branch": "dev", "target": "main", **arguments}
+
+
+def test_without_to_the_branch_of_the_session_is_the_target() -> None:
+    statements = parse_statements("USE BRANCH test; MERGE BRANCH dev")
+    assert statements[-1].arguments["target"] == "test"
+
+
+def test_wrong_use_says_the_way_out(made: CatalogWarehouse) -> None:
+    made.run("create_branch", table="air.flights", branch="fix")
+    with pytest.raises(NotFound, match=r"air.flights. Merge each: MERGE BRANCH fix ON TABLE air"):
+        plan(made, source="fix")
+    with pytest.raises(NotFound, match="no catalog branch 'nope'"):
+        plan(made, source="nope")
+    with pytest.raises(InvalidInput, match="cannot be merged into itself"):
+        plan(made, target="dev")
+    hive = replace(made.warehouse, catalog_kind=CatalogKind.HIVE)
+    assert isinstance(hive, Warehouse)
+    with pytest.raises(NotAllowed, match="does not write"):
+        preview_catalog_merge(hive, CatalogMergeSpec(source="dev", target="main"))
