@@ -9,7 +9,6 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +21,14 @@ from branch_console.commit.snapshot.commit_attempt import Attempt, CommitAttempt
 from branch_console.commit.snapshot.commit_changes import Changes, without_duplicates
 from branch_console.commit.snapshot.commit_check import CommitCheck, check_features
 from branch_console.commit.snapshot.commit_identity import CommitId, snapshots_since
+from branch_console.commit.snapshot.commit_outcome import (
+    Landed,
+    Outcome,
+    SnapshotState,
+    Tried,
+    TryAgain,
+    outcome_of,
+)
 from branch_console.commit.snapshot.live_file_tracker import LiveView
 from branch_console.commit.snapshot.publish_check import (
     has_lost_its_base,
@@ -74,16 +81,8 @@ class SnapshotRequest:
         return self.guard is not None and now.same_as(self.guard)
 
 
-class _Fate(Enum):
-    """What became of a snapshot since it was published."""
-
-    STANDS = auto()
-    REPLACED = auto()
-    LOST_ITS_BASE = auto()
-
-
-class Landing:
-    """Lands snapshots on one branch of one table."""
+class CommitLoop:
+    """Commits snapshots to one branch of one table."""
 
     def __init__(
         self,
@@ -108,7 +107,7 @@ class Landing:
         self._callbacks = callbacks
         self._without_callbacks = without_callbacks
 
-    def land(self, request: SnapshotRequest) -> Snapshot:
+    def commit(self, request: SnapshotRequest) -> Snapshot:
         """Try until the snapshot stands, and tell who asked to be told."""
         attempts = CommitAttempts(
             self._table, self._store, clock=self._clock, new_uuid=self._new_uuid
@@ -126,76 +125,98 @@ class Landing:
         return landed
 
     def _try_all(self, request: SnapshotRequest, attempts: CommitAttempts) -> Snapshot:
-        check = CommitCheck(self._table, request.commit_id, request.read_at)
-        live = LiveView(self._table, request.partitions)
         schema = self._table.schemas.last_seen()
-        policy = RetryPolicy.of(schema.options)
         if isinstance(request.changes, Changes):
-            # Others can have their turn meanwhile. What the newest schema does not allow is told
-            # once that is read.
+            # Encode before our turn in the queue, so that other writers do not wait. What the
+            # newest schema does not allow is told once that is read.
             with contextlib.suppress(NotAllowed):
                 attempts.encode_ahead(request.changes, schema)
-        seen_id = request.since_id if request.seen_id is None else request.seen_id
-        failure, was_sent, is_ours = None, request.seen_id is not None, False
+        check = CommitCheck(self._table, request.commit_id, request.read_at)
+        tried = Tried(
+            seen_id=request.since_id if request.seen_id is None else request.seen_id,
+            may_have_landed=request.seen_id is not None,
+            live=LiveView(self._table, request.partitions),
+        )
+        policy = RetryPolicy.of(schema.options)
         for _ in policy.tries(clock=self._clock, sleep=self._sleep, jitter=self._jitter):
-            is_new = False
-            with self._queue.turn() as end_turn:
-                head, schema = self._table.head_and_schema()
-                standing = self._find_own(request.commit_id, seen_id, head)
-                if standing is None and was_sent and _shows_in(head, request, live, is_ours):
-                    attempts.spare_sent()
-                    standing = head
-                if standing is None:
-                    self._check_guard(request, head, schema)
-                    attempt = self._prepare(request, attempts, check, live, head, schema)
-                    seen_id = 0 if head is None else head.id
-                    outcome, failure = attempts.publish(attempt, end_turn)
-                    if outcome is not Published.LOST:
-                        # Others may build on it, which stands even where it is replaced itself.
-                        was_sent, is_ours = True, True
-                        live = LiveView(self._table, request.partitions)
-                    if outcome is Published.WON:
-                        standing, is_new = attempt.snapshot, True
-            if standing is None:
-                # LOST and UNKNOWN both go round: only the search above tells whether we are in the
-                # history, and until then nothing of the attempt may be removed (C18).
-                _log.info("snapshot %d: %s", attempt.snapshot.id, outcome)
-            elif is_new:
-                match self._fate_of(standing, head):
-                    case _Fate.STANDS:
-                        return standing
-                    case _Fate.REPLACED:
-                        _log.warning("snapshot %d was replaced by another writer", standing.id)
-                        attempts.spare_sent()
-                    case _Fate.LOST_ITS_BASE:
-                        if not take_back(self._store, self._table, standing):
-                            return standing
-                        attempts.forget(attempt)
-                        self._check_branch()
-            elif not was_replaced(self._table, standing, self._sleep):
-                return standing
-        landed = self._find_own(request.commit_id, seen_id, self._table.head())
-        if landed is not None and not was_replaced(self._table, landed, self._sleep):
-            return landed
-        if failure is not None:
-            raise failure
+            match self._try_once(request, attempts, check, tried):
+                case Landed() as landed:
+                    return landed.snapshot
+                case TryAgain() as again:
+                    tried = again.tried
+        found = self._find_own(request.commit_id, tried.seen_id, self._table.head())
+        if found is not None and not was_replaced(self._table, found, self._sleep):
+            return found
+        if tried.failure is not None:
+            raise tried.failure
         raise CommitConflict(
             f"The commit to {self._table.identifier} lost against other writers in all its tries. "
             "Nothing was published; try again, or raise commit.max-retries.",
             kind=ErrorKind.COMMIT_CONFLICT,
         )
 
-    def _fate_of(self, standing: Snapshot, base: Snapshot | None) -> _Fate:
-        """Point the hints at a snapshot that was just published, and look what became of it."""
-        table = self._table
+    def _try_once(
+        self, request: SnapshotRequest, attempts: CommitAttempts, check: CommitCheck, tried: Tried
+    ) -> Outcome:
+        """Look for an earlier try, or make a snapshot and send it; then see whether it stands."""
+        with self._queue.turn() as end_turn:
+            head, schema = self._table.head_and_schema()
+            earlier = self._find_earlier(request, attempts, tried, head)
+            if earlier is None:
+                self._check_guard(request, head, schema)
+                attempt = self._prepare(request, attempts, check, tried.live, head, schema)
+                published, failure = attempts.publish(attempt, end_turn)
+                afresh = LiveView(self._table, request.partitions)
+                tried = tried.after(head, published, failure, afresh)
+        if earlier is not None:
+            is_replaced = was_replaced(self._table, earlier, self._sleep)
+            state = SnapshotState.REPLACED if is_replaced else SnapshotState.STANDS
+            return outcome_of(earlier, tried, None, state)
+        state = SnapshotState.NOT_LOOKED
+        if published is Published.WON:
+            state = self._confirm(attempt, attempts, head)
+        outcome = outcome_of(attempt.snapshot, tried, published, state)
+        if isinstance(outcome, TryAgain):
+            _log.info("snapshot %d is tried again: %s", attempt.snapshot.id, outcome.why)
+        return outcome
+
+    def _find_earlier(
+        self,
+        request: SnapshotRequest,
+        attempts: CommitAttempts,
+        tried: Tried,
+        head: Snapshot | None,
+    ) -> Snapshot | None:
+        """The snapshot by which an earlier try of this commit is in the history; else None."""
+        found = self._find_own(request.commit_id, tried.seen_id, head)
+        if found is None and tried.may_have_landed and _is_already_in_effect(head, request, tried):
+            attempts.spare_sent()
+            return head
+        return found
+
+    def _confirm(
+        self, attempt: Attempt, attempts: CommitAttempts, base: Snapshot | None
+    ) -> SnapshotState:
+        """Point the hints at a snapshot that was just published, and see what became of it.
+
+        Raises:
+            CommitConflict: The branch is gone, and the snapshot was taken back.
+        """
+        table, snapshot = self._table, attempt.snapshot
         with table.reader.asking() as ask:
-            hints = ask(lambda: move_hints(self._store, table.paths, standing))
-            is_replaced = ask(lambda: was_replaced(table, standing, self._sleep))
-            is_lost = ask(lambda: has_lost_its_base(table, base))
+            hints = ask(lambda: move_hints(self._store, table.paths, snapshot))
+            is_replaced = ask(lambda: was_replaced(table, snapshot, self._sleep))
+            is_base_lost = ask(lambda: has_lost_its_base(table, base))
         hints.result()
         if is_replaced.result():
-            return _Fate.REPLACED
-        return _Fate.LOST_ITS_BASE if is_lost.result() else _Fate.STANDS
+            _log.warning("snapshot %d was replaced by another writer", snapshot.id)
+            attempts.spare_sent()
+            return SnapshotState.REPLACED
+        if not is_base_lost.result() or not take_back(self._store, table, snapshot):
+            return SnapshotState.STANDS
+        attempts.forget(attempt)
+        self._check_branch()
+        return SnapshotState.WITHDRAWN
 
     def _check_branch(self) -> None:
         if self._table.schemas.find_latest() is None:
@@ -255,21 +276,16 @@ class Landing:
         )
 
 
-def _shows_in(
-    head: Snapshot | None, request: SnapshotRequest, live: LiveView, is_ours: bool
-) -> bool:
-    """Whether what a commit changes shows in a head, whoever's snapshot that is.
-
-    `is_ours` says that it was sent from here, not perhaps by a process of before.
-    """
+def _is_already_in_effect(head: Snapshot | None, request: SnapshotRequest, tried: Tried) -> bool:
+    """Whether what a commit changes shows in a head, whoever's snapshot that is."""
     if head is None or request.is_guarded_at(head):
         # On top of what was asked for nothing of it stands, and no live file has to be read.
         return False
-    changes = request.plan(head, live)
-    if request.carry is not None and not (is_ours or changes.added.num_rows):
+    changes = request.plan(head, tried.live)
+    if request.carry is not None and not (tried.was_sent_here or changes.added.num_rows):
         # Others may have taken away what was to go, and keep its rows elsewhere.
         return False
-    return _is_in_effect(changes, live.at(head))
+    return _is_in_effect(changes, tried.live.at(head))
 
 
 def _is_in_effect(changes: Changes, live: pa.Table) -> bool:

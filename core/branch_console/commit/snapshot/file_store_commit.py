@@ -1,6 +1,6 @@
 """The second phase of a commit: files that writers made become a snapshot, once, or not at all.
 
-Here stands what a commit, an overwrite or a restore changes; how it lands is in `landing`.
+Here stands what a commit, an overwrite or a restore changes; how it lands is in `commit_loop`.
 Source: Paimon FileStoreCommitImpl.
 """
 
@@ -24,7 +24,7 @@ from branch_console.commit.snapshot.commit_changes import (
     restoring,
 )
 from branch_console.commit.snapshot.commit_identity import CommitId
-from branch_console.commit.snapshot.commit_loop import Landing, SnapshotRequest
+from branch_console.commit.snapshot.commit_loop import CommitLoop, SnapshotRequest
 from branch_console.commit.snapshot.live_file_tracker import LiveView
 from branch_console.commit.snapshot.overwrite_upgrade import upgraded
 from branch_console.errors import InvalidInput
@@ -64,7 +64,7 @@ class FileStoreCommit:
         without_callbacks: bool = False,
     ) -> None:
         self._table = table
-        self._landing = Landing(
+        self._loop = CommitLoop(
             table,
             store,
             clock=clock,
@@ -127,7 +127,7 @@ class FileStoreCommit:
         snapshot, guard = None, expected_head
         append, compact = append_part(messages), compact_part(messages)
         if may_be_empty or not append.is_empty:
-            snapshot = self._landing.land(
+            snapshot = self._loop.commit(
                 SnapshotRequest(
                     changes=append,
                     partitions=append.partitions,
@@ -199,7 +199,7 @@ class FileStoreCommit:
         def plan(head: Snapshot | None, live: LiveView) -> Changes:
             return replacing(new, live.at(head), self._index_files(head, chosen))
 
-        snapshot = self._landing.land(
+        snapshot = self._loop.commit(
             SnapshotRequest(
                 changes=plan,
                 partitions=chosen,
@@ -251,7 +251,7 @@ class FileStoreCommit:
             Paimon FileStoreCommitImpl.rollbackToAsLatest.
         """
         then = self._table.live_files(snapshot)
-        return self._landing.land(
+        return self._loop.commit(
             SnapshotRequest(
                 changes=lambda head, live: restoring(then, live.at(head), snapshot),
                 partitions=None,
@@ -273,7 +273,7 @@ class FileStoreCommit:
         since_id: int | None,
     ) -> Snapshot:
         commit_id = CommitId(user=user, identifier=identifier, kind=CommitKind.COMPACT)
-        return self._landing.land(
+        return self._loop.commit(
             SnapshotRequest(
                 changes=compact,
                 partitions=compact.partitions,
