@@ -225,6 +225,18 @@ def mutated_values(tree: ast.Module) -> set[str]:
     return found
 
 
+def test_nothing_that_decides_or_runs_asserts_that_a_value_is_there() -> None:
+    # A type says so; where it cannot, what is missing has a message.
+    asserted = [
+        f"{module}:{node.lineno}"
+        for module, _, tree in modules()
+        if module.startswith(("branch_console.merge.", "branch_console.procedures."))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assert) and ast.unparse(node.test).endswith(" is not None")
+    ]
+    assert asserted == []
+
+
 def test_no_module_holds_a_value_that_changes() -> None:
     # What is remembered has an owner, with whom it comes and goes; `lru_cache` keeps what a pure
     # function answers.

@@ -617,7 +617,9 @@ class _KeylessMerge:
 
     def _mixed_conflict(self, key: MaskKey, cell: Cell[TableOperation] | None) -> None:
         """Rows that the source updated in other files stand among those that it left of this."""
-        assert cell is not None, "what is joined falls into a cell"
+        if cell is None:
+            self._file_rewritten(key[2])
+            return
         ways = (Take.OURS, Take.THEIRS)
         self._conflict(cell, ConflictKind.FILE_RULE, key[0], ways, key[2], MIXED_ADVICE)
 

@@ -335,18 +335,21 @@ def _conflicts_at(
     state: _State, ids: pa.Array, column: str | None, at: pa.Array, policy: Policy, table: str
 ) -> OpenConflicts:
     keys = ids.take(at)
-    texts_of_rows = None
-    if column is None or policy.decides_by_row(table):
-        texts_of_rows = each_side(
+
+    def whole_rows() -> ThreeWay[pa.Array]:
+        return each_side(
             state.rows, lambda side: row_texts(side.rows.take(at), pa.array(side.is_there).take(at))
         )
+
     if column is None:
-        assert texts_of_rows is not None
         base, ours, theirs = (pa.array(np.full(len(at), side)) for side in (BASE, OURS, THEIRS))
-        values, texts = ThreeWay(base=base, ours=ours, theirs=theirs), texts_of_rows
+        values = ThreeWay(base=base, ours=ours, theirs=theirs)
+        texts = whole_rows()
+        texts_of_rows: ThreeWay[pa.Array] | None = texts
     else:
         values = each_side(state.rows, lambda side: side.column(column).take(at))
         texts = each_side(values, cell_texts)
+        texts_of_rows = whole_rows() if policy.decides_by_row(table) else None
     return OpenConflicts(
         column=column,
         ids=conflict_ids(keys, column),

@@ -29,10 +29,10 @@ from branch_console.commit.schema.schema_commit import (
     retype_column,
 )
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
-from branch_console.errors import InvalidInput
+from branch_console.errors import ErrorKind, InvalidInput, NotFound
 from branch_console.format.data_types import DataType, parse_data_type
 from branch_console.format.receipt import Counts, Receipt
-from branch_console.format.snapshot import CommitKind
+from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.operations.demo_request import BuildDemoRequest
 from branch_console.procedures.branch.create_branch import create_branch
 from branch_console.procedures.branch.tags import create_tag
@@ -295,10 +295,22 @@ class _Bench:
         procedure(self.warehouse, self.rows, call, InlineStages())
 
 
+def _head_of(table: FileStoreTable) -> Snapshot:
+    """The newest snapshot of a branch that the demo has written to."""
+    head = table.head()
+    if head is None:
+        raise NotFound(
+            f"{table.identifier} lost its snapshots while the demo was made. Remove the folder of "
+            "the demo, then make it again.",
+            kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+            branch=table.branch,
+        )
+    return head
+
+
 def _replacing(table: FileStoreTable, message: CommitMessage) -> CommitMessage:
     """The message of a writer who puts its files in the place of those of their partition."""
-    head = table.head()
-    assert head is not None
+    head = _head_of(table)
     old = table.live_files(head, partitions=frozenset([message.partition]))
     return replace(message, deleted_files=old)
 
@@ -400,8 +412,7 @@ def _create_airports(bench: _Bench) -> None:
 def _lose_the_schema(bench: _Bench) -> None:
     """What is left when a branch is being made and the process dies: a snapshot, no schema."""
     table = bench.table()
-    head = table.head()
-    assert head is not None
+    head = _head_of(table)
     bench.put(table.on("half-made").paths.snapshot(head.id), head.to_json())
 
 
@@ -578,8 +589,7 @@ def _fork_broken_copy(bench: _Bench) -> None:
 def _lose_a_manifest_list(bench: _Bench) -> None:
     """A script copied the snapshots and left the manifests behind."""
     branch = bench.table("broken-copy")
-    head = branch.head()
-    assert head is not None
+    head = _head_of(branch)
     lost = replace(
         head,
         id=head.id + 1,

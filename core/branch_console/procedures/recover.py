@@ -15,6 +15,7 @@ from branch_console.errors import (
     NotFound,
     PaimonError,
     Refused,
+    StorageError,
 )
 from branch_console.format.journals.history import FORWARD_JOURNAL
 from branch_console.format.journals.intent import End, Ending, Intent
@@ -228,8 +229,14 @@ def _finish_of_catalog(operation: CatalogOperation) -> End:
 
 
 def _end_of(operation: OpenOperation) -> End:
-    end = operation.journal.end_of(operation.intent.operation_id)
-    assert end is not None
+    operation_id = operation.intent.operation_id
+    end = operation.journal.end_of(operation_id)
+    if end is None:
+        raise StorageError(
+            f"Operation {operation_id} was carried out, but the store does not show its end. Run "
+            "again: branch-console recover.",
+            operation_id=operation_id,
+        )
     return end
 
 

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,15 @@ from branch_console.diff.lineage import merge_source
 from branch_console.errors import ErrorKind, PaimonError, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
+from branch_console.merge.plan import merging
 from branch_console.merge.policy import Policy, Settling
 from branch_console.merge.policy_draft import with_column_rule, with_table_rule
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.merge.inputs import decided_merge
 from branch_console.procedures.merge.merge_choices import decisions_on_merge
+from branch_console.procedures.merge.row_messages import row_work
 from branch_console.procedures.recover import recover_table
 from branch_console.procedures.run.dry_run_results import KEPT_MILLIS, forget_old_results
 from branch_console.procedures.run.runner import MOST_PLANS
@@ -322,3 +326,18 @@ def test_a_policy_that_leaves_conflicts_open_is_refused_and_stages_nothing(
         Walk(table)("dry_run_merge", policy=some)
     assert refused.value.kind is ErrorKind.CONFLICTS_OPEN
     assert (kept(table), data_files(table)) == (0, before)
+
+
+def test_rows_whose_base_has_expired_since_they_were_planned_are_refused(
+    table: ContestedTable,
+) -> None:
+    call = ProcedureCall(
+        name="merge_branch", arguments=ASKED, actor="ada", operation_id=uuid.uuid4().hex
+    )
+    merge = decided_merge(table.warehouse, call)
+    plan = merging(merge.plan)
+    assert plan is not None
+    sides = replace(merge.sides(plan.heads), row_base=None)
+    with pytest.raises(Refused, match="so nothing tells which side changed a row since") as caught:
+        row_work(*merge.as_decided, sides, plan.moves.row_places)
+    assert caught.value.kind is ErrorKind.SNAPSHOT_NOT_FOUND

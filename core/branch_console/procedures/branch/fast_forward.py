@@ -322,15 +322,14 @@ def _plan_id(table: FileStoreTable, source: str, target: str, *, takes: bool) ->
 def _copy_of(plan: ForwardDecision, operation_id: str) -> HistoryCopy:
     """Turn the decision into files to copy and, where it is forced, files to take away."""
     source, target = plan.source_head, plan.target_head
-    assert source is not None
     removed = plan.would_remove
     return HistoryCopy(
         source=plan.source,
         target=plan.target,
         expected_head=None if target is None else target.identity,
         expected_head_id=None if target is None else target.id,
-        new_head=source.identity,
-        new_head_id=source.id,
+        new_head=None if source is None else source.identity,
+        new_head_id=None if source is None else source.id,
         schema_ids=plan.arrives.schema_ids,
         tags=tuple(tag.name for tag in plan.arrives.tags),
         snapshot_ids=tuple(snapshot.id for snapshot in plan.arrives.snapshots),

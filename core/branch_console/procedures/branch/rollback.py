@@ -169,17 +169,17 @@ ROLLBACK = Verb(
 
 
 def _place(table: FileStoreTable, asked: RollbackRequest) -> tuple[Snapshot, Tag | None]:
-    snapshot_id, name = asked.snapshot, asked.tag
-    if (snapshot_id is None) == (name is None):
-        raise InvalidInput(
-            "A rollback goes to one place: give a snapshot or a tag.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-        )
-    if name is not None:
-        tag = table.tags.get(name)
-        return tag.snapshot, tag
-    assert snapshot_id is not None
-    return table.snapshots.get(snapshot_id), None
+    match asked.snapshot, asked.tag:
+        case None, str(name):
+            tag = table.tags.get(name)
+            return tag.snapshot, tag
+        case int(snapshot_id), None:
+            return table.snapshots.get(snapshot_id), None
+        case _:
+            raise InvalidInput(
+                "A rollback goes to one place: give a snapshot or a tag.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+            )
 
 
 def _restore_told(

@@ -349,7 +349,7 @@ class BranchReader:
 
     @functools.cached_property
     def _hazards(self) -> Hazards:
-        readable = [state for state in self._states if state.ref is not None]
+        readable = [each.ref for each in self._states if each.ref is not None]
         facts = self._table.reader.each(self._facts, readable)
         return Hazards(
             TableFacts(
@@ -362,10 +362,9 @@ class BranchReader:
             )
         )
 
-    def _facts(self, state: BranchState) -> BranchFacts | None:
+    def _facts(self, ref: BranchRef) -> BranchFacts | None:
         """What the rules need to know of a branch, None where it cannot be read."""
-        assert state.ref is not None
-        name, ref, trace = state.name, state.ref, self._traces[state.name]
+        name, trace = ref.branch, self._traces[ref.branch]
         try:
             fork = None if ref.is_main else self._fork(name)
             table = self._table.on_listed(name)

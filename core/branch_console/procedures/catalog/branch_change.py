@@ -280,9 +280,13 @@ def check_in_scope(seen: CatalogOnBranch, name: str, *, holds: bool) -> None:
     Raises:
         Refused: With the scope, and the way out.
     """
-    if holds:
-        return
-    raise Refused(
+    if not holds:
+        raise out_of_scope(seen, name)
+
+
+def out_of_scope(seen: CatalogOnBranch, name: str) -> Refused:
+    """The error of a name that the branch does not hold."""
+    return Refused(
         f"{name} is outside of catalog branch {seen.branch!r}, which holds {seen.scope}. Nothing "
         "was changed. Say USE BRANCH main, or make a branch ON CATALOG.",
         kind=ErrorKind.INVALID_NAME,

@@ -20,6 +20,7 @@ from branch_console.procedures.catalog.branch_change import (
     BranchChange,
     check_in_scope,
     finish_change,
+    out_of_scope,
     plan_change,
 )
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, CatalogPlan
@@ -164,9 +165,8 @@ def _key_of(seen: CatalogOnBranch, name: str) -> str:
     if name not in seen.databases():
         raise no_database(name, seen.databases())
     key = seen.find_database(name)
-    holds = key is not None and seen.scope.holds_database(name)
-    check_in_scope(seen, f"Database {name!r}", holds=holds)
-    assert key is not None
+    if key is None or not seen.scope.holds_database(name):
+        raise out_of_scope(seen, f"Database {name!r}")
     return key
 
 

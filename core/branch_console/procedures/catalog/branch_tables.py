@@ -21,9 +21,9 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.branch_change import (
     BranchChange,
-    check_in_scope,
     finish_change,
     is_made,
+    out_of_scope,
     plan_change,
     version_of,
 )
@@ -201,8 +201,7 @@ def member_of(seen: CatalogOnBranch, table: Identifier) -> Member:
     found = seen.find_member(table)
     if found is None:
         seen.open(table)  # says so where there is no such table at all
-        check_in_scope(seen, f"Table {table.table_name}", holds=False)
-        raise AssertionError
+        raise out_of_scope(seen, f"Table {table.table_name}")
     return found
 
 
@@ -222,9 +221,8 @@ def database_of(seen: CatalogOnBranch, table: Identifier) -> str:
     if table.database not in seen.databases():
         raise no_database(table.database, seen.databases())
     key = seen.find_database(table.database)
-    holds = key is not None and seen.scope.holds_table(table.database, table.table)
-    check_in_scope(seen, f"Table {table.table_name}", holds=holds)
-    assert key is not None
+    if key is None or not seen.scope.holds_table(table.database, table.table):
+        raise out_of_scope(seen, f"Table {table.table_name}")
     return key
 
 

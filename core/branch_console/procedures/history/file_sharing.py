@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from branch_console.commit.base.fences import fence_state, put_fence
 from branch_console.commit.schema.tag_commit import put_tag, snapshot_bytes, without_retention
 from branch_console.diff.file_safety import FileSafety, Holder, PinPlace, decide, hiding_tags
+from branch_console.errors import FormatError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.sharing import NO_SHARING, JournalledPin, JournalledSharing
 from branch_console.format.snapshot import Snapshot
@@ -171,12 +172,20 @@ def put_pins(
     """
     main = operation.table.on(MAIN_BRANCH)
     for pin in sharing.pins:
-        data = None if pin.content is None else pin.content.encode()
-        if data is None:
-            assert made is not None
-            data = without_retention(snapshot_bytes(main, made))
         for name in pin.tags:
-            put_tag(main, operation.warehouse.store, name, data, replaces=None)
+            put_tag(main, operation.warehouse.store, name, _content(main, pin, made), replaces=None)
+
+
+def _content(main: FileStoreTable, pin: JournalledPin, made: Snapshot | None) -> bytes:
+    """The bytes of a tag: those that were noted, else those of the snapshot that was made."""
+    if pin.content is not None:
+        return pin.content.encode()
+    if made is None:
+        raise FormatError(
+            f"Tag {pin.tags[0]!r} on main was to keep a snapshot that its operation never made: "
+            "the journal of the operation is broken. Restore it from a copy."
+        )
+    return without_retention(snapshot_bytes(main, made))
 
 
 def notes_of_sharing(sharing: JournalledSharing) -> tuple[str, ...]:

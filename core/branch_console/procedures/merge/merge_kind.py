@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
-from branch_console.format.branch_trail import Trail, trail_of
+from branch_console.format.branch_trail import trail_of
 from branch_console.format.journals.merge import MergeJournal
-from branch_console.format.lineage_event import LineageKind
+from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import HeadMove
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.plan_merge import MergeSides
@@ -193,7 +193,7 @@ def _snapshot_of(target: FileStoreTable, operation_id: str) -> int:
                 continue
             trail = trail_of(events, operation_id, move.branch)
             if trail.ended_by is not None:
-                elsewhere = _told_gone(move.branch, trail)
+                elsewhere = _told_gone(move.branch, trail.name, trail.ended_by)
             elif trail.name != target.branch:
                 elsewhere = f" It changed {trail.name!r}: revert it there."
             elif not _is_there(target, move):
@@ -222,10 +222,8 @@ def _is_there(target: FileStoreTable, move: HeadMove) -> bool:
     return found is None or move.after is None or found.identity.same_as(move.after)
 
 
-def _told_gone(branch: str, trail: Trail) -> str:
-    assert trail.ended_by is not None
-    by = trail.ended_by
-    did = "dropped it" if by.kind is LineageKind.DROPPED else f"gave {trail.name!r} to another"
+def _told_gone(branch: str, name: str, by: LineageEvent) -> str:
+    did = "dropped it" if by.kind is LineageKind.DROPPED else f"gave {name!r} to another"
     return f" It changed a branch {branch!r} that is gone: operation {by.operation_id} {did}."
 
 

@@ -311,7 +311,13 @@ def _land(
         may_be_empty=True,
         carry=carried.check,
     )
-    assert landed is not None
+    if landed is None:
+        raise CommitConflict(
+            f"Nothing of this merge is left to be brought to {target.branch!r}. Nothing was "
+            "changed; plan again.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=target.branch,
+        )
     return landed
 
 

@@ -146,7 +146,12 @@ class OpenOperation:
         end = End(ending=Ending.DONE, time_millis=self.warehouse.clock())
         self.journal.conclude(self.intent.operation_id, events, end)
         receipt = self.receipt()
-        assert receipt is not None
+        if receipt is None:
+            raise StorageError(
+                f"Operation {self.intent.operation_id} is done, but the store does not show its "
+                "receipt. Look at the jobs, or at the ledger, before you run it again.",
+                operation_id=self.intent.operation_id,
+            )
         return receipt
 
 

@@ -1,8 +1,11 @@
 """What a verb looks at and stages before anything is published, and what becomes of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Generic
+
+import pyarrow as pa
 
 from branch_console.diff.history_move import count
 from branch_console.errors import ErrorKind, PaimonError, Refused
@@ -157,7 +160,8 @@ class VerbStages(Generic[P]):
 
     def run(self) -> Staged:
         """Decide, look at what would come, and stage what is to be published."""
-        if self._run.verb.arriving is None:
+        arriving = self._run.verb.arriving
+        if arriving is None:
             return Staged(plan_id=self._agreed)
         checked = self._run.stages.run(
             "check heads", lambda _: self._check(), message="Looking at what there is."
@@ -173,7 +177,7 @@ class VerbStages(Generic[P]):
         plan_id, kept = str(checked["plan_id"]), self._staged_before(checked)
         found = self._run.stages.run(
             "verify files",
-            partial(self._verify, plan_id),
+            partial(self._verify, arriving, plan_id),
             message="Checking that the data files which arrive are there and whole.",
         )
         written = self._compare_rows(plan_id) if kept is None else kept.written
@@ -266,9 +270,8 @@ class VerbStages(Generic[P]):
                 raise another_plan(self._known, "since the run began")
         return self._known
 
-    def _verify(self, plan_id: str, progress: Progress) -> Facts:
-        assert self._run.verb.arriving is not None
-        files = self._run.verb.arriving(self._planned(plan_id))
+    def _verify(self, arriving: Callable[[P], pa.Table], plan_id: str, progress: Progress) -> Facts:
+        files = arriving(self._planned(plan_id))
         return {"files": verify(self._run.rows, files, self._run.call.table, progress)}
 
     def _compare_rows(self, plan_id: str) -> WrittenRows:
@@ -320,7 +323,10 @@ class VerbStages(Generic[P]):
 
     def keep(self, staged: Staged) -> Facts:
         """Keep what a dry run staged, for a merge to publish."""
-        assert staged.plan_id is not None
+        if staged.plan_id is None:
+            # Without a plan there is nobody who could publish it.
+            self.withdraw(staged.written)
+            return {}
         warehouse, call, written = self._run.warehouse, self._run.call, staged.written
         if written != NOTHING_WRITTEN and written.staged_rows is None:
             # An earlier dry run keeps it, unless somebody has published it by now.

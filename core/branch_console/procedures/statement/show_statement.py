@@ -43,8 +43,7 @@ def catalog_rows(warehouse: Warehouse, look: Look, session: str) -> pa.Table:
     known = seen.databases()
     if look.database is not None and look.database not in known:
         raise no_database(look.database, known)
-    if look.kind is LookKind.DATABASE:
-        assert look.database is not None
+    if look.kind is LookKind.DATABASE and look.database is not None:
         return _database(warehouse, seen, look.database)
     is_like = _matcher(look.pattern)
     if look.kind is LookKind.DATABASES:

@@ -219,8 +219,12 @@ def plan_create(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     """Decide whether a table can be made on a catalog branch; raises as its `plan_creation`."""
     statement, branch = _statement_of(call)
     seen = _seen(warehouse, statement, branch)
-    assert seen is not None
     with told_at(statement.target.place):
+        if seen is None:
+            raise InvalidInput(
+                f"{statement.target.identifier} is on no branch of the catalog.",
+                kind=ErrorKind.INVALID_NAME,
+            )
         schema = _schema_of(warehouse, statement)
         table = statement.target.identifier.in_catalog
         return branch_tables.plan_creation(
@@ -284,8 +288,10 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         NotAllowed: Another catalog keeps the table.
     """
     statement, branch = _statement_of(call)
-    assert statement.to is not None
-    source, target = statement.target.identifier, statement.to.identifier
+    renamed = statement.to
+    if renamed is None:
+        raise InvalidInput("A table is renamed to a name. Say which.", kind=ErrorKind.INVALID_NAME)
+    source, target = statement.target.identifier, renamed.identifier
     seen = _seen(warehouse, statement, branch)
     with told_at(statement.target.place):
         if target.is_of_catalog and (seen is None or target.catalog_branch != seen.branch):
@@ -303,13 +309,13 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
                 "A table is renamed with all its branches. Name it without a branch, on main.",
                 kind=ErrorKind.UNSUPPORTED,
             )
-        with told_at(statement.to.place):
+        with told_at(renamed.place):
             _check_database(warehouse, target)
         table = target_table(warehouse, statement.target, branch)
         existing = _existing(warehouse, target)
         if existing is not None:
             raise AlreadyExists(
-                f"{statement.to.place}: There is a table {existing} already. Choose another name."
+                f"{renamed.place}: There is a table {existing} already. Choose another name."
             )
         for name in (MAIN_BRANCH, *table.branches.names()):
             check_unprotected(table.on_listed(name), "renamed")

@@ -34,7 +34,7 @@ from branch_console.procedures.statement.write_rows import (
     update_rows,
 )
 from branch_console.sql.defaults import default_expression
-from branch_console.sql.merges import Merge, MergeClauses, RowClause
+from branch_console.sql.merges import MergeClauses, RowClause
 from branch_console.sql.place import Place
 from branch_console.sql.query import RewrittenQuery
 from branch_console.sql.statement import COMPACT
@@ -291,17 +291,17 @@ def _carry_out(
                 progress=progress,
             )  # fmt: skip
         case WriteKind.MERGE:
-            assert write.merge is not None
-            merge = _merge_over(sql, write.merge, write.target.name, table.schema())
+            merge = _merge_over(sql, write, table.schema())
             return merge_into(warehouse, writer, table, merge, call, progress=progress)
         case _:
             assert_never(write.kind)
 
 
-def _merge_over(
-    sql: RewrittenQuery, merge: Merge, target: str, schema: TableSchema
-) -> MergeClauses:
+def _merge_over(sql: RewrittenQuery, write: Write, schema: TableSchema) -> MergeClauses:
     """The statement with views for its tables, and columns as the table spells them."""
+    merge = write.merge
+    if merge is None:
+        raise InvalidInput("A MERGE names what it merges. Write USING and its clauses.")
     clauses = []
     for each in merge.clauses:
         values = None
@@ -317,7 +317,7 @@ def _merge_over(
             )
         )
     return MergeClauses(
-        target_name=target,
+        target_name=write.target.name,
         source=merge.source.of(sql),
         source_name=merge.source_name,
         condition=merge.condition.of(sql),

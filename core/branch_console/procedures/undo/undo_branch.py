@@ -25,8 +25,8 @@ def plan_restore(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
 ) -> Planned:
     """Bring a dropped branch back from its rescue branch, whatever that was renamed to."""
-    assert event.receipt is not None
-    kept_as, name = event.receipt.rescue_branch or "", event.branch
+    kept_as = "" if event.receipt is None else event.receipt.rescue_branch or ""
+    name = event.branch
     found = traced(table, event, kept_as)
     rescue, uses = found.name, options_naming(table, found.name)
     told: list[Consequence] = list(found.gone)

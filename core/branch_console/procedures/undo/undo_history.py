@@ -53,8 +53,7 @@ def plan_way_back(
     """
     ledger = Journal(warehouse.store, table.paths)
     intent = ledger.find(event.operation_id)
-    assert event.receipt is not None
-    if intent is None:
+    if intent is None or event.receipt is None:
         raise NotFound(
             f"The journal of operation {event.operation_id} is gone, and with it the way back.",
             kind=ErrorKind.OPERATION_NOT_FOUND,
