@@ -340,13 +340,16 @@ class CatalogOnBranch:
 
     @cached_property
     def _folders_by_birth(self) -> dict[str, list[str]]:
+        """Where tables lie, by the birth of the table of main there and of that of this branch."""
         found: dict[str, list[str]] = {}
         names = self._reader.files.folder_names(self._paths.warehouse)
         for database in (name for name in names if name.endswith(DATABASE_SUFFIX)):
             for table in self._reader.files.folder_names(self._paths.folder(database)):
                 folder = f"{database}/{table}"
-                birth = find_birth(self._reader, self._paths.folder(folder))
-                found.setdefault(birth or "", []).append(folder)
+                path = self._paths.folder(folder)
+                places = (path, f"{path}/branch/branch-{self.content}")
+                for birth in {find_birth(self._reader, place) for place in places}:
+                    found.setdefault(birth or "", []).append(folder)
         return found
 
     def _state(self, table: TableChange, identifier: Identifier, folder: str) -> MemberState:

@@ -56,8 +56,13 @@ def _held(warehouse: Warehouse, folder: str) -> Iterator[tuple[str, str]]:
     branches = ledger.branches()
     if not branches:
         return
-    birth = find_birth(warehouse.catalog.reader, ledger.paths.folder(folder))
+    reader, path = warehouse.catalog.reader, ledger.paths.folder(folder)
+    of_main = find_birth(reader, path)
     for branch in branches:
-        for key, table in ledger.recorded(branch).tables.items():
-            if table.folder == folder or (birth is not None and table.birth == birth):
+        recorded = ledger.recorded(branch)
+        content = branch if recorded.fork is None else recorded.fork.content or branch
+        # The folder may have moved since, and with it what the branch alone has in it.
+        births = {of_main, find_birth(reader, f"{path}/branch/branch-{content}")} - {None}
+        for key, table in recorded.tables.items():
+            if table.folder == folder or table.birth in births:
                 yield branch, key

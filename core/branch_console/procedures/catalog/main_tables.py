@@ -23,7 +23,9 @@ from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
+    Consequence,
     Preview,
+    blocks,
     changes,
     keeps,
     loses,
@@ -214,13 +216,16 @@ def plan_table_rename(
     target: Identifier,
 ) -> CatalogPlan:
     """Decide whether a table of main, which is there, can get a name that no table has."""
-    folder = paths_of(warehouse).table(source.database, source.table)
-    birth = find_birth(warehouse.catalog.reader, folder)
+    paths = paths_of(warehouse)
+    birth = find_birth(warehouse.catalog.reader, paths.table(source.database, source.table))
+    taken = paths.table(target.database, target.table)
+    blocked = (_folder_taken(warehouse, target, taken),) if warehouse.file_io.exists(taken) else ()
     preview = Preview(
         procedure=call.name,
         title=f"Rename table {source} to {target}",
         plan_id=plan_digest(call, birth),
         consequences=(
+            *blocked,
             changes(f"The table is called {target}, with all its branches, in every engine."),
         ),
         typed_name=None,
@@ -234,6 +239,16 @@ def plan_table_rename(
         "birth": birth,
     }
     return CatalogPlan(preview=preview, journal=journal)
+
+
+def _folder_taken(warehouse: Warehouse, table: Identifier, folder: str) -> Consequence:
+    """Say what is in the folder of a name that no table of main has."""
+    holders = holders_of(warehouse, paths_of(warehouse).relative(folder))
+    held = f"catalog branch {', '.join(map(repr, holders))} holds a table in it"
+    reason = held if holders else "other branches, or what was dropped there, are in it"
+    return blocks(
+        f"The folder of {table} is taken: {reason}. Choose another name.", ErrorKind.NAME_TAKEN
+    )
 
 
 def finish_table_rename(operation: CatalogOperation) -> Receipt:
