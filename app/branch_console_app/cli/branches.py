@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -17,6 +17,7 @@ from branch_console.errors import ErrorKind, NotFound, PaimonError, Refused
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.jobs.progress import JobState, JobView
+from branch_console.operations.agreement import Agreement
 from branch_console.operations.argument import Argument
 from branch_console.operations.branch_requests import (
     CreateBranchRequest,
@@ -92,16 +93,16 @@ def create_branch(
     """Create a branch; where no option names another, from the branch that the table names."""
     arguments, identifier = asked.arguments, asked.named_table
     if asked.request.from_branch is None and not identifier.is_main:
-        arguments = {**arguments, "from_branch": identifier.branch}
+        arguments = replace(asked.request, from_branch=identifier.branch).encode()
     services = open_services(warehouse)
     if dry_run:
-        preview = services.preview("create_branch", arguments)
+        preview = services.preview(asked.of.procedure, arguments)
         if as_json:
             print_json({"preview": preview.to_object()})
         else:
             print_preview(preview)
         return 0
-    return run_call(services, "create_branch", arguments, background=background, as_json=as_json)
+    return run_call(services, asked.of.procedure, arguments, background=background, as_json=as_json)
 
 
 @branches.command("fast-forward", help=FastForwardRequest.__doc__)
@@ -116,11 +117,12 @@ def fast_forward(
     """Fast-forward a branch, or replace what it holds."""
     services, request, identifier = open_services(warehouse), asked.request, asked.named_table
     plan = services.preview_fast_forward(identifier, request.source, request.target)
-    arguments, force = {**asked.arguments, "plan_id": plan.id}, request.force
+    arguments = {**asked.arguments, **Agreement(plan_id=plan.id).encode()}
+    force = request.force
     refusal: PaimonError | None = None
     preview: Preview | None = None
     if force and plan.can_replace:
-        preview = services.preview("fast_forward", arguments)
+        preview = services.preview(request.procedure, arguments)
         refusal = refusal_of(preview, asked.confirm, dry_run=dry_run)
     elif plan.verdict is Verdict.REFUSED:
         refusal = _refusal(plan)
@@ -143,7 +145,7 @@ def fast_forward(
         return DONE if refusal is None else REFUSED
     return run_call(
         services,
-        "fast_forward",
+        request.procedure,
         arguments,
         background=background,
         as_json=as_json,

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from branch_console.errors import ErrorKind, InvalidInput
-from branch_console.procedures.call.call import Argument
+from branch_console.operations.compare_requests import CheckRulesRequest
 from branch_console.quality.findings import Finding, GateReport, GateVerdict, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console_app.cli.arguments import (
@@ -72,15 +73,15 @@ def check(
             f"{identifier.table_name} has no rules. Name a file: --rules FILE.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
-    which: dict[str, Argument] = {"table": identifier.full_name, "version": snapshot}
+    asked = CheckRulesRequest(table=identifier.full_name, version=snapshot, rules=text)
     if since is not None:
         if snapshot is not None:
             raise InvalidInput(
                 "With --since the head of the branch is judged. Leave --snapshot out.",
                 kind=ErrorKind.INVALID_ARGUMENT,
             )
-        which = {"table": identifier.full_name, "a": since, "b": identifier.branch}
-    job_id = finish_job(services, "check_rules", {**which, "rules": text}).id
+        asked = replace(asked, before=since, after=identifier.branch)
+    job_id = finish_job(services, asked.procedure, asked.encode()).id
     report = GateReport(digest="", findings=findings_of(services.answer(job_id).rows.to_pylist()))
     if as_json:
         print_json(

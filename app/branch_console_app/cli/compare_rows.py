@@ -11,6 +11,7 @@ from branch_console.diff.state_diff import StateDiff
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.kept_diffs import KeptDiff
+from branch_console.operations.compare_requests import CompareStatesRequest
 from branch_console_app.cli.jobs import find_by_job
 from branch_console_app.cli.output import print_line, print_note, print_rows
 from branch_console_app.models.compare.rows import (
@@ -50,7 +51,7 @@ def compared_rows(services: Services, identifier: Identifier, diff: StateDiff) -
         return found
     return find_by_job(
         services,
-        "compare_states",
+        CompareStatesRequest.procedure,
         identifier,
         diff,
         services.row_diff,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.operations.compare_requests import CountRowsRequest
 from branch_console_app.cli.arguments import (
     JsonOption,
     TableArgument,
@@ -81,7 +82,7 @@ def counted_rows(services: Services, identifier: Identifier, diff: StateDiff) ->
         return found
     return find_by_job(
         services,
-        "count_rows",
+        CountRowsRequest.procedure,
         identifier,
         diff,
         services.row_counts,

@@ -10,6 +10,7 @@ import typer
 from branch_console.diff.hazards import HazardSeverity, HealthFinding, Remedy
 from branch_console.errors import PaimonError
 from branch_console.jobs.progress import JobState
+from branch_console.operations.agreement import Agreement
 from branch_console.procedures.browse.remedies import remedy_statements
 from branch_console_app.cli.arguments import JsonOption, WarehouseOption, named_table, open_services
 from branch_console_app.cli.exit_codes import DONE, FAILED, REFUSED
@@ -87,7 +88,7 @@ def _fix(services: Services, remedy: Remedy) -> dict[str, object]:
     try:
         preview = services.preview(remedy.procedure, remedy.arguments)
         preview.raise_unless_runnable(None)
-        arguments = {**remedy.arguments, "plan_id": preview.plan_id}
+        arguments = {**remedy.arguments, **Agreement(plan_id=preview.plan_id).encode()}
         job = follow_job(services, services.start(remedy.procedure, arguments))
     except PaimonError as error:
         return {**told, "error": error_object(error)}

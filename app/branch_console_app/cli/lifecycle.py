@@ -5,6 +5,7 @@ from typing import Final
 
 import typer
 
+from branch_console.operations.agreement import Agreement
 from branch_console.operations.argument import Argument
 from branch_console.operations.branch_requests import (
     DropBranchRequest,
@@ -91,7 +92,7 @@ def undo(
     """Undo an operation; where no table is named, on the one that it changed."""
     arguments = asked.arguments
     if asked.table is None:
-        found = open_services(warehouse).find_table_of_operation(str(arguments["operation"]))
+        found = open_services(warehouse).find_table_of_operation(asked.request.operation)
         arguments = {**arguments, "table": None if found is None else found.table_name}
     return run_previewed(
         warehouse,
@@ -132,7 +133,7 @@ def run_previewed(
     return run_call(
         services,
         name,
-        {**arguments, "plan_id": preview.plan_id},
+        {**arguments, **Agreement(plan_id=preview.plan_id).encode()},
         background=background,
         as_json=as_json,
         beside=beside,

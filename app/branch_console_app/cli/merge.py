@@ -66,6 +66,7 @@ def merge(
         open_services(warehouse),
         identifier,
         asked.arguments,
+        plan_again=asked.agreement.plan_again,
         preview=preview,
         dry_run=dry_run,
         background=background,

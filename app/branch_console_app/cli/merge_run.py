@@ -23,6 +23,8 @@ from branch_console.merge.plan import (
     schema_of,
     verdict_of,
 )
+from branch_console.operations.agreement import Agreement
+from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.quality.rules import RuleSet
@@ -48,8 +50,6 @@ from branch_console_app.models.merge.merge_preview import (
 )
 from branch_console_app.services import Services
 
-_PROCEDURE: Final = "merge_branch"
-_TRIED: Final = "dry_run_merge"
 _REFUSED: Final = 1
 _CONFLICTS_LISTED: Final = 50
 
@@ -59,6 +59,7 @@ def run_merge(
     identifier: Identifier,
     arguments: Mapping[str, Argument],
     *,
+    plan_again: bool,
     preview: bool,
     dry_run: bool,
     background: bool,
@@ -70,14 +71,12 @@ def run_merge(
         services: The door to the core.
         identifier: The table.
         arguments: Of the procedure.
+        plan_again: Whether to go on where the target moves and the decisions stay.
         preview: Whether to stop once it is told.
         dry_run: Whether to do all but publish.
         background: Whether to leave once the job is enqueued.
         as_json: Whether to print a document.
     """
-    # What is allowed to a run belongs to no plan.
-    plan_again = arguments.get("plan_again")
-    arguments = {name: value for name, value in arguments.items() if name != "plan_again"}
     decision = services.preview_merge(arguments)
     plan = decision.plan
     rules = services.rules(identifier) if can_run(plan) else None
@@ -89,18 +88,16 @@ def run_merge(
     if preview or refusal is not None or is_done:
         return _print_end(plan, rules, refusal, is_preview=preview, as_json=as_json)
     heads = PlannedHeads.of_plan(plan)
-    again: dict[str, Argument] = {}
-    if plan_again:
-        again = {"plan_again": True, "decisions": services.decisions(arguments)}
+    seen = Agreement(
+        plan_id=plan.id,
+        heads=None if heads is None else heads.to_text(),
+        plan_again=plan_again,
+        decisions=services.decisions(arguments) if plan_again else None,
+    )
     return run_call(
         services,
-        _TRIED if dry_run else _PROCEDURE,
-        {
-            **arguments,
-            **again,
-            "plan_id": plan.id,
-            "heads": None if heads is None else heads.to_text(),
-        },
+        (DryRunRequest if dry_run else MergeRequest).procedure,
+        {**arguments, **seen.encode()},
         background=background,
         as_json=as_json,
         beside={**plan_object(plan), **gate_document(rules)},

@@ -13,6 +13,7 @@ import typer
 
 from branch_console.errors import InvalidInput
 from branch_console.format.identifier import Identifier
+from branch_console.operations.agreement import Agreement
 from branch_console.operations.argument import (
     Argument,
     CommandSyntax,
@@ -51,6 +52,11 @@ class AskedRequest(Generic[R]):
         """The table, of a command that has a word for it."""
         assert self.table is not None
         return self.table
+
+    @property
+    def agreement(self) -> Agreement:
+        """What the command allows; raises InvalidInput as `request` does."""
+        return Agreement.decode(self.of.procedure, self.arguments)
 
     @property
     def request(self) -> R:

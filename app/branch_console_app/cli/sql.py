@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.operations.agreement import WITHOUT_CALLBACKS
 from branch_console.operations.argument import Argument
 from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.operations.declared import takes_argument
-from branch_console.operations.statement_requests import InsertRowsRequest
+from branch_console.operations.statement_requests import InsertRowsRequest, QueryRequest
 from branch_console.procedures.call.call import argument_text
 from branch_console.sql.answer import Answer
 from branch_console.sql.statement import CONFIRM, QUERY, Statement
@@ -48,7 +49,7 @@ _ALL_ROWS: Final = 2**31 - 2
 
 
 @statements.command("sql")
-@takes(InsertRowsRequest, only=("without_callbacks",))
+@takes(InsertRowsRequest, only=(WITHOUT_CALLBACKS,))
 def sql(
     text: Annotated[
         str,
@@ -173,7 +174,7 @@ class _Queries:
         """Whether Spark is needed; what only metadata tell is told at once."""
         from branch_console.sql.looks import parse_look  # noqa: PLC0415 - as where the statement was read
 
-        return parse_look(str(arguments["sql"])).reads_rows
+        return parse_look(QueryRequest.decode(QUERY, arguments).sql).reads_rows
 
     def close(self) -> None:
         """Stop Spark where it was started."""

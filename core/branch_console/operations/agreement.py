@@ -7,10 +7,13 @@ from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.options import parse_duration
 from branch_console.operations.argument import Declared, Unserved, argument
 
+WITHOUT_CALLBACKS: Final = "without_callbacks"
+"""Named by the consequences that it excuses."""
+
 PREVIEWED: Final = ("plan_id",)
 """Of procedures that are previewed."""
 
-COMMITTED: Final = (*PREVIEWED, "without_callbacks")
+COMMITTED: Final = (*PREVIEWED, WITHOUT_CALLBACKS)
 """Of procedures that commit, after which Paimon calls others."""
 
 JUDGED: Final = (*COMMITTED, "override_gate")
@@ -90,5 +93,5 @@ SEEN: Final = frozenset(
 )
 """What somebody has looked at; a statement of the same call does not say it."""
 
-GRANTED: Final = frozenset({"override_gate", "without_callbacks"})
+GRANTED: Final = frozenset({"override_gate", WITHOUT_CALLBACKS})
 """What an operator allows to one run, for a reason."""

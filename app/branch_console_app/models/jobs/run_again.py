@@ -10,6 +10,19 @@ from typing import Final
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.operations.agreement import GRANTED
+from branch_console.operations.branch_requests import (
+    CreateBranchRequest,
+    DropBranchRequest,
+    FastForwardRequest,
+    FenceBranchRequest,
+    PinBranchRequest,
+    RenameBranchRequest,
+    RepairBranchRequest,
+    ReplaceMainRequest,
+)
+from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
+from branch_console.operations.request import Request
+from branch_console.operations.statement_requests import StatementRequest
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.sql.parser import WRITING
 from branch_console_app.models.parts.command_line import PREVIEWED
@@ -25,9 +38,7 @@ class Again(StrEnum):
     SQL_PAGE = auto()
 
 
-_ON_MERGE_PAGE: Final = frozenset({"merge_branch", "fast_forward"})
-_MAY_NOT_EXIST: Final = frozenset({"create_branch", "protect_branch"})
-"""Procedures whose `branch` is a new name, or a pattern."""
+_ON_MERGE_PAGE: Final = frozenset({MergeRequest.procedure, FastForwardRequest.procedure})
 
 
 def way_again(procedure: str) -> Again:
@@ -55,15 +66,35 @@ def nothing_to_run_on(call: ProcedureCall, branches: Collection[str]) -> str | N
         branches: Those that its table has, main aside.
     """
     there = {MAIN_BRANCH, *branches}
-    named = call.arguments.get("branch")
-    if call.name == "create_branch" and named in there:
-        return f"Branch {code(str(named))} is there, so it cannot be created again."
-    wanted = [call.arguments.get("from_branch"), call.arguments.get("target")]
-    if call.name not in _MAY_NOT_EXIST:
-        wanted.append(named)
-    wanted.append(_branch_of_table(call))
-    gone = next((each for each in wanted if isinstance(each, str) and each not in there), None)
+    asked = call.request(Request)
+    if isinstance(asked, CreateBranchRequest) and asked.branch in there:
+        return f"Branch {code(asked.branch)} is there, so it cannot be created again."
+    wanted = (*_branches_of(asked), _branch_of_table(call))
+    gone = next((each for each in wanted if each is not None and each not in there), None)
     return f"Branch {code(gone)} is gone, so this cannot be run again." if gone else None
+
+
+def _branches_of(asked: Request) -> tuple[str | None, ...]:
+    """The branches that a request needs; a protection is for names and patterns of any."""
+    match asked:
+        case CreateBranchRequest():
+            return (asked.from_branch,)
+        case MergeRequest() | CherryPickRequest() | FastForwardRequest():
+            return asked.source, asked.target
+        case RevertRequest():
+            return (asked.target,)
+        case (
+            DropBranchRequest()
+            | RenameBranchRequest()
+            | PinBranchRequest()
+            | FenceBranchRequest()
+            | RepairBranchRequest()
+            | ReplaceMainRequest()
+            | StatementRequest()
+        ):
+            return (asked.branch,)
+        case _:
+            return ()
 
 
 def _branch_of_table(call: ProcedureCall) -> str | None:

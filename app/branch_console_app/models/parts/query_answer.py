@@ -14,6 +14,7 @@ from pyarrow import csv
 
 from branch_console.errors import InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.operations.statement_requests import QueryRequest
 from branch_console.procedures.call.permissions import Role
 from branch_console.sql.answer import Answer, StateRead
 from branch_console.sql.parser import parse_statements
@@ -50,7 +51,8 @@ class Asked:
             return None
         if found.procedure != QUERY:
             return None
-        return cls(text=str(found.arguments["sql"]), branch=str(found.arguments["branch"]))
+        asked = QueryRequest.decode(QUERY, found.arguments)
+        return cls(text=asked.sql, branch=asked.branch)
 
     @property
     def line(self) -> str:

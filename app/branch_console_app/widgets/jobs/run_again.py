@@ -7,6 +7,8 @@ import streamlit as st
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobView
+from branch_console.operations.request import Request
+from branch_console.operations.statement_requests import StatementRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console_app import reads, state
 from branch_console_app.models.jobs.job_titles import job_words
@@ -102,8 +104,11 @@ def _lead_back(way: Again, call: ProcedureCall, place: Location) -> None:
         case Again.MERGE_PAGE:
             link_to_merge(call, _LABEL, place, icon=_ICON)
         case Again.SQL_PAGE:
-            text = str(call.arguments.get("sql") or call.statement)
-            there = place.at_branch(str(call.arguments.get("branch") or MAIN_BRANCH))
+            asked = call.request(Request)
+            text, branch = call.statement, MAIN_BRANCH
+            if isinstance(asked, StatementRequest):
+                text, branch = asked.sql, asked.branch
+            there = place.at_branch(branch)
             state.link(PageName.SQL, _LABEL, there, view={"q": text_for_address(text)}, icon=_ICON)
         case Again.AT_ONCE:
             return

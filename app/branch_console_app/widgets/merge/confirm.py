@@ -10,9 +10,11 @@ from branch_console.errors import ErrorKind
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.plan import Plan, cost_of
+from branch_console.operations.agreement import Agreement
+from branch_console.operations.merge_requests import DryRunRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Preview, Weight, blocks
-from branch_console.procedures.run.planned_heads import HEADS, PlannedHeads
+from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.procedures.run.runner import MOST_PLANS
 from branch_console_app import reads
 from branch_console_app.models.merge.merge_preview import MergePreview
@@ -83,9 +85,7 @@ def show_confirm(preview: MergePreview, form: Form, open_number: int) -> None:
         )  # fmt: skip
         said = {
             "reason": reason_field(),
-            "override_gate": override,
-            "plan_again": again or None,
-            "wait": wait,
+            **Agreement(override_gate=override, plan_again=again, wait=wait).encode(),
         }
         full = replace(form, arguments={**form.arguments, **said})
         if is_dry:
@@ -100,8 +100,10 @@ def show_confirm(preview: MergePreview, form: Form, open_number: int) -> None:
 def _seen(form: Form, plan: Plan, again: bool) -> dict[str, Argument]:
     """What a run is told of the preview: where it was planned, and what was decided on."""
     heads = PlannedHeads.of_plan(plan)
-    told: dict[str, Argument] = {} if heads is None else {HEADS: heads.to_text()}
-    return {**told, "decisions": reads.decisions(form.arguments)} if again else told
+    return Agreement(
+        heads=None if heads is None else heads.to_text(),
+        decisions=reads.decisions(form.arguments) if again else None,
+    ).encode()
 
 
 def _show_dry_button(told: Preview, form: Form, plan: Plan) -> None:
@@ -117,8 +119,12 @@ def _show_dry_button(told: Preview, form: Form, plan: Plan) -> None:
         "Dry run", type="primary", icon=":material/science:", key="run-dry", help=reason,
         disabled=reason is not None, on_click=start_here,
         args=(
-            _DRY, told.plan_id, "dry_run_merge",
-            {**form.arguments, **_seen(form, plan, again=False), "plan_id": told.plan_id},
+            _DRY, told.plan_id, DryRunRequest.procedure,
+            {
+                **form.arguments,
+                **_seen(form, plan, again=False),
+                **Agreement(plan_id=told.plan_id).encode(),
+            },
         ),
     )  # fmt: skip
     if refused:

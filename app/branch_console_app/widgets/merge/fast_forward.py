@@ -5,6 +5,8 @@ import streamlit as st
 
 from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut
 from branch_console.format.identifier import Identifier
+from branch_console.operations.agreement import Agreement
+from branch_console.operations.branch_requests import FastForwardRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
@@ -157,7 +159,7 @@ def _show_confirm(preview: FastForwardPreview, identifier: Identifier, told: Pre
             help=refused or blocked,
             key="ff-run",
         ):
-            given = {**_arguments(plan), "override_gate": override}
+            given = {**_arguments(plan), **Agreement(override_gate=override).encode()}
             start_once(PROCEDURE, given, _place(identifier, plan), subject=plan.id)
         if refused:
             st.caption(refused)
@@ -210,7 +212,8 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
             help=refused or blocked,
             key="ff-force",
         ):
-            given = {**_arguments(plan, force=True), "override_gate": override}
+            allowed = Agreement(override_gate=override)
+            given = {**_arguments(plan, force=True), **allowed.encode()}
             place = _place(identifier, plan)
             start_once(PROCEDURE, given, place, subject=f"{plan.id} force")
         if refused:
@@ -223,13 +226,10 @@ def _told(plan: ForwardDecision, *, force: bool = False) -> Preview:
 
 def _arguments(plan: ForwardDecision, *, force: bool = False) -> dict[str, Argument]:
     """Return the arguments of the command, with the reason that stands in its field."""
-    arguments: dict[str, Argument] = {
-        "table": plan.table,
-        "branch": plan.source,
-        "target": plan.target,
-        "plan_id": plan.id,
-        **({"force": True} if force else {}),
-    }
+    request = FastForwardRequest(
+        table=plan.table, source=plan.source, target=plan.target, force=force
+    )
+    arguments = {**request.encode(), **Agreement(plan_id=plan.id).encode()}
     return with_reason(arguments, _subject(plan))
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from branch_console.jobs.progress import JobState
 from branch_console.merge.plan import cost_of
+from branch_console.operations.merge_requests import CompareRowsRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import state
@@ -56,7 +57,7 @@ def show_comparison(resolution: Resolution, arguments: Mapping[str, Argument]) -
     asked = {**arguments, "policy": resolution.policy}
     st.button(
         "Compare rows", icon=":material/table_rows:", key="merge-compare", on_click=start_here,
-        args=(_JOB, plan.id, "compare_rows", asked),
+        args=(_JOB, plan.id, CompareRowsRequest.procedure, asked),
     )  # fmt: skip
 
 

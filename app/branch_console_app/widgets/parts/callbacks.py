@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from branch_console.operations.agreement import WITHOUT_CALLBACKS, Agreement
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Consequence, Preview, Weight
 from branch_console.procedures.call.permissions import Role
-from branch_console.procedures.call.without_callbacks import WITHOUT_CALLBACKS
 from branch_console_app import state
 from branch_console_app.models.parts.wording import plain
 from branch_console_app.widgets.parts.confirm import lacks_role
@@ -24,7 +24,7 @@ def with_reason(arguments: Mapping[str, Argument], subject: str) -> dict[str, Ar
     """
     given = state.value_of(f"{_KEY}-{subject}")
     reason = given.strip() if isinstance(given, str) else ""
-    return {**arguments, WITHOUT_CALLBACKS: reason} if reason else dict(arguments)
+    return {**arguments, **Agreement(without_callbacks=reason or None).encode()}
 
 
 def left_out(preview: Preview) -> tuple[Consequence, ...]:

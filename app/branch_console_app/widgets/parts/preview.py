@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from branch_console.operations.agreement import Agreement
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Consequence, Preview, Weight
 from branch_console_app import reads, state
@@ -130,7 +131,8 @@ def show_button(
         key=f"run-{form.procedure}",
     ):  # fmt: skip
         with guarded("The job was not started; nothing changed."):
-            arguments = {**form.arguments, **more(), "plan_id": preview.plan_id}
+            seen = Agreement(plan_id=preview.plan_id)
+            arguments = {**form.arguments, **more(), **seen.encode()}
             start_once(form.procedure, arguments, place, subject=preview.plan_id)
     if refused:
         st.caption(refused)

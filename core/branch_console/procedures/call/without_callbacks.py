@@ -5,7 +5,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from branch_console.errors import ErrorKind
 from branch_console.format.identifier import MAIN_BRANCH
@@ -15,15 +14,13 @@ from branch_console.format.journals.merge import MergeJournal
 from branch_console.format.journals.terms import CallbacksLeftOut, OperationJournal
 from branch_console.format.journals.undo import RestoreBranchJournal
 from branch_console.format.kept_elsewhere import Act, KeptElsewhere, kept_elsewhere, kept_in_catalog
+from branch_console.operations.agreement import WITHOUT_CALLBACKS
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, Preview, blocks, changes
 from branch_console.procedures.call.other_catalog import catalog_of_table
 from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.table.file_store_table import FileStoreTable
-
-WITHOUT_CALLBACKS: Final = "without_callbacks"
-"""The argument of a call that goes on without them."""
 
 
 def left_out_of(
