@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from branch_console.diff.rows.row_figure import RowCounts, RowFigure
     from branch_console.diff.schema_diff import SchemaDiff
     from branch_console.diff.state_diff import ComparedState, StateDiff
+    from branch_console.format.catalog.catalog_tag import CatalogTag
     from branch_console.format.catalog.catalog_version import CatalogVersion
     from branch_console.format.receipt import Receipt
     from branch_console.jobs.client import JobClient
@@ -336,6 +337,11 @@ class Services(TableLists):
         from branch_console.procedures.catalog.browse_catalog import read_catalog_branch
 
         return read_catalog_branch(self.warehouse, name)
+
+    def catalog_tags(self) -> tuple[CatalogTag, ...]:
+        """Return the tags of the catalog by name."""
+        found = self.warehouse.catalog_tags
+        return tuple(found.get(name) for name in found.names())
 
     def catalog_log(self, name: str) -> tuple[CatalogVersion, ...]:
         """Return the versions of a branch of the catalog, or of main, newest first."""

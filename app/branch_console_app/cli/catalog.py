@@ -6,6 +6,8 @@ import typer
 
 from branch_console.operations.catalog_requests import (
     CreateCatalogBranchRequest,
+    CreateCatalogTagRequest,
+    DeleteCatalogTagRequest,
     DropCatalogBranchRequest,
 )
 from branch_console_app.cli.arguments import JsonOption, WarehouseOption, open_services
@@ -25,7 +27,12 @@ NameArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="The name of the catalog branch.")
 ]
 
-for _request in (CreateCatalogBranchRequest, DropCatalogBranchRequest):
+for _request in (
+    CreateCatalogBranchRequest,
+    DropCatalogBranchRequest,
+    CreateCatalogTagRequest,
+    DeleteCatalogTagRequest,
+):
     add_previewed(catalog, _request)
 
 _SHOWN: Final = 100
@@ -130,6 +137,28 @@ def log(
                 len(each.databases),
                 len(each.tables),
                 each.statement,
+            )
+            for each in found
+        ],
+    )
+
+
+@catalog.command("tags")
+def tags(warehouse: WarehouseOption = None, as_json: JsonOption = False) -> None:
+    """List the tags of the catalog."""
+    found = open_services(warehouse).catalog_tags()
+    if as_json:
+        print_json({"tags": found})
+        return
+    print_rows(
+        ("tag", "of", "tables", "created", "by"),
+        [
+            (
+                each.name,
+                str(each.version),
+                len(each.tables),
+                local_time(each.time_millis),
+                each.actor,
             )
             for each in found
         ],

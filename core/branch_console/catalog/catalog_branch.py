@@ -13,7 +13,7 @@ from functools import cached_property
 
 from branch_console.catalog.catalog import Catalog, TableEntry
 from branch_console.catalog.catalog_ledger import CatalogLedger, RecordedCatalog
-from branch_console.catalog.sightings import birth_of, find_birth
+from branch_console.catalog.table_folders import TableFolders
 from branch_console.errors import ErrorKind, InvalidInput, NotFound, PaimonError, Refused
 from branch_console.format.catalog.catalog_version import (
     CatalogScope,
@@ -25,7 +25,6 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.lineage_event import BIRTHS, LineageEvent, LineageKind
 from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.format.tag import Tag
-from branch_console.storage.catalog_paths import DATABASE_SUFFIX
 from branch_console.storage.metadata_cache import MetadataReader
 from branch_console.storage.table_paths import BASE_TAG_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
@@ -101,6 +100,7 @@ class CatalogOnBranch:
         self.recorded: RecordedCatalog = ledger.recorded(branch)
         assert self.recorded.fork is not None
         self.fork: CatalogVersion = self.recorded.fork
+        self._folders = TableFolders(main.reader, ledger.paths, self.content)
 
     @property
     def reader(self) -> MetadataReader:
@@ -238,7 +238,7 @@ class CatalogOnBranch:
             table=table.name or "",
             branch=self.content,
         )
-        folder = self._folder_of(table)
+        folder = self._folders.find(table)
         state = MemberState.LOST if folder is None else self._state(table, identifier, folder)
         return Member(id=key, identifier=identifier, table=table, folder=folder, state=state)
 
@@ -320,37 +320,6 @@ class CatalogOnBranch:
         """The table on the branch that its fork lies on."""
         source = member.table.source or MAIN_BRANCH
         return self._handle(folder, member.identifier.on_branch(source))
-
-    def _folder_of(self, table: TableChange) -> str | None:
-        """Where a table lies now: another engine may have renamed it since."""
-        folder = table.folder or ""
-        if self._is_born_there(table, folder):
-            return folder
-        places = self._folders_by_birth.get(table.birth or "", ())
-        return places[0] if len(places) == 1 else None
-
-    def _is_born_there(self, table: TableChange, folder: str) -> bool:
-        """Whether the table is in a folder: by what its branch began with, else by main."""
-        path = self._paths.folder(folder)
-        for place in (f"{path}/branch/branch-{self.content}", path):
-            status = self._reader.files.status(f"{place}/schema/schema-0")
-            if status is not None:
-                return self._reader.decode(status, birth_of) == table.birth
-        return find_birth(self._reader, path) == table.birth
-
-    @cached_property
-    def _folders_by_birth(self) -> dict[str, list[str]]:
-        """Where tables lie, by the birth of the table of main there and of that of this branch."""
-        found: dict[str, list[str]] = {}
-        names = self._reader.files.folder_names(self._paths.warehouse)
-        for database in (name for name in names if name.endswith(DATABASE_SUFFIX)):
-            for table in self._reader.files.folder_names(self._paths.folder(database)):
-                folder = f"{database}/{table}"
-                path = self._paths.folder(folder)
-                places = (path, f"{path}/branch/branch-{self.content}")
-                for birth in {find_birth(self._reader, place) for place in places}:
-                    found.setdefault(birth or "", []).append(folder)
-        return found
 
     def _state(self, table: TableChange, identifier: Identifier, folder: str) -> MemberState:
         handle = self._handle(folder, identifier)

@@ -160,7 +160,14 @@ class CatalogLedger:
         tables: dict[str, TableChange] = {}
         if found.fork is not None:
             databases, tables = self._at_fork(found.fork)
-        members = frozenset((*databases, *tables, *found.databases, *found.tables))
+        # A table that the fork left out was not dropped: the branch does not speak for it.
+        excluded = {
+            key
+            for key, table in ({} if found.fork is None else found.fork.tables).items()
+            if table is None and found.tables.get(key) is None
+        }
+        known = (*databases, *tables, *found.databases, *found.tables)
+        members = frozenset(known) - excluded
         for key, change in found.databases.items():
             _put(databases, key, change)
         for key, table in found.tables.items():

@@ -24,6 +24,8 @@ from branch_console.operations.branch_requests import (
 )
 from branch_console.operations.catalog_requests import (
     CreateCatalogBranchRequest,
+    CreateCatalogTagRequest,
+    DeleteCatalogTagRequest,
     DropCatalogBranchRequest,
     MergeCatalogRequest,
 )
@@ -90,6 +92,8 @@ _ALL: Final[tuple[type[Request], ...]] = (
     CreateCatalogBranchRequest,
     DropCatalogBranchRequest,
     MergeCatalogRequest,
+    CreateCatalogTagRequest,
+    DeleteCatalogTagRequest,
     RecoverRequest,
     DryRunRequest,
     CompareRowsRequest,

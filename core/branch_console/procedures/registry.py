@@ -24,6 +24,7 @@ from branch_console.procedures.catalog.database_statement import (
     SET_DATABASE_PROPERTIES,
 )
 from branch_console.procedures.catalog.drop import DROP_CATALOG_BRANCH
+from branch_console.procedures.catalog.tags import CREATE_CATALOG_TAG, DELETE_CATALOG_TAG
 from branch_console.procedures.catalog.undo_objects import UNDO_OF_CATALOG
 from branch_console.procedures.merge.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from branch_console.procedures.merge.merge_catalog import MERGE_CATALOG
@@ -56,7 +57,9 @@ VERBS: Final[Mapping[str, Verb[Any, Any]]] = MappingProxyType({verb.name: verb f
 
 _OF_CATALOG: Final = (
     CREATE_CATALOG_BRANCH,
+    CREATE_CATALOG_TAG,
     CREATE_DATABASE,
+    DELETE_CATALOG_TAG,
     DROP_CATALOG_BRANCH,
     DROP_DATABASE,
     MERGE_CATALOG,

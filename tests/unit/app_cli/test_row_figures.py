@@ -60,6 +60,7 @@ LOOKS: tuple[tuple[str, ...], ...] = (
     ("jobs", "list"),
     ("catalog", "list"),
     ("catalog", "log"),
+    ("catalog", "tags"),
 )
 # What changes the table, in an order in which each can be done.
 ACTS: tuple[tuple[str, ...], ...] = (
@@ -85,6 +86,9 @@ ACTS: tuple[tuple[str, ...], ...] = (
     ("catalog", "show", "whole"),
     ("catalog", "list"),
     ("catalog", "log", "whole"),
+    ("catalog", "tag", "release"),
+    ("catalog", "tags"),
+    ("catalog", "delete-tag", "release", "--confirm", "release"),
     ("catalog", "drop", "whole", "--confirm", "whole"),
     ("recover",),
 )
@@ -111,6 +115,8 @@ CALLS: tuple[str, ...] = (
     "delete_branch('TABLE', 'newer')",
     "create_catalog_branch(branch => 'whole', lazy => true)",
     "drop_catalog_branch(branch => 'whole')",
+    "create_catalog_tag(tag => 'release')",
+    "delete_catalog_tag(tag => 'release', confirm => 'release')",
 )
 
 

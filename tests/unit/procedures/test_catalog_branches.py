@@ -165,12 +165,18 @@ def test_a_branch_begins_at_the_heads_of_another(made: CatalogWarehouse) -> None
 
 
 def test_left_out_tables_are_named_with_the_reason(made: CatalogWarehouse) -> None:
-    broken = TableFiles(made.file_io, "bad", "air")
-    broken.write(broken.paths.schema(0), "{")
+    made.create("before", lazy=True)
+    planes = next(each.id for each in made.on("before").members() if each.name == "air.planes")
+    broken = TableFiles(made.file_io, "planes", "air")
+    broken.write(broken.paths.schema(1), "{")
     receipt = made.create(lazy=True)
-    assert "air.bad" not in states(made)
-    assert any("air.bad is left out" in note for note in receipt.notes)
+    assert "air.planes" not in states(made)
+    assert any("air.planes is left out" in note for note in receipt.notes)
     assert set(read_catalog_branch(made.warehouse, "dev").left_out)
+    # Nobody dropped it: a merge of the branch must not take it from main.
+    assert planes in state_of_main(made.warehouse).tables
+    assert not state_of_branch(made.warehouse, "dev").speaks_for(planes)
+    assert state_of_branch(made.warehouse, "before").speaks_for(planes)
 
 
 REFUSALS: list[tuple[dict[str, Argument], type[PaimonError], str]] = [
@@ -181,7 +187,11 @@ REFUSALS: list[tuple[dict[str, Argument], type[PaimonError], str]] = [
     ({"branch": "x", "tables": "air.z*"}, NotFound, "No table matches 'air.z*'"),
     ({"branch": "x", "empty": True, "from_branch": "dev"}, InvalidInput, "begins at one place"),
     ({"branch": "x", "from_branch": "nope"}, NotFound, "no catalog branch 'nope'"),
-    ({"branch": "old"}, AlreadyExists, "air.planes. Nothing was changed. Adopt them"),
+    (
+        {"branch": "old"},
+        AlreadyExists,
+        "'old' is there already on 1 table: air.planes. Nothing was changed. Adopt",
+    ),
 ]
 
 
@@ -358,7 +368,7 @@ def test_a_branch_that_other_software_began_anywhere_is_not_adopted(
     files = TableFiles(made.file_io, "flights", "air")
     files.schema(branch="dev")
     before = made.files()
-    with pytest.raises(AlreadyExists, match=r"air\.flights\. Nothing was changed\. Their forks"):
+    with pytest.raises(AlreadyExists, match=r"air\.flights\. Nothing was changed\. Its fork"):
         made.create(adopt=True)
     assert made.files() == before
 
@@ -386,3 +396,72 @@ def test_dropping_checkpoints_changes_no_answer(made: CatalogWarehouse) -> None:
     assert answers() == whole
     checkpoint.unlink()
     assert answers() == whole  # K17
+
+
+def test_a_catalog_tag_is_a_tag_on_each_table_and_reads_under_the_names_of_then(
+    made: CatalogWarehouse,
+) -> None:
+    made.add("air.empty", born=7, snapshot=False)
+    receipt = made.run("create_catalog_tag", tag="v1")
+    assert receipt.counts.tags_added == 3
+    for name in NAMES:
+        assert made.warehouse.table(name).tags.names() == ("v1",)
+        made.commit(name, 2)
+    (made.folder / "air.db/flights").rename(made.folder / "lab.db/legs")
+    flights = made.warehouse.table("air$tag_v1.flights").head()
+    assert flights is not None
+    assert flights.id == 1
+    assert made.warehouse.table("air$tag_v1.empty").head() is None
+    with pytest.raises(NotFound, match=r"Catalog tag 'v1' has no table lab\.legs"):
+        made.warehouse.table("lab$tag_v1.legs")
+    with pytest.raises(NotFound, match="no catalog tag 'v2'"):
+        made.warehouse.table("air$tag_v2.flights")
+
+
+def test_a_branch_begins_at_a_catalog_tag(made: CatalogWarehouse) -> None:
+    made.run("create_catalog_tag", tag="v1")
+    for name in NAMES:
+        made.commit(name, 2)
+        (made.folder / name.replace(".", ".db/") / "snapshot/snapshot-1").unlink()
+    made.add("air.new", born=8)
+    for mode in ("eager", "lazy"):
+        made.create(mode, tag="v1", databases="air", lazy=mode == "lazy")
+        assert set(states(made, mode)) == {"air.flights", "air.planes"}
+        head = made.on(mode).open(Identifier.parse("air.flights")).head()
+        assert head is not None
+        assert head.id == 1
+        assert str(made.on(mode).fork.parents[0]) == "main@1"
+
+
+def test_a_tag_of_a_branch_names_what_the_branch_has(made: CatalogWarehouse) -> None:
+    made.create("dev", databases="air")
+    made.commit("air.planes", 2, branch="dev")
+    made.run("create_catalog_tag", tag="v1", branch="dev")
+    made.commit("air.planes", 3, branch="dev")
+    planes = made.warehouse.table("air$tag_v1.planes").head()
+    assert planes is not None
+    assert planes.uuid == "air.planes-dev-2"
+    assert made.warehouse.table("air.planes$branch_dev").tags.names() == ("branch-base-dev", "v1")
+
+
+def test_a_taken_name_refuses_a_catalog_tag_and_changes_nothing(made: CatalogWarehouse) -> None:
+    made.run("create_catalog_tag", tag="v1")
+    made.run("create_tag", table="air.flights", tag="mine")
+    made.commit("air.flights", 2)
+    before = made.files()
+    for tag, message in (
+        ("v1", "There is a catalog tag 'v1' already"),
+        ("mine", "Tag 'mine' is there already on 1 table: air.flights."),
+    ):
+        with pytest.raises(AlreadyExists, match=message):
+            made.run("create_catalog_tag", tag=tag)
+    assert made.files() == before
+
+
+def test_deleting_a_catalog_tag_takes_the_tags_of_its_tables(made: CatalogWarehouse) -> None:
+    made.run("create_catalog_tag", tag="v1")
+    assert made.warehouse.catalog_tags.names() == ("v1",)
+    receipt = made.run("delete_catalog_tag", tag="v1")
+    assert receipt.counts.tags_removed == 3
+    assert made.warehouse.catalog_tags.names() == ()
+    assert made.warehouse.table("air.flights").tags.names() == ()

@@ -22,13 +22,16 @@ from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.pinned_table import PinnedTable
 
 
-def creation_of(content: str, table: TableChange, main: FileStoreTable) -> BranchCreation:
+def creation_of(
+    content: str, table: TableChange, main: FileStoreTable, from_tag: str | None = None
+) -> BranchCreation:
     """Return what the branch of a table is made of, at once or at its first write.
 
     Args:
         content: The name of the branch.
         table: What the ledger has of the table.
         main: The table.
+        from_tag: The tag at which the branch begins, if its snapshots may have expired.
     """
     source = main.on(table.source or MAIN_BRANCH)
     last, head = table.schema or 0, table.head
@@ -38,6 +41,7 @@ def creation_of(content: str, table: TableChange, main: FileStoreTable) -> Branc
         schema_ids=tuple(each for each in source.schemas.ids() if each <= last),
         base_tag=None if head is None else table.base_tag or f"{BASE_TAG_PREFIX}{content}",
         snapshot_id=None if head is None else head.id,
+        from_tag=None if head is None else from_tag,
         fork=None if head is None else head.identity,
         is_fenced=True,
     )
@@ -58,7 +62,7 @@ def open_to_write(
     warehouse.check_writable()
     check_role(call.role, Role.EDITOR, "write rows")
     main = opened.on(MAIN_BRANCH)
-    creation = creation_of(seen.content, member.table, main)
+    creation = creation_of(seen.content, member.table, main, seen.fork.from_tag)
     making = replace(
         call,
         name="create_branch",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from branch_console.catalog.catalog import Catalog
 from branch_console.catalog.catalog_branch import CatalogOnBranch
 from branch_console.catalog.catalog_ledger import CatalogLedger
+from branch_console.catalog.catalog_tag_view import CatalogAtTag, CatalogTags
 from branch_console.catalog.filesystem_catalog import FilesystemCatalog
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.errors import ErrorKind, NotAllowed
@@ -168,12 +169,24 @@ class Warehouse:
         """
         return CatalogOnBranch(self.catalog, self.ledger, branch)
 
+    @property
+    def catalog_tags(self) -> CatalogTags:
+        """The tags of the catalog."""
+        return CatalogTags(self.catalog.reader, self.ledger.paths)
+
+    def at_tag(self, tag: str) -> CatalogAtTag:
+        """The tables of a catalog tag, each as it was; raises NotFound."""
+        found = self.catalog_tags.get(tag)
+        return CatalogAtTag(self.catalog.reader, self.ledger.paths, found)
+
     def has_catalog_branch(self, branch: str) -> bool:
         """Whether a branch of the whole catalog has this name."""
         return branch != MAIN_BRANCH and self.ledger.find(branch) is not None
 
-    def _seen_by(self, identifier: Identifier) -> Catalog:
+    def _seen_by(self, identifier: Identifier) -> Catalog | CatalogAtTag:
         """The catalog that has the names of an identifier."""
+        if identifier.catalog_tag is not None:
+            return self.at_tag(identifier.catalog_tag)
         branch = identifier.catalog_branch
         return self.catalog if branch is None else self.on(branch)
 

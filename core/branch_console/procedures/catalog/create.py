@@ -15,6 +15,7 @@ from branch_console.commit.branch.branch_creation import (
 )
 from branch_console.commit.branch.branch_folder import Whose
 from branch_console.commit.journal import Journal
+from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind, NotAllowed, NotFound
 from branch_console.format.catalog.catalog_version import (
     CatalogVersion,
@@ -153,30 +154,32 @@ def take_back_catalog_branch(operation: CatalogOperation, reason: str) -> None:
         if tag is not None:
             kept.append(making.table.identifier.table_name)
     if kept:
-        reason = f"{reason} The base tag of {len(kept):,} tables stays: others may stand on it."
+        reason = f"{reason} A base tag stays on {count(len(kept), 'table')}: others may need it."
     operation.end(Ending.ROLLED_BACK, reason)
     operation.journal.release(version.branch, operation.intent.operation_id)
 
 
 def _preview(fork: CatalogFork, call: ProcedureCall) -> Preview:
-    count = len(fork.tables)
+    held = count(len(fork.tables), "table")
     names = sorted(map(fork.name_of, fork.tables))
     tagged = sum(table.head is not None for table in fork.tables.values())
     adopted = sorted(fork.name_of(key) for key, table in fork.tables.items() if table.adopted)
-    told = [changes(f"Catalog branch {fork.branch!r} holds {_tables(count)} of {fork.scope}.")]
+    told = [changes(f"Catalog branch {fork.branch!r} holds {held} of {fork.scope}.")]
     if fork.mode is CreationMode.LAZY:
         told.append(
             changes("The branch of a table is made at its first write; until then main is read.")
         )
     else:
-        told.append(changes(f"Each of the {_tables(count)} gets a branch {fork.branch!r} now."))
+        told.append(changes(f"The branch {fork.branch!r} of {held} is made now."))
     if adopted:
-        told.append(changes(f"Branches of {_tables(len(adopted))} are adopted.", tuple(adopted)))
+        told.append(
+            changes(f"The branch of {count(len(adopted), 'table')} is adopted.", tuple(adopted))
+        )
     if tagged:
-        told.append(keeps(f"A tag on each of {_tables(tagged)} keeps what the branch began at."))
+        told.append(keeps(f"A tag keeps what it begins at, on {count(tagged, 'table')}."))
     if fork.left_out:
         reasons = tuple(f"{name}: {why}" for name, why in fork.left_out.items())
-        told.append(changes(f"{_tables(len(fork.left_out))} are left out.", reasons))
+        told.append(changes(f"Left out: {count(len(fork.left_out), 'table')}.", reasons))
     told.append(keeps("No data file is copied, and main stays as it is."))
     return Preview(
         procedure=call.name,
@@ -188,10 +191,6 @@ def _preview(fork: CatalogFork, call: ProcedureCall) -> Preview:
         role=Role.EDITOR,
         undo=f"Drop the branch: branch-console catalog drop {fork.branch}.",
     )
-
-
-def _tables(count: int) -> str:
-    return f"{count:,} table{'' if count == 1 else 's'}"
 
 
 def _version_of(plan: Mapping[str, object]) -> CatalogVersion:
@@ -207,7 +206,7 @@ def _makings(warehouse: Warehouse, version: CatalogVersion) -> Iterator[_Making]
         opened = table_in(warehouse, recorded.databases[table.database or ""].name or "", table)
         yield _Making(
             table=opened,
-            creation=creation_of(content, table, opened),
+            creation=creation_of(content, table, opened, version.from_tag),
             is_adopted=bool(table.adopted),
         )
 
@@ -294,7 +293,7 @@ def _event(operation: CatalogOperation, version: CatalogVersion) -> LineageEvent
     is_eager = version.mode is CreationMode.EAGER
     notes = [
         f"Catalog branch {version.branch!r} begins at {version.parents[0]} with "
-        f"{_tables(len(recorded.tables))} of {version.scope}.",
+        f"{count(len(recorded.tables), 'table')} of {version.scope}.",
         *(f"{name} is left out: {reason}" for name, reason in version.left_out.items()),
     ]
     if not is_eager:

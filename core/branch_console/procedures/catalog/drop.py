@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch, Member, MemberState
+from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind, VersionName
 from branch_console.format.journals.branches import DROP_JOURNAL, DropBranchJournal
@@ -126,14 +127,13 @@ def _preview(
         ]
     made = [member for member, planned in plans if planned is not None]
     lost = [member.name for member, _ in plans if member.state is MemberState.LOST]
-    told.append(
-        changes(
-            f"The branch {seen.content!r} of {len(made):,} tables becomes a rescue branch each.",
-            tuple(member.name for member in made),
+    if made:
+        names = tuple(member.name for member in made)
+        told.append(
+            changes(f"The branch of {count(len(made), 'table')} becomes a rescue branch.", names)
         )
-    )
     if lost:
-        told.append(changes(f"{len(lost):,} tables are lost on it already.", tuple(lost)))
+        told.append(changes(f"Lost on it already: {count(len(lost), 'table')}.", tuple(lost)))
     told.append(keeps("No data file is deleted, and main stays as it is."))
     told.append(keeps("The base tags stay, so that undo of each table works."))
     return Preview(

@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch
 from branch_console.commit.schema.base_tags import fork_bytes
+from branch_console.diff.history_move import count
 from branch_console.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
+from branch_console.format.catalog.catalog_tag import CatalogTag
 from branch_console.format.catalog.catalog_version import (
     CatalogScope,
     CatalogVersion,
@@ -61,8 +63,15 @@ class CatalogFork:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """All that a branch could hold, before its scope is asked."""
+class CatalogSource:
+    """All that a branch or a tag of the catalog could hold, before a scope is asked.
+
+    Attributes:
+        parent: The version that it is of; number 0 if main has none yet.
+        tables: By id, each at its head there.
+        left_out: Tables that nothing can be done with, by name, with the reason.
+        main: What main holds, if that is the source.
+    """
 
     parent: VersionName
     databases: Mapping[str, DatabaseChange]
@@ -135,14 +144,15 @@ def first_version(warehouse: Warehouse, fork: CatalogFork, call: ProcedureCall) 
 
     It names its parent and its scope, and of tables only what the parent does not say of them.
     """
-    known = warehouse.ledger.recorded(fork.parent.branch, fork.parent.number).tables
+    recorded = warehouse.ledger.recorded(fork.parent.branch, fork.parent.number)
+    known = recorded.tables
     tables = {key: _besides(known.get(key), table, fork) for key, table in fork.tables.items()}
     holds = fork.scope.holds_table
+    names = {key: each.name or "" for key, each in recorded.databases.items()}
     missing = [
         key
         for key, table in known.items()
-        if key not in fork.tables
-        and holds(fork.databases[table.database or ""].name or "", table.name or "")
+        if key not in fork.tables and holds(names.get(table.database or "", ""), table.name or "")
     ]
     return CatalogVersion(
         branch=fork.branch,
@@ -170,25 +180,41 @@ def first_version(warehouse: Warehouse, fork: CatalogFork, call: ProcedureCall) 
 
 def _source(
     warehouse: Warehouse, asked: CreateCatalogBranchRequest, main: MainNow | None
-) -> _Source:
-    if asked.from_branch not in (None, MAIN_BRANCH):
-        return _source_of_branch(warehouse.on(asked.from_branch or ""))
+) -> CatalogSource:
+    if asked.tag is not None:
+        return _source_of_tag(warehouse.catalog_tags.get(asked.tag))
+    return source_of(warehouse, asked.from_branch, main)
+
+
+def source_of(
+    warehouse: Warehouse, branch: str | None = None, main: MainNow | None = None
+) -> CatalogSource:
+    """Return all that a catalog branch holds, or main where none is named, each at its head.
+
+    Raises:
+        NotFound: There is no such catalog branch.
+        Refused: A table of it is lost.
+    """
+    if branch not in (None, MAIN_BRANCH):
+        return _source_of_branch(warehouse.on(branch or ""))
     now = main or look(warehouse)
-    unclear = {
-        f"{now.main.databases[table.database or ''].name}.{table.name}": now.main.unclear[key]
+    databases = now.main.databases
+    names = {
+        key: f"{databases[table.database or ''].name}.{table.name}"
         for key, table in now.main.tables.items()
-        if key in now.main.unclear
     }
-    return _Source(
+    unclear = {names[key]: reason for key, reason in now.main.unclear.items()}
+    left_out = {**now.main.left_out, **unclear}
+    return CatalogSource(
         parent=now.version,
-        databases=now.main.databases,
-        tables={key: each for key, each in now.main.tables.items() if key not in now.main.unclear},
-        left_out={**now.main.left_out, **unclear},
+        databases=databases,
+        tables={key: table for key, table in now.main.tables.items() if names[key] not in left_out},
+        left_out=left_out,
         main=now,
     )
 
 
-def _source_of_branch(seen: CatalogOnBranch) -> _Source:
+def _source_of_branch(seen: CatalogOnBranch) -> CatalogSource:
     """What another catalog branch holds: each table at the head that it has there."""
     tables, left_out = {}, dict(seen.fork.left_out)
     for member in seen.members():
@@ -204,8 +230,14 @@ def _source_of_branch(seen: CatalogOnBranch) -> _Source:
             base_tag=None,
             adopted=None,
         )
-    return _Source(
+    return CatalogSource(
         parent=seen.version, databases=seen.recorded.databases, tables=tables, left_out=left_out
+    )
+
+
+def _source_of_tag(tag: CatalogTag) -> CatalogSource:
+    return CatalogSource(
+        parent=tag.version, databases=tag.databases, tables=tag.tables, left_out=tag.left_out
     )
 
 
@@ -215,7 +247,7 @@ def _names(text: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in text.split(",") if (name := each.strip())))
 
 
-def _check_scope(scope: CatalogScope, source: _Source) -> None:
+def _check_scope(scope: CatalogScope, source: CatalogSource) -> None:
     known = [database.name or "" for database in source.databases.values()]
     for name in scope.databases:
         if name not in known:
@@ -282,13 +314,13 @@ def _with_base_tags(warehouse: Warehouse, fork: CatalogFork, *, adopts: bool) ->
     if taken:
         shown = ", ".join(taken[:_SHOWN]) + (" and others" if len(taken) > _SHOWN else "")
         way = (
-            "Their forks are not certain, so they are not adopted"
+            "Its fork is not certain, so it is not adopted"
             if adopts
-            else "Adopt them, with --adopt or ADOPT"
+            else "Adopt it, with --adopt or ADOPT"
         )
         raise AlreadyExists(
-            f"{len(taken):,} tables have a branch {fork.branch!r} already: {shown}. Nothing was "
-            f"changed. {way}; or choose another name.",
+            f"Branch {fork.branch!r} is there already on {count(len(taken), 'table')}: {shown}. "
+            f"Nothing was changed. {way}; or choose another name.",
             branch=fork.branch,
             tables=taken,
         )
