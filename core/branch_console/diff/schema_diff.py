@@ -17,8 +17,8 @@ from branch_console.format.data_types import (
     MapType,
     MultisetType,
     RowType,
-    TypeRoot,
     VectorType,
+    is_widening,
     with_nullable,
 )
 from branch_console.format.table_schema import TableSchema
@@ -119,14 +119,6 @@ _STRUCTURAL_OPTIONS: Final = {
     "type": "the table would be of another kind",
 }
 _STRUCTURAL_FIELD_SUFFIXES: Final = (".aggregate-function", ".sequence-group")
-
-_INTEGERS: Final = (TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT)
-_INTEGER_DIGITS: Final = dict(zip(_INTEGERS, (3, 5, 10, 19), strict=True))
-# The widest integer that every value of which a floating type holds.
-_EXACT_IN: Final = {TypeRoot.FLOAT: TypeRoot.SMALLINT, TypeRoot.DOUBLE: TypeRoot.INT}
-_CHARACTERS: Final = (TypeRoot.CHAR, TypeRoot.VARCHAR)
-_BINARIES: Final = (TypeRoot.BINARY, TypeRoot.VARBINARY)
-_WITH_PRECISION: Final = (TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ, TypeRoot.TIME)
 
 
 def diff_schemas(
@@ -329,43 +321,6 @@ def _retyped(left: DataType, right: DataType, subject: str, field_id: int) -> Sc
         verdict=verdict,
         reason=reason,
     )
-
-
-def is_widening(left: AtomicType, right: AtomicType) -> bool:
-    """Whether every value of `left` is one of `right`, nullability aside."""
-    source, target = left.root, right.root
-    if source in _CHARACTERS and target in _CHARACTERS:
-        return _holds_length(left, right) and (source == target or target is TypeRoot.VARCHAR)
-    if source in _BINARIES and target in _BINARIES:
-        return _holds_length(left, right) and (source == target or target is TypeRoot.VARBINARY)
-    if source in _WITH_PRECISION and source == target:
-        return (left.precision or 0) <= (right.precision or 0)
-    if source in _INTEGERS:
-        return _holds_integer(source, right)
-    if source is TypeRoot.FLOAT:
-        return target is TypeRoot.DOUBLE
-    if source is TypeRoot.DECIMAL and target is TypeRoot.DECIMAL:
-        return _whole_digits(left) <= _whole_digits(right) and (left.scale or 0) <= (
-            right.scale or 0
-        )
-    return False
-
-
-def _holds_length(left: AtomicType, right: AtomicType) -> bool:
-    return (left.length or 0) <= (right.length or 0)
-
-
-def _holds_integer(source: TypeRoot, right: AtomicType) -> bool:
-    if right.root in _INTEGERS:
-        return _INTEGERS.index(source) <= _INTEGERS.index(right.root)
-    if right.root is TypeRoot.DECIMAL:
-        return _INTEGER_DIGITS[source] <= _whole_digits(right)
-    widest = _EXACT_IN.get(right.root)
-    return widest is not None and _INTEGERS.index(source) <= _INTEGERS.index(widest)
-
-
-def _whole_digits(decimal: AtomicType) -> int:
-    return (decimal.precision or 0) - (decimal.scale or 0)
 
 
 def _moved(left: list[DataField], right: list[DataField], path: str) -> Iterator[SchemaChange]:

@@ -3,7 +3,6 @@
 Paimon's own check also lets a type narrow, so it cannot decide what a merge may do unasked.
 """
 
-from branch_console.diff.schema_diff import is_widening
 from branch_console.format.data_types import (
     MAX_DECIMAL_PRECISION,
     ArrayType,
@@ -15,6 +14,7 @@ from branch_console.format.data_types import (
     RowType,
     TypeRoot,
     VectorType,
+    is_widening,
     with_nullable,
 )
 

@@ -9,7 +9,6 @@ from branch_console.commit.schema.schema_commit import (
     change_schema,
     create_table,
     drop_column,
-    is_widening,
     new_schema,
     rename_column,
     retype_column,
@@ -17,7 +16,6 @@ from branch_console.commit.schema.schema_commit import (
 )
 from branch_console.errors import AlreadyExists, InvalidInput, NotFound
 from branch_console.format.data_types import (
-    BIGINT,
     INT,
     STRING,
     AtomicType,
@@ -106,26 +104,6 @@ def test_a_partition_column_keeps_its_name(tmp_path: Path) -> None:
     bench = CommitBench(tmp_path, partition_keys=["pt"])
     with pytest.raises(InvalidInput, match="its name is in the folders"):
         change(bench, rename_column("pt", "day"))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "stands"),
-    [
-        (INT, BIGINT, True),
-        (BIGINT, INT, False),
-        (INT, FLOAT, True),
-        (FLOAT, INT, False),
-        (decimal(10, 2), decimal(12, 2), True),
-        (decimal(10, 2), decimal(10, 4), False),
-        (decimal(10, 2), decimal(12, 4), True),
-        (AtomicType(root=TypeRoot.VARCHAR, length=5), STRING, True),
-        (STRING, AtomicType(root=TypeRoot.VARCHAR, length=5), False),
-        (INT, STRING, False),
-    ],
-    ids=str,
-)
-def test_types_are_only_widened(old: AtomicType, new: AtomicType, stands: bool) -> None:
-    assert is_widening(old, new) is stands
 
 
 def test_a_table_is_created_once(bench: CommitBench) -> None:

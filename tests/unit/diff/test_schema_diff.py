@@ -10,9 +10,8 @@ from branch_console.diff.schema_diff import (
     SchemaDiff,
     SchemaVerdict,
     diff_schemas,
-    is_widening,
 )
-from branch_console.format.data_types import AtomicType, DataField, parse_data_type
+from branch_console.format.data_types import DataField, parse_data_type
 from branch_console.format.options import Options
 from branch_console.format.table_schema import TableSchema
 
@@ -204,49 +203,3 @@ def test_the_verdict_of_a_diff_is_its_worst() -> None:
     assert (
         diff_schemas(BASE, replace(worse, comment="c", fields=worse.fields[:2])).verdict is BREAKING
     )
-
-
-WIDENINGS = [
-    ("TINYINT", "SMALLINT"),
-    ("SMALLINT", "BIGINT"),
-    ("INT", "DOUBLE"),
-    ("SMALLINT", "FLOAT"),
-    ("FLOAT", "DOUBLE"),
-    ("INT", "DECIMAL(10, 0)"),
-    ("INT", "DECIMAL(12, 2)"),
-    ("DECIMAL(10, 2)", "DECIMAL(12, 4)"),
-    ("DECIMAL(10, 2)", "DECIMAL(38, 2)"),
-    ("CHAR(5)", "VARCHAR(5)"),
-    ("VARCHAR(5)", "STRING"),
-    ("BINARY(4)", "BYTES"),
-    ("TIMESTAMP(3)", "TIMESTAMP(6)"),
-]
-NOT_WIDENINGS = [
-    ("BIGINT", "DOUBLE"),
-    ("INT", "FLOAT"),
-    ("INT", "DECIMAL(11, 2)"),
-    ("DECIMAL(10, 2)", "DECIMAL(11, 4)"),
-    ("DECIMAL(10, 2)", "DECIMAL(12, 1)"),
-    ("VARCHAR(5)", "CHAR(5)"),
-    ("STRING", "BYTES"),
-    ("DATE", "TIMESTAMP(3)"),
-    ("TIMESTAMP(3)", "TIMESTAMP(3) WITH LOCAL TIME ZONE"),
-    ("BOOLEAN", "INT"),
-]
-
-
-def atomic(text: str) -> AtomicType:
-    parsed = parse_data_type(text)
-    assert isinstance(parsed, AtomicType)
-    return parsed
-
-
-@pytest.mark.parametrize(("narrow", "wide"), WIDENINGS)
-def test_a_wider_type_holds_every_value_and_the_narrower_does_not(narrow: str, wide: str) -> None:
-    assert is_widening(atomic(narrow), atomic(wide))
-    assert not is_widening(atomic(wide), atomic(narrow))
-
-
-@pytest.mark.parametrize(("left", "right"), NOT_WIDENINGS)
-def test_a_type_that_loses_values_is_not_wider(left: str, right: str) -> None:
-    assert not is_widening(atomic(left), atomic(right))

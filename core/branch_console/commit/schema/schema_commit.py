@@ -230,7 +230,7 @@ def retype_column(name: str, data_type: DataType) -> SchemaChange:
         field = schema.field(name)
         _check_no_key(schema, name, "given another type")
         wanted = with_nullable(data_type, field.type.nullable)
-        if not is_widening(field.type, wanted):
+        if not can_cast(field.type, wanted):
             raise InvalidInput(
                 f"Column {name!r} is {field.type} and cannot become {wanted}: values could be lost."
             )
@@ -247,7 +247,7 @@ def set_options(changes: dict[str, str]) -> SchemaChange:
     return lambda schema: replace(schema, options=schema.options.merged(changes))
 
 
-def is_widening(old: DataType, new: DataType) -> bool:
+def can_cast(old: DataType, new: DataType) -> bool:
     """Whether Paimon casts values of the old type to the new one by itself."""
     if old == new:
         return True

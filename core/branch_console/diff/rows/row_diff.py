@@ -14,10 +14,16 @@ import pyarrow.compute as pc
 
 from branch_console.diff.rows.row_kind import RowKind
 from branch_console.diff.rows.same_values import same_values
-from branch_console.diff.schema_diff import ChangeKind, SchemaDiff, is_widening
+from branch_console.diff.schema_diff import ChangeKind, SchemaDiff
 from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import ErrorKind, InvalidInput
-from branch_console.format.data_types import AtomicType, DataField, DataType, with_nullable
+from branch_console.format.data_types import (
+    AtomicType,
+    DataField,
+    DataType,
+    is_widening,
+    with_nullable,
+)
 from branch_console.format.values.arrow_types import arrow_schema
 from branch_console.format.values.binary_rows import encode_rows
 
