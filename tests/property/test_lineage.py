@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from branch_console.diff.branch_overview import compare_branches, distance_of
 from branch_console.diff.branch_trace import BranchTrace, Lists
-from branch_console.diff.fork_inference import best_forks, infer_forks
+from branch_console.diff.fork_inference import best_forks
 from branch_console.diff.lineage import MERGE_SOURCE_IDENTITY, Lineage, build_lineage
 from branch_console.diff.merge_base import best_common_ancestors
 from branch_console.format.receipt import identity_to
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.tag import Tag
+from tests.support.fork_candidates import infer_forks
 from tests.support.table_files import a_snapshot
 
 

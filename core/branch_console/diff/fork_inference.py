@@ -99,31 +99,17 @@ def _holders(traces: Sequence[BranchTrace]) -> dict[Lists, set[str]]:
     return found
 
 
-def infer_forks(
-    branch: BranchTrace, traces: Sequence[BranchTrace], events: Sequence[LineageEvent] = ()
-) -> tuple[ForkCandidate, ...]:
-    """Where a branch may have come from, the most likely first; nothing for main.
-
-    Args:
-        branch: The branch in question.
-        traces: All branches that can be read; `branch` itself may be among them.
-        events: The ledger.
-
-    References:
-        A branch made from a tag begins with a copy of that tag and of its snapshot [Paimon
-        FileSystemBranchManager.createBranch], so its oldest snapshot is the fork while it lasts.
-    """
-    return _infer(branch, traces, events, _ids_by_branch((*traces, branch)))
-
-
 def _infer(
     branch: BranchTrace,
     traces: Sequence[BranchTrace],
     events: Sequence[LineageEvent],
     ids: _IdsByBranch,
 ) -> tuple[ForkCandidate, ...]:
-    if branch.is_main:
-        return ()
+    """All candidates, the most likely first.
+
+    A branch made from a tag begins with a copy of that tag and of its snapshot [Paimon
+    FileSystemBranchManager.createBranch], so its oldest snapshot is the fork while it lasts.
+    """
     others = [trace for trace in traces if trace.branch != branch.branch]
     by_name = {trace.branch: trace for trace in others}
     found = [

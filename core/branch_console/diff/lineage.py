@@ -130,10 +130,6 @@ class Lineage:
             seen |= following.keys()
             wave = sorted(following.values(), key=lambda each: each.manifest_lists)
 
-    def has_ancestor(self, head: SnapshotIdentity, other: SnapshotIdentity) -> bool:
-        """Whether `head` is `other` or builds on it."""
-        return any(each.same_as(other) for each in self.ancestors(head).values())
-
     @cached_property
     def _parents_of(self) -> dict[Lists, list[SnapshotIdentity]]:
         found: dict[Lists, list[SnapshotIdentity]] = {}

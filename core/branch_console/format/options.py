@@ -179,7 +179,6 @@ BUCKET_KEY: Final = _columns("bucket-key")
 BUCKET_FUNCTION_TYPE: Final = _text("bucket-function.type", "default")
 DYNAMIC_BUCKET_TARGET_ROW_NUM: Final = _number("dynamic-bucket.target-row-num", 2_000_000)
 DYNAMIC_BUCKET_MAX_BUCKETS: Final = _number("dynamic-bucket.max-buckets", -1)
-BUCKET_APPEND_ORDERED: Final = _flag("bucket-append-ordered", True)
 MERGE_ENGINE: Final = _text("merge-engine", "deduplicate")
 SEQUENCE_FIELD: Final = _columns("sequence.field")
 CHANGELOG_PRODUCER: Final = _text("changelog-producer", "none")
@@ -191,7 +190,6 @@ DELETION_VECTORS_MERGE_ON_READ: Final = _flag("deletion-vectors.merge-on-read", 
 ROW_TRACKING_ENABLED: Final = _flag("row-tracking.enabled", False)
 ROW_TRACKING_PARTITION_GROUP: Final = _flag("row-tracking.partition-group-on-commit", True)
 DATA_EVOLUTION_ENABLED: Final = _flag("data-evolution.enabled", False)
-PRIMARY_KEY_NULLABLE: Final = _flag("primary-key.nullable", False)
 WRITE_ONLY: Final = _flag("write-only", False, "write.compaction-skip")
 IGNORE_DELETE: Final = _flag(
     "ignore-delete",
@@ -243,11 +241,7 @@ COMMIT_STRICT_MODE_LAST_SAFE_SNAPSHOT: Final[ConfigOption[int | None]] = ConfigO
     key="commit.strict-mode.last-safe-snapshot", parse=_parse_int, default=None
 )
 COMMIT_DISCARD_DUPLICATE_FILES: Final = _flag("commit.discard-duplicate-files", False)
-COMMIT_USER_PREFIX: Final = _maybe_text("commit.user-prefix")
 SNAPSHOT_NUM_RETAINED_MIN: Final = _number("snapshot.num-retained.min", 10)
-SNAPSHOT_NUM_RETAINED_MAX: Final = _number("snapshot.num-retained.max", INFINITE)
-SNAPSHOT_TIME_RETAINED: Final = _duration("snapshot.time-retained", _HOUR)
-SNAPSHOT_EXPIRE_LIMIT: Final = _number("snapshot.expire.limit", 50)
 
 BRANCH: Final = _text("branch", "main")
 SCAN_FALLBACK_BRANCH: Final = _maybe_text("scan.fallback-branch")

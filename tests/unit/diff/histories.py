@@ -1,8 +1,9 @@
 """Branch traces from a few words: `trace("dev", "m1 m2 d3")`; one word is one snapshot."""
 
 from branch_console.diff.branch_trace import BranchTrace
+from branch_console.diff.lineage import Lineage
 from branch_console.format.lineage_event import LineageEvent, LineageKind
-from branch_console.format.snapshot import Snapshot
+from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.format.tag import Tag
 from tests.support.table_files import a_snapshot
 
@@ -28,3 +29,8 @@ def an_event(kind: LineageKind, **fields: object) -> LineageEvent:
     """Something that the ledger tells of dev."""
     given = {"id": "e", "branch": "dev", "operation_id": "op", "actor": "ann", "time_millis": 1}
     return LineageEvent(kind=kind, **{**given, **fields})  # type: ignore[arg-type]
+
+
+def has_ancestor(lineage: Lineage, head: SnapshotIdentity, other: SnapshotIdentity) -> bool:
+    """Whether a snapshot is another one, or builds on it."""
+    return any(each.same_as(other) for each in lineage.ancestors(head).values())

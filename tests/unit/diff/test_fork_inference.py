@@ -1,9 +1,10 @@
 """Where a branch left another one: what was recorded, and what tells where nothing was."""
 
-from branch_console.diff.fork_inference import Confidence, best_forks, infer_forks
+from branch_console.diff.fork_inference import Confidence, best_forks
 from branch_console.diff.lineage import build_lineage
 from branch_console.format.lineage_event import LineageKind
-from tests.unit.diff.histories import an_event, snapshot, trace
+from tests.support.fork_candidates import infer_forks
+from tests.unit.diff.histories import an_event, has_ancestor, snapshot, trace
 
 MAIN = trace("main", "m1 m2 m3 m4", tags="m2")
 
@@ -121,4 +122,4 @@ def test_a_base_tag_keeps_the_fork_readable_where_nothing_else_tells_it() -> Non
     assert (fork.identity, fork.confidence) == (snapshot("m2").identity, Confidence.RECORDED)
     assert fork.evidence[1] == "Its base tag 'tag-m2' names snapshot 2."
     lineage = build_lineage([main, dev], [event])
-    assert lineage.has_ancestor(snapshot("d7").identity, snapshot("m2").identity)
+    assert has_ancestor(lineage, snapshot("d7").identity, snapshot("m2").identity)

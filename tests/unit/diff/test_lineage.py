@@ -9,7 +9,7 @@ from branch_console.diff.merge_base import best_common_ancestors
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import identity_to
 from branch_console.format.snapshot import SnapshotIdentity
-from tests.unit.diff.histories import an_event, snapshot, trace
+from tests.unit.diff.histories import an_event, has_ancestor, snapshot, trace
 
 
 def merge_base(
@@ -41,8 +41,8 @@ def test_parents_come_from_ids_forks_merges_and_events() -> None:
     assert has("d3", "m2")  # the fork, though it has expired on the branch
     assert has("m5", "d4")
     assert has("x9", "m1")
-    assert lineage.has_ancestor(merged.identity, snapshot("d3").identity)
-    assert not lineage.has_ancestor(snapshot("d4").identity, snapshot("m3").identity)
+    assert has_ancestor(lineage, merged.identity, snapshot("d3").identity)
+    assert not has_ancestor(lineage, snapshot("d4").identity, snapshot("m3").identity)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '"x"', "snapshot 4"])

@@ -3,7 +3,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from branch_console.errors import FormatError, InvalidInput
+from branch_console.errors import FormatError
 from branch_console.format.data_types import (
     DataField,
     TypeRoot,
@@ -11,7 +11,7 @@ from branch_console.format.data_types import (
     parse_data_type,
     with_nullable,
 )
-from branch_console.format.values.arrow_types import arrow_schema, from_arrow, no_rows, to_arrow
+from branch_console.format.values.arrow_types import arrow_schema, no_rows, to_arrow
 from branch_console.format.values.fine_times import FINE_LOCAL_TIME, FINE_TIME
 
 # Paimon's text, and the Arrow type that carries the values.
@@ -129,26 +129,6 @@ def test_arrow_fields_carry_paimons_field_ids_and_nullability() -> None:
     assert [field.nullable for field in schema] == [False, False]
     assert schema.field("b").metadata == {b"PARQUET:field_id": b"7"}
     assert schema.field("b").type.field("x").metadata == {b"PARQUET:field_id": b"4"}
-
-
-@pytest.mark.parametrize(
-    ("arrow_type", "text"),
-    [
-        *((arrow_type, text) for text, arrow_type in ATOMIC if text in {"INT", "DATE", "STRING"}),
-        (pa.large_string(), "STRING"),
-        (pa.decimal128(12, 3), "DECIMAL(12, 3)"),
-        (pa.timestamp("s"), "TIMESTAMP(0)"),
-        (pa.timestamp("us", "UTC"), "TIMESTAMP(6) WITH LOCAL TIME ZONE"),
-    ],
-    ids=str,
-)
-def test_arrow_types_have_a_paimon_type(arrow_type: pa.DataType, text: str) -> None:
-    assert str(from_arrow(arrow_type)) == text
-
-
-def test_an_arrow_type_that_paimon_lacks_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="uint64"):
-        from_arrow(pa.uint64())
 
 
 def test_every_kind_of_atomic_type_is_carried_by_arrow() -> None:

@@ -41,11 +41,6 @@ class FenceState:
         """Whether no other engine that heeds the branch's options expires a snapshot of it."""
         return self.holds_all and not self.obstacles
 
-    @property
-    def can_be_effective(self) -> bool:
-        """Whether the branch is safe once `put_fence` has run."""
-        return not self.obstacles
-
 
 def fence_state(table: FileStoreTable, schema: TableSchema | None = None) -> FenceState:
     """Look at the fence of a branch.

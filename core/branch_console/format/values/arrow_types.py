@@ -8,14 +8,9 @@ from typing import Final, assert_never
 
 import pyarrow as pa
 
-from branch_console.errors import InvalidInput
 from branch_console.format.data_types import (
-    BIGINT,
     COMPACT_TIMESTAMP_PRECISION,
-    INT,
-    MAX_LENGTH,
     MICROSECOND_PRECISION,
-    STRING,
     ArrayType,
     AtomicType,
     DataField,
@@ -116,45 +111,3 @@ def _unit(precision: int | None) -> str | None:
     if precision <= COMPACT_TIMESTAMP_PRECISION:
         return "ms"
     return "us" if precision <= MICROSECOND_PRECISION else None
-
-
-_FROM_ARROW: Final = {
-    pa.string(): STRING,
-    pa.large_string(): STRING,
-    pa.bool_(): AtomicType(root=TypeRoot.BOOLEAN),
-    pa.binary(): AtomicType(root=TypeRoot.VARBINARY, length=MAX_LENGTH),
-    pa.large_binary(): AtomicType(root=TypeRoot.VARBINARY, length=MAX_LENGTH),
-    pa.int8(): AtomicType(root=TypeRoot.TINYINT),
-    pa.int16(): AtomicType(root=TypeRoot.SMALLINT),
-    pa.int32(): INT,
-    pa.int64(): BIGINT,
-    pa.float32(): AtomicType(root=TypeRoot.FLOAT),
-    pa.float64(): AtomicType(root=TypeRoot.DOUBLE),
-    pa.date32(): AtomicType(root=TypeRoot.DATE),
-    pa.time32("ms"): AtomicType(root=TypeRoot.TIME, precision=3),
-}
-_FINE: Final = {
-    FINE_TIME: AtomicType(root=TypeRoot.TIMESTAMP, precision=9),
-    FINE_LOCAL_TIME: AtomicType(root=TypeRoot.TIMESTAMP_LTZ, precision=9),
-}
-_PRECISIONS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
-
-
-def from_arrow(arrow_type: pa.DataType) -> AtomicType:
-    """Return the Paimon type for a column of an atomic Arrow type.
-
-    Raises:
-        InvalidInput: No atomic type of Paimon carries it.
-    """
-    if arrow_type in _FINE:
-        return _FINE[arrow_type]
-    if pa.types.is_decimal(arrow_type):
-        precision, scale = arrow_type.precision, arrow_type.scale
-        return AtomicType(root=TypeRoot.DECIMAL, precision=precision, scale=scale)
-    if pa.types.is_timestamp(arrow_type):
-        root = TypeRoot.TIMESTAMP if arrow_type.tz is None else TypeRoot.TIMESTAMP_LTZ
-        return AtomicType(root=root, precision=_PRECISIONS[arrow_type.unit])
-    found = _FROM_ARROW.get(arrow_type)
-    if found is None:
-        raise InvalidInput(f"Paimon has no atomic type for Arrow's {arrow_type}.")
-    return found
