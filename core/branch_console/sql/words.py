@@ -5,7 +5,7 @@ Spark's. A hint is a word too: a reader that expects none refuses it, where a co
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar, Final, TypeVar
 
@@ -41,7 +41,8 @@ def cut(text: str, tokenizer: Spark.Tokenizer, place_of: Callable[[int], Place])
         place_of: Tells where an offset of the text stands in what was given.
 
     Raises:
-        InvalidInput: A quote or comment is not closed, or a hint stands before the first word.
+        InvalidInput: A quote or comment is not closed, a name with `$` stands without backticks,
+            or a hint stands before the first word.
     """
     try:
         tokens = tokenizer.tokenize(text)
@@ -60,9 +61,43 @@ def cut(text: str, tokenizer: Spark.Tokenizer, place_of: Callable[[int], Place])
         ) from error
     if any(token.token_type is TokenType.HINT for token in leading):
         raise InvalidInput("A hint stands before the statement. Write it behind SELECT or a table.")
+    for number, token in enumerate(tokens):
+        if token.token_type is TokenType.PARAMETER:
+            _check_name_around(text, tokens, number, place_of)
     return tokens
 
 
+def _check_name_around(
+    text: str, tokens: Sequence[Token], number: int, place_of: Callable[[int], Place]
+) -> None:
+    """Refuse a `$` inside of a name without backticks, as of a branch, a tag or a system table."""
+    first = number
+    while first and tokens[first - 1].end + 1 == tokens[first].start:
+        before = tokens[first - 1]
+        is_dot = before.token_type is TokenType.DOT
+        if not is_dot and _HALF.fullmatch(text, before.start, before.end + 1) is None:
+            break
+        first -= 1
+    found = _NAME_WITH_MARK.match(text, tokens[first].start)
+    if found is None or first == number:
+        return  # no name, such as `$1`
+    halves = [_quoted_where_marked(each) for each in _HALF.findall(found[0])]
+    behind = [at for at, each in enumerate(tokens[:first]) if each.token_type is _END]
+    if tokens[behind[-1] + 1 if behind else 0].text.upper() == "CALL":
+        plain = ".".join(each.strip("`") for each in halves)
+        way = f"an argument of CALL stands between quotes; write '{plain}'"
+    else:
+        way = f"a name with '$' stands between backticks; write {'.'.join(halves)}"
+    raise wrong(place_of(tokens[first].start), way)
+
+
+def _quoted_where_marked(half: str) -> str:
+    return quoted_name(half.replace("`", "")) if "$" in half else half
+
+
+_HALF: Final = re.compile(r"(?:`(?:[^`]|``)*`|[\w$-])+")
+_NAME_WITH_MARK: Final = re.compile(rf"{_HALF.pattern}(?:\.{_HALF.pattern})*")
+_END: Final = TokenType.SEMICOLON
 _UNCUT: Final = re.compile(r"(?:Missing (?P<mark>.+)|.*) from \d+:(?P<start>\d+)")
 _OR: Final = re.compile(r", | or ")
 _NAMES: Final = frozenset({TokenType.IDENTIFIER, TokenType.STRING})

@@ -242,3 +242,33 @@ def test_the_statement_of_a_receipt_runs_again() -> None:
 
 def test_every_verb_can_be_called() -> None:
     assert {called.procedure for called in CALLED.values()} >= set(VERBS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "SELECT count(*) FROM air.planes$branch_dev",
+            "Line 1, column 22: a name with '$' stands between backticks; "
+            "write air.`planes$branch_dev`.",
+        ),
+        ("SELECT 1;\nTABLE air$branch_dev.meteo", "write `air$branch_dev`.meteo."),
+        ("SELECT * FROM air$tag_v1.planes$files", "write `air$tag_v1`.`planes$files`."),
+        ("INSERT INTO air.planes$branch_dev VALUES (1)", "write air.`planes$branch_dev`."),
+        ("UPDATE air.t$branch_fix-delays SET a = 1", "write air.`t$branch_fix-delays`."),
+        (
+            "MERGE INTO air.`planes`$branch_dev t USING s ON t.a = s.a WHEN MATCHED THEN DELETE",
+            "write air.`planes$branch_dev`.",
+        ),
+        (
+            "SELECT 1; CALL sys.compact(table => air.planes$branch_dev)",
+            "an argument of CALL stands between quotes; write 'air.planes$branch_dev'.",
+        ),
+        ("CALL sys.compact('x'); SHOW TABLES IN air$branch_dev", "write `air$branch_dev`."),
+        ("SELECT $1", "there are no parameters that could be filled in."),
+    ],
+)
+def test_a_name_with_a_mark_is_shown_as_it_must_be_written(text: str, said: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        parse_statements(text)
+    assert str(error.value).endswith(said)
