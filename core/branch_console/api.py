@@ -1,7 +1,8 @@
 """The names that programs and notebooks may rely on; nothing else of this library is promised.
 
-A procedure is asked for by a `Request`: what it would do is told by `preview`, it happens by `run`,
-and what a killed process left is finished by `recover`.
+A procedure is asked for by a `Request`, made by name or of a class such as `MergeRequest`: what it
+would do is told by `preview`, it happens by `run`, and what a killed process left is finished by
+`recover`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,18 @@ from branch_console.diff.state_diff import StateDiff
 from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
+from branch_console.operations.branch_requests import (
+    CreateBranchRequest,
+    DropBranchRequest,
+    FastForwardRequest,
+    RenameBranchRequest,
+    RollbackRequest,
+)
+from branch_console.operations.isolation import InsertScope, Isolation
+from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
+from branch_console.operations.request import Request as ProcedureRequest
+from branch_console.operations.tag_requests import CreateTagRequest, DeleteTagRequest
+from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.browse.branches import list_branches
 from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.procedures.call.call import ProcedureCall as Request
@@ -31,11 +44,25 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = [
+    "CherryPickRequest",
+    "CreateBranchRequest",
+    "CreateTagRequest",
+    "DeleteTagRequest",
+    "DropBranchRequest",
     "ErrorKind",
+    "FastForwardRequest",
+    "InsertScope",
+    "Isolation",
+    "MergeRequest",
     "PaimonError",
     "Preview",
     "Receipt",
+    "RenameBranchRequest",
     "Request",
+    "RevertRequest",
+    "RollbackRequest",
+    "UndoRequest",
+    "ask",
     "branches",
     "compare",
     "open_warehouse",
@@ -81,6 +108,17 @@ def request(procedure: str, **arguments: str | int | bool | None) -> Request:
         actor=getpass.getuser(),
         operation_id=str(uuid.uuid4()),
     )
+
+
+def ask(wanted: ProcedureRequest) -> Request:
+    """Return a request as `request` does, of one of the classes here, such as `MergeRequest`.
+
+    Editors and type checkers know its fields.
+
+    Args:
+        wanted: What is asked for.
+    """
+    return request(wanted.procedure, **wanted.encode())
 
 
 def preview(warehouse: Warehouse, asked: Request) -> Preview:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from branch_console import api
+from branch_console.operations.argument import Declared
 from tests.support.branch_bench import BranchBench
 from tests.support.golden import Golden
 
@@ -15,12 +16,24 @@ def test_the_promised_names_keep_their_signatures(golden: Golden) -> None:
     lines = []
     for name in sorted(api.__all__):
         thing = getattr(api, name)
-        if inspect.isfunction(thing):
+        if inspect.isfunction(thing) or issubclass(thing, Declared):
             text = f"{name}{inspect.signature(thing)}"
+            text = re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", text)
             lines.append(re.sub(r"(: |-> )'([^']*)'", r"\1\2", text))
         else:
             lines.append(f"class {name}")
     golden.check("api.txt", "\n".join(lines) + "\n")
+
+
+def test_a_typed_request_is_the_same_as_one_by_name(tmp_path: Path) -> None:
+    typed = api.ask(api.MergeRequest(table="db.t", source="dev", strict=True))
+    named = api.request("merge_branch", table="db.t", branch="dev", target="main", strict=True)
+    assert (typed.name, typed.arguments) == (named.name, named.arguments)
+    bench = BranchBench(tmp_path)
+    bench.append("a")
+    table = bench.table().identifier.full_name
+    asked = api.ask(api.CreateBranchRequest(table=table, branch="dev"))
+    assert api.run(api.open_warehouse(str(tmp_path)), asked).moves[0].branch == "dev"
 
 
 def test_a_program_previews_runs_compares_and_recovers(tmp_path: Path) -> None:
