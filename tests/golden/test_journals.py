@@ -20,6 +20,7 @@ from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.procedures import JOURNALS, codec_of
 from branch_console.format.journals.rows import WRITE_STEP
 from branch_console.format.journals.terms import TERMS, OperationJournal
+from branch_console.format.journals.written import StagedResult
 from branch_console.format.json_text import to_pretty_json
 from branch_console.procedures.recover import recover_table
 from branch_console.procedures.registry import VERBS
@@ -203,6 +204,26 @@ def test_a_broken_second_entry_of_a_write_is_told_with_its_file(ledger: Journal)
         except FormatError as error:
             refused += error.message.split(" is broken: ")[0].endswith("/step-op-publish.json")
     assert refused > 2 * len(step)
+
+
+KEPT = sorted((FOLDER / "journals" / "kept").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_what_a_dry_run_kept_is_read_and_encodes_to_the_same_bytes(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert StagedResult.from_json(text).to_json() == text
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_what_a_dry_run_kept_is_refused_where_it_is_broken(path: Path) -> None:
+    refused = 0
+    for broken in broken_plans(json.loads(path.read_text(encoding="utf-8"))):
+        try:
+            StagedResult.from_json(json.dumps(broken))
+        except FormatError as error:
+            refused += error.message.startswith("The ")
+    assert refused > len(KEPT)
 
 
 def test_rows_whose_entry_cannot_be_read_are_told_and_the_others_recovered(
