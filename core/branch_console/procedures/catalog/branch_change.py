@@ -130,7 +130,7 @@ def finish_change(operation: CatalogOperation) -> Receipt:
     """
     version = version_of(operation)
     publish_version(operation, version)
-    told = str(operation.intent.plan["told"])
+    told = operation.noted.get("told", str)
     kind = _KINDS[operation.intent.procedure]
     return complete(
         operation, kind, f"{told} Catalog branch {version.branch!r} is at {version.name}."
@@ -160,7 +160,7 @@ def is_made(ledger: CatalogLedger, version: CatalogVersion) -> bool:
 
 def version_of(operation: CatalogOperation) -> CatalogVersion:
     """Return the version that a journalled operation makes."""
-    raw = JsonObject(operation.intent.plan, "journal of a change of a catalog branch")
+    raw = operation.noted
     return CatalogVersion.from_object(JsonObject(raw.get(_VERSION, dict), raw.what))
 
 

@@ -68,7 +68,7 @@ def plan_creation(warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCa
 
 def finish_creation(operation: CatalogOperation) -> Receipt:
     """Make the folder where there is none, then the version; raises CommitConflict."""
-    file = DatabaseFile.from_json(str(operation.intent.plan["file"]))
+    file = DatabaseFile.from_json(operation.noted.get("file", str))
     make_hidden_database(operation.warehouse.store, operation.paths, file)
     return finish_change(operation)
 

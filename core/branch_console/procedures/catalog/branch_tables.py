@@ -86,10 +86,10 @@ def plan_creation(
 
 def finish_creation(operation: CatalogOperation) -> Receipt:
     """Write the schema, then the version; raises CommitConflict, with the schema taken back."""
-    plan, store = operation.intent.plan, operation.warehouse.store
-    schema = TableSchema.from_json(str(plan["schema"]))
-    content, version = str(plan["content"]), version_of(operation)
-    path = operation.paths.folder(str(plan["folder"]))
+    noted, store = operation.noted, operation.warehouse.store
+    schema = TableSchema.from_json(noted.get("schema", str))
+    content, version = noted.get("content", str), version_of(operation)
+    path = operation.paths.folder(noted.get("folder", str))
     paths = TablePaths(table=path, branch=content)
     try:
         create_table(store, paths, schema)

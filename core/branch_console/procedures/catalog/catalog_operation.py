@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from branch_console.commit.journal import Journal
 from branch_console.errors import InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.json_text import JsonObject
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
@@ -33,6 +34,11 @@ class CatalogOperation(OpenOperation):
     """
 
     paths: CatalogPaths
+
+    @property
+    def noted(self) -> JsonObject:
+        """What it set out to do; reading a key raises FormatError, which names the file."""
+        return self.journal.noted(self.intent)
 
     @property
     def subject(self) -> str:

@@ -4,7 +4,7 @@ The first version of the branch is what makes it: before it there are tags and t
 nobody's catalog branch names, which a recovery finishes or takes back.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -124,7 +124,7 @@ def finish_catalog_branch(operation: CatalogOperation) -> Receipt:
         NotFound: What a table was to begin at is gone; all is taken back.
     """
     journal, intent = operation.journal, operation.intent
-    version = _version_of(intent.plan)
+    version = _version_of(operation)
     holder = journal.claim(version.branch, intent.operation_id)
     if holder != intent.operation_id:
         raise CommitConflict(
@@ -145,7 +145,7 @@ def finish_catalog_branch(operation: CatalogOperation) -> Receipt:
 
 def take_back_catalog_branch(operation: CatalogOperation, reason: str) -> None:
     """Take back all that an operation made of a branch whose first version is not there."""
-    version = _version_of(operation.intent.plan)
+    version = _version_of(operation)
     kept = []
     for making in _makings(operation.warehouse, version):
         if making.is_adopted:
@@ -193,8 +193,8 @@ def _preview(fork: CatalogFork, call: ProcedureCall) -> Preview:
     )
 
 
-def _version_of(plan: Mapping[str, object]) -> CatalogVersion:
-    raw = JsonObject(plan, "journal of a new catalog branch")
+def _version_of(operation: CatalogOperation) -> CatalogVersion:
+    raw = operation.noted
     return CatalogVersion.from_object(JsonObject(raw.get("catalogVersion", dict), raw.what))
 
 

@@ -188,7 +188,7 @@ def _end_branch(operation: CatalogOperation, version: CatalogVersion) -> None:
 
 
 def _version_of(operation: CatalogOperation) -> CatalogVersion:
-    raw = JsonObject(operation.intent.plan, "journal of a dropped catalog branch")
+    raw = operation.noted
     return CatalogVersion.from_object(JsonObject(raw.get("catalogVersion", dict), raw.what))
 
 

@@ -201,9 +201,9 @@ def finish_drop(operation: CatalogOperation) -> Receipt:
     Raises:
         CommitConflict: The database is another one by now, or got a table.
     """
-    name, paths, plan = operation.subject, operation.paths, operation.intent.plan
+    name, paths, noted = operation.subject, operation.paths, operation.noted
     store, file = operation.warehouse.store, file_of(operation)
-    folder, kept, drops = paths.database(name), str(plan["kept"]), drops_of(plan)
+    folder, kept, drops = paths.database(name), noted.get("kept", str), drops_of(operation)
     known = [each.identifier.table for each in drops]
     if operation.warehouse.file_io.exists(folder) and not store.files.exists(kept):
         # Between a crash and its recovery somebody may have made one.
@@ -215,7 +215,7 @@ def finish_drop(operation: CatalogOperation) -> Receipt:
                 kind=ErrorKind.HEAD_MOVED,
             )
     told = f"Database {name!r} was dropped."
-    if not plan["isHeld"] and move_database(store, paths, folder, kept, file):
+    if not noted.get("isHeld", bool) and move_database(store, paths, folder, kept, file):
         dropped = (f"With it went {listed(known)}.",) if known else ()
         where = f"Its folder is kept as {kept}."
         return complete(operation, LineageKind.DROPPED, f"{told} {where}", *dropped)
@@ -224,11 +224,9 @@ def finish_drop(operation: CatalogOperation) -> Receipt:
     return complete(operation, LineageKind.DROPPED, told, *notes)
 
 
-def drops_of(plan: Mapping[str, object]) -> tuple[TableDrop, ...]:
-    """Return the tables that go with a database, as a journalled plan has them."""
-    found = plan["drops"]
-    assert isinstance(found, list)
-    return tuple(map(TableDrop.from_object, found))
+def drops_of(operation: CatalogOperation) -> tuple[TableDrop, ...]:
+    """Return the tables that go with a database, as the journal has them; raises FormatError."""
+    return tuple(map(TableDrop.from_object, operation.noted.objects("drops")))
 
 
 def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
@@ -292,7 +290,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
 
 def finish_rename(operation: CatalogOperation) -> Receipt:
     """Move the folder of the database to its new name; raises CommitConflict."""
-    name, to = operation.subject, str(operation.intent.plan["to"])
+    name, to = operation.subject, operation.noted.get("to", str)
     store, paths = operation.warehouse.store, operation.paths
     rename_database(store, paths, name, to, file_of(operation))
     notes = [f"Database {name!r} is called {to!r} now."]
@@ -351,11 +349,9 @@ def plan_set(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
 
 def finish_set(operation: CatalogOperation) -> Receipt:
     """Add a file with the properties; raises CommitConflict."""
-    name, file, plan = operation.subject, file_of(operation), operation.intent.plan
+    name, file, earlier = operation.subject, file_of(operation), earlier_of(operation)
     folder = operation.paths.database(name)
     publish_database_file(operation.warehouse.store, operation.paths, folder, file)
-    earlier = plan["earlier"]
-    assert isinstance(earlier, dict)
     notes = (
         property_sentence(key, value, file.content.properties.get(key))
         for key, value in earlier.items()
@@ -429,8 +425,13 @@ def _journal(
 
 
 def file_of(operation: CatalogOperation) -> NumberedDatabaseFile:
-    """Return the database file of a journalled plan."""
-    plan = operation.intent.plan
-    number = plan["number"]
-    assert isinstance(number, int)
-    return NumberedDatabaseFile(number=number, content=DatabaseFile.from_json(str(plan["file"])))
+    """Return the database file that the journal has; raises FormatError."""
+    noted = operation.noted
+    content = DatabaseFile.from_json(noted.get("file", str))
+    return NumberedDatabaseFile(number=noted.get("number", int), content=content)
+
+
+def earlier_of(operation: CatalogOperation) -> Mapping[str, str | None]:
+    """Return the properties that a database had before, as the journal has them."""
+    found: dict[str, str | None] = operation.noted.get("earlier", dict)
+    return found

@@ -5,7 +5,6 @@ with all branches. Where a catalog branch holds it, or the store cannot rename f
 goes: it becomes a rescue branch of the table, and the branches of others go on working.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +18,7 @@ from branch_console.errors import (
     InvalidInput,
 )
 from branch_console.format.identifier import Identifier
+from branch_console.format.json_text import JsonObject
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
@@ -81,15 +81,14 @@ class TableDrop:
         )
 
     @classmethod
-    def from_object(cls, values: Mapping[str, object]) -> "TableDrop":
-        """Read what `to_object` wrote."""
-        birth = values["birth"]
+    def from_object(cls, raw: JsonObject) -> "TableDrop":
+        """Read what `to_object` wrote; raises FormatError."""
         return cls(
-            name=str(values["name"]),
-            birth=None if birth is None else str(birth),
-            kept=str(values["kept"]),
-            rescue=str(values["rescue"]),
-            is_held=bool(values["isHeld"]),
+            name=raw.get("name", str),
+            birth=raw.find("birth", str),
+            kept=raw.get("kept", str),
+            rescue=raw.get("rescue", str),
+            is_held=raw.get("isHeld", bool),
         )
 
     def to_object(self) -> dict[str, object]:
@@ -205,7 +204,7 @@ def plan_table_drop(warehouse: Warehouse, call: ProcedureCall, table: Identifier
 
 def finish_table_drop(operation: CatalogOperation) -> Receipt:
     """Let the table go; raises CommitConflict."""
-    note = drop_table(operation, drop_of(operation.intent.plan))
+    note = drop_table(operation, drop_of(operation))
     return complete(operation, LineageKind.DROPPED, note)
 
 
@@ -253,23 +252,22 @@ def _folder_taken(warehouse: Warehouse, table: Identifier, folder: str) -> Conse
 
 def finish_table_rename(operation: CatalogOperation) -> Receipt:
     """Move the folder of the table; raises CommitConflict."""
-    source, target = operation.subject, str(operation.intent.plan["to"])
+    source, target = operation.subject, operation.noted.get("to", str)
     move_table(operation, source, target)
     return complete(operation, LineageKind.RENAMED, f"Table {source} is called {target} now.")
 
 
 def move_table(operation: CatalogOperation, source: str, target: str) -> None:
     """Move the folder of a table to another name, unless an earlier try has; raises as below."""
-    paths, birth = operation.paths, operation.intent.plan["birth"]
+    paths, birth = operation.paths, operation.noted.find("birth", str)
     from_folder, to_folder = _folder(paths, source), _folder(paths, target)
     _move_folder(operation, from_folder, to_folder, birth, "renamed")
 
 
-def drop_of(plan: Mapping[str, object]) -> TableDrop:
-    """Return the drop of a journalled plan."""
-    values = plan["drop"]
-    assert isinstance(values, dict)
-    return TableDrop.from_object(values)
+def drop_of(operation: CatalogOperation) -> TableDrop:
+    """Return the drop that the journal has; raises FormatError."""
+    noted = operation.noted
+    return TableDrop.from_object(JsonObject(noted.get("drop", dict), noted.what))
 
 
 def _move_folder(

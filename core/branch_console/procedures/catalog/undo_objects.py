@@ -12,7 +12,13 @@ from branch_console.commit.catalog.database_commit import (
     publish_database_file,
     rename_database,
 )
-from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, NotFound
+from branch_console.errors import (
+    CommitConflict,
+    ErrorKind,
+    FormatError,
+    InvalidInput,
+    NotFound,
+)
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.intent import Ending
 from branch_console.format.lineage_event import LineageKind
@@ -50,6 +56,7 @@ from branch_console.procedures.catalog.database_words import (
 from branch_console.procedures.catalog.main_databases import (
     busy_tables,
     drops_of,
+    earlier_of,
     file_of,
     tables_in,
 )
@@ -110,7 +117,7 @@ def finish_undo(operation: CatalogOperation) -> Receipt:
     Raises:
         CommitConflict: Somebody came in between; what the operation did stands, or is undone.
     """
-    undone, own = str(operation.intent.plan["undoes"]), operation.intent.operation_id
+    undone, own = operation.noted.get("undoes", str), operation.intent.operation_id
     claim = f"undo-{undone}"
     holder = operation.journal.claim(claim, own)
     if holder != own:
@@ -119,7 +126,7 @@ def finish_undo(operation: CatalogOperation) -> Receipt:
         other = operation.journal.find_step(undone, _UNDONE)
         if other is not None and other.decode() != own:
             raise _another_undo(undone, other.decode())
-        note = _FINISHES[str(operation.intent.plan["way"])](operation)
+        note = _finish_of(operation)(operation)
         operation.journal.mark(undone, _UNDONE, own.encode())
         receipt = receipt_of(operation, notes=(note,))
         return operation.complete(event_of(operation, LineageKind.UNDONE, receipt, undoes=undone))
@@ -161,8 +168,8 @@ def _plan_drop_back(
     warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
 ) -> CatalogPlan:
     name, paths = done.subject, paths_of(warehouse)
-    kept, folder = str(done.intent.plan["kept"]), paths.database(name)
-    drops = drops_of(done.intent.plan)
+    kept, folder = done.noted.get("kept", str), paths.database(name)
+    drops = drops_of(done)
     told: list[Consequence] = []
     file = find_database_file(warehouse.file_io, paths, kept)
     if file is not None:
@@ -208,7 +215,7 @@ def _plan_drop_back(
 def _plan_rename_back(
     warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
 ) -> CatalogPlan:
-    old, now = done.subject, str(done.intent.plan["to"])
+    old, now = done.subject, done.noted.get("to", str)
     told = _why_not_there(warehouse, now, file_of(done).content.id)
     if not told:
         told += busy_tables(warehouse, now, tables_in(warehouse, now), "renamed")
@@ -227,8 +234,7 @@ def _plan_rename_back(
 def _plan_set_back(
     warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
 ) -> CatalogPlan:
-    name, earlier = done.subject, done.intent.plan["earlier"]
-    assert isinstance(earlier, dict)
+    name, earlier = done.subject, earlier_of(done)
     after = file_of(done).content
     told = _why_not_there(warehouse, name, after.id)
     now = read_database_file(warehouse.file_io, paths_of(warehouse), name)
@@ -254,7 +260,7 @@ def _plan_set_back(
 def _plan_table_drop_back(
     warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
 ) -> CatalogPlan:
-    drop = drop_of(done.intent.plan)
+    drop = drop_of(done)
     reason = why_not_restored(warehouse, drop)
     if reason is None and drop.identifier.database not in warehouse.catalog.databases():
         reason = f"database {drop.identifier.database!r} is gone"
@@ -269,10 +275,11 @@ def _plan_table_drop_back(
 def _plan_table_rename_back(
     warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
 ) -> CatalogPlan:
-    plan, paths = done.intent.plan, paths_of(warehouse)
-    old, now = Identifier.parse(done.subject), Identifier.parse(str(plan["to"]))
+    noted, paths = done.noted, paths_of(warehouse)
+    old, now = Identifier.parse(done.subject), Identifier.parse(noted.get("to", str))
+    birth = noted.find("birth", str)
     told: list[Consequence] = []
-    if find_birth(warehouse.catalog.reader, paths.table(now.database, now.table)) != plan["birth"]:
+    if find_birth(warehouse.catalog.reader, paths.table(now.database, now.table)) != birth:
         told.append(
             blocks(
                 f"Undo is not possible: {now} is gone, or another table by now.",
@@ -295,36 +302,52 @@ def _plan_table_rename_back(
             )
         )
     told.append(changes(f"Table {now} is called {old} again."))
-    names = {"from": now.table_name, "to": old.table_name, "birth": plan["birth"]}
+    names = {"from": now.table_name, "to": old.table_name, "birth": birth}
     return _planned(call, done, told, {"way": "rename table", **names}, Role.EDITOR)
+
+
+def _finish_of(operation: CatalogOperation) -> Callable[[CatalogOperation], str]:
+    """What carries a journalled way back out; raises FormatError for one that is not known."""
+    noted = operation.noted
+    way = noted.get("way", str)
+    finish = _FINISHES.get(way)
+    if finish is None:
+        raise FormatError(f"The {noted.what} has the unknown 'way' {way!r}.")
+    return finish
+
+
+def _names(operation: CatalogOperation) -> tuple[str, str]:
+    """Where something goes from, and where to."""
+    noted = operation.noted
+    return noted.get("from", str), noted.get("to", str)
 
 
 def _finish_version(operation: CatalogOperation) -> str:
     version = version_of(operation)
     publish_version(operation, version)
     return (
-        f"{operation.intent.plan['told']} Catalog branch {version.branch!r} is at {version.name}."
+        f"{operation.noted.get('told', str)} Catalog branch {version.branch!r} is at "
+        f"{version.name}."
     )
 
 
 def _finish_table_restore(operation: CatalogOperation) -> str:
-    return restore_table(operation, drop_of(operation.intent.plan))
+    return restore_table(operation, drop_of(operation))
 
 
 def _finish_table_rename(operation: CatalogOperation) -> str:
-    now, old = str(operation.intent.plan["from"]), str(operation.intent.plan["to"])
+    now, old = _names(operation)
     move_table(operation, now, old)
     return f"Table {now} is called {old} again."
 
 
 def _finish_move(operation: CatalogOperation) -> str:
-    plan = operation.intent.plan
-    from_folder, to_folder = str(plan["from"]), str(plan["to"])
+    from_folder, to_folder = _names(operation)
     store = operation.warehouse.store
     name = operation.subject
     if not move_database(store, operation.paths, from_folder, to_folder, file_of(operation)):
         return _finish_hidden(operation)
-    if plan["way"] == "drop":
+    if operation.noted.get("way", str) == "drop":
         return f"Database {name!r} was dropped again. Its folder is kept as {to_folder}."
     return f"Database {name!r} is back."
 
@@ -344,7 +367,7 @@ def _finish_hidden(operation: CatalogOperation) -> str:
 
 def _finish_restore_in_place(operation: CatalogOperation) -> str:
     folder, file = operation.paths.database(operation.subject), file_of(operation)
-    for drop in drops_of(operation.intent.plan):
+    for drop in drops_of(operation):
         restore_table(operation, drop)
     change_database(
         operation.warehouse.store,
@@ -357,7 +380,7 @@ def _finish_restore_in_place(operation: CatalogOperation) -> str:
 
 
 def _finish_rename(operation: CatalogOperation) -> str:
-    now, old = str(operation.intent.plan["from"]), str(operation.intent.plan["to"])
+    now, old = _names(operation)
     store = operation.warehouse.store
     rename_database(store, operation.paths, now, old, file_of(operation))
     return f"Database {now!r} is called {old!r} again."

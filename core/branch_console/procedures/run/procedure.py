@@ -14,7 +14,7 @@ from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, Refus
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.journals.codec import Codec
 from branch_console.format.journals.intent import Ending
-from branch_console.format.journals.terms import OperationJournal
+from branch_console.format.journals.terms import TERMS, OperationJournal
 from branch_console.format.journals.written import NOTHING_WRITTEN, WrittenRows
 from branch_console.format.kept_elsewhere import Act, KeptElsewhere
 from branch_console.format.receipt import Receipt
@@ -124,6 +124,8 @@ def finish_operation(finish: Callable[[AnOperation], Receipt], operation: AnOper
             if ended is None:
                 held.end(Ending.DONE)
             return done
+        # Before anything is done: a newer release may have meant something else by it.
+        held.read(TERMS)
         try:
             return finish(held)
         except CommitConflict as error:
