@@ -51,10 +51,11 @@ def _timed(merge: Callable[[str], object], branch: str) -> float:
 
 def _ours(warehouse: Path) -> Callable[[str], object]:
     from branch_console.procedures.call.call import ProcedureCall  # noqa: PLC0415  # a JVM has no use
-    from branch_console.procedures.call.row_engine import FILE_PROBLEMS, NoRowEngine, Progress  # noqa: PLC0415
+    from branch_console.procedures.call.row_engine import NoRowEngine, Progress  # noqa: PLC0415
     from branch_console.procedures.call.stages import InlineStages  # noqa: PLC0415
     from branch_console.procedures.call.warehouse import Warehouse  # noqa: PLC0415
     from branch_console.procedures.dispatch import run_call  # noqa: PLC0415
+    from branch_console.table.file_checks import FILE_PROBLEMS  # noqa: PLC0415
 
     class TrustingRows(NoRowEngine):
         """The data files of this table are names; the peer does not look at them either."""

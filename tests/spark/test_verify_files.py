@@ -6,13 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from branch_console.spark.files.verify_files import (
-    FILE_PROBLEMS,
-    FILES_TO_VERIFY,
-    verify_data_files,
-)
+from branch_console.spark.files.verify_files import verify_data_files
 from branch_console.spark.session.session import WarmSession
 from branch_console.storage.file_io import FileIO
+from branch_console.table.file_checks import FILE_PROBLEMS, FILES_TO_VERIFY
 
 ROWS = pa.table({"a": list(range(7)), "b": ["x"] * 7})
 
@@ -24,12 +21,9 @@ def listed(*files: tuple[str, int, int]) -> pa.Table:
     )
 
 
-def problems(found: pa.Table) -> list[tuple[str, str, int | None, int | None]]:
+def problems(found: pa.Table) -> list[tuple[str, str]]:
     assert found.schema == FILE_PROBLEMS
-    return [
-        (Path(row["path"]).name, row["problem"], row["expected"], row["found"])
-        for row in found.to_pylist()
-    ]
+    return [(Path(row["path"]).name, row["problem"]) for row in found.to_pylist()]
 
 
 def write(folder: Path) -> dict[str, tuple[str, int, int]]:
@@ -68,15 +62,10 @@ def test_each_kind_of_problem_is_told(session: WarmSession, tmp_path: Path) -> N
     )
     told = problems(found)
     assert told[:4] == [
-        ("fewer.parquet", "It has 7 rows by its footer, the manifest says 9.", 9, 7),
-        ("gone.parquet", "The file is missing.", None, None),
-        ("good.orc", "It has 7 rows by its footer, the manifest says 9.", 9, 7),
-        (
-            "longer.parquet",
-            f"It has {size + 1} bytes, the manifest says {size}.",
-            size,
-            size + 1,
-        ),
+        ("fewer.parquet", "It has 7 rows by its footer, the manifest says 9."),
+        ("gone.parquet", "The file is missing."),
+        ("good.orc", "It has 7 rows by its footer, the manifest says 9."),
+        ("longer.parquet", f"It has {size + 1} bytes, the manifest says {size}."),
     ]
     assert told[4][0] == "torn.parquet"
     assert told[4][1].startswith("It cannot be read: ")

@@ -16,12 +16,13 @@ from branch_console.format.data_types import INT
 from branch_console.format.other_catalog import CatalogKind
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import Argument, ProcedureCall
-from branch_console.procedures.call.row_engine import FILE_PROBLEMS, Progress
+from branch_console.procedures.call.row_engine import Progress
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.dispatch import run_call
 from branch_console.storage.file_io import FileIO
 from branch_console.storage.store_probe import StoreVerdict
+from branch_console.table.file_checks import FILE_PROBLEMS
 from tests.support.commit_tables import CommitBench
 
 NOW = 1_700_000_000_000

@@ -12,12 +12,13 @@ from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.merge.joined_deletes import JoinedDeletes
 from branch_console.merge.policy import Policy
 from branch_console.merge.row_work import JoinedRows, Reconciled, RowScope, RowWork
-from branch_console.procedures.call.row_engine import FILE_PROBLEMS, NoRowEngine, Progress
+from branch_console.procedures.call.row_engine import NoRowEngine, Progress
 from branch_console.spark.files.data_files import WriteTarget
 from branch_console.spark.merge import join_deletes
 from branch_console.spark.merge.bucket_sides import BucketReader, units_of
 from branch_console.spark.merge.reconcile_rows import MergeTask, reconciled
 from branch_console.storage.file_io import FileIO
+from branch_console.table.file_checks import FILE_PROBLEMS
 from branch_console.table.file_store_table import FileStoreTable
 
 

@@ -23,9 +23,10 @@ import pyarrow as pa
 from branch_console.commit.journal import Journal
 from branch_console.errors import PaimonError
 from branch_console.spark.connector.data_source import FORMAT, register
-from branch_console.spark.files.verify_files import FILES_TO_VERIFY, verify_data_files
+from branch_console.spark.files.verify_files import verify_data_files
 from branch_console.spark.read.readers import read_table
 from branch_console.spark.session.session import SparkSettings, WarmSession, open_session
+from branch_console.table.file_checks import FILES_TO_VERIFY
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.table_state import ReadState
 from tests.support.source_roots import python_path

@@ -22,52 +22,27 @@ from branch_console.table.file_store_table import FileStoreTable
 
 
 class SparkRowEngine(SparkRowWriter):
-    """Implements `RowEngine` and `RowWriter` of `branch_console.procedures`; it never publishes.
+    """Implements `RowEngine` and `RowWriter`, which say what is asked; it never publishes.
 
-    Attributes:
-        most_rows: How many rows one answer may have.
+    What a progress raises stops what runs.
     """
 
     most_rows: int = MOST_ROWS
 
     def verify_files(self, files: pa.Table, progress: Progress) -> pa.Table:
-        """Compare data files with what the manifests say of them.
-
-        Args:
-            files: Columns `path`, `size` in bytes and `row_count`.
-            progress: Called with files done and all files; what it raises stops the check.
-
-        Returns:
-            Columns `path`, `problem`, `expected` and `found`; no row when all is well.
-        """
+        """Compare data files with what the manifests say of them."""
         return verify_data_files(self._open_session, self._store, files, progress)
 
     def write_rows(
         self, table: FileStoreTable, rows: pa.Table, progress: Progress
     ) -> tuple[CommitMessage, ...]:
-        """Write rows as data files of `table` in tasks; nothing is visible until committed.
-
-        Args:
-            table: The table on the branch to be written.
-            rows: Columns of the table by name; `_VALUE_KIND` 3 deletes by primary key.
-            progress: Called with tasks done and tasks known; what it raises stops the writing.
-        """
+        """Write rows as data files of `table` in tasks; nothing is visible until committed."""
         return write_rows(self._session, self._store, table, rows, progress=progress)
 
     def find_changed_keys(
         self, table: FileStoreTable, scope: RowScope, work: Sequence[RowWork], progress: Progress
     ) -> pa.Table:
-        """Count the keys that each side changed, and that both changed, in each bucket.
-
-        Args:
-            table: The table on the target.
-            scope: What the buckets share.
-            work: The buckets.
-            progress: Called with tasks done and tasks known; what it raises stops the run.
-
-        Returns:
-            Columns of CHANGED_KEYS, one row a bucket in the order of `work`.
-        """
+        """Count the keys that each side changed, and that both changed, in each bucket."""
         return find_changed_keys(self._session, self._store, table, scope, work, progress=progress)
 
     def reconcile(
@@ -81,17 +56,7 @@ class SparkRowEngine(SparkRowWriter):
         writes: bool = True,
         write_id: str = "",
     ) -> Reconciled[CommitMessage]:
-        """Merge rows that both sides changed, and write what replaying would not give.
-
-        Args:
-            table: The table on the target; files are written for it.
-            scope: What the buckets share.
-            work: The buckets.
-            policy: When rows conflict, and how conflicts are settled.
-            progress: Called with tasks done and tasks known; what it raises stops the run.
-            writes: Whether files are written. A bucket with open conflicts gets none.
-            write_id: What the names of the files hold, so that they are found again.
-        """
+        """Merge rows that both sides changed, and write what replaying would not give."""
         return reconcile(
             self._session,
             self._store,
@@ -113,20 +78,7 @@ class SparkRowEngine(SparkRowWriter):
         progress: Progress,
         write_id: str = "",
     ) -> JoinedRows[CommitMessage]:
-        """Write files again without the rows that either side deleted of them.
-
-        Args:
-            table: The table on the target; files are written for it.
-            scope: What the files share.
-            work: The files.
-            marks: The deletion vectors of the base and of both heads, as INDEX_MANIFEST_ENTRY.
-            progress: Called with tasks done and tasks known; what it raises stops the run.
-            write_id: As for `reconcile`.
-
-        Raises:
-            FormatError: A file is missing or cannot be read.
-            InvalidInput: The table is of a kind whose rows cannot be read or written here.
-        """
+        """Write files again without the rows that either side deleted of them."""
         return join_deletes(
             self._session,
             self._store,
@@ -145,14 +97,7 @@ class SparkRowEngine(SparkRowWriter):
         limit: int,
         progress: Progress,
     ) -> tuple[pa.Table, str]:
-        """Run a query of the sources, and return its rows with the plan.
-
-        Args:
-            sql: Of Spark; its tables are `sources` by name.
-            sources: What it reads.
-            limit: How many rows are answered at most.
-            progress: Called with tasks done and tasks known; what it raises stops the query.
-        """
+        """Run a query of the sources, and return its rows with the plan."""
         return run_query(self._session, self._store, sql, sources, limit, progress=progress)
 
     def opened(

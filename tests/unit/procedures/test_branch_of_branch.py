@@ -9,8 +9,9 @@ from branch_console.diff.fast_forward import Verdict
 from branch_console.errors import CommitConflict, ErrorKind, Refused
 from branch_console.merge.plan import MergeVerdict, verdict_of
 from branch_console.procedures.branch.fast_forward import preview_fast_forward
-from branch_console.procedures.call.row_engine import FILE_PROBLEMS, Progress
+from branch_console.procedures.call.row_engine import Progress
 from branch_console.procedures.merge.inputs import preview_merge
+from branch_console.table.file_checks import FILE_PROBLEMS
 from tests.support.branch_bench import BranchBench, TrustingRows, tree
 from tests.support.lifecycle import run
 

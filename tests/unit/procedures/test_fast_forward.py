@@ -7,8 +7,8 @@ import pytest
 from branch_console.errors import InvalidInput, NotAllowed, NotFound, Refused
 from branch_console.format.lineage_event import LineageKind
 from branch_console.procedures.branch.fast_forward import preview_fast_forward
-from branch_console.procedures.call.row_engine import FILE_PROBLEMS
 from branch_console.procedures.kept_receipts import read_receipt
+from branch_console.table.file_checks import FILE_PROBLEMS
 from tests.support.branch_bench import BranchBench, TrustingRows, tree
 from tests.support.lifecycle import run
 from tests.support.two_branches import dev_ahead, move_main

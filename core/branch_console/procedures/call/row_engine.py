@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -25,23 +25,6 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 
 QuerySource: TypeAlias = tuple[ReadState | ChangedState | StagedState, Condition | None] | pa.Table
 """What a query reads: a state or changes, of which it may need only some rows; or rows."""
-
-FILES_TO_VERIFY: Final = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("size", pa.int64(), nullable=False),
-        pa.field("row_count", pa.int64(), nullable=False),
-    ]
-)
-"""Data files and what the manifests say of them; `size` in bytes."""
-
-FILE_PROBLEMS: Final = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("problem", pa.string(), nullable=False),
-    ]
-)
-"""Files that are not what the manifests say, with a sentence each."""
 
 
 class RowEngine(Protocol):
@@ -67,7 +50,13 @@ class RowEngine(Protocol):
     def write_rows(
         self, table: FileStoreTable, rows: pa.Table, progress: Progress
     ) -> tuple[CommitMessage, ...]:
-        """Write rows as data files of `table` in tasks; nothing is visible until committed."""
+        """Write rows as data files of `table` in tasks; nothing is visible until committed.
+
+        Args:
+            table: The table on the branch to be written.
+            rows: Columns of the table by name; `_VALUE_KIND` 3 deletes by primary key.
+            progress: Called with tasks done and tasks known.
+        """
 
     def find_changed_keys(
         self, table: FileStoreTable, scope: RowScope, work: Sequence[RowWork], progress: Progress

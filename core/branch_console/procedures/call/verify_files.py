@@ -7,8 +7,9 @@ from branch_console.diff.changes.logical_log import entry_difference
 from branch_console.errors import ErrorKind, Refused
 from branch_console.format.manifest_entry import FileKind
 from branch_console.format.snapshot import Snapshot
-from branch_console.procedures.call.row_engine import FILES_TO_VERIFY, Progress, RowEngine
+from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.table.data_file_paths import data_file_paths
+from branch_console.table.file_checks import FILES_TO_VERIFY
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.unshared_manifests import unshared_entries
 

@@ -38,7 +38,6 @@ from branch_console.procedures.call.consequence import (
     keeps,
 )
 from branch_console.procedures.call.permissions import Role
-from branch_console.procedures.call.row_engine import FILES_TO_VERIFY
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.branch_histories import tags_before
 from branch_console.procedures.history.file_sharing import journal_of_sharing, told_of_sharing
@@ -61,6 +60,7 @@ from branch_console.procedures.run.quality_gate import told_rules
 from branch_console.procedures.run.receipts import receipt_without_change
 from branch_console.procedures.run.written_rows import withdraw_rows
 from branch_console.table.data_file_paths import data_file_paths
+from branch_console.table.file_checks import FILES_TO_VERIFY
 from branch_console.table.file_store_table import FileStoreTable
 
 

@@ -17,25 +17,7 @@ from branch_console.errors import NotFound, PaimonError
 from branch_console.spark.session.arrow_frames import frame_of
 from branch_console.spark.session.session import Progress, WarmSession
 from branch_console.storage.file_io import FileContents, FileIO, FileReader
-
-FILES_TO_VERIFY: Final = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("size", pa.int64(), nullable=False),
-        pa.field("row_count", pa.int64(), nullable=False),
-    ]
-)
-"""Data files and what the manifests say of them; `size` in bytes."""
-
-FILE_PROBLEMS: Final = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("problem", pa.string(), nullable=False),
-        pa.field("expected", pa.int64()),
-        pa.field("found", pa.int64()),
-    ]
-)
-"""Files that are not what the manifests say: a sentence, and the two figures where they differ."""
+from branch_console.table.file_checks import FILE_PROBLEMS, FILES_TO_VERIFY
 
 _FILES_PER_TASK: Final = 256
 _MOST_TASKS: Final = 512
@@ -92,7 +74,7 @@ def _check_in_tasks(
         lambda spark: (
             frame_of(spark, files)
             .repartition(tasks)
-            .mapInArrow(check, "path string, problem string, expected long, found long")
+            .mapInArrow(check, "path string, problem string")
             .toArrow()
             .cast(FILE_PROBLEMS)
         ),
@@ -109,14 +91,14 @@ def _check_batch(store: FileReader, files: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(problems, schema=FILE_PROBLEMS)
 
 
-def _check(store: FileReader, path: str, size: int, row_count: int) -> dict[str, Any] | None:
+def _check(store: FileReader, path: str, size: int, row_count: int) -> dict[str, str] | None:
     try:
         status = store.status(path)
         if status is None or status.is_directory:
             return _problem(path, "The file is missing.")
         if status.size != size:
             told = f"It has {status.size} bytes, the manifest says {size}."
-            return _problem(path, told, size, status.size)
+            return _problem(path, told)
         rows = _rows_in_footer(store, path, size)
     except NotFound:
         return _problem(path, "The file is missing.")
@@ -124,14 +106,12 @@ def _check(store: FileReader, path: str, size: int, row_count: int) -> dict[str,
         return _problem(path, f"It cannot be read: {str(error).splitlines()[0].rstrip('.')}.")
     if rows is not None and rows != row_count:
         told = f"It has {rows} rows by its footer, the manifest says {row_count}."
-        return _problem(path, told, row_count, rows)
+        return _problem(path, told)
     return None
 
 
-def _problem(
-    path: str, problem: str, expected: int | None = None, found: int | None = None
-) -> dict[str, Any]:
-    return {"path": path, "problem": problem, "expected": expected, "found": found}
+def _problem(path: str, problem: str) -> dict[str, str]:
+    return {"path": path, "problem": problem}
 
 
 def _rows_in_footer(store: FileReader, path: str, size: int) -> int | None:
