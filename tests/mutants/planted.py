@@ -36,6 +36,37 @@ MUTANTS: Final = (
         ),
     ),
     Mutant(
+        name="a merge of a part that counts as one of the whole",
+        file="core/branch_console/diff/catalog_base.py",
+        old="if each.covers is not None and object_id not in each.covers",
+        new="if each.covers is None",
+        tests=(
+            "tests/unit/diff/test_catalog_base.py"
+            "::test_a_merge_of_a_part_is_a_base_only_of_that_part",
+            "tests/property/test_catalog_laws.py::test_k6_a_part_and_then_the_whole_is_the_whole",
+        ),
+    ),
+    Mutant(
+        name="an object put back and nobody judged again",
+        file="core/branch_console/merge/catalog/final_places.py",
+        old="while places.settle_databases() or places.settle_homes() or places.settle_tables():",
+        new="if places.settle_databases() or places.settle_homes() or places.settle_tables():",
+        tests=(
+            "tests/unit/merge/test_catalog_merge.py"
+            "::test_putting_one_table_back_can_be_in_the_way_of_another",
+        ),
+    ),
+    Mutant(
+        name="a step that waits for no place",
+        file="core/branch_console/merge/catalog/catalog_steps.py",
+        old="if self._key(new[each]) in taken",
+        new="if not taken",
+        tests=(
+            "tests/unit/merge/test_catalog_plan.py"
+            "::test_steps_come_in_the_order_in_which_places_become_free",
+        ),
+    ),
+    Mutant(
         name="a lost retry",
         file="core/branch_console/commit/base/retry_policy.py",
         old="for retry in range(self.max_retries):",

@@ -129,6 +129,9 @@ def catalog_changes(
         did = operations.get(object_id)
         ours = _table_side(seen.base, seen.ours, None if did is None else did.ours)
         theirs = _table_side(seen.base, seen.theirs, None if did is None else did.theirs)
+        if seen.theirs is not None and seen.theirs.content is Content.PINNED:
+            # Nothing was written there, wherever the branch began.
+            theirs = replace(theirs, has_content=False)
         tables.append(ChangedTable(id=object_id, sides=seen, ours=ours, theirs=theirs))
     return CatalogChanges(
         databases=tuple(each for each in databases if _is_changed(each)),
@@ -211,9 +214,8 @@ def _table_side(
         return TableSide(operations=operations, is_created=side is not None, is_lost=is_lost)
     is_moved = (side.database, side.name) != (base.database, base.name)
     renamed = frozenset({TableOperation.RENAME}) if is_moved else frozenset()
-    is_there = side.content is Content.MADE
     is_moved_on = not has_same_content(base, side) if content is None else bool(content)
-    has_content = is_there and is_moved_on
+    has_content = side.content is not Content.LOST and is_moved_on
     return TableSide(
         operations=renamed | (content if has_content and content else frozenset()),
         has_content=has_content,

@@ -58,6 +58,12 @@ def test_a_table_is_compared_by_place_head_and_schema(
     assert found.ours.operations == {TableOperation.DROP}
 
 
+def test_a_target_that_was_pinned_elsewhere_than_at_the_base_has_other_content() -> None:
+    pinned = catalog(AIR, table("t", "d.flights", 2, content=Content.PINNED))
+    (found,) = catalog_changes(three(BASE, pinned, catalog(AIR))).tables
+    assert found.ours.has_content
+
+
 def test_moving_the_database_of_a_table_changes_no_table() -> None:
     after = catalog(database("d", "sea", owner="ana"), FLIGHTS)
     assert catalog_changes(three(BASE, BASE, after)).tables == ()

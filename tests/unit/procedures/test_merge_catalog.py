@@ -1,8 +1,12 @@
 """Merging a branch of the catalog on disk: what a preview reads, decides and refuses."""
 
+import re
 import shutil
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +27,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.catalog_sides import CatalogMergeSpec
 from branch_console.procedures.merge.merge_catalog import catalog_merge_of, preview_catalog_merge
 from branch_console.sql.parser import parse_statements
+from branch_console.storage.file_io import FileIO
 from tests.support.catalog_warehouse import CatalogWarehouse
 
 
@@ -174,15 +179,20 @@ def test_a_table_of_the_branch_that_is_nowhere_is_lost_and_no_empty_table(
     assert found.blocks[0].text.startswith("The table branch 'dev' of 'lab.routes' is gone")
 
 
-def test_main_merges_into_a_branch_within_its_scope(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
+def test_main_merges_into_a_branch_within_its_scope(tmp_path: Path, lazy: bool) -> None:
     made = CatalogWarehouse(tmp_path / "warehouse")
-    made.create(databases="air")
+    made.create(databases="air", lazy=lazy)
     alter(made, "air.flights", "main")
     alter(made, "lab.notes", "main")
     made.add("air.routes", born=50)
     made.add("lab.more", born=51)
     found = plan(made, source="main", target="dev")
-    assert told(found) == ["table air.flights", "table air.routes"]
+    assert (found.verdict, told(found)) == (
+        MergeVerdict.CLEAN,
+        ["table air.flights", "table air.routes"],
+    )
+    assert found.objects[0].is_adopted == lazy
     assert [str(each.kind) for each in found.steps] == ["merge content", "create table"]
 
 
@@ -244,3 +254,42 @@ def test_wrong_use_says_the_way_out(made: CatalogWarehouse) -> None:
     assert isinstance(hive, Warehouse)
     with pytest.raises(NotAllowed, match="does not write"):
         preview_catalog_merge(hive, CatalogMergeSpec(source="dev", target="main"))
+
+
+def test_of_tables_that_the_source_left_alone_only_heads_are_read(
+    made: CatalogWarehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alter(made, "air.flights", "dev")
+    read: set[str] = set()
+    ask = FileIO._ask
+
+    def noting(self: FileIO, path: str, call: Callable[[], Any]) -> Any:
+        read.add(path)
+        return ask(self, path, call)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FileIO, "_ask", noting)
+        spec = CatalogMergeSpec(source="dev", target="main")
+        assert told(preview_catalog_merge(made.warehouse, spec)) == ["table air.flights"]
+    of_others = {path.rpartition("/")[2] for path in read if "planes" in path or "notes" in path}
+    kinds = {re.sub(r"[-0-9].*", "", name) for name in of_others}
+    assert not kinds & {"manifest", "index", "data", "bucket", "branches"}
+    assert {"schema", "snapshot"} <= kinds
+
+
+@pytest.mark.depth("long")
+def test_a_thousand_tables_are_checked_in_a_second(tmp_path: Path) -> None:
+    names = tuple(f"air{number % 10}.t{number}" for number in range(1_000))
+    made = CatalogWarehouse(tmp_path / "warehouse", names)
+    made.create()
+    for name in names[:10]:
+        alter(made, name, "dev")
+    seconds = []
+    for _ in range(3):
+        warehouse = made.warehouse
+        started = time.perf_counter()
+        found = preview_catalog_merge(warehouse, CatalogMergeSpec(source="dev", target="main"))
+        seconds.append(time.perf_counter() - started)
+        assert (found.verdict, len(found.steps)) == (MergeVerdict.CLEAN, 10)
+    print(f"checked in {min(seconds):.2f} s")
+    assert min(seconds) < 1

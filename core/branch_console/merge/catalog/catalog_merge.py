@@ -18,7 +18,12 @@ from branch_console.diff.catalog_diff import (
     TableSide,
     catalog_changes,
 )
-from branch_console.diff.catalog_state import CatalogState, DatabaseState, TableState
+from branch_console.diff.catalog_state import (
+    CatalogState,
+    Content,
+    DatabaseState,
+    TableState,
+)
 from branch_console.diff.database_operation import DatabaseOperation
 from branch_console.diff.table_operation import TableOperation
 from branch_console.diff.three_way import ThreeWay, each_side
@@ -252,6 +257,7 @@ class _Merge:
         if change.theirs.changes_content:
             found = self.found.of(change.id)
             found.plan = self.sides.plans.get(change.id)
+            found.is_adopted = ours.content is Content.PINNED and not change.ours.has_content
             # The content of a table has merges of its own: it may have come by one of these.
             found.brings_content = not isinstance(found.plan, UpToDatePlan)
             if found.plan is not None:
@@ -348,6 +354,7 @@ class _Merge:
             blocks=tuple(found.blocks),
             reported=tuple(found.reported),
             brings_content=found.brings_content,
+            is_adopted=found.is_adopted,
             plan=found.plan,
         )
 

@@ -186,9 +186,9 @@ def _verdict(merge: CatalogMerge, steps: tuple[CatalogStep, ...]) -> MergeVerdic
 
 
 def _is_undecided(merged: ObjectMerge) -> bool:
-    plan = merged.plan
-    is_open = plan is None or verdict_of(plan) is MergeVerdict.UNDECIDED
-    return merged.brings_content and is_open
+    if not merged.brings_content or merged.is_adopted:
+        return False
+    return merged.plan is None or verdict_of(merged.plan) is MergeVerdict.UNDECIDED
 
 
 def _rank(merged: ObjectMerge) -> tuple[bool, bool, str, str]:

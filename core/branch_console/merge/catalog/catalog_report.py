@@ -80,6 +80,8 @@ def _content(merged: ObjectMerge) -> str:
         return "its properties change" if changed else ""
     if not merged.brings_content:
         return ""
+    if merged.is_adopted:
+        return "its branch is made at the head of the source"
     verdict = MergeVerdict.UNDECIDED if merged.plan is None else verdict_of(merged.plan)
     if merged.plan is None or verdict is MergeVerdict.UNDECIDED:
         return "its rows have to be compared"

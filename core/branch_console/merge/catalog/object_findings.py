@@ -21,6 +21,7 @@ class ObjectFinding:
     reported: list[str] = field(default_factory=list)
     cells: dict[str, None] = field(default_factory=dict)
     brings_content: bool = False
+    is_adopted: bool = False
     plan: Plan | None = None
 
 

@@ -28,6 +28,8 @@ class ObjectMerge:
         reported: What the rules or a choice decided against a side, in sentences.
         brings_content: Whether the target gets what the source did to the content of a table that
             both have.
+        is_adopted: Whether the target has not made its branch of the table since the base, and so
+            makes it with the content of the source.
         plan: How that content is merged; None where it was not planned.
     """
 
@@ -41,6 +43,7 @@ class ObjectMerge:
     blocks: tuple[Block, ...] = ()
     reported: tuple[str, ...] = ()
     brings_content: bool = False
+    is_adopted: bool = False
     plan: Plan | None = None
 
     @property

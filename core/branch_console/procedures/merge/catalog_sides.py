@@ -56,8 +56,14 @@ def read_catalog_sides(
     with warehouse.deciding() as deciding:
         states = _read_states(deciding, spec)
         covers = _covers(deciding, spec, states)
+        asked = MergeSpec(
+            kind=MergeKind.MERGE,
+            source=_content_of(deciding, spec.source),
+            target=_content_of(deciding, spec.target),
+            one_version=True,
+        )
         plans = {
-            change.id: _plan(deciding, spec, rules, states, change)
+            change.id: _plan(deciding, _identifier(spec.target, states, change.id), asked, rules)
             for change in catalog_changes(states).tables
             if _is_read(change) and (covers is None or change.id in covers)
         }
@@ -162,24 +168,21 @@ def _is_read(change: ChangedTable) -> bool:
     return change.theirs.has_content and ours is not None and ours.content is Content.MADE
 
 
-def _plan(
-    warehouse: Warehouse,
-    spec: CatalogMergeSpec,
-    rules: MergeRules,
-    states: ThreeWay[CatalogState],
-    change: ChangedTable,
-) -> Plan:
+def _plan(warehouse: Warehouse, name: Identifier, asked: MergeSpec, rules: MergeRules) -> Plan:
     """Plan the merge of the content of one table; one that cannot be read is refused alone."""
-    name = states.ours.name_of(change.id) or change.id
-    source = _content_of(warehouse, spec.source)
-    target = _content_of(warehouse, spec.target)
-    asked = MergeSpec(kind=MergeKind.MERGE, source=source, target=target, one_version=True)
     try:
-        table = warehouse.table(_identifier(spec.target, name))
-        return decided_for(warehouse, table, asked, rules).plan
+        return decided_for(warehouse, warehouse.table(name), asked, rules).plan
     except PaimonError as error:
-        heads = Heads(table=name, source=source, target=target, base=None, ours=None, theirs=None)
-        return refused(heads, rules, Block(kind=error.kind, text=f"{name}: {error.message}"))
+        heads = Heads(
+            table=name.table_name,
+            source=asked.source,
+            target=asked.target,
+            base=None,
+            ours=None,
+            theirs=None,
+        )
+        text = f"{name.table_name}: {error.message}"
+        return refused(heads, rules, Block(kind=error.kind, text=text))
 
 
 def _content_of(warehouse: Warehouse, branch: str) -> str:
@@ -187,7 +190,11 @@ def _content_of(warehouse: Warehouse, branch: str) -> str:
     return branch if branch == MAIN_BRANCH else warehouse.on(branch).content
 
 
-def _identifier(branch: str, name: str) -> Identifier:
-    database, _, table = name.partition(".")
-    catalog_branch = None if branch == MAIN_BRANCH else branch
-    return Identifier(database=database, table=table, catalog_branch=catalog_branch)
+def _identifier(target: str, states: ThreeWay[CatalogState], table_id: str) -> Identifier:
+    """Return how the target calls a table that it has."""
+    table = states.ours.tables[table_id]
+    return Identifier(
+        database=states.ours.databases[table.database].name,
+        table=table.name,
+        catalog_branch=None if target == MAIN_BRANCH else target,
+    )
