@@ -138,3 +138,18 @@ class CatalogBench:
         return {
             name: data for name, data in tree(self.root).items() if not name.startswith(".branch")
         }
+
+    def objects_of_main(self) -> dict[str, object]:
+        """Return every database with its id, its properties and the bytes of its tables."""
+        files = self.objects()
+        found: dict[str, object] = {}
+        for name in self.databases():
+            inside = {
+                path: data
+                for path, data in files.items()
+                if path.startswith(f"{name}.db/") and "/.branch-console/" not in path
+            }
+            has_file = any(path.startswith(f"{name}.db/.branch-console/") for path in files)
+            told = self.database(name) if has_file else None
+            found[name] = (told and told.id, told and dict(told.properties), inside)
+        return found

@@ -125,6 +125,33 @@ def test_undo_finds_the_table_by_itself(console: CommandLine, bench: BranchBench
     assert console("undo", "nothing").error.startswith("error OPERATION_NOT_FOUND:")
 
 
+def test_a_database_is_made_renamed_dropped_and_brought_back(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    assert (
+        "keeps    Property 'comment' is 'ours'."
+        in console("sql", "CREATE DATABASE lab COMMENT 'ours' DRY RUN").out
+    )
+    assert console.json("sql", "SHOW DATABASES")["rows"] == [{"namespace": "db"}]
+    made = console.json("sql", "CREATE DATABASE lab COMMENT 'ours'")
+    assert made["receipt"]["notes"] == ["Database 'lab' was created."]
+    receipt = console("receipt", made["operation_id"])
+    assert f"undo: branch-console undo {made['operation_id']}" in receipt.lines
+    refused = console("sql", "DROP DATABASE db")
+    assert (refused.code, "Say CASCADE" in refused.err) == (REFUSED, True)
+    before = metadata(bench)
+    dropped = console.json("sql", "DROP DATABASE db CASCADE")
+    assert console.json("sql", "SHOW DATABASES")["rows"] == [{"namespace": "lab"}]
+    undone = console.json("undo", dropped["operation_id"])
+    assert undone["receipt"]["notes"] == ["Database 'db' is back."]
+    journal = ".branch-console/catalog/journal/"
+    after = {name: data for name, data in metadata(bench).items() if journal not in name}
+    known = {name: data for name, data in before.items() if journal not in name}
+    assert {name: after[name] for name in known} == known
+    assert "was undone already" in console("receipt", dropped["operation_id"]).out
+    assert console("recover").lines[-1] == "Nothing was cut off."
+
+
 @pytest.mark.parametrize(
     "words",
     [

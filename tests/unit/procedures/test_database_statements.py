@@ -1,6 +1,5 @@
 """Databases on main: each statement with its preview, its receipt, its undo, and after a kill."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -83,6 +82,18 @@ def test_setting_properties_is_a_compare_and_set(sql: CatalogBench) -> None:
     assert sql.database("air").properties["a"] == "first"
 
 
+def test_properties_never_bring_back_a_folder_that_was_just_renamed(sql: CatalogBench) -> None:
+    sql("ALTER DATABASE air SET DBPROPERTIES (a = 1)")
+    store = FaultyStore(inner=store_of(sql.root))
+    racer = CatalogBench(root=sql.root, store=store.store)
+    store.meanwhile[2] = lambda: sql("ALTER DATABASE air RENAME TO sky")
+    with pytest.raises(CommitConflict, match="was changed by somebody else"):
+        racer.run("ALTER DATABASE air SET DBPROPERTIES (a = 2)")
+    assert sql.databases() == ("shop", "sky")
+    assert not (sql.root / "air.db").exists()
+    assert sql.database("sky").properties["a"] == "1"
+
+
 def test_a_renamed_database_keeps_its_id_its_tables_and_its_properties(sql: CatalogBench) -> None:
     before = sql.database("air")
     sql("ALTER DATABASE air RENAME TO sky")
@@ -150,14 +161,14 @@ UNDOS = (
 
 @pytest.mark.parametrize("text", UNDOS)
 def test_undo_takes_each_back_once(sql: CatalogBench, text: str) -> None:
-    before = meaning(sql)
+    before = sql.objects_of_main()
     sql.run(text, operation_id="it")
-    changed = meaning(sql)
+    changed = sql.objects_of_main()
     assert changed != before
     undone = sql.undo("it")
-    assert meaning(sql) == before
+    assert sql.objects_of_main() == before
     assert sql.undo("it") == undone, "a second undo tells of the first"
-    assert meaning(sql) == before
+    assert sql.objects_of_main() == before
 
 
 def test_undo_is_refused_where_others_built_on_it(sql: CatalogBench) -> None:
@@ -240,50 +251,6 @@ def test_a_protected_branch_keeps_its_database(sql: CatalogBench) -> None:
     assert tree(sql.root) == before
 
 
-MOVES = (
-    "ALTER DATABASE air RENAME TO sky",
-    "DROP DATABASE air CASCADE",
-    "ALTER DATABASE old RENAME TO older",
-    "CREATE DATABASE lab",
-    "ALTER DATABASE air SET DBPROPERTIES (a = 1)",
-    "DROP TABLE air.t",
-    "ALTER TABLE air.t RENAME TO shop.v",
-)
-"""Statements that a kill may cut off; the first three move the folder of a database."""
-
-
-@pytest.mark.parametrize("has_renames", [True, False], ids=["renames", "copies"])
-@pytest.mark.parametrize("text", MOVES)
-def test_a_kill_at_any_change_leaves_the_old_or_the_new(
-    sql: CatalogBench, tmp_path: Path, text: str, has_renames: bool
-) -> None:
-    if not has_renames and "RENAME" in text:
-        return  # refused there
-    (sql.root / "old.db").mkdir()
-    before = copied(sql, tmp_path / "clean")
-    store = store_of if has_renames else without_renames
-    counter = FaultyStore(inner=store(before.root))
-    old = meaning(before)
-    CatalogBench(root=before.root, store=counter.store).run(text, operation_id="it")
-    new = meaning(before)
-    endings = set()
-    for number in range(1, len(counter.changes) + 1):
-        for when in (When.BEFORE, When.AFTER):
-            world = copied(sql, tmp_path / f"{number}-{when}")
-            faulty = FaultyStore(inner=store(world.root), fault=At(call=number, when=when))
-            with pytest.raises(Killed):
-                CatalogBench(root=world.root, store=faulty.store).run(text, operation_id="it")
-            world.store = store(world.root)
-            world.recover()
-            after = meaning(world)
-            assert after in (old, new), (number, when)
-            endings.add(after == new)
-            twice = tree(world.root)
-            assert world.recover().notes == ("Nothing was cut off.",)
-            assert tree(world.root) == twice
-    assert endings == {True, False}
-
-
 def test_recovery_drops_no_table_that_came_after_the_crash(sql: CatalogBench) -> None:
     faulty = FaultyStore(inner=store_of(sql.root), fault=At(call=1, when=When.AFTER))
     with pytest.raises(Killed):
@@ -296,10 +263,10 @@ def test_recovery_drops_no_table_that_came_after_the_crash(sql: CatalogBench) ->
 
 def test_a_store_without_folder_renames_drops_where_things_lie(sql: CatalogBench) -> None:
     bench = CatalogBench(root=sql.root, store=without_renames(sql.root))
-    before = meaning(sql)
+    before = sql.objects_of_main()
     with pytest.raises(NotAllowed, match="cannot give a folder another name in one step"):
         bench.run("ALTER DATABASE air RENAME TO sky")
-    assert meaning(sql) == before
+    assert sql.objects_of_main() == before
     bench.run("DROP TABLE air.t", operation_id="table")
     assert bench.rows("SHOW TABLES") == [("air", "u")]
     bench.run("DROP DATABASE air CASCADE", operation_id="database")
@@ -308,29 +275,8 @@ def test_a_store_without_folder_renames_drops_where_things_lie(sql: CatalogBench
     bench.undo("database")
     assert bench.rows("SHOW TABLES") == [("air", "u")]
     bench.undo("table")
-    assert meaning(sql) == before
+    assert sql.objects_of_main() == before
     bench.run("DROP DATABASE air CASCADE", operation_id="again")
     assert bench("CREATE DATABASE air") == "Database 'air' was created."
     with pytest.raises(Refused, match="another database has the name 'air' by now"):
         bench.undo("again")
-
-
-def copied(sql: CatalogBench, root: Path) -> CatalogBench:
-    shutil.copytree(sql.root, root)
-    return CatalogBench(root=root)
-
-
-def meaning(sql: CatalogBench) -> dict[str, object]:
-    """Every database with its id, properties and the bytes of its tables."""
-    files = sql.objects()
-    found: dict[str, object] = {}
-    for name in sql.databases():
-        inside = {
-            path: data
-            for path, data in files.items()
-            if path.startswith(f"{name}.db/") and "/.branch-console/" not in path
-        }
-        has_file = any(path.startswith(f"{name}.db/.branch-console/") for path in files)
-        told = sql.database(name) if has_file else None
-        found[name] = (told and told.id, told and dict(told.properties), inside)
-    return found

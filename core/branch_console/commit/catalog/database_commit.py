@@ -22,6 +22,13 @@ def publish_database_file(
     """
     path, data = paths.database_file(folder, file.number), file.content.to_json().encode()
     _, found = publish_once(store, path, data)
+    if found == data and file.number > 1:
+        before = paths.database_file(folder, file.number - 1)
+        if not store.files.exists(before):
+            # Its folder was moved away just now: this one holds nothing but our file.
+            store.remover.remove([path])
+            store.remover.remove_empty_directories([path.rpartition("/")[0], folder])
+            found = b""
     if found != data:
         raise CommitConflict(
             f"Database {file.content.name!r} was changed by somebody else in the meantime. Nothing "

@@ -1,13 +1,21 @@
 """Which tables of main other catalog branches hold: a drop on main must leave them theirs."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from branch_console.catalog.catalog_branch import MemberState
 from branch_console.catalog.sightings import find_birth
+from branch_console.commit.journal import Journal
 from branch_console.format.journals.intent import Intent
+from branch_console.procedures.branch.create_branch import finish_creation
 from branch_console.procedures.branch.member_branch import open_to_write
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import finish_operation
+from branch_console.table.file_store_table import FileStoreTable
+
+_CREATE_BRANCH: Final = "create_branch"
 
 
 def holders_of(warehouse: Warehouse, folder: str) -> tuple[str, ...]:
@@ -42,12 +50,25 @@ def make_held(warehouse: Warehouse, folder: str, intent: Intent) -> None:
         folder: Below the warehouse.
         intent: The operation that takes the table from main.
     """
-    call = ProcedureCall(name="create_branch", actor=intent.actor, operation_id=intent.operation_id)
+    call = ProcedureCall(name=_CREATE_BRANCH, actor=intent.actor, operation_id=intent.operation_id)
     for branch, key in _held(warehouse, folder):
         seen = warehouse.on(branch)
         member = seen.member(key)
         if member.state is MemberState.NOT_MADE:
             open_to_write(warehouse, seen, member, call)
+        elif member.state is MemberState.MADE:
+            _finish_making(warehouse, seen.open_member(member))
+
+
+def _finish_making(warehouse: Warehouse, table: FileStoreTable) -> None:
+    """Finish the creation of a branch that was cut off: without main it would be taken back."""
+    journal = Journal(warehouse.store, table.paths)
+    for intent in journal.unfinished():
+        if intent.procedure == _CREATE_BRANCH and table.branch in intent.makes:
+            operation = Operation(
+                warehouse=warehouse, table=table, journal=journal, intent=intent, is_resumed=True
+            )
+            finish_operation(finish_creation, operation)
 
 
 def _held(warehouse: Warehouse, folder: str) -> Iterator[tuple[str, str]]:
