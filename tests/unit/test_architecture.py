@@ -283,6 +283,24 @@ def test_keys_of_journals_stand_in_format_only() -> None:
     assert strangers >= _KEYS_OF_OTHERS
 
 
+def test_what_an_operation_noted_is_read_through_what_names_its_file() -> None:
+    # As a dictionary a broken journal is a KeyError, which ends the recovery of all others.
+    readers = {
+        module
+        for module, _, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "plan"
+        if (isinstance(node.value, ast.Attribute) and node.value.attr == "intent")
+        or (isinstance(node.value, ast.Name) and node.value.id == "intent")
+    }
+    assert readers == {
+        "branch_console.commit.journal",
+        # Whether a key is there, and whose operation it is, where nothing can be read.
+        "branch_console.procedures.catalog.branch_change",
+        "branch_console.procedures.catalog.catalog_operation",
+    }
+
+
 def test_a_name_of_a_class_is_given_once() -> None:
     places: dict[str, list[str]] = {}
     for module, _, tree in modules():

@@ -1,6 +1,5 @@
 """Tags of the catalog: one name for the state that many tables have now."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,7 +15,6 @@ from branch_console.format.catalog.catalog_tag import CatalogTag
 from branch_console.format.catalog.catalog_version import VersionName
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.branches import BranchCreation
-from branch_console.format.json_text import JsonObject
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.tag import Tag
@@ -98,7 +96,7 @@ def finish_catalog_tag(operation: CatalogOperation) -> Receipt:
         CommitConflict: A tag of this name was made in the meantime; all is taken back.
         NotFound: What a table stood at is gone; all is taken back.
     """
-    warehouse, tag = operation.warehouse, _tag_of(operation.intent.plan)
+    warehouse, tag = operation.warehouse, _tag_of(operation)
     try:
         put_base_tags(warehouse.store, _tags(warehouse, tag))
         publish_catalog_tag(warehouse.store, warehouse.ledger.paths, tag)
@@ -154,7 +152,7 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
 
 def finish_tag_deletion(operation: CatalogOperation) -> Receipt:
     """Remove the file of the tag, then the tags of its tables; those that others moved stay."""
-    warehouse, tag = operation.warehouse, _tag_of(operation.intent.plan)
+    warehouse, tag = operation.warehouse, _tag_of(operation)
     found = warehouse.catalog_tags.find(tag.name)
     if found is not None and found.operation == tag.operation:
         remove_catalog_tags(warehouse.store, warehouse.ledger.paths, [tag.name])
@@ -263,9 +261,8 @@ def _remove_table_tags(warehouse: Warehouse, tag: CatalogTag) -> int:
     return removed
 
 
-def _tag_of(plan: Mapping[str, object]) -> CatalogTag:
-    raw = JsonObject(plan, "journal of a catalog tag")
-    return CatalogTag.from_json(raw.get("catalogTag", str))
+def _tag_of(operation: CatalogOperation) -> CatalogTag:
+    return CatalogTag.from_json(operation.noted.get("catalogTag", str))
 
 
 CREATE_CATALOG_TAG: Final = CatalogVerb(
