@@ -1,6 +1,7 @@
 """Branches of the whole catalog: made, seen, listed, lost, refused and dropped."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from branch_console.catalog.catalog_branch import MemberState
 from branch_console.errors import (
     AlreadyExists,
+    CommitConflict,
     ErrorKind,
     InvalidInput,
     NotAllowed,
@@ -15,18 +17,21 @@ from branch_console.errors import (
     PaimonError,
     Refused,
 )
-from branch_console.format.catalog.catalog_version import VersionKind
+from branch_console.format.catalog.catalog_version import VersionKind, VersionName
 from branch_console.format.identifier import Identifier
+from branch_console.format.journals.intent import Ending
 from branch_console.format.other_catalog import CatalogKind
 from branch_console.operations.argument import Argument
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog import states as states_module
 from branch_console.procedures.catalog.browse_catalog import (
     catalog_branches,
     catalog_log,
     read_catalog_branch,
 )
+from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog.states import (
     look,
     note_main,
@@ -465,3 +470,62 @@ def test_deleting_a_catalog_tag_takes_the_tags_of_its_tables(made: CatalogWareho
     assert receipt.counts.tags_removed == 3
     assert made.warehouse.catalog_tags.names() == ()
     assert made.warehouse.table("air.flights").tags.names() == ()
+
+
+def test_no_branch_begins_while_a_merge_is_half_visible(
+    made: CatalogWarehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made.create("first", lazy=True)
+    monkeypatch.setattr(states_module, "_WAIT_SECONDS", 0)
+    ledger, store = made.warehouse.ledger, made.warehouse.store
+    merged = replace(
+        ledger.version(VersionName(branch="main", number=1)),
+        number=2,
+        kind=VersionKind.MERGED,
+        operation="op-merge",
+        tables={},
+        databases={},
+    )
+    warehouse = made.warehouse
+    operation = CatalogOperation.begin(
+        warehouse, replace(made.call("recover"), operation_id="op-merge"), branch="main", plan={}
+    )
+    assert ledger.publish(store.publisher, merged)
+    before = made.files()
+    with pytest.raises(CommitConflict, match="Nothing was changed; try again"):
+        made.create("dev", lazy=True)
+    assert made.files() == before
+    operation.end(Ending.DONE)
+    made.create("dev", lazy=True)
+    assert str(made.on("dev").fork.parents[0]) == "main@2"
+
+
+def test_a_merge_that_comes_while_heads_are_read_is_held_whole(
+    made: CatalogWarehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made.create("first", lazy=True)
+    inner, looks = states_module.look_at_main, []
+
+    def meddled(*arguments: object) -> object:
+        found = inner(*arguments)  # type: ignore[arg-type]
+        looks.append(found)
+        if len(looks) == 1:
+            # A merge of two tables is published between the first look and its end.
+            for name in ("air.flights", "air.planes"):
+                made.commit(name, 2)
+            ledger = made.warehouse.ledger
+            version = replace(
+                ledger.version(VersionName(branch="main", number=1)),
+                number=2,
+                kind=VersionKind.MERGED,
+                tables={},
+                databases={},
+            )
+            assert ledger.publish(made.warehouse.store.publisher, version)
+        return found
+
+    monkeypatch.setattr(states_module, "look_at_main", meddled)
+    made.create("dev", lazy=True)
+    heads = [made.on("dev").open(Identifier.parse(name)).head() for name in NAMES[:2]]
+    assert [head and head.id for head in heads] == [2, 2]  # K11
+    assert str(made.on("dev").fork.parents[0]) == "main@3"
