@@ -10,6 +10,7 @@ from branch_console.operations.catalog_requests import (
     DeleteCatalogTagRequest,
     DropCatalogBranchRequest,
 )
+from branch_console.procedures.catalog.browse_catalog import ChangedObject, ObjectChange
 from branch_console_app.cli.arguments import JsonOption, WarehouseOption, open_services
 from branch_console_app.cli.lifecycle import add_previewed
 from branch_console_app.cli.output import (
@@ -73,7 +74,7 @@ def show(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a branch of the catalog with its tables, changed ones first."""
+    """Show a branch of the catalog: what changed on it, and its tables, changed ones first."""
     found = open_services(warehouse).catalog_branch(name)
     if as_json:
         print_json(found)
@@ -95,6 +96,11 @@ def show(
     )
     for left, reason in found.left_out:
         print_line(f"left out: {left}: {reason}")
+    if found.changes:
+        print_rows(
+            ("changed", "name", "what happened"),
+            [(each.kind, each.name, _happened(each)) for each in found.changes],
+        )
     told = found.members if every else found.members[:_SHOWN]
     print_rows(
         ("table", "state", "changed", "base", "head"),
@@ -111,6 +117,16 @@ def show(
     )
     if len(told) < len(found.members):
         print_line(f"… {count(len(found.members) - len(told), 'more table')}; --all prints them")
+
+
+def _happened(change: ChangedObject) -> str:
+    """What happened to a database or table, with its earlier name and its properties."""
+    words: list[str] = []
+    for each in change.did:
+        more = f" from {change.was}" if each is ObjectChange.RENAMED else ""
+        words.append(f"{each}{more}")
+    keys = f": {', '.join(change.properties)}" if change.properties else ""
+    return f"{', '.join(words)}{keys}"
 
 
 @catalog.command("log")

@@ -14,6 +14,7 @@ from branch_console.errors import (
     PaimonError,
     Refused,
 )
+from branch_console.procedures.catalog.browse_catalog import catalog_branches, read_catalog_branch
 from tests.support.branch_bench import store_of, tree
 from tests.support.catalog_bench import CatalogBench
 from tests.support.faulty_store import At, FaultyStore, Killed, When
@@ -283,3 +284,37 @@ def meaning(sql: CatalogBench) -> dict[str, object]:
         )
         for name in seen.databases()
     }
+
+
+def test_a_branch_is_shown_with_all_that_it_did_and_its_net_effect_only(sql: CatalogBench) -> None:
+    sql("CREATE TABLE air.v (a INT); CREATE TABLE shop.w (a INT)")
+    sql("CREATE BRANCH two ON CATALOG LAZY")
+
+    def on_two(text: str) -> None:
+        sql(f"USE BRANCH two; {text}")
+
+    on_two("CREATE DATABASE lab; CREATE DATABASE gone; DROP DATABASE gone")
+    on_two("ALTER DATABASE air RENAME TO sky; ALTER DATABASE sky SET DBPROPERTIES (a = 1)")
+    on_two("ALTER DATABASE sky UNSET DBPROPERTIES (comment)")
+    on_two("DROP DATABASE shop CASCADE")
+    on_two("ALTER TABLE sky.t RENAME TO lab.legs; ALTER TABLE lab.legs ADD COLUMN b INT")
+    on_two("DROP TABLE sky.u; CREATE TABLE sky.u (a INT)")
+    on_two("ALTER TABLE sky.v RENAME TO sky.x; ALTER TABLE sky.x RENAME TO sky.v")
+    shown = read_catalog_branch(sql.warehouse(), "two")
+    assert [(each.name, each.was, *each.did) for each in shown.changes] == [
+        ("lab", None, "created"),
+        ("shop", "shop", "dropped"),
+        ("sky", "air", "renamed", "properties set", "properties unset"),
+        ("air.u", "air.u", "dropped"),
+        ("lab.legs", "air.t", "renamed", "altered"),
+        ("shop.w", "shop.w", "dropped"),
+        ("sky.u", None, "created"),
+    ]
+    assert shown.changes[2].properties == ("a", "comment")
+    assert shown.item.changed == 7
+    assert [(each.name, each.is_changed) for each in shown.members] == [
+        ("lab.legs", True),
+        ("sky.u", True),
+        ("sky.v", False),
+    ]
+    assert [each.changed for each in catalog_branches(sql.warehouse())] == [0, 7]

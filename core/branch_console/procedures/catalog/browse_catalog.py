@@ -1,13 +1,32 @@
 """What lists and pages show of the branches of the catalog."""
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from operator import attrgetter
 
-from branch_console.catalog.catalog_branch import CatalogOnBranch, Member, MemberState
+from branch_console.catalog.catalog_branch import CatalogOnBranch, MemberState
+from branch_console.diff.catalog_diff import (
+    ChangedTable,
+    DatabaseSide,
+    catalog_changes,
+    has_same_content,
+)
+from branch_console.diff.database_operation import DatabaseOperation
+from branch_console.diff.table_operation import TableOperation
+from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import PaimonError
 from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.snapshot import Snapshot
+from branch_console.merge.catalog.object_merge import ObjectKind
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.states import (
+    ReadMember,
+    read_members,
+    state_at_version,
+    state_seen,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +38,8 @@ class CatalogBranchItem:
         scope: What it holds, for people.
         base: The version that it began at.
         made, not_made, lost: How many of its tables have their branch, have none yet, or lost it.
-        changed: How many of its tables were written on it.
+        changed: How many databases and tables differ from how the branch began: those that it
+            made, dropped, renamed, wrote or altered.
         error: Why nothing else can be told.
     """
 
@@ -48,7 +68,7 @@ class MemberItem:
         state: `made`, `not made yet` or `lost`.
         base: The id of the snapshot that it began at.
         head: Its newest snapshot; None without one.
-        is_changed: Whether it was written or altered on the branch.
+        is_changed: Whether it was made, renamed, written or altered on the branch.
     """
 
     name: str
@@ -60,11 +80,43 @@ class MemberItem:
     error: PaimonError | None = None
 
 
+class ObjectChange(StrEnum):
+    """What a branch of the catalog did to a database or table since it began."""
+
+    CREATED = "created"
+    DROPPED = "dropped"
+    RENAMED = "renamed"
+    WRITTEN = "written"
+    ALTERED = "altered"
+    PROPERTIES_SET = "properties set"
+    PROPERTIES_UNSET = "properties unset"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedObject:
+    """A database or table that differs from how a branch of the catalog began.
+
+    Attributes:
+        name: As the branch calls it, or called it before it dropped it.
+        was: As it was called where the branch began; None of one that the branch made.
+        did: What happened, of which only the net effect counts.
+        properties: The keys of a database that got another value, or none.
+    """
+
+    kind: ObjectKind
+    id: str
+    name: str
+    was: str | None
+    did: tuple[ObjectChange, ...]
+    properties: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogBranchDetail:
-    """A branch of the catalog with its tables, changed ones first."""
+    """A branch of the catalog: what changed on it, and its tables, changed ones first."""
 
     item: CatalogBranchItem
+    changes: tuple[ChangedObject, ...]
     members: tuple[MemberItem, ...]
     left_out: tuple[tuple[str, str], ...]
 
@@ -81,9 +133,13 @@ def read_catalog_branch(warehouse: Warehouse, branch: str) -> CatalogBranchDetai
         NotFound: There is no such catalog branch.
     """
     seen = warehouse.on(branch)
-    members = _members(seen)
+    read = read_members(seen)
+    changes = _changes(warehouse, seen, read)
+    changed = {each.id for each in changes}
+    members = (_member(each, is_changed=each.member.id in changed) for each in read)
     return CatalogBranchDetail(
-        item=_item(seen, members),
+        item=_item(seen, read, changes),
+        changes=changes,
         members=tuple(sorted(members, key=lambda each: (not each.is_changed, each.name))),
         left_out=tuple(seen.fork.left_out.items()),
     )
@@ -104,13 +160,16 @@ def catalog_log(warehouse: Warehouse, branch: str) -> tuple[CatalogVersion, ...]
 def _item_or_error(warehouse: Warehouse, name: str) -> CatalogBranchItem:
     try:
         seen = warehouse.on(name)
-        return _item(seen, _members(seen))
+        read = read_members(seen)
+        return _item(seen, read, _changes(warehouse, seen, read))
     except PaimonError as error:
         return CatalogBranchItem(name=name, error=error)
 
 
-def _item(seen: CatalogOnBranch, members: tuple[MemberItem, ...]) -> CatalogBranchItem:
-    fork, states = seen.fork, [each.state for each in members]
+def _item(
+    seen: CatalogOnBranch, read: Collection[ReadMember], changes: Collection[ChangedObject]
+) -> CatalogBranchItem:
+    fork, states = seen.fork, [each.member.state for each in read]
     return CatalogBranchItem(
         name=seen.branch,
         version=str(seen.version),
@@ -120,38 +179,82 @@ def _item(seen: CatalogOnBranch, members: tuple[MemberItem, ...]) -> CatalogBran
         owner=fork.owner,
         reason=fork.reason,
         created_millis=fork.time_millis,
-        tables=len(members),
+        tables=len(states),
         made=states.count(MemberState.MADE),
         not_made=states.count(MemberState.NOT_MADE),
         lost=states.count(MemberState.LOST),
-        changed=sum(each.is_changed for each in members),
+        changed=len(changes),
     )
 
 
-def _members(seen: CatalogOnBranch) -> tuple[MemberItem, ...]:
-    return tuple(seen.reader.each(lambda each: _member(seen, each), seen.members()))
-
-
-def _member(seen: CatalogOnBranch, member: Member) -> MemberItem:
-    base = member.table.head
-    head: Snapshot | None = None
-    is_changed, error = False, None
-    if member.is_made:
-        try:
-            head, schema = seen.open_member(member).head_and_schema()
-        except PaimonError as caught:
-            error = caught
-        else:
-            same = (head is None) == (base is None) and (
-                head is None or base is None or head.identity.same_as(base.identity)
-            )
-            is_changed = not same or schema.id != member.table.schema
+def _member(read: ReadMember, *, is_changed: bool) -> MemberItem:
+    member, base = read.member, read.member.table.head
     return MemberItem(
         name=member.name,
         state=str(member.state),
         folder=member.folder or member.table.folder or "",
         base=None if base is None else base.id,
-        head=head,
+        head=read.head,
         is_changed=is_changed,
-        error=error,
+        error=read.error,
     )
+
+
+def _changes(
+    warehouse: Warehouse, seen: CatalogOnBranch, read: Iterable[ReadMember]
+) -> tuple[ChangedObject, ...]:
+    """Compare a branch with how it began; by name, databases first."""
+    base, now = state_at_version(warehouse, seen.fork.name), state_seen(seen, read)
+    found = catalog_changes(ThreeWay(base=base, ours=base, theirs=now))
+    databases = (
+        ChangedObject(
+            kind=ObjectKind.DATABASE,
+            id=each.id,
+            name=now.name_of(each.id) or base.name_of(each.id) or each.id,
+            was=base.name_of(each.id),
+            did=_done_to_database(each.theirs),
+            properties=tuple(sorted((*each.theirs.set, *each.theirs.unset))),
+        )
+        for each in found.databases
+    )
+    tables = (
+        ChangedObject(
+            kind=ObjectKind.TABLE,
+            id=each.id,
+            name=now.name_of(each.id) or base.name_of(each.id) or each.id,
+            was=base.name_of(each.id),
+            did=did,
+        )
+        for each in found.tables
+        if (did := _done_to_table(each))
+    )
+    by_name = attrgetter("name", "id")
+    return (*sorted(databases, key=by_name), *sorted(tables, key=by_name))
+
+
+def _done_to_database(side: DatabaseSide) -> tuple[ObjectChange, ...]:
+    found = {
+        ObjectChange.CREATED: side.is_created,
+        ObjectChange.DROPPED: DatabaseOperation.DROP in side.operations,
+        ObjectChange.RENAMED: DatabaseOperation.RENAME in side.operations,
+        ObjectChange.PROPERTIES_SET: bool(side.set),
+        ObjectChange.PROPERTIES_UNSET: bool(side.unset),
+    }
+    return tuple(each for each, is_done in found.items() if is_done)
+
+
+def _done_to_table(change: ChangedTable) -> tuple[ObjectChange, ...]:
+    """What happened to a table; nothing to one that is lost, which is no change."""
+    base, now, side = change.sides.base, change.sides.theirs, change.theirs
+    is_written = is_altered = False
+    if side.has_content and base is not None and now is not None:
+        is_altered = base.schema != now.schema
+        is_written = not has_same_content(base, replace(now, schema=base.schema))
+    found = {
+        ObjectChange.CREATED: side.is_created,
+        ObjectChange.DROPPED: TableOperation.DROP in side.operations,
+        ObjectChange.RENAMED: TableOperation.RENAME in side.operations,
+        ObjectChange.WRITTEN: is_written,
+        ObjectChange.ALTERED: is_altered,
+    }
+    return tuple(each for each, is_done in found.items() if is_done)

@@ -1,6 +1,7 @@
 """The databases and tables of main and of catalog branches, each under the id that it has."""
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch, Member, MemberState
@@ -17,7 +18,7 @@ from branch_console.format.catalog.catalog_version import (
     VersionName,
 )
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.snapshot import SnapshotIdentity
+from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.procedures.call.warehouse import Warehouse
 
 _TRIES = 25
@@ -125,11 +126,36 @@ def state_of_branch(warehouse: Warehouse, branch: str) -> CatalogState:
     if branch == MAIN_BRANCH:
         return state_of_main(warehouse)
     seen = warehouse.on(branch)
+    return state_seen(seen, read_members(seen))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadMember:
+    """A table of a catalog branch with its content as it is now.
+
+    Attributes:
+        head: Its newest snapshot on its table branch; None without one, or where none is made.
+        error: Why its table branch cannot be read.
+    """
+
+    member: Member
+    head: Snapshot | None
+    state: TableState
+    error: PaimonError | None = None
+
+
+def read_members(seen: CatalogOnBranch) -> tuple[ReadMember, ...]:
+    """Return all tables of a catalog branch, by name; what cannot be read has its error."""
+    return tuple(seen.reader.each(lambda each: _read(seen, each), seen.members()))
+
+
+def state_seen(seen: CatalogOnBranch, members: Iterable[ReadMember]) -> CatalogState:
+    """Return the databases and tables of a catalog branch, whose tables were read."""
     databases = seen.recorded.databases
     return CatalogState(
         version=str(seen.version),
         databases={key: _database(key, each) for key, each in databases.items()},
-        tables={each.id: _member(seen, each) for each in seen.members()},
+        tables={each.member.id: each.state for each in members},
         left_out=seen.fork.left_out,
         members=seen.recorded.members,
     )
@@ -153,17 +179,19 @@ def state_at_version(warehouse: Warehouse, name: VersionName) -> CatalogState:
     )
 
 
-def _member(seen: CatalogOnBranch, member: Member) -> TableState:
-    head, schema = _identity(member.table), member.table.schema or 0
-    content = _CONTENTS[member.state]
-    if member.state is MemberState.MADE:
+def _read(seen: CatalogOnBranch, member: Member) -> ReadMember:
+    table, content = member.table, _CONTENTS[member.state]
+    newest: Snapshot | None = None
+    head, schema, error = _identity(table), table.schema or 0, None
+    if member.is_made:
         try:
             newest, read = seen.open_member(member).head_and_schema()
-        except PaimonError:
-            content = Content.LOST
+        except PaimonError as caught:
+            content, error = Content.LOST, caught
         else:
             head, schema = (None if newest is None else newest.identity), read.id
-    return _table(member.id, member.table, content, head, schema, folder=member.folder)
+    state = _table(member.id, table, content, head, schema, folder=member.folder)
+    return ReadMember(member=member, head=newest, state=state, error=error)
 
 
 def _database(key: str, database: DatabaseChange) -> DatabaseState:
