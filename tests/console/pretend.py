@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from branch_console.diff.fast_forward import BranchHistory, ForwardDecision, plan_fast_forward
-from branch_console.diff.hazards import PIN, HazardSeverity, HealthFinding, Remedy
+from branch_console.diff.health.finding import PIN, HazardSeverity, HealthFinding, Remedy
 from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure, add_up
 from branch_console.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused
 from branch_console.format.data_types import DataField, parse_data_type

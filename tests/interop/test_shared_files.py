@@ -11,7 +11,7 @@ from pathlib import Path
 import jpype
 import pytest
 
-from branch_console.diff.hazards import HazardSeverity, HealthFinding
+from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 from branch_console.format.identifier import Identifier
 from branch_console.procedures.browse.doctor import examine
 from branch_console.procedures.call.call import Argument, ProcedureCall

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from branch_console.diff.hazards import HazardSeverity, HealthFinding
+from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 from branch_console.procedures.browse.branches import list_branches
 from branch_console.procedures.browse.page_values import Health
 from branch_console.storage.table_paths import FENCE_ID

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from branch_console.diff.hazards import HazardSeverity
+from branch_console.diff.health.finding import HazardSeverity
 from branch_console.diff.rows.row_figure import FigureColumn, RowFigure, Write, in_full, with_sign
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier

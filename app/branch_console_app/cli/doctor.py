@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from branch_console.diff.hazards import HazardSeverity, HealthFinding, Remedy
+from branch_console.diff.health.finding import HazardSeverity, HealthFinding, Remedy
 from branch_console.errors import PaimonError
 from branch_console.jobs.progress import JobState
 from branch_console.operations.agreement import Agreement

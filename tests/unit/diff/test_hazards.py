@@ -7,14 +7,9 @@ import pytest
 
 from branch_console.diff.branch_trace import BranchTrace
 from branch_console.diff.fork_inference import best_forks
-from branch_console.diff.hazards import (
-    BranchFacts,
-    HazardFork,
-    Hazards,
-    HazardSeverity,
-    HealthFinding,
-    TableFacts,
-)
+from branch_console.diff.health.facts import BranchFacts, HazardFork, TableFacts
+from branch_console.diff.health.finding import HazardSeverity, HealthFinding
+from branch_console.diff.health.hazards import Hazards
 from branch_console.diff.lineage import build_lineage
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.snapshot import CommitKind, Snapshot

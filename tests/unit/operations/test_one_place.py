@@ -9,7 +9,7 @@ from tests.unit.test_architecture import modules
 # A key of what stages hand on and of receipts, besides the argument of that name.
 SHARED_WORDS = frozenset({"plan_id"})
 # A remedy is no call, and the page asks which table any statement would change.
-BY_KEY = frozenset({"branch_console.diff.hazards", "branch_console_app.views.sql"})
+BY_KEY = frozenset({"branch_console.diff.health.finding", "branch_console_app.views.sql"})
 CALL = "branch_console.procedures.call.call"
 WITHOUT_NAMES = ("branch_console.procedures", "branch_console.jobs", "branch_console_app")
 

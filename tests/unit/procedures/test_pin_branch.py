@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.diff.hazards import HazardSeverity
+from branch_console.diff.health.finding import HazardSeverity
 from branch_console.errors import NotFound, Refused
 from branch_console.format.lineage_event import LineageKind
 from branch_console.procedures.browse.branches import list_branches

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.commit.schema.schema_commit import change_schema, set_options
-from branch_console.diff.hazards import HazardSeverity, HealthFinding
+from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 from branch_console.errors import ErrorKind, InvalidInput, NotFound, Refused
 from branch_console.format.lineage_event import LineageKind
 from branch_console.procedures.browse.branches import list_branches

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.commit.schema.schema_commit import change_schema, set_options
-from branch_console.diff.hazards import HazardSeverity
+from branch_console.diff.health.finding import HazardSeverity
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.commit_tables import data_files, message
 from tests.support.health import findings, forget_base_tag_copy, rules, unfence

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final
 
-from branch_console.diff.hazards import HazardSeverity
+from branch_console.diff.health.finding import HazardSeverity
 from branch_console.errors import ErrorKind
 from branch_console.merge.conflict import Conflict, ConflictKind
 from branch_console.merge.plan import (

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from branch_console.diff.hazards import HazardSeverity
+from branch_console.diff.health.finding import HazardSeverity
 from branch_console.diff.lineage import MERGE_SOURCE
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.snapshot import Snapshot

@@ -9,14 +9,9 @@ from branch_console.diff.branch_overview import SnapshotDistance as OneSide
 from branch_console.diff.branch_overview import compare_branches
 from branch_console.diff.branch_trace import BranchTrace
 from branch_console.diff.fork_inference import ForkCandidate, best_forks
-from branch_console.diff.hazards import (
-    BranchFacts,
-    HazardFork,
-    Hazards,
-    HazardSeverity,
-    HealthFinding,
-    TableFacts,
-)
+from branch_console.diff.health.facts import BranchFacts, HazardFork, TableFacts
+from branch_console.diff.health.finding import HazardSeverity, HealthFinding
+from branch_console.diff.health.hazards import Hazards
 from branch_console.diff.lineage import Lineage, build_lineage
 from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure, is_row_per_record
 from branch_console.errors import PaimonError

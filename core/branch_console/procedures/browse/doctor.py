@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from branch_console.diff.hazards import HazardSeverity, HealthFinding
+from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.procedures.browse.branches import read_branches

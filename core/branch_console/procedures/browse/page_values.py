@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from branch_console.diff.hazards import HealthFinding
+from branch_console.diff.health.finding import HealthFinding
 from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier

@@ -1,6 +1,6 @@
 """The remedies of what may break a branch, as the statements that carry them out."""
 
-from branch_console.diff.hazards import HealthFinding
+from branch_console.diff.health.finding import HealthFinding
 from branch_console.procedures.call.call import argument_text
 
 

@@ -1,0 +1,77 @@
+"""What is wrong with a branch, as it is told to people and remedied by a call."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+FENCE: Final = "fence_branch"
+PIN: Final = "pin_branch"
+TAG: Final = "create_tag"
+REPAIR: Final = "repair_branch"
+
+
+class HazardSeverity(StrEnum):
+    """How bad a finding is, from the least to the worst."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """A number that rises with how bad it is."""
+        return list(HazardSeverity).index(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """A call that remedies a finding; it deletes nothing."""
+
+    procedure: str
+    arguments: Mapping[str, str | int | bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthFinding:
+    """What is wrong with a branch.
+
+    Attributes:
+        rule: The id of the rule, such as `F02`.
+        branch: The branch that tells of it.
+        evidence: The tags, snapshots, options and branches that it rests on.
+        text: What is so.
+        breaks: What breaks and when, as a sentence.
+        advice: What to do, as a sentence.
+        remedies: Calls that do it, each of which is needed; none where only people can.
+    """
+
+    rule: str
+    severity: HazardSeverity
+    branch: str
+    evidence: tuple[str, ...]
+    text: str
+    breaks: str
+    advice: str
+    remedies: tuple[Remedy, ...] = ()
+
+    @property
+    def sentences(self) -> str:
+        """All of it, for people."""
+        return " ".join(each for each in (self.text, self.breaks, self.advice) if each)
+
+    @property
+    def needs_repair(self) -> bool:
+        """Whether a repair of the branch is among the remedies."""
+        return any(each.procedure == REPAIR for each in self.remedies)
+
+    @property
+    def needs_pin(self) -> bool:
+        """Whether a pin of the branch is among the remedies."""
+        return any(each.procedure == PIN for each in self.remedies)
+
+    def fences(self, branch: str) -> bool:
+        """Whether a fence of a branch is among the remedies."""
+        return any(
+            each.procedure == FENCE and each.arguments["branch"] == branch for each in self.remedies
+        )
