@@ -176,6 +176,11 @@ class Declared:
         return _declared(cls)
 
     @classmethod
+    def help_of(cls, field: str) -> str:
+        """Return what a field says, for a form that asks for it."""
+        return next(each.help for each in cls.declared() if each.field == field)
+
+    @classmethod
     def decode(cls, procedure: str, given: Mapping[str, Argument]) -> Self:
         """Read the arguments of a call; others that it has are passed over.
 

@@ -45,7 +45,7 @@ def target_argument() -> Any:
 def strict_argument() -> Any:
     """Declare whether what a merge would only report is a conflict."""
     return argument(
-        "Have as conflicts what the rules else decide against a side and only report.",
+        "Report overridden changes as conflicts.",
         default=False,
     )
 

@@ -4,6 +4,7 @@ The statements about branches are few and flat, so that each is read word by wor
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -12,6 +13,15 @@ from sqlglot import TokenType
 from branch_console.errors import InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.operations.argument import Argument
+from branch_console.operations.branch_requests import (
+    CreateBranchRequest,
+    DropBranchRequest,
+    FastForwardRequest,
+    RenameBranchRequest,
+    ReplaceMainRequest,
+)
+from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
+from branch_console.operations.request import Request
 from branch_console.sql.databases import (
     DATABASE_STATEMENTS,
     DatabaseStatementKind,
@@ -148,30 +158,30 @@ class _Parser(Words):
         self._branch = self.name("the name of a branch")
 
     def merge(self) -> "_Read":
-        source = self.name("the branch to merge")
-        arguments: dict[str, Argument] = {"branch": source, "target": self._target()}
+        source, target = self.name("the branch to merge"), self._target()
+        arguments: dict[str, Argument] = {"branch": source, "target": target}
         if self.takes("ON DATABASE"):
             arguments["database"] = self.name("a database")
             return "merge_catalog_branch", arguments, None, self.takes("DRY RUN")
         if self.takes("ON CATALOG") or not self.stands("ON"):
             return "merge_catalog_branch", arguments, None, self.takes("DRY RUN")
-        arguments["table"] = self._table()
-        return "merge_branch", arguments, None, self.takes("DRY RUN")
+        return self._asks(MergeRequest(table=self._table(), source=source, target=target))
 
     def create(self) -> "_Read":
-        arguments: dict[str, Argument] = {"branch": self.name("the name of the branch")}
+        branch = self.name("the name of the branch")
+        arguments: dict[str, Argument] = {"branch": branch}
         if self._takes_scope(arguments):
             return self._create_of_catalog(arguments)
-        arguments["table"] = self._table()
+        request = CreateBranchRequest(table=self._table(), branch=branch)
         if self.takes("FROM TAG"):
-            arguments["tag"] = self.name("a tag")
+            request = replace(request, tag=self.name("a tag"))
         elif self.takes("FROM SNAPSHOT"):
-            arguments["snapshot"] = self.number()
+            request = replace(request, snapshot=self.number())
         elif self.takes("FROM BRANCH"):
-            arguments["from_branch"] = self.name("a branch")
+            request = replace(request, from_branch=self.name("a branch"))
         elif self.takes("EMPTY"):
-            arguments["empty"] = True
-        return "create_branch", arguments, None, self.takes("DRY RUN")
+            request = replace(request, empty=True)
+        return self._asks(request)
 
     def _takes_scope(self, arguments: dict[str, Argument]) -> bool:
         """Take what a branch of the catalog holds; False if it is a branch of one table."""
@@ -206,39 +216,37 @@ class _Parser(Words):
         branch = self.name("the name of the branch")
         if self.takes("ON CATALOG"):
             return "drop_catalog_branch", {"branch": branch}, branch, self.takes("DRY RUN")
-        arguments: dict[str, Argument] = {"branch": branch, "table": self._table()}
-        return "drop_branch", arguments, branch, self.takes("DRY RUN")
+        return self._asks(DropBranchRequest(table=self._table(), branch=branch), branch)
 
     def rename(self) -> "_Read":
         branch = self.name("the name of the branch")
         self.expect("TO")
-        arguments: dict[str, Argument] = {"branch": branch, "to": self.name("the new name")}
-        arguments["table"] = self._table()
-        return "rename_branch", arguments, None, self.takes("DRY RUN")
+        to = self.name("the new name")
+        return self._asks(RenameBranchRequest(table=self._table(), branch=branch, to=to))
 
     def forward(self) -> "_Read":
         source = self.name("the branch to take over")
-        arguments: dict[str, Argument] = {"branch": source, "target": self._target()}
-        arguments["table"] = self._table()
-        return "fast_forward", arguments, None, self.takes("DRY RUN")
+        target = self._target()
+        return self._asks(FastForwardRequest(table=self._table(), source=source, target=target))
 
     def replace(self) -> "_Read":
-        arguments: dict[str, Argument] = {"branch": self.name("a branch")}
-        arguments["table"] = self._table()
-        return "replace_main", arguments, MAIN_BRANCH, self.takes("DRY RUN")
+        branch = self.name("a branch")
+        return self._asks(ReplaceMainRequest(table=self._table(), branch=branch), MAIN_BRANCH)
 
     def pick(self) -> "_Read":
-        arguments: dict[str, Argument] = {"snapshot": self.number()}
+        snapshot = self.number()
         self.expect("OF BRANCH")
-        arguments["branch"] = self.name("a branch")
-        arguments["target"] = self._target()
-        arguments["table"] = self._table()
-        return "cherry_pick", arguments, None, self.takes("DRY RUN")
+        source, target = self.name("a branch"), self._target()
+        return self._asks(
+            CherryPickRequest(table=self._table(), source=source, target=target, snapshot=snapshot)
+        )
 
     def revert(self) -> "_Read":
-        arguments: dict[str, Argument] = {"snapshot": self.number()}
-        arguments["table"] = self._table(of=self._branch)
-        return "revert", arguments, None, self.takes("DRY RUN")
+        snapshot = self.number()
+        return self._asks(RevertRequest(table=self._table(of=self._branch), snapshot=snapshot))
+
+    def _asks(self, request: Request, confirms: str | None = None) -> "_Read":
+        return request.procedure, request.encode(), confirms, self.takes("DRY RUN")
 
     def call(self) -> "_Read":
         if not self.takes("SYS ."):

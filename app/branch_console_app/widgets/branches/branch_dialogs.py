@@ -69,7 +69,10 @@ class BranchDialogs:
         if problem:
             st.markdown(f":small[:red[✕ {plain(problem)}]]")
         left, right = st.columns(2, gap="small")
-        owner = left.text_input("Owner", key="do-owner", placeholder="nobody in particular")
+        owner = left.text_input(
+            "Owner", key="do-owner", placeholder="nobody in particular",
+            help=CreateBranchRequest.help_of("owner"),
+        )  # fmt: skip
         reason = right.text_input("Reason", key="do-reason", placeholder="What is it for?")
         source = st.selectbox(
             "From branch", list(self._items), index=self._index_of(self._branch),

@@ -18,6 +18,7 @@ from branch_console.merge.plan import (
     cost_of,
 )
 from branch_console.operations.isolation import InsertScope, Isolation
+from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import reads, state
@@ -92,7 +93,7 @@ def show_options() -> None:
                 "Strict", value=strict, key=f"merge-strict-{strict}", on_change=_set_strict,
                 args=(not strict,),
             )  # fmt: skip
-            st.caption("What the rules decide against a side, and only report, is a conflict.")
+            st.caption(MergeRequest.help_of("strict"))
         with middle:
             _choice("Insert scope", "scope", list(InsertScope), scope)
             st.caption("Rows that the target added meet a delete or update: anywhere in the table, "

@@ -9,6 +9,7 @@ import streamlit as st
 
 from branch_console.errors import NotFound, PaimonError
 from branch_console.jobs.progress import JobView
+from branch_console.operations.merge_requests import RevertRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
@@ -101,4 +102,7 @@ def typed_name(form: str, name: str) -> bool:
 
 def reason_field() -> str | None:
     """Ask why something is done; None where nobody says."""
-    return st.text_input("Reason", key="do-reason", placeholder="Kept in the ledger") or None
+    return (
+        st.text_input("Reason", key="do-reason", placeholder=RevertRequest.help_of("reason"))
+        or None
+    )
