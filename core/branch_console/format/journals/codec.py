@@ -81,9 +81,10 @@ class Ways(Generic[J]):
 
     def write(self, journal: J) -> dict[str, object]:
         """Encode as JSON values."""
-        return next(each for each in self.layouts.values() if each.kind is type(journal)).write(
-            journal
-        )
+        for layout in self.layouts.values():
+            if layout.kind is type(journal):
+                return layout.write(journal)
+        raise TypeError(f"{type(journal).__name__} is none of {', '.join(self.layouts)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
