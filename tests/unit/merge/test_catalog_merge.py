@@ -1,6 +1,7 @@
 """The merge of two branches of the catalog: cells, final names, conflicts and what settles them."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -14,6 +15,7 @@ from branch_console.merge.catalog.catalog_merge import CatalogMerge, CatalogSide
 from branch_console.merge.catalog.object_rules import ObjectChoice, ObjectRules
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.conflict_matrix import CellRule
+from tests.support.catalog_ledger import MemoryLedger
 from tests.support.catalog_states import catalog, database, table, three
 from tests.unit.merge.test_conflict_matrix import DATABASES, TABLES, typed
 
@@ -150,6 +152,47 @@ def test_an_object_of_another_type_does_not_arrive_and_is_named() -> None:
     merge = merged(source, did("nothing"), catalog(database("d", "d", a="0", b="0")))
     assert merge.result == did("nothing")
     assert reports(merge) == "d.v does not come: It is a view."
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [pytest.param(*row, id=name) for name, *row in rows(DATABASE_CASES)],
+)
+def test_a_case_of_the_database_table_on_a_ledger(source: str, target: str, expected: str) -> None:
+    ledger = MemoryLedger()
+    ledger.add("main", did("nothing"))
+    ledger.fork("dev")
+    for branch, operation in (("dev", source), ("main", target)):
+        if operation != "nothing":
+            ledger.add(branch, did(operation))
+    before, version = ledger.view("main"), ledger.newest["main"]
+    state = expected.partition(", reports ")[0]
+    if ledger.preview("dev", "main").conflicts:
+        assert (ledger.view("main"), ledger.newest["main"]) == (before, version)
+        assert state in {"object gone", "property", "name occupied"}
+        return
+    ledger.merge("dev", "main")
+    assert shown(ledger.state("main")) == state
+    # What brings nothing makes no version: DB01, DB23.
+    assert (ledger.newest["main"] == version) == (ledger.view("main") == before)
+    merged_at = ledger.newest["main"]
+    ledger.merge("dev", "main")
+    assert ledger.newest["main"] == merged_at
+
+
+def test_a_database_that_a_merge_brought_is_changed_by_the_next() -> None:
+    # DB22, by two merges.
+    ledger = MemoryLedger()
+    ledger.add("main", did("nothing"))
+    ledger.fork("dev")
+    ledger.add("dev", did("create n9"))
+    ledger.merge("dev", "main")
+    after = did("create n9")
+    changed = {**after.databases, "n9": database("n9", "n", x="1")}
+    ledger.add("dev", replace(after, databases=changed))
+    assert ledger.preview("dev", "main").conflicts == ()
+    ledger.merge("dev", "main")
+    assert shown(ledger.state("main")) == "d a=0 b=0; n x=1"
 
 
 # --- every cell ----------------------------------------------------------------------------------

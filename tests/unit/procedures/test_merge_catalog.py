@@ -28,6 +28,7 @@ from branch_console.procedures.merge.catalog_sides import CatalogMergeSpec
 from branch_console.procedures.merge.merge_catalog import catalog_merge_of, preview_catalog_merge
 from branch_console.sql.parser import parse_statements
 from branch_console.storage.file_io import FileIO
+from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import CatalogWarehouse
 
 
@@ -118,10 +119,65 @@ def test_rows_names_and_drops_of_a_branch_are_one_plan(made: CatalogWarehouse) -
     assert flights.plan is not None
     assert (verdict_of(flights.plan), flights.merged_name) == (MergeVerdict.CLEAN, "air.flights")
     assert (jets.names.ours, jets.merged_name, jets.plan) == ("air.planes", "air.jets", None)
-    assert notes.reported == ("It goes with what the target did since the base: content.",)
+    told_of_drop = "It goes with what the target did since the base: content (1 commit)."
+    assert notes.reported == (told_of_drop,)
     assert plan(made).id == found.id
     alter(made, "air.flights", "dev", "later")
     assert plan(made).id != found.id
+
+
+def test_statements_on_both_sides_are_one_plan(tmp_path: Path) -> None:
+    bench = CatalogBench(root=tmp_path / "warehouse")
+    for statement in (
+        "CREATE DATABASE air WITH DBPROPERTIES ('a' = '0')",
+        "CREATE DATABASE lab",
+        *(f"CREATE TABLE {name} (id INT)" for name in ("air.flights", "air.planes", "lab.notes")),
+        "CREATE BRANCH dev ON CATALOG",
+        "USE BRANCH dev; CREATE DATABASE sea",
+        "USE BRANCH dev; CREATE TABLE sea.ships (id INT)",
+        "USE BRANCH dev; ALTER TABLE air.planes RENAME TO air.jets",
+        "USE BRANCH dev; DROP TABLE lab.notes",
+        "USE BRANCH dev; CREATE TABLE lab.notes (id BIGINT)",
+        "USE BRANCH dev; ALTER DATABASE air SET DBPROPERTIES ('a' = '2')",
+        "USE BRANCH dev; ALTER TABLE air.flights ADD COLUMN extra INT",
+        "USE BRANCH dev; ALTER DATABASE lab RENAME TO laboratory",
+    ):
+        bench(statement)
+    dev_into_main = CatalogMergeSpec(source="dev", target="main")
+    found = preview_catalog_merge(bench.warehouse(), dev_into_main)
+    assert found.verdict is MergeVerdict.CLEAN
+    assert [str(each.kind) for each in found.steps] == [
+        "create database",
+        "merge content",
+        "create table",
+        "create table",
+        "drop table",
+        "move table",
+        "move table",
+        "rename database",
+        "set properties",
+    ]
+    # The new notes wait until those that main has are dropped.
+    aside = [each.after for each in found.steps if each.after is not None and each.after.is_aside]
+    assert [each.name for each in aside] == ["notes"]
+    for statement in (
+        "ALTER DATABASE air SET DBPROPERTIES ('a' = '1')",
+        "CREATE TABLE air.jets (id INT, y INT)",
+        "DROP TABLE air.flights",
+        "CREATE DATABASE laboratory",
+    ):
+        bench(statement)
+    texts = [each.text for each in bench.preview("MERGE BRANCH dev").consequences]
+    wanted = {
+        "Name occupied, laboratory (name): base lab, target another database 'laboratory' has",
+        "Name occupied, air.jets (name): base air.planes, target another table 'jets' has the",
+        "Object gone, air.flights (table/content.drop): base air.flights, target absent, source",
+        "Database air: its properties change; the target set properties since the base.",
+        "Table air.flights: the source changed its content; the target dropped it since the",
+    }
+    assert [start for start in wanted if not any(text.startswith(start) for text in texts)] == []
+    back = preview_catalog_merge(bench.warehouse(), CatalogMergeSpec(source="main", target="dev"))
+    assert {str(each.kind) for each in back.conflicts} == {"name occupied"}
 
 
 def test_only_one_database_can_come(made: CatalogWarehouse) -> None:

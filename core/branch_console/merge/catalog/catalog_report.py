@@ -1,12 +1,35 @@
 """The report of a merge of the catalog in sentences: what becomes of each object, and why."""
 
-from typing import assert_never
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, assert_never
 
 from branch_console.diff.three_way import ThreeWay
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.catalog.object_merge import ObjectKind, ObjectMerge
 from branch_console.merge.conflict import Conflict
 from branch_console.merge.plan import MergeVerdict, cost_of, verdict_of
+
+_DONE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "create": "created it",
+        "drop": "dropped it",
+        "rename": "renamed it",
+        "set": "set properties",
+        "unset": "removed properties",
+        "content": "changed its content",
+        "lost": "lost its table branch",
+        "properties": "changed options",
+        "column": "changed columns",
+        "partition": "changed partitions",
+        "insert": "inserted rows",
+        "delete": "deleted rows",
+        "update": "updated rows",
+        "overwrite": "overwrote rows",
+        "compaction": "compacted files",
+    }
+)
+"""What a side did, as it completes "the source …"."""
 
 
 def verdict_words(plan: CatalogMergePlan) -> str:
@@ -33,7 +56,7 @@ def object_words(merged: ObjectMerge) -> str:
     """Say what becomes of one object on the target."""
     became = _became(merged)
     did = merged.did
-    both = f"; the target did {_listed(did.ours)} since the base" if did.ours else ""
+    both = f"; the target {_listed(did.ours)} since the base" if did.ours else ""
     return f"{str(merged.kind).capitalize()} {merged.name}: {became}{both}."
 
 
@@ -62,7 +85,7 @@ def cost_words(plan: CatalogMergePlan) -> str:
 def _became(merged: ObjectMerge) -> str:
     before, after = merged.names.ours, merged.merged_name
     if merged.conflicts or merged.blocks:
-        return f"the source did {_listed(merged.did.theirs) or 'nothing'}"
+        return f"the source {_listed(merged.did.theirs) or 'left it as it was'}"
     if before is None and after is None:
         return "it stays out"
     if before is None:
@@ -95,7 +118,7 @@ def _content(merged: ObjectMerge) -> str:
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    return ", ".join(words)
+    return ", ".join(_DONE[word] for word in words)
 
 
 def _tables(number: int) -> str:

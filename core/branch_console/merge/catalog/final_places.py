@@ -164,7 +164,9 @@ class _Places:
             "name",
             (Take.OURS,) if is_again else _ASIDE,
             words=ThreeWay(
-                base="", ours=f"another {holder} has the name", theirs=self._found.name(object_id)
+                base=self._found.name_at_base(object_id),
+                ours=f"another {holder} has the name",
+                theirs=self._found.name(object_id),
             ),
         )
         if choice is None or choice.new_name is None:

@@ -53,6 +53,10 @@ class ObjectFindings:
         states = (self._states.theirs, self._states.ours, self._states.base)
         return next((name for each in states if (name := each.name_of(object_id))), object_id)
 
+    def name_at_base(self, object_id: str) -> str:
+        """Return what an object was called at the base, or that it was absent."""
+        return self._states.base.name_of(object_id) or ABSENT
+
     def report(self, object_id: str, text: str) -> None:
         """Note what was decided against a side."""
         self.of(object_id).reported.append(text)

@@ -62,13 +62,20 @@ def read_catalog_sides(
             target=_content_of(deciding, spec.target),
             one_version=True,
         )
+        changed = catalog_changes(states).tables
         plans = {
             change.id: _plan(deciding, _identifier(spec.target, states, change.id), asked, rules)
-            for change in catalog_changes(states).tables
+            for change in changed
             if _is_read(change) and (covers is None or change.id in covers)
+        }
+        counts = {
+            change.id: _commits_since_base(deciding, spec, states, change)
+            for change in changed
+            if change.sides.theirs is None and change.ours.has_content
         }
     return CatalogSides(
         states=states,
+        target_counts=counts,
         # The content of a table has merges of its own: it may be there by one of these.
         operations={
             key: _NOTHING_DONE for key, plan in plans.items() if isinstance(plan, UpToDatePlan)
@@ -183,6 +190,31 @@ def _plan(warehouse: Warehouse, name: Identifier, asked: MergeSpec, rules: Merge
         )
         text = f"{name.table_name}: {error.message}"
         return refused(heads, rules, Block(kind=error.kind, text=text))
+
+
+def _commits_since_base(
+    warehouse: Warehouse,
+    spec: CatalogMergeSpec,
+    states: ThreeWay[CatalogState],
+    change: ChangedTable,
+) -> str:
+    """Count what the target committed to a table that the source dropped, in words."""
+    base = None if change.sides.base is None else change.sides.base.head
+    count = 0
+    try:
+        snapshots = warehouse.table(_identifier(spec.target, states, change.id)).snapshots
+        for snapshot_id in sorted(snapshots.ids(), reverse=True):
+            found = snapshots.find(snapshot_id)
+            if base is not None and found is not None and found.identity.same_as(base):
+                return _commits(count)
+            count += 1
+    except PaimonError as error:
+        return error.message
+    return _commits(count) if base is None else f"at least {_commits(count)}"
+
+
+def _commits(count: int) -> str:
+    return "1 commit" if count == 1 else f"{count:,} commits"
 
 
 def _content_of(warehouse: Warehouse, branch: str) -> str:
