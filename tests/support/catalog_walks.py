@@ -15,8 +15,9 @@ from tests.support.catalog_bench import CatalogBench
 Name: TypeAlias = tuple[str, str]
 
 BRANCHES: Final = ("main", "dev", "test")
-_DATABASES: Final = {"d1": ("air", "sky"), "d2": ("shop", "store")}
-_NAMES: Final = tuple((database, table) for database in _DATABASES for table in ("a", "b"))
+_DATABASES: Final = {"d1": ("air", "sky"), "d2": ("shop", "store"), "d3": ("lab", "field")}
+_COMING_AND_GOING: Final = "d3"
+_NAMES: Final = (*((each, table) for each in ("d1", "d2") for table in ("a", "b")), ("d3", "a"))
 
 
 @dataclass
@@ -38,7 +39,7 @@ class CatalogWalk:
     def begin(self) -> None:
         """Make two databases, two tables and two branches, one of them lazy."""
         self.tables["main"] = {}
-        self.databases["main"] = {key: names[0] for key, names in _DATABASES.items()}
+        self.databases["main"] = {key: _DATABASES[key][0] for key in ("d1", "d2")}
         for name in self.databases["main"].values():
             self._run("main", f"CREATE DATABASE {name}")
         for name in _NAMES[:2]:
@@ -51,7 +52,10 @@ class CatalogWalk:
     def step(self) -> str:
         """Run statements of one kind on one branch, allowed or not; return the branch."""
         branch = self.rng.choice(BRANCHES)
-        acts = (self._create, self._drop, self._rename, self._swap, self._rename_database)
+        acts = (
+            self._create, self._drop, self._rename, self._swap, self._rename_database,
+            self._create_database, self._drop_database,
+        )  # fmt: skip
         self.rng.choice(acts)(branch, *self.rng.sample(_NAMES, 2))
         return branch
 
@@ -77,9 +81,13 @@ class CatalogWalk:
     def _create(self, branch: str, name: Name, _: Name) -> None:
         self.made += 1
         column = f"c{self.made}"
-        is_free = name not in self.tables[branch]
+        error: type[Exception] | None = None
+        if name[0] not in self.databases[branch]:
+            error = NotFound
+        elif name in self.tables[branch]:
+            error = AlreadyExists
         text = f"CREATE TABLE {self._spelled(branch, name)} ({column} INT)"
-        if self._run(branch, text, fails_by=None if is_free else AlreadyExists):
+        if self._run(branch, text, fails_by=error):
             self.tables[branch][name] = column
 
     def _drop(self, branch: str, name: Name, _: Name) -> None:
@@ -92,7 +100,7 @@ class CatalogWalk:
         """Give a table another name, in its database or in the other one."""
         tables = self.tables[branch]
         error: type[Exception] | None = None
-        if source not in tables:
+        if source not in tables or target[0] not in self.databases[branch]:
             error = NotFound
         elif target in tables:
             error = AlreadyExists
@@ -109,13 +117,33 @@ class CatalogWalk:
 
     def _rename_database(self, branch: str, name: Name, _: Name) -> None:
         key = name[0]
-        before = self.databases[branch][key]
+        before = self.databases[branch].get(key)
+        if before is None:
+            return
         (after,) = (each for each in _DATABASES[key] if each != before)
         if self._run(branch, f"ALTER DATABASE {before} RENAME TO {after}"):
             self.databases[branch][key] = after
 
+    def _create_database(self, branch: str, _: Name, __: Name) -> None:
+        databases, name = self.databases[branch], self.rng.choice(_DATABASES[_COMING_AND_GOING])
+        error = AlreadyExists if name in databases.values() else None
+        if error is None and _COMING_AND_GOING in databases:
+            return
+        if self._run(branch, f"CREATE DATABASE {name}", fails_by=error):
+            databases[_COMING_AND_GOING] = name
+
+    def _drop_database(self, branch: str, _: Name, __: Name) -> None:
+        name = self.databases[branch].get(_COMING_AND_GOING)
+        error = NotFound if name is None else None
+        name = name or _DATABASES[_COMING_AND_GOING][0]
+        if self._run(branch, f"DROP DATABASE {name} CASCADE", fails_by=error):
+            del self.databases[branch][_COMING_AND_GOING]
+            for each in [each for each in self.tables[branch] if each[0] == _COMING_AND_GOING]:
+                del self.tables[branch][each]
+
     def _spelled(self, branch: str, name: Name) -> str:
-        return f"{self.databases[branch][name[0]]}.{name[1]}"
+        database = self.databases[branch].get(name[0], _DATABASES[name[0]][0])
+        return f"{database}.{name[1]}"
 
     def _run(self, branch: str, text: str, *, fails_by: type[Exception] | None = None) -> bool:
         """Run a statement that must fail or must not; return whether it was done."""
