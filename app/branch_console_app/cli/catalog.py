@@ -1,6 +1,8 @@
 """The commands about branches of the whole catalog."""
 
-from typing import Annotated, Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -10,7 +12,6 @@ from branch_console.operations.catalog_requests import (
     DeleteCatalogTagRequest,
     DropCatalogBranchRequest,
 )
-from branch_console.procedures.catalog.browse_catalog import ChangedObject, ObjectChange
 from branch_console_app.cli.arguments import JsonOption, WarehouseOption, open_services
 from branch_console_app.cli.lifecycle import add_previewed
 from branch_console_app.cli.output import (
@@ -21,6 +22,9 @@ from branch_console_app.cli.output import (
     print_line,
     print_rows,
 )
+
+if TYPE_CHECKING:
+    from branch_console.procedures.catalog.browse_catalog import ChangedObject
 
 catalog = typer.Typer(help="Branches of the whole catalog: one name over many tables.")
 
@@ -121,6 +125,9 @@ def show(
 
 def _happened(change: ChangedObject) -> str:
     """What happened to a database or table, with its earlier name and its properties."""
+    # Who asks for help, or for another command, does not wait for what reads a catalog.
+    from branch_console.procedures.catalog.browse_catalog import ObjectChange  # noqa: PLC0415
+
     words: list[str] = []
     for each in change.did:
         more = f" from {change.was}" if each is ObjectChange.RENAMED else ""
