@@ -318,3 +318,11 @@ def test_a_branch_is_shown_with_all_that_it_did_and_its_net_effect_only(sql: Cat
         ("sky.v", False),
     ]
     assert [each.changed for each in catalog_branches(sql.warehouse())] == [0, 7]
+
+
+@pytest.mark.parametrize("text", ["SHOW DATABASES", "SHOW TABLES IN air", "DESCRIBE DATABASE air"])
+def test_a_branch_that_is_nowhere_is_not_taken_for_main(sql: CatalogBench, text: str) -> None:
+    with pytest.raises(NotFound, match=r"neither the catalog nor a table has one\. Did you mean"):
+        sql.rows(f"USE BRANCH deu; {text}")
+    sql("CREATE BRANCH deu ON TABLE air.t")
+    assert sql.rows(f"USE BRANCH deu; {text}") == sql.rows(text)

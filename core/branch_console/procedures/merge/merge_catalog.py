@@ -1,11 +1,10 @@
 """Merging a branch of the catalog: decided and told; it is not published yet."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Final
 
-from branch_console.errors import ErrorKind, InvalidInput, NotFound, PaimonError, Refused
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.errors import ErrorKind, InvalidInput, NotFound, Refused
+from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.receipt import Receipt
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan, plan_catalog_merge
 from branch_console.merge.catalog.catalog_report import (
@@ -38,6 +37,7 @@ from branch_console.procedures.catalog.catalog_operation import (
     CatalogVerb,
 )
 from branch_console.procedures.catalog.create import check_catalog_kind
+from branch_console.procedures.catalog.seen_catalog import tables_with_branch
 from branch_console.procedures.merge.catalog_sides import CatalogMergeSpec, read_catalog_sides
 from branch_console.procedures.merge.inputs import rules_by
 from branch_console.procedures.run.receipts import receipt_without_change
@@ -93,7 +93,7 @@ def catalog_merge_of(warehouse: Warehouse, call: ProcedureCall) -> CatalogMergeP
 
 def _no_catalog_branch(warehouse: Warehouse, branch: str) -> NotFound:
     """Say that a branch is none of the catalog, and which tables have one of its name."""
-    having = list(_tables_with_branch(warehouse, branch))
+    having = list(tables_with_branch(warehouse, branch))
     if not having:
         return warehouse.ledger.no_branch(branch)
     return NotFound(
@@ -102,16 +102,6 @@ def _no_catalog_branch(warehouse: Warehouse, branch: str) -> NotFound:
         kind=ErrorKind.BRANCH_NOT_FOUND,
         branch=branch,
     )
-
-
-def _tables_with_branch(warehouse: Warehouse, branch: str) -> Iterator[str]:
-    for database in warehouse.catalog.databases():
-        for name in warehouse.catalog.table_names(database):
-            # A broken table has no branch that could be merged.
-            with suppress(PaimonError):
-                table = warehouse.table(Identifier(database=database, table=name))
-                if table.branches.exists(branch):
-                    yield table.identifier.table_name
 
 
 def _listed(names: Iterable[str]) -> str:

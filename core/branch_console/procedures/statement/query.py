@@ -11,6 +11,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.seen_catalog import check_session
 from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.statement.query_sources import open_query, with_times
 from branch_console.procedures.statement.show_statement import catalog_rows, creating, described
@@ -52,7 +53,8 @@ def answer_query(
 
     Raises:
         InvalidInput: The statement gives no rows, or Spark cannot make sense of it.
-        NotFound: It names a table, branch or version that there is not.
+        NotFound: It names a table, branch or version that there is not, or no table, on a branch
+            that is nowhere.
     """
     started = warehouse.clock()
     asked = call.request(QueryRequest)
@@ -60,6 +62,9 @@ def answer_query(
     wanted_rows = asked.limit or KEPT_ROWS
     limit = min(wanted_rows, rows.most_rows)
     opened, plan = None, ""
+    if look.target is None and (look.query is None or not look.query.references):
+        # No table says whether it has the branch.
+        check_session(warehouse, branch)
     if look.query is not None:
         query = with_times(rows, look.query, progress)
         opened = open_query(warehouse, query, branch, call.operation_id)
