@@ -30,6 +30,8 @@ from branch_console.procedures.call.stages import Facts
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.preview import preview_call
+from branch_console.quality.rule_file import rule_path
+from branch_console.storage.file_io import LocalFileIO
 from tests.support.branch_bench import BranchBench, TrustingRows, opened
 from tests.support.contested_table import NAME, ContestedTable
 from tests.support.local_row_engine import LocalRows
@@ -231,3 +233,23 @@ def test_what_a_decision_hands_on_looks_anew(tmp_path: Path) -> None:
         with deciding.deciding() as same:
             assert same.table("db.t") is table
     assert "late" in table.tags.names()
+
+
+@pytest.mark.parametrize(("way", "reads"), [("preview", 1), ("dry run", 1), ("run", 2)])
+def test_rules_are_read_with_the_plan_that_they_will_judge(
+    way: str, reads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = branched(tmp_path, diverged=True)
+    path, asked, real = rule_path(bench.file_io.root, "db.t"), [], LocalFileIO.find
+
+    def find(self: LocalFileIO, looked_for: str) -> bytes | None:
+        asked.append(looked_for)
+        return real(self, looked_for)
+
+    monkeypatch.setattr(LocalFileIO, "find", find)
+    call = CASES["merge"].call(way)
+    if way == "preview":
+        preview_call(bench.warehouse(), call)
+    else:
+        run_call(bench.warehouse(), ROWS, call, KeptStages())
+    assert asked.count(path) == reads

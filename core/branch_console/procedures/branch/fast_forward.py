@@ -50,6 +50,7 @@ from branch_console.procedures.run.receipts import (
     receipt_without_change,
     rows_of_heads,
 )
+from branch_console.procedures.run.rule_evaluation import find_rules
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
 
@@ -75,7 +76,7 @@ def preview_forward_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
         table = deciding.table(_target_of(asked))
         plan = _plan(table, asked.source, asked.target)
         found = _preview(table, plan, call, _demands(deciding, table, plan, call))
-        rules = told_rules(deciding, table.identifier) if found.can_run else []
+        rules = told_rules(find_rules(deciding, table.identifier)) if found.can_run else []
     return replace(found, consequences=(*found.consequences, *rules))
 
 
@@ -205,7 +206,7 @@ def _plan_to_run(warehouse: Warehouse, table: FileStoreTable, call: ProcedureCal
     preview.raise_unless_runnable(wanted)
     if demands is None:
         return {"verdict": str(plan.verdict), "plan_id": plan.id}
-    digest = rules_digest(warehouse, call)
+    digest = rules_digest(call, find_rules(warehouse, table.identifier))
     return {
         "verdict": str(plan.verdict),
         "plan_id": plan.id,
@@ -299,7 +300,13 @@ def _publish(
                 plan_id=found,
             )
         journal = replace(
-            gate_journal(warehouse, call, found, FORWARD_JOURNAL.decode(noted), judged),
+            gate_journal(
+                call,
+                found,
+                FORWARD_JOURNAL.decode(noted),
+                judged,
+                find_rules(warehouse, table.identifier),
+            ),
             files_verified=number_of(verified, "files"),
         )
         operation = Operation.begin(

@@ -58,7 +58,9 @@ from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.procedures.run.procedure import Verb
 from branch_console.procedures.run.quality_gate import told_rules
 from branch_console.procedures.run.receipts import receipt_without_change
+from branch_console.procedures.run.rule_evaluation import find_rules
 from branch_console.procedures.run.written_rows import withdraw_rows
+from branch_console.quality.rules import RuleSet
 from branch_console.table.data_file_paths import data_file_paths
 from branch_console.table.file_checks import FILES_TO_VERIFY
 from branch_console.table.file_store_table import FileStoreTable
@@ -91,7 +93,8 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
     moving = merging(plan)
     if moving is not None and heads.target_id is not None:
         _check_carried(target, moving)
-    preview = preview_of_merge(warehouse, merge)
+    rules = find_rules(warehouse, target.identifier) if can_run(plan) else None
+    preview = preview_of_merge(warehouse, merge, rules)
     journal = OperationJournal()
     if isinstance(plan, FastForwardPlan):
         move = plan.move
@@ -115,6 +118,7 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
         merge=merge,
         preview=preview,
         act=Act.COMMIT,
+        rules=rules,
         table=target,
         branch=target.branch,
         journal=replace(journal, plan_id=plan.id, reason=call.reason),
@@ -131,8 +135,8 @@ def _check_carried(target: FileStoreTable, plan: ThreeWayPlan) -> None:
         raise Refused(error.message, kind=error.kind, plan_id=plan.id) from error
 
 
-def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge) -> Preview:
-    """Tell the consequences of a merge, a pick or a revert."""
+def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge, rules: RuleSet | None) -> Preview:
+    """Tell the consequences of a merge, a pick or a revert that rules of the table will judge."""
     target, spec, plan = merge.target, merge.spec, merge.plan
     events, open_ones = target.reader.both(
         target.ledger.whole, lambda: open_operations(warehouse, target)
@@ -150,7 +154,7 @@ def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge) -> Preview:
     told += open_ones
     if can_run(plan):
         told += _gains(plan)
-        told += told_rules(warehouse, target.identifier)
+        told += told_rules(rules)
     told += [changes(note) for note in plan.notes]
     if rule is not None:
         told.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))

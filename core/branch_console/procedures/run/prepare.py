@@ -216,7 +216,7 @@ class VerbStages(Generic[P]):
         facts: dict[str, object] = {"plan_id": plan_id}
         if planned.heads is not None:
             facts[HEADS] = planned.heads
-        digest = None if self._run.verb.gate is None else rules_digest(warehouse, call)
+        digest = None if self._run.verb.gate is None else rules_digest(call, planned.rules)
         if digest is not None:
             facts["rules"] = digest
         if self._run.verb.rows is not None and has_result(warehouse, planned.table, plan_id):

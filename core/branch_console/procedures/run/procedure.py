@@ -34,6 +34,7 @@ from branch_console.procedures.call.without_callbacks import (
 from branch_console.procedures.run.agreed_choices import Decisions
 from branch_console.procedures.run.open_operation import OpenOperation, Operation
 from branch_console.procedures.run.quality_gate import GateSides
+from branch_console.quality.rules import RuleSet
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -47,6 +48,7 @@ class Planned:
         journal: All that is needed to finish; bare where nothing can run.
         already: The receipt, where all this was done by an earlier operation.
         act: What Paimon would call others after; None where it would not.
+        rules: Those of the table, where the result is judged by them before it is published.
         heads: Where it was decided, for the argument HEADS of the call, where the rest of a run
             keeps to that and what others commit meanwhile may be passed over; else None.
     """
@@ -57,6 +59,7 @@ class Planned:
     journal: OperationJournal
     already: Receipt | None = None
     act: Act | None = None
+    rules: RuleSet | None = None
     heads: str | None = None
 
 

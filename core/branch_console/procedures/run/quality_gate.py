@@ -57,16 +57,14 @@ class GateSides(JudgedSides):
     plan_id: str
 
 
-def rules_digest(warehouse: Warehouse, call: ProcedureCall) -> str | None:
+def rules_digest(call: ProcedureCall, rules: RuleSet | None) -> str | None:
     """Return the digest of the rules that a call is held to; None where there are none.
 
     Raises:
-        InvalidInput: The rules cannot be read, or the gate is overridden without a reason.
         NotAllowed: The role may not override the gate.
     """
     if call.agreement.override_gate is not None:
         check_role(call.role, Role.OPERATOR, "override the quality gate")
-    rules = find_rules(warehouse, Identifier.parse(call.table))
     return None if rules is None else rules.digest
 
 
@@ -80,13 +78,8 @@ def is_of_the_moment(warehouse: Warehouse, call: ProcedureCall) -> bool:
     )
 
 
-def told_rules(warehouse: Warehouse, table: Identifier) -> list[Consequence]:
-    """Tell by which rules a result will be judged; nothing where there are none.
-
-    Raises:
-        InvalidInput: The rules cannot be read.
-    """
-    rules = find_rules(warehouse, table)
+def told_rules(rules: RuleSet | None) -> list[Consequence]:
+    """Tell by which rules a result will be judged; nothing where there are none."""
     if rules is None:
         return []
     return [
@@ -158,25 +151,25 @@ def _counted(
 
 
 def gate_journal(
-    warehouse: Warehouse,
     call: ProcedureCall,
     plan_id: str,
     journal: J,
     judged: JudgedResult | None,
+    rules: RuleSet | None,
 ) -> J:
     """Return the journal of an operation with the verdict that lets it begin.
 
     Args:
-        warehouse: The warehouse.
         call: What was asked for.
         plan_id: Of the plan that is carried out.
         journal: Of the plan.
         judged: What `judge_result` returned; None where there were no rules to judge by.
+        rules: Those that the table has now.
 
     Raises:
         Refused: The verdict is of another plan, or of other rules than the table has now.
     """
-    if rules_digest(warehouse, call) != (None if judged is None else judged.digest):
+    if rules_digest(call, rules) != (None if judged is None else judged.digest):
         raise stale("The rules of the table were changed meanwhile.")
     if judged is None:
         return journal

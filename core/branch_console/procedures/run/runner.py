@@ -318,7 +318,7 @@ class _Runner(Generic[P]):
             journal = planned.journal
             if self._run.verb.gate is not None and planned.already is None:
                 plan_id = planned.preview.plan_id
-                journal = gate_journal(deciding, call, plan_id, journal, staged.judged)
+                journal = gate_journal(call, plan_id, journal, staged.judged, planned.rules)
         except PaimonError:
             staging.withdraw(staged.written)
             raise
