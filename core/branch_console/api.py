@@ -23,6 +23,7 @@ from branch_console.operations.branch_requests import (
     RenameBranchRequest,
     RollbackRequest,
 )
+from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
 from branch_console.operations.request import Request as ProcedureRequest
@@ -53,6 +54,7 @@ __all__ = [
     "FastForwardRequest",
     "InsertScope",
     "Isolation",
+    "MergeCatalogRequest",
     "MergeRequest",
     "PaimonError",
     "Preview",

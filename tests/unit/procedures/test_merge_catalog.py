@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from branch_console import api
 from branch_console.commit.schema.schema_commit import add_column, change_schema
 from branch_console.errors import InvalidInput, NotAllowed, NotFound, Refused
 from branch_console.format.catalog.catalog_version import (
@@ -23,7 +24,10 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.other_catalog import CatalogKind
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.plan import MergeVerdict, verdict_of
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.merge.catalog_sides import CatalogMergeSpec
 from branch_console.procedures.merge.merge_catalog import catalog_merge_of, preview_catalog_merge
 from branch_console.sql.parser import parse_statements
@@ -274,6 +278,29 @@ def test_a_preview_says_what_becomes_of_each_object(made: CatalogWarehouse) -> N
     ]
     assert texts[3].startswith("2 steps: merge content 1, drop table 1.")
     assert preview.plan_id == plan(made).id
+
+
+def test_a_program_asks_for_the_same_preview(made: CatalogWarehouse) -> None:
+    alter(made, "air.flights", "dev")
+    warehouse = api.open_warehouse(str(made.folder))
+    asked = api.ask(api.MergeCatalogRequest(source="dev"))
+    assert api.preview(warehouse, asked).plan_id == plan(made).id
+    with pytest.raises(api.PaimonError, match="not served yet as a run"):
+        api.run(warehouse, asked)
+
+
+@pytest.mark.parametrize("change", ["viewer", "read-only"])
+def test_a_preview_needs_no_rights_and_a_run_does(made: CatalogWarehouse, change: str) -> None:
+    alter(made, "air.flights", "dev")
+    call = made.call(
+        "merge_catalog_branch", "viewer" if change == "viewer" else "operator", branch="dev"
+    )
+    warehouse = Warehouse.open(str(made.folder), read_only=change == "read-only")
+    before = made.files()
+    assert catalog_merge_of(warehouse, call).verdict is MergeVerdict.CLEAN
+    with pytest.raises(NotAllowed):
+        run_call(warehouse, NoRowEngine(), call, InlineStages())
+    assert made.files() == before
 
 
 @pytest.mark.parametrize(
