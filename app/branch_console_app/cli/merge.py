@@ -17,7 +17,7 @@ merges = typer.Typer()
 
 
 @merges.command(help=MergeRequest.__doc__)
-@takes(MergeRequest)
+@takes(MergeRequest, optional=("table",))
 def merge(
     asked: AskedRequest[MergeRequest],
     database: Annotated[

@@ -65,7 +65,10 @@ class AskedRequest(Generic[R]):
 
 
 def takes(
-    request: type[Request], only: Collection[str] | None = None
+    request: type[Request],
+    only: Collection[str] | None = None,
+    *,
+    optional: Collection[str] = (),
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Give a command the words and options of a request in place of its parameter `asked`.
 
@@ -74,13 +77,14 @@ def takes(
     Args:
         request: The request.
         only: The fields that the command takes, and those of the agreement; all where left out.
+        optional: Fields of options that the request needs, and another option may stand for.
     """
     served = tuple(
         (each, syntax)
         for each, syntax in request.in_command()
         if only is None or each.field in only
     )
-    taken = tuple(_parameters(request, served, has_confirm=only is None))
+    taken = tuple(_parameters(request, served, optional, has_confirm=only is None))
     names = {each.name for each in taken}
 
     def replace(command: Callable[..., int]) -> Callable[..., int]:
@@ -106,23 +110,26 @@ def takes(
 def _parameters(
     request: type[Request],
     served: Collection[tuple[DeclaredArgument, CommandSyntax]],
+    optional: Collection[str],
     *,
     has_confirm: bool,
 ) -> Iterator[inspect.Parameter]:
     """The words first, then the options of the request, of its confirmation, of its agreement."""
     words = [(each, syntax) for each, syntax in served if not syntax.options]
     options = [(each, syntax) for each, syntax in served if syntax.options]
-    yield from (_parameter(each, syntax) for each, syntax in words)
+    yield from (_parameter(*each, optional) for each in words)
     if any(each.written is WrittenAs.TABLE_AND_BRANCH for each, _ in served):
         yield inspect.Parameter(_BRANCH, _KEYWORD, default=None, annotation=BranchOption)
     of_request = {each.field for each in request.declared()}
-    yield from (_parameter(*each) for each in options if each[0].field in of_request)
+    yield from (_parameter(*each, optional) for each in options if each[0].field in of_request)
     if has_confirm and request.confirmed_by:
         yield inspect.Parameter(_CONFIRM, _KEYWORD, default=None, annotation=ConfirmOption)
-    yield from (_parameter(*each) for each in options if each[0].field not in of_request)
+    yield from (_parameter(*each, optional) for each in options if each[0].field not in of_request)
 
 
-def _parameter(argument: DeclaredArgument, syntax: CommandSyntax) -> inspect.Parameter:
+def _parameter(
+    argument: DeclaredArgument, syntax: CommandSyntax, optional: Collection[str]
+) -> inspect.Parameter:
     kind: Any = argument.kind
     if argument.written is WrittenAs.FILE:
         kind = Path
@@ -131,7 +138,7 @@ def _parameter(argument: DeclaredArgument, syntax: CommandSyntax) -> inspect.Par
     default: Any = None
     if kind is bool:
         default = False
-    elif argument.is_required and not syntax.options:
+    elif argument.is_required and argument.field not in optional:
         default = inspect.Parameter.empty
     elif kind is str:
         default = argument.default

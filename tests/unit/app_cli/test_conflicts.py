@@ -67,3 +67,14 @@ def test_a_merge_that_needs_no_rows_has_no_conflicts_of_rows(
     bench.branch("other")
     found = console("conflicts", "other", "--table", "db.t")
     assert (found.code, found.out.strip()) == (0, "No row was changed on both sides.")
+
+
+def test_a_table_that_only_this_command_needs_is_asked_for_by_its_option(
+    console: CommandLine,
+) -> None:
+    found = console("conflicts", "dev")
+    assert (found.code, found.error.partition(".")[0]) == (
+        2,
+        "error INVALID_ARGUMENT: Missing option '--table' / '-t'",
+    )
+    assert "--catalog" in console("merge", "dev").error
