@@ -1,7 +1,7 @@
 """Finding operations that were cut off, and finishing them or taking them back."""
 
 import platform
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -273,12 +273,28 @@ def _recover_all(warehouse: Warehouse, call: ProcedureCall) -> Facts:
 
 
 def tables_of(warehouse: Warehouse, name: str | None) -> tuple[FileStoreTable, ...]:
-    """Return the table of that name, or all tables that can be opened."""
+    """Return the table of that name, or all tables that can be opened: of main, and of branches."""
     if name is not None:
         return (warehouse.table(name),)
-    return tuple(
+    of_main = [
         warehouse.table(entry.identifier)
         for database in warehouse.catalog.databases()
         for entry in warehouse.catalog.tables(database)
         if entry.error is None
-    )
+    ]
+    return (*of_main, *_of_branches_alone(warehouse, {each.paths.table for each in of_main}))
+
+
+def _of_branches_alone(warehouse: Warehouse, known: set[str]) -> Iterator[FileStoreTable]:
+    """The tables of catalog branches in folders in which main has none; each folder once."""
+    for branch in warehouse.ledger.branches():
+        seen = warehouse.on(branch)
+        for key, table in seen.recorded.tables.items():
+            if warehouse.ledger.paths.folder(table.folder or "") in known:
+                continue
+            member = seen.member(key)
+            if member.is_made and member.folder is not None:
+                path = warehouse.ledger.paths.folder(member.folder)
+                if path not in known:
+                    known.add(path)
+                    yield seen.open_member(member)

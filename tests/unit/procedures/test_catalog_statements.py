@@ -265,6 +265,17 @@ def test_a_branch_follows_a_database_that_main_renames(sql: CatalogBench) -> Non
         assert [field.name for field in table.schema().fields] == [column]
 
 
+def test_tables_that_a_branch_alone_has_are_recovered_too(sql: CatalogBench) -> None:
+    sql(on_dev("DROP TABLE air.t; CREATE TABLE air.t (z INT)"))
+    faulty = FaultyStore(inner=store_of(sql.root), fault=At(call=1, when=When.AFTER))
+    with pytest.raises(Killed):
+        CatalogBench(root=sql.root, store=faulty.store).do(
+            "protect_branch", table="air$branch_dev.t", branch="dev"
+        )
+    assert "protect_branch" in sql.recover().notes[0]
+    assert sql.recover().notes == ("Nothing was cut off.",)
+
+
 def test_other_refusals_have_kinds(sql: CatalogBench) -> None:
     with pytest.raises(Refused) as caught:
         sql.run(on_dev("DROP DATABASE air"))

@@ -251,6 +251,17 @@ def test_a_protected_branch_keeps_its_database(sql: CatalogBench) -> None:
     assert tree(sql.root) == before
 
 
+def test_a_ledger_that_cannot_be_read_keeps_its_database(sql: CatalogBench) -> None:
+    sql.do("protect_branch", table="air.u", branch="main")
+    (event,) = (sql.root / "air.db/u/branch-lineage").glob("event-*")
+    event.write_text("{")
+    before = tree(sql.root)
+    for text in ("DROP DATABASE air CASCADE", "ALTER DATABASE air RENAME TO sky"):
+        with pytest.raises(Refused, match=r"air\.u: .*Nothing was changed"):
+            sql.run(text)
+    assert tree(sql.root) == before
+
+
 def test_recovery_drops_no_table_that_came_after_the_crash(sql: CatalogBench) -> None:
     faulty = FaultyStore(inner=store_of(sql.root), fault=At(call=1, when=When.AFTER))
     with pytest.raises(Killed):

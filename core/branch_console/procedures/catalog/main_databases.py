@@ -381,13 +381,18 @@ def busy_tables(
     for name in tables:
         try:
             table = warehouse.find_table(Identifier(database=database, table=name))
-            if table is None:
-                continue
+        except PaimonError:
+            continue  # a folder of another type, which moves as it is
+        if table is None:
+            continue
+        try:
             events = table.ledger.whole()
             branches = (MAIN_BRANCH, *table.branches.names())
             open_intents = Journal(warehouse.store, table.paths).open_intents().readable
-        except PaimonError:
-            continue  # a broken table moves as it is
+        except PaimonError as error:
+            # An event that cannot be read may protect a branch.
+            found.append(blocks(f"{database}.{name}: {error.message}", error.kind))
+            continue
         for branch in branches:
             found += (
                 replace(each, text=f"{database}.{name}: {each.text}")
