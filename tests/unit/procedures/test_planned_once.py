@@ -22,13 +22,16 @@ from typing import Any
 import pytest
 
 from branch_console.errors import ErrorKind, Refused
-from branch_console.merge.policy import EVERY_TABLE, Policy, Settling
+from branch_console.merge.conflict import ConflictKind
+from branch_console.merge.policy import EVERY_TABLE, KindRule, Policy, Settling
 from branch_console.merge.policy_draft import with_table_rule
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress
 from branch_console.procedures.call.stages import Facts
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.merge.conflicts import find_resolution, save_draft
+from branch_console.procedures.merge.inputs import planned_merge
 from branch_console.procedures.preview import preview_call
 from branch_console.quality.rule_file import rule_path
 from branch_console.storage.file_io import LocalFileIO
@@ -253,3 +256,25 @@ def test_rules_are_read_with_the_plan_that_they_will_judge(
     else:
         run_call(bench.warehouse(), ROWS, call, KeptStages())
     assert asked.count(path) == reads
+
+
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_a_policy_of_a_draft_is_decided_by_on_the_sides_that_were_read(
+    is_decided: bool, tmp_path: Path
+) -> None:
+    table = ContestedTable(tmp_path / "warehouse", flights=3)
+    call = call_of("merge_branch", {"table": NAME, "branch": "fix-delays"})
+    if is_decided:
+        plain = find_resolution(table.warehouse, call)
+        rule = KindRule(kind=ConflictKind.COLUMN_TYPE, take=Settling.parse("ours"))
+        save_draft(table.warehouse, call, plain.draft, Policy(kinds=(rule,)))
+    warehouse = Warehouse.open(str(table.folder))
+    with read_counts() as counts:
+        found = find_resolution(warehouse, call)
+    assert (counts.heads, counts.sides, counts.opens) == (1, 1, 1)
+    assert (found.policy is not None) == is_decided
+    # It is the plan that a policy of its own comes to.
+    alone = Warehouse.open(str(table.folder))
+    policy = {} if found.policy is None else {"policy": found.policy}
+    asked = call_of("merge_branch", {"table": NAME, "branch": "fix-delays", **policy})
+    assert planned_merge(alone, asked).id == found.plan.id

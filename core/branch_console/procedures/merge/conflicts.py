@@ -18,7 +18,12 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.target_branch import target_table
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.merge.inputs import planned_merge
+from branch_console.procedures.merge.inputs import (
+    decided_merge,
+    decided_under,
+    planned_merge,
+    rules_of,
+)
 
 _ATTEMPTS: Final = 20
 
@@ -51,12 +56,14 @@ def find_resolution(warehouse: Warehouse, call: ProcedureCall) -> Resolution:
         InvalidInput: The kept draft cannot be read; it names the line.
     """
     plain = _asked(call, None)
-    plan = planned_merge(warehouse, plain)
-    draft = _draft(warehouse, plain, plan)
-    policy = policy_to_compare_by(draft.policy)
-    if policy is not None:
-        plan = planned_merge(warehouse, _asked(call, policy))
-    return Resolution(plan=plan, policy=policy, draft=draft)
+    with warehouse.deciding() as deciding:
+        merge = decided_merge(deciding, plain)
+        draft = _draft(deciding, plain, merge.plan)
+        policy = policy_to_compare_by(draft.policy)
+        if policy is not None:
+            rules = rules_of(_asked(call, policy))
+            merge = decided_under(deciding, plain, merge, rules)
+    return Resolution(plan=merge.plan, policy=policy, draft=draft)
 
 
 def save_draft(

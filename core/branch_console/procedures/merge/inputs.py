@@ -177,6 +177,30 @@ def decided_for(
     return replace(decided, plan=with_sharing(target, spec, decided.plan))
 
 
+def decided_under(
+    warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge, rules: MergeRules
+) -> DecidedMerge:
+    """Decide on a whole branch under other rules; its sides are not read again if they are there.
+
+    Args:
+        warehouse: Where the table lies.
+        call: The merge, with the heads that it keeps to.
+        merge: What was decided just now, under the rules of the call.
+        rules: The others.
+    """
+    target, spec, sides = merge.target, merge.spec, merge.read
+    if sides is None or spec.kind is not MergeKind.MERGE:
+        return decided_for(warehouse, target, spec, rules, PlannedHeads.of(call))
+    key = _key(target, spec, rules, (sides.ours.head, sides.theirs.head), merge.schemas)
+    plan = warehouse.plans.find(key)
+    if plan is None:
+        plan = plan_merge(sides, rules, now_millis=warehouse.clock())
+        if not sides.theirs.lies_on:
+            warehouse.plans.put(key, plan)
+    decided = replace(merge, plan=with_sharing(target, spec, plan))
+    return _on_sides(decided, sides)
+
+
 def remembered_plan(
     warehouse: Warehouse,
     target: FileStoreTable,
@@ -259,9 +283,13 @@ def _decide(
     nothing = _nothing_to_do(target, spec, plan)
     if nothing is not None:
         return decided_by(up_to_date(_heads(target, source), rules, nothing))
-    files = found_by(plan)
-    reads_rows = files is not None and files.reads_rows
-    return replace(decided_by(plan), read=sides if reads_rows else None)
+    return _on_sides(decided_by(plan), sides)
+
+
+def _on_sides(decided: DecidedMerge, sides: MergeSides) -> DecidedMerge:
+    """The same decision, with its sides where rows of them are to be read."""
+    files = found_by(decided.plan)
+    return replace(decided, read=sides if files is not None and files.reads_rows else None)
 
 
 def _nothing_to_do(target: FileStoreTable, spec: MergeSpec, plan: Plan) -> str | None:

@@ -17,13 +17,12 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.inputs import (
     DecidedMerge,
-    decided_for,
     decided_merge,
+    decided_under,
     policy_of,
     rules_of,
 )
 from branch_console.procedures.run.agreed_choices import Decisions, digest, rows_of_plan
-from branch_console.procedures.run.planned_heads import PlannedHeads
 
 
 def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> Decisions:
@@ -33,7 +32,9 @@ def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> Decisions:
         warehouse: Where the table lies.
         call: Arguments of `merge_branch`, with the policy that settles conflicts.
     """
-    merge = decided_merge(warehouse, call)
+    with warehouse.deciding() as deciding:
+        merge = decided_merge(deciding, call)
+        rows = _rows_of(deciding, call, merge)
     plan, runs = merge.plan, merging(merge.plan)
     heads, overruled = plan.heads, sorted(plan.notes)
     by_heads = found_by(plan) is None
@@ -49,7 +50,7 @@ def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> Decisions:
         plan_id=plan.id,
         target_id=None if heads.ours is None else heads.ours.id,
         parts={name: digest(text) for name, text in parts.items()},
-        rows=_rows_of(warehouse, call, merge),
+        rows=rows,
         source_id=None if runs is None else runs.heads.theirs.id,
     )
 
@@ -65,7 +66,7 @@ def _rows_of(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
         return found
     compared_by = replace(asked, policy=policy_to_compare_by(policy_of(call)))
     rules = rules_of(call.asking(compared_by))
-    compared = decided_for(warehouse, target, merge.spec, rules, PlannedHeads.of(call)).plan
+    compared = decided_under(warehouse, call, merge, rules).plan
     return rows_of_plan(warehouse, target, compared.id)
 
 
