@@ -97,6 +97,19 @@ def test_a_branch_reads_what_it_holds_at_every_moment_of_a_drop(
         assert world.rows("SHOW TABLES IN air") == [("air", "t"), ("air", "u")]
 
 
+@pytest.mark.parametrize("text", ["DROP TABLE air.t", "DROP DATABASE air CASCADE"])
+def test_a_branch_that_was_made_between_a_kill_and_its_recovery_keeps_its_tables(
+    sql: CatalogBench, text: str
+) -> None:
+    faulty = FaultyStore(inner=store_of(sql.root), fault=At(call=1, when=When.AFTER))
+    with pytest.raises(Killed):
+        CatalogBench(root=sql.root, store=faulty.store).run(text, operation_id="it")
+    sql("CREATE BRANCH dev ON CATALOG LAZY")
+    sql.recover()
+    assert columns_on_dev(sql) == {"t": "a", "u": "b"}
+    assert "air.t" not in [".".join(map(str, row)) for row in sql.rows("SHOW TABLES")]
+
+
 def columns_on_dev(sql: CatalogBench) -> dict[str, str]:
     """Return the one column of each table of `air` on `dev`."""
     seen = sql.warehouse(read_only=True).on("dev")

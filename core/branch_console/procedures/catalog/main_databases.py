@@ -215,7 +215,11 @@ def finish_drop(operation: CatalogOperation) -> Receipt:
                 kind=ErrorKind.HEAD_MOVED,
             )
     told = f"Database {name!r} was dropped."
-    if not noted.get("isHeld", bool) and move_database(store, paths, folder, kept, file):
+    # Between a crash and its recovery a branch may have been made that holds it.
+    is_held = noted.get("isHeld", bool) or (
+        not store.files.exists(kept) and bool(holders_in(operation.warehouse, name))
+    )
+    if not is_held and move_database(store, paths, folder, kept, file):
         dropped = (f"With it went {listed(known)}.",) if known else ()
         where = f"Its folder is kept as {kept}."
         return complete(operation, LineageKind.DROPPED, f"{told} {where}", *dropped)

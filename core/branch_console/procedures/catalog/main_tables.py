@@ -125,7 +125,11 @@ def drop_table(operation: CatalogOperation, drop: TableDrop) -> str:
     )
     if files.exists(drop.kept):
         return went
-    if not drop.is_held and not files.exists(main.on(drop.rescue).root):
+    # Between a crash and its recovery a branch may have been made that holds it.
+    is_held = drop.is_held or bool(
+        holders_of(operation.warehouse, operation.paths.relative(main.table))
+    )
+    if not is_held and not files.exists(main.on(drop.rescue).root):
         if find_birth(reader, main.table) != drop.birth:
             raise _another_table(drop.name, "dropped")
         match store.mover.move(main.table, drop.kept):
