@@ -36,6 +36,12 @@ from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.browse_catalog import (
+    CatalogBranchItem,
+)
+from branch_console.procedures.catalog.browse_catalog import (
+    catalog_branches as list_catalog_branches,
+)
 from branch_console.procedures.compare.states import compare_states, find_state
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.preview import preview_call
@@ -66,6 +72,7 @@ __all__ = [
     "UndoRequest",
     "ask",
     "branches",
+    "catalog_branches",
     "compare",
     "open_warehouse",
     "preview",
@@ -181,6 +188,17 @@ def branches(warehouse: Warehouse, table: str, *, versus: str = "main") -> tuple
         NotFound: There is no such table.
     """
     return list_branches(warehouse, Identifier.parse(table), versus)
+
+
+def catalog_branches(warehouse: Warehouse) -> tuple[CatalogBranchItem, ...]:
+    """Return the branches of the whole catalog, broken ones with their error.
+
+    `warehouse.on(name)` opens one: a catalog like that of main, with the names of the branch.
+
+    Args:
+        warehouse: The warehouse.
+    """
+    return list_catalog_branches(warehouse)
 
 
 def compare(warehouse: Warehouse, table: str, before: str, after: str) -> StateDiff:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.benchmarks import (
     branch_operations,
+    catalog_branches,
     commit_one_row,
     commit_storm,
     compare_quality,
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[str, int, Path], Iterable[Result]]] = {
     "B9": read_rows.run,
     "B10": write_rows.run,
     "B11": console_pages.run,
+    "B12": catalog_branches.run,
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.benchmarks import __main__ as command
 from tests.benchmarks import (
     branch_operations,
+    catalog_branches,
     commit_figures,
     commit_one_row,
     commit_storm,
@@ -276,6 +277,12 @@ def test_the_quality_of_a_branch_is_told_from_its_own_files(
     (sample,), wrong = hold(chosen, tmp_path / "warehouse", 1, case.expected)
     assert wrong == ()
     assert sample.answer["bytes"] == own_bytes
+
+
+def test_branches_of_the_catalog_are_made_and_listed(tmp_path: Path) -> None:
+    results = list(catalog_branches.run("tiny", 1, tmp_path))
+    assert [each.case["operation"] for each in results] == ["eager", "lazy", "list"]
+    assert [each.wrong for each in results] == [(), (), ()]
 
 
 # It has a console and a browser of its own; by day tests/browser/test_large.py opens such tables.

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from branch_console.catalog.catalog import Catalog, TableEntry
 from branch_console.catalog.catalog_ledger import CatalogLedger, RecordedCatalog
-from branch_console.catalog.table_folders import TableFolders
+from branch_console.catalog.table_folders import FoundFolder, TableFolders
 from branch_console.errors import ErrorKind, InvalidInput, NotFound, PaimonError, Refused
 from branch_console.format.catalog.catalog_version import (
     CatalogScope,
@@ -238,8 +238,11 @@ class CatalogOnBranch:
             table=table.name or "",
             branch=self.content,
         )
-        folder = self._folders.find(table)
-        state = MemberState.LOST if folder is None else self._state(table, identifier, folder)
+        found = self._folders.find(table)
+        if found is None:
+            folder, state = None, MemberState.LOST
+        else:
+            folder, state = found.folder, self._state(table, identifier, found)
         return Member(id=key, identifier=identifier, table=table, folder=folder, state=state)
 
     def open_member(self, member: Member) -> FileStoreTable:
@@ -321,10 +324,10 @@ class CatalogOnBranch:
         source = member.table.source or MAIN_BRANCH
         return self._handle(folder, member.identifier.on_branch(source))
 
-    def _state(self, table: TableChange, identifier: Identifier, folder: str) -> MemberState:
-        handle = self._handle(folder, identifier)
-        if handle.branches.exists(identifier.branch):
+    def _state(self, table: TableChange, identifier: Identifier, found: FoundFolder) -> MemberState:
+        if found.has_branch:
             return MemberState.MADE
+        handle = self._handle(found.folder, identifier)
         return MemberState.LOST if self._was_made(table, handle) else MemberState.NOT_MADE
 
     def _was_made(self, table: TableChange, handle: FileStoreTable) -> bool:

@@ -206,7 +206,7 @@ class CatalogLedger:
         names = {key: database.name or "" for key, database in before.databases.items()}
         tables = {
             # What the branch before it says of its own table branches is not said of these.
-            key: replace(table, base_tag=None, adopted=None, source=None)
+            key: _of_its_own(table)
             for key, table in before.tables.items()
             if scope.holds_table(names.get(table.database or "", ""), table.name or "")
         }
@@ -245,3 +245,10 @@ def _put(found: dict[str, Change], key: str, change: Change | None) -> None:
         found.pop(key, None)
     else:
         found[key] = change if known is None else known.then(change)
+
+
+def _of_its_own(table: TableChange) -> TableChange:
+    """A table without what another branch says of its table branch."""
+    if table.base_tag is None and table.adopted is None and table.source is None:
+        return table
+    return replace(table, base_tag=None, adopted=None, source=None)

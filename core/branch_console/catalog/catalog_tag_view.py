@@ -83,10 +83,10 @@ class CatalogAtTag:
                 tag=self._tag.name,
             )
         branch = table.source or MAIN_BRANCH
-        folder = TableFolders(self._reader, self._paths, branch).find(table)
-        if folder is None:
+        found_folder = TableFolders(self._reader, self._paths, branch).find(table)
+        if found_folder is None:
             raise self._gone(identifier)
-        path, named = self._paths.folder(folder), identifier.on_branch(branch)
+        path, named = self._paths.folder(found_folder.folder), identifier.on_branch(branch)
         source = FileStoreTable(self._reader, path, named)
         found = self._find_tag(source, table)
         if found is None and table.head is not None:

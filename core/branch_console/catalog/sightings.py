@@ -15,7 +15,8 @@ from branch_console.format import options as table_options
 from branch_console.format.catalog.catalog_version import TableHead
 from branch_console.format.catalog.sighting import SightedDatabase, SightedTable, Sighting
 from branch_console.format.identifier import Identifier
-from branch_console.format.table_schema import TableSchema
+from branch_console.format.json_text import JsonObject
+from branch_console.format.options import Options
 from branch_console.storage.catalog_paths import DATABASE_SUFFIX, CatalogPaths
 from branch_console.storage.file_io import FileStatus
 from branch_console.storage.metadata_cache import MetadataReader
@@ -80,6 +81,12 @@ def birth_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _type_of(data: bytes) -> str:
+    """Return the type of a table from its newest schema, whose columns nobody asks for here."""
+    options = JsonObject.parse(data, "schema file").text_map("options")
+    return Options(options).read(table_options.TABLE_TYPE)
+
+
 def find_birth(reader: MetadataReader, folder: str) -> str | None:
     """Return the birth of the table in a folder, None where main has none there."""
     schemas = list_numbered(reader, f"{folder}/schema", SCHEMA_PREFIX)
@@ -96,8 +103,7 @@ def _table(
     if not schemas:
         return None  # main has no table there, though branches may
     newest = max(schemas)
-    schema = decode(reader, schemas[newest], TableSchema.from_json)
-    kind = schema.options.read(table_options.TABLE_TYPE)
+    kind = decode(reader, schemas[newest], _type_of)
     if kind not in _TYPES_WITH_BRANCHES:
         raise FormatError(f"It is a {kind}, which has no snapshots and branches.")
     identifier = Identifier(database=database, table=folder.name)
