@@ -225,6 +225,21 @@ def test_a_worker_that_takes_up_a_merge_whose_target_moved_stops(tmp_path: Path)
     assert "data-theirs.parquet" not in bench.live_names("main")
 
 
+@pytest.mark.parametrize("case", ["merge", "merge that takes over"])
+def test_a_worker_that_takes_up_a_run_before_its_files_were_verified_plans_it_once(
+    case: str, tmp_path: Path
+) -> None:
+    done, stages = CASES[case], KeptStages(is_killed=True)
+    done.prepare(tmp_path)
+    with pytest.raises(Killed):
+        run_call(*done.open(tmp_path), done.call("run"), stages)
+    kept = {name: facts for name, facts in stages.kept.items() if name == "check heads"}
+    warehouse, rows = done.open(tmp_path)
+    with read_counts() as counts:
+        run_call(warehouse, rows, done.call("run"), KeptStages(kept=kept))
+    assert counts.all == READS[case, "run"]
+
+
 def test_what_a_decision_hands_on_looks_anew(tmp_path: Path) -> None:
     bench = branched(tmp_path, diverged=False)
     with bench.warehouse().deciding() as deciding:

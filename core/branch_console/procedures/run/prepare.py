@@ -264,7 +264,8 @@ class VerbStages(Generic[P]):
             Refused: The plan is another one by now.
         """
         if self._known is None:
-            self._known = self._run.verb.plan(self._run.warehouse, self._run.call)
+            with self._run.warehouse.deciding() as deciding:
+                self._known = self._run.verb.plan(deciding, self._run.call)
             found = self._known.preview.plan_id
             if self._known.already is None and found != plan_id:
                 raise another_plan(self._known, "since the run began")
