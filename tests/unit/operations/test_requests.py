@@ -8,7 +8,12 @@ import pytest
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.operations.agreement import Agreement
-from branch_console.operations.argument import Argument, DeclaredArgument, Unserved
+from branch_console.operations.argument import (
+    Argument,
+    CommandSyntax,
+    DeclaredArgument,
+    Unserved,
+)
 from branch_console.operations.branch_requests import (
     DropBranchRequest,
     FenceBranchRequest,
@@ -192,6 +197,19 @@ def test_every_argument_is_served_or_says_why_not(
         assert argument.command.why.endswith(".")
     elif argument.default is True:
         assert argument.command.options
+
+
+@pytest.mark.parametrize("request_class", REQUESTS.values(), ids=REQUESTS)
+def test_what_a_command_leaves_to_other_doors_is_one_of_its_arguments(
+    request_class: type[Request],
+) -> None:
+    served = {
+        each.name for each in request_class.arguments() if isinstance(each.command, CommandSyntax)
+    }
+    assert request_class.not_in_command.keys() <= served
+    assert all(why.endswith(".") for why in request_class.not_in_command.values())
+    for door in (request_class.in_sql, request_class.command):
+        assert not isinstance(door, Unserved) or door.why.endswith(".")
 
 
 CALLED_BY_NAME = [
