@@ -77,9 +77,7 @@ def test_what_a_page_writes_as_a_command_is_the_same_call(
 @pytest.mark.parametrize("request_class", COMMANDS.values(), ids=COMMANDS)
 def test_a_command_asks_for_nothing_that_was_not_said(request_class: type[Request]) -> None:
     required = {
-        each.name: value_of(each)
-        for each, syntax in request_class.in_command()
-        if each.is_required and not syntax.options
+        each.name: value_of(each) for each, _ in request_class.in_command() if each.is_required
     }
     asked = asked_by(request_class, *words_behind(request_class, required))
     said = {name: value for name, value in asked.arguments.items() if value is not None}
