@@ -529,3 +529,17 @@ def test_a_merge_that_comes_while_heads_are_read_is_held_whole(
     heads = [made.on("dev").open(Identifier.parse(name)).head() for name in NAMES[:2]]
     assert [head and head.id for head in heads] == [2, 2]  # K11
     assert str(made.on("dev").fork.parents[0]) == "main@3"
+
+
+def test_a_preview_counts_what_is_made_apart_from_what_is_adopted(made: CatalogWarehouse) -> None:
+    made.run("create_branch", table="air.flights", branch="dev")
+    told = [each.text for each in made.preview("create_catalog_branch", branch="dev",
+                                               adopt=True).consequences]  # fmt: skip
+    assert "The branch 'dev' of 2 tables is made now." in told
+    assert "The branch of 1 table is adopted." in told
+    made.add("lab.empty", born=9, snapshot=False)
+    told = [each.text for each in made.preview("create_catalog_tag", tag="v1").consequences]
+    assert told[:2] == [
+        "Tag 'v1' is made at the head of 3 tables.",
+        "Without a snapshot: 1 table, kept as empty.",
+    ]

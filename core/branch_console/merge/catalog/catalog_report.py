@@ -78,7 +78,8 @@ def cost_words(plan: CatalogMergePlan) -> str:
     kinds = ", ".join(f"{name} {number:,}" for name, number in plan.cost.steps.items())
     copied = f" {plan.cost.bytes_to_copy:,} bytes are copied." if plan.cost.bytes_to_copy else ""
     snapshots = plan.cost.snapshots
-    new = f" {_tables(snapshots)} get 1 snapshot each." if snapshots else ""
+    get = "gets 1 snapshot" if snapshots == 1 else "get 1 snapshot each"
+    new = f" {_tables(snapshots)} {get}." if snapshots else ""
     return f"{len(plan.steps):,} steps: {kinds}.{new}{copied}"
 
 

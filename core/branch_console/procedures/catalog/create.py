@@ -169,8 +169,9 @@ def _preview(fork: CatalogFork, call: ProcedureCall) -> Preview:
         told.append(
             changes("The branch of a table is made at its first write; until then main is read.")
         )
-    else:
-        told.append(changes(f"The branch {fork.branch!r} of {held} is made now."))
+    elif len(fork.tables) > len(adopted):
+        made = count(len(fork.tables) - len(adopted), "table")
+        told.append(changes(f"The branch {fork.branch!r} of {made} is made now."))
     if adopted:
         told.append(
             changes(f"The branch of {count(len(adopted), 'table')} is adopted.", tuple(adopted))

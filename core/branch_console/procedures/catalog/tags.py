@@ -180,7 +180,10 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, source: CatalogSource) -
         left_out=source.left_out,
     )
     _check_free(warehouse, tag)
-    told = [changes(f"Tag {tag.name!r} is made at the head of {count(len(tag.tables), 'table')}.")]
+    tagged = sum(table.head is not None for table in tag.tables.values())
+    told = [changes(f"Tag {tag.name!r} is made at the head of {count(tagged, 'table')}.")]
+    if empty := len(tag.tables) - tagged:
+        told.append(changes(f"Without a snapshot: {count(empty, 'table')}, kept as empty."))
     if tag.left_out:
         reasons = tuple(f"{name}: {why}" for name, why in tag.left_out.items())
         told.append(changes(f"Left out: {count(len(tag.left_out), 'table')}.", reasons))
