@@ -337,3 +337,18 @@ def test_a_branch_that_is_nowhere_is_not_taken_for_main(sql: CatalogBench, text:
         sql.rows(f"USE BRANCH deu; {text}")
     sql("CREATE BRANCH deu ON TABLE air.t")
     assert sql.rows(f"USE BRANCH deu; {text}") == sql.rows(text)
+
+
+def test_one_and_several_are_told_apart(sql: CatalogBench) -> None:
+    sql("CREATE TABLE shop.w (a INT); CREATE BRANCH fix ON DATABASE shop LAZY")
+
+    def told(text: str) -> str:
+        return " ".join(each.text for each in sql.preview(text).consequences)
+
+    assert "With it goes table 'w' and all" in told("DROP DATABASE shop CASCADE")
+    assert "With it go tables 't', 'u' and all" in told("DROP DATABASE air CASCADE")
+    on_fix = "USE BRANCH fix; DROP DATABASE shop CASCADE"
+    assert "With it goes table 'w' of 'fix'." in told(on_fix)
+    assert "where catalog branch 'dev' holds them" in told("DROP DATABASE air CASCADE")
+    sql("CREATE BRANCH late ON CATALOG LAZY")
+    assert "where catalog branches 'dev', 'late' hold them" in told("DROP DATABASE air CASCADE")

@@ -59,7 +59,7 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     """
     table, asked = table_of(warehouse, call), call.request(DropBranchRequest)
     branch = existing_branch(table, asked.branch, "dropped")
-    return plan_drop_of(warehouse, call, branch, membership_blocks(warehouse, branch, "dropped"))
+    return plan_drop_of(warehouse, call, branch, membership_blocks(warehouse, branch, is_drop=True))
 
 
 def plan_drop_of(

@@ -68,7 +68,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     base_tag = base_tag_of(events, branch.branch)
     consumers = [state.name for state in branch.consumers.states()]
     told = [
-        *membership_blocks(warehouse, branch, "renamed"),
+        *membership_blocks(warehouse, branch, is_drop=False),
         *protection_blocks(events, branch.branch, "renamed"),
         *open_operations(warehouse, branch),
         *_uses(uses, move, update=asked.update_options),

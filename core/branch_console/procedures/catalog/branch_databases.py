@@ -27,6 +27,7 @@ from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog.database_words import (
     checked_name,
     given_values,
+    going_along,
     listed,
     new_database_id,
     no_database,
@@ -95,7 +96,7 @@ def plan_drop(warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall) 
             ),
         )
     elif names:
-        warned = (loses(f"With it go {listed(names)} of {seen.branch!r}.", names),)
+        warned = (loses(f"{going_along(names)} of {seen.branch!r}.", names),)
     change = BranchChange(
         subject=f"database {name!r}",
         title=title,

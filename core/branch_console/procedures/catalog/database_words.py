@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from branch_console.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
@@ -36,6 +36,13 @@ def checked_name(name: str) -> str:
             kind=ErrorKind.INVALID_NAME,
         )
     return name
+
+
+def holding(branches: Collection[str]) -> str:
+    """Say that branches of the catalog hold something, such as `catalog branch 'dev' holds`."""
+    named = ", ".join(map(repr, branches))
+    is_one = len(branches) == 1
+    return f"catalog branch {named} holds" if is_one else f"catalog branches {named} hold"
 
 
 def given_values(title: str, properties: Mapping[str, str | None]) -> dict[str, str]:
@@ -94,6 +101,11 @@ def listed(tables: Iterable[str]) -> str:
     shown = ", ".join(repr(each) for each in names[:_LISTED])
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"{'table' if len(names) == 1 else 'tables'} {shown}{more}"
+
+
+def going_along(tables: Collection[str]) -> str:
+    """Say which tables go with their database."""
+    return f"With it {'goes' if len(tables) == 1 else 'go'} {listed(tables)}"
 
 
 def no_database(name: str, known: Iterable[str]) -> NotFound:

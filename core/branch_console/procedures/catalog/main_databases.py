@@ -49,6 +49,8 @@ from branch_console.procedures.catalog.catalog_operation import (
 from branch_console.procedures.catalog.database_words import (
     checked_name,
     given_values,
+    going_along,
+    holding,
     listed,
     name_taken,
     new_database_id,
@@ -157,13 +159,13 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     else:
         found += busy_tables(warehouse, name, tables, "dropped")
         if tables:
-            found.append(loses(f"With it go {listed(tables)} and all their branches.", tables))
+            found.append(loses(f"{going_along(tables)} and all their branches.", tables))
     where: tuple[Consequence, ...]
     if holders:
         where = (
             keeps(
-                f"Catalog branch {', '.join(map(repr, holders))} holds tables in it: these stay "
-                "there, and other engines still list the database."
+                f"Tables in it stay where {holding(holders)} them, and other engines still list "
+                "the database."
             ),
         )
     else:

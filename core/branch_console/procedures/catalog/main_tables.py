@@ -39,6 +39,7 @@ from branch_console.procedures.catalog.catalog_operation import (
     complete,
     paths_of,
 )
+from branch_console.procedures.catalog.database_words import holding
 from branch_console.procedures.catalog.held_tables import holders_of, make_held
 from branch_console.storage import catalog_paths
 from branch_console.storage.catalog_paths import CatalogPaths
@@ -183,9 +184,8 @@ def plan_table_drop(warehouse: Warehouse, call: ProcedureCall, table: Identifier
     drop = TableDrop.of(warehouse, table, call.operation_id)
     holders = holders_of(warehouse, f"{table.database}.db/{table.table}")
     if holders:
-        held = ", ".join(map(repr, holders))
         told = (
-            changes(f"Main goes, into a rescue branch: catalog branch {held} holds the table."),
+            changes(f"Main goes, into a rescue branch: {holding(holders)} the table."),
             keeps("The table's other branches stay, where every engine reads them."),
         )
     else:
@@ -247,7 +247,7 @@ def plan_table_rename(
 def _folder_taken(warehouse: Warehouse, table: Identifier, folder: str) -> Consequence:
     """Say what is in the folder of a name that no table of main has."""
     holders = holders_of(warehouse, paths_of(warehouse).relative(folder))
-    held = f"catalog branch {', '.join(map(repr, holders))} holds a table in it"
+    held = f"{holding(holders)} a table in it"
     reason = held if holders else "other branches, or what was dropped there, are in it"
     return blocks(
         f"The folder of {table} is taken: {reason}. Choose another name.", ErrorKind.NAME_TAKEN
