@@ -340,7 +340,8 @@ def test_a_branch_that_is_nowhere_is_not_taken_for_main(sql: CatalogBench, text:
 
 
 def test_one_and_several_are_told_apart(sql: CatalogBench) -> None:
-    sql("CREATE TABLE shop.w (a INT); CREATE BRANCH fix ON DATABASE shop LAZY")
+    # Columns of its own: tables that are made at one time with equal ones cannot be told apart.
+    sql("CREATE TABLE shop.w (w INT); CREATE BRANCH fix ON DATABASE shop LAZY")
 
     def told(text: str) -> str:
         return " ".join(each.text for each in sql.preview(text).consequences)
@@ -352,3 +353,9 @@ def test_one_and_several_are_told_apart(sql: CatalogBench) -> None:
     assert "where catalog branch 'dev' holds them" in told("DROP DATABASE air CASCADE")
     sql("CREATE BRANCH late ON CATALOG LAZY")
     assert "where catalog branches 'dev', 'late' hold them" in told("DROP DATABASE air CASCADE")
+
+
+def test_main_is_no_catalog_branch_and_says_so(sql: CatalogBench) -> None:
+    for look in (lambda: sql.warehouse().on("main"), lambda: sql("DROP BRANCH main ON CATALOG")):
+        with pytest.raises(NotFound, match="'main' is no branch of the catalog: it is what"):
+            look()

@@ -13,7 +13,7 @@ from branch_console.catalog.catalog_ledger import CatalogLedger
 from branch_console.catalog.catalog_tag_view import CatalogAtTag, CatalogTags
 from branch_console.catalog.filesystem_catalog import FilesystemCatalog
 from branch_console.commit.base.commit_store import CommitStore
-from branch_console.errors import ErrorKind, NotAllowed
+from branch_console.errors import ErrorKind, NotAllowed, NotFound
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.other_catalog import CatalogKind
 from branch_console.storage.catalog_paths import CatalogPaths
@@ -165,8 +165,15 @@ class Warehouse:
         """The catalog seen from one of its branches, as it is now.
 
         Raises:
-            NotFound: There is no such catalog branch.
+            NotFound: There is no such catalog branch; `catalog` is main.
         """
+        if branch == MAIN_BRANCH:
+            raise NotFound(
+                "'main' is no branch of the catalog: it is what branches of the catalog begin at. "
+                "See: branch-console catalog list.",
+                kind=ErrorKind.BRANCH_NOT_FOUND,
+                branch=branch,
+            )
         return CatalogOnBranch(self.catalog, self.ledger, branch)
 
     @property
