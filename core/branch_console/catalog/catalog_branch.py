@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Final
 
 from branch_console.catalog.catalog import Catalog, TableEntry
 from branch_console.catalog.catalog_ledger import CatalogLedger, RecordedCatalog
@@ -30,6 +31,8 @@ from branch_console.storage.table_paths import BASE_TAG_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.lineage_ledger import LineageLedger
 from branch_console.table.pinned_table import PinnedTable
+
+_LATER: Final = " A table that main got after the fork comes with a merge of main."
 
 
 class MemberState(StrEnum):
@@ -209,12 +212,24 @@ class CatalogOnBranch:
             self._check_database(identifier.database)
         hint = did_you_mean(nearest_names(identifier.table, known or ()))
         raise NotFound(
-            f"Catalog branch {self.branch!r} has no table {identifier.table_name}.{hint} A table "
-            "that main got after the fork comes with a merge of main.",
+            f"Catalog branch {self.branch!r} has no table {identifier.table_name}."
+            f"{self._what_became_of(identifier) or hint + _LATER}",
             kind=ErrorKind.TABLE_NOT_FOUND,
             table=identifier.table_name,
             branch=self.branch,
         )
+
+    def _what_became_of(self, identifier: Identifier) -> str:
+        """Say where a table is that the branch began with under a name; nothing of another."""
+        began = self._ledger.recorded(self.branch, self.fork.number)
+        for key, table in began.tables.items():
+            home = began.databases.get(table.database or "")
+            if home is None or (home.name, table.name) != (identifier.database, identifier.table):
+                continue
+            if key in self.recorded.tables:
+                return f" It is called {self.member(key).name} there."
+            return " It was dropped there."
+        return ""
 
     def find_database(self, name: str) -> str | None:
         """The id of a database of the branch, None where it is outside of it or is not there."""

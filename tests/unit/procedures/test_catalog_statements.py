@@ -14,6 +14,7 @@ from branch_console.errors import (
     PaimonError,
     Refused,
 )
+from branch_console.format.identifier import Identifier
 from branch_console.procedures.catalog.browse_catalog import catalog_branches, read_catalog_branch
 from tests.support.branch_bench import store_of, tree
 from tests.support.catalog_bench import CatalogBench
@@ -359,3 +360,15 @@ def test_main_is_no_catalog_branch_and_says_so(sql: CatalogBench) -> None:
     for look in (lambda: sql.warehouse().on("main"), lambda: sql("DROP BRANCH main ON CATALOG")):
         with pytest.raises(NotFound, match="'main' is no branch of the catalog: it is what"):
             look()
+
+
+def test_a_name_of_the_fork_tells_what_became_of_its_table(sql: CatalogBench) -> None:
+    sql(on_dev("ALTER TABLE air.t RENAME TO shop.legs; DROP TABLE air.u"))
+    seen = sql.warehouse().on("dev")
+    for name, said in (
+        ("t", "has no table air.t. It is called shop.legs there."),
+        ("u", "has no table air.u. It was dropped there."),
+        ("v", "has no table air.v. A table that main got after the fork comes"),
+    ):
+        with pytest.raises(NotFound, match=said):
+            seen.open(Identifier.parse(f"air.{name}"))
