@@ -39,6 +39,7 @@ from branch_console.procedures.catalog.states import (
     state_of_main,
 )
 from branch_console.procedures.dispatch import run_call
+from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import NAMES, CatalogWarehouse
 from tests.support.table_files import TableFiles
 
@@ -167,6 +168,95 @@ def test_a_branch_begins_at_the_heads_of_another(made: CatalogWarehouse) -> None
     assert planes is not None
     assert planes.id == 1
     assert made.on("fix").fork.parents[0].branch == "dev"
+
+
+def sql_of(made: CatalogWarehouse) -> CatalogBench:
+    return CatalogBench(root=made.folder, now=made.warehouse.clock())
+
+
+def dev_with_its_own(made: CatalogWarehouse) -> None:
+    """Give dev two tables of its own, and have main drop one of those that both have."""
+    sql = sql_of(made)
+    for statement in (
+        "CREATE TABLE air.routes (id INT)",
+        "CREATE TABLE air.hubs (code INT)",
+        "ALTER TABLE air.planes RENAME TO air.jets",
+        "ALTER TABLE air.jets ADD COLUMN more INT",
+        "ALTER TABLE air.flights ADD COLUMN more INT",
+    ):
+        sql(f"USE BRANCH dev; {statement}")
+    made.commit("air.hubs", 1, branch="dev")
+    sql("DROP TABLE air.flights")
+
+
+def shown(made: CatalogWarehouse, branch: str) -> dict[str, tuple[str | None, int]]:
+    """The head and the newest schema of each table, as somebody reads it there."""
+    seen = made.on(branch)
+    opened = {each.name: seen.open_member(each).head_and_schema() for each in seen.members()}
+    return {
+        name: (None if head is None else head.uuid, schema.id)
+        for name, (head, schema) in opened.items()
+    }
+
+
+@pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
+@pytest.mark.parametrize("way", ["a branch", "a fork of a fork", "a tag"])
+def test_what_only_another_branch_has_is_read_there_until_it_is_made(
+    made: CatalogWarehouse, way: str, lazy: bool
+) -> None:
+    made.create(lazy=lazy)
+    dev_with_its_own(made)
+    before = shown(made, "dev")
+    assert before["air.routes"] == (None, 0)
+    assert before["air.hubs"] == ("air.hubs-dev-1", 0)
+    assert before["air.flights"] == ("air.flights-main-1", 1)
+    if way == "a tag":
+        made.run("create_catalog_tag", tag="v1", branch="dev")
+        made.create("late", tag="v1", lazy=True)
+    elif way == "a branch":
+        made.create("late", from_branch="dev", lazy=True)
+    else:
+        made.create("between", from_branch="dev", lazy=True)
+        made.create("late", from_branch="between", lazy=True)
+    assert states(made, "late") == dict.fromkeys(before, "not made yet")
+    made.commit("air.hubs", 2, branch="dev")
+    assert shown(made, "late") == before
+    # Wherever the folder goes.
+    (made.folder / "air.db/hubs").rename(made.folder / "lab.db/centres")
+    assert shown(made, "late") == before
+    sql = sql_of(made)
+    for name in ("routes", "hubs", "flights"):
+        sql(f"USE BRANCH late; ALTER TABLE air.{name} ADD COLUMN late INT")
+    assert {name for name, state in states(made, "late").items() if state == "made"} == {
+        "air.routes",
+        "air.hubs",
+        "air.flights",
+    }
+    shutil.rmtree(made.folder / "lab.db/centres/branch/branch-late")
+    assert states(made, "late")["air.hubs"] == "lost"  # K15
+
+
+def test_a_branch_is_not_dropped_while_another_one_reads_on_it(made: CatalogWarehouse) -> None:
+    made.create()
+    dev_with_its_own(made)
+    made.create("late", from_branch="dev", lazy=True)
+    before, files = shown(made, "late"), made.files()
+    with pytest.raises(Refused, match="Catalog branch 'late' reads 5 tables on it"):
+        made.run("drop_catalog_branch", branch="dev")
+    assert made.files() == files
+    assert shown(made, "late") == before
+    made.run("drop_catalog_branch", branch="late")
+    made.run("drop_catalog_branch", branch="dev")
+
+
+def test_a_branch_of_a_table_is_adopted_whatever_the_parent_calls_the_table(
+    made: CatalogWarehouse,
+) -> None:
+    made.create()
+    made.run("create_branch", table="air.planes", branch="late")
+    sql_of(made)("USE BRANCH dev; ALTER TABLE air.planes RENAME TO air.jets")
+    made.create("late", from_branch="dev", lazy=True, adopt=True)
+    assert states(made, "late")["air.jets"] == "made"
 
 
 def test_left_out_tables_are_named_with_the_reason(made: CatalogWarehouse) -> None:

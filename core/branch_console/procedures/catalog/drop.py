@@ -16,9 +16,9 @@ from branch_console.operations.catalog_requests import DropCatalogBranchRequest
 from branch_console.procedures.branch.drop_branch import DROP_BRANCH, plan_drop_of
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
-    Consequence,
     Preview,
     Weight,
+    blocks,
     changes,
     keeps,
     plan_digest,
@@ -30,6 +30,7 @@ from branch_console.procedures.catalog.catalog_operation import (
     CatalogPlan,
     CatalogVerb,
 )
+from branch_console.procedures.catalog.held_tables import readers_of
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, finish_verb
 from branch_console.procedures.run.receipts import event_of
@@ -50,7 +51,7 @@ def plan_catalog_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         reason=call.reason,
     )
     return CatalogPlan(
-        preview=_preview(seen, list(_plans(warehouse, seen, call)), call),
+        preview=_preview(warehouse, seen, list(_plans(warehouse, seen, call)), call),
         journal={
             "subject": f"catalog branch {seen.branch!r}",
             "catalogVersion": version.to_object(),
@@ -114,9 +115,21 @@ def _call_for(call: ProcedureCall, member: Member) -> ProcedureCall:
 
 
 def _preview(
-    seen: CatalogOnBranch, plans: list[tuple[Member, Planned | None]], call: ProcedureCall
+    warehouse: Warehouse,
+    seen: CatalogOnBranch,
+    plans: list[tuple[Member, Planned | None]],
+    call: ProcedureCall,
 ) -> Preview:
-    told: list[Consequence] = []
+    told = [
+        blocks(
+            f"Catalog branch {branch!r} reads {count(len(names), 'table')} on it, such as "
+            f"{names[0]}, that it has not made yet. Drop {branch!r} before it, or write to them "
+            "there.",
+            ErrorKind.BRANCH_IN_USE,
+            names,
+        )
+        for branch, names in readers_of(warehouse, seen).items()
+    ]
     for member, planned in plans:
         if planned is None:
             continue

@@ -23,7 +23,7 @@ from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.format.snapshot import Snapshot
 from branch_console.operations.catalog_requests import CreateCatalogBranchRequest
 from branch_console.procedures.branch.create_branch import free_base_tag
-from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.browse.branches import BranchReader
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.states import MainNow, look
@@ -344,7 +344,9 @@ def _adopted(
     warehouse: Warehouse, main: FileStoreTable, table: TableChange, branch: str
 ) -> TableChange | None:
     """A table with the fork that its branch is certain to have; None where none is certain."""
-    found = next(each for each in list_branches(warehouse, main.identifier) if each.name == branch)
+    # By the handle: the catalog branch that this one is made of may call the table otherwise.
+    listed = BranchReader(warehouse, main).items()
+    found = next(each for each in listed if each.name == branch)
     fork = found.fork
     if fork is None or fork.parent != MAIN_BRANCH or fork.confidence not in _CERTAIN:
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from branch_console.catalog.catalog_branch import MemberState
+from branch_console.catalog.catalog_branch import CatalogOnBranch, MemberState
 from branch_console.catalog.sightings import find_birth
 from branch_console.commit.journal import Journal
 from branch_console.format.journals.intent import Intent
@@ -40,6 +40,26 @@ def holders_in(warehouse: Warehouse, database: str) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(each for folder in folders for each in holders_of(warehouse, folder))
     )
+
+
+def readers_of(warehouse: Warehouse, seen: CatalogOnBranch) -> dict[str, tuple[str, ...]]:
+    """Return what other catalog branches read on the table branches of one.
+
+    Returns:
+        By the name of the branch, the tables that it has not made yet and that begin there.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for branch in warehouse.ledger.branches():
+        other = warehouse.on(branch)
+        begun = (
+            other.member(key)
+            for key, table in other.recorded.tables.items()
+            if table.source == seen.content and branch != seen.branch
+        )
+        names = sorted(each.name for each in begun if each.state is MemberState.NOT_MADE)
+        if names:
+            found[branch] = tuple(names)
+    return found
 
 
 def make_held(warehouse: Warehouse, folder: str, intent: Intent) -> None:
@@ -82,8 +102,10 @@ def _held(warehouse: Warehouse, folder: str) -> Iterator[tuple[str, str]]:
     for branch in branches:
         recorded = ledger.recorded(branch)
         content = branch if recorded.fork is None else recorded.fork.content or branch
-        # The folder may have moved since, and with it what the branch alone has in it.
-        births = {of_main, find_birth(reader, f"{path}/branch/branch-{content}")} - {None}
+        # The folder may have moved since, and with it what branches alone have in it.
+        origins = {content, *(each.source for each in recorded.tables.values() if each.source)}
+        found = (find_birth(reader, f"{path}/branch/branch-{each}") for each in origins)
+        births = {of_main, *found} - {None}
         for key, table in recorded.tables.items():
             if table.folder == folder or table.birth in births:
                 yield branch, key
