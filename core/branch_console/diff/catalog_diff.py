@@ -14,6 +14,7 @@ from branch_console.diff.catalog_state import CatalogState, Content, DatabaseSta
 from branch_console.diff.database_operation import DatabaseOperation
 from branch_console.diff.table_operation import TableOperation
 from branch_console.diff.three_way import ThreeWay, each_side
+from branch_console.format.identifier import MAIN_BRANCH
 
 State = TypeVar("State", DatabaseState, TableState)
 
@@ -129,8 +130,7 @@ def catalog_changes(
         did = operations.get(object_id)
         ours = _table_side(seen.base, seen.ours, None if did is None else did.ours)
         theirs = _table_side(seen.base, seen.theirs, None if did is None else did.theirs)
-        if seen.theirs is not None and seen.theirs.content is Content.PINNED:
-            # Nothing was written there, wherever the branch began.
+        if theirs.has_content and _is_of_the_target(sides, seen):
             theirs = replace(theirs, has_content=False)
         tables.append(ChangedTable(id=object_id, sides=seen, ours=ours, theirs=theirs))
     return CatalogChanges(
@@ -142,6 +142,19 @@ def catalog_changes(
 def has_same_content(one: TableState, other: TableState) -> bool:
     """Whether a table has one head and one schema on both sides."""
     return one.schema == other.schema and _has_same_head(one, other)
+
+
+def _is_of_the_target(sides: ThreeWay[CatalogState], seen: ThreeWay[TableState | None]) -> bool:
+    """Whether the source wrote nothing to a table, and reads it on the target, wherever it began.
+
+    What it reads on a third branch is new to the target, as if that were written. A branch that
+    began empty has no row of any.
+    """
+    base, theirs = seen.base, seen.theirs
+    if theirs is None or theirs.content is not Content.PINNED:
+        return False
+    is_empty = theirs.head is None and base is not None and base.schema == theirs.schema
+    return is_empty or (theirs.lies_on or MAIN_BRANCH) == sides.ours.branch
 
 
 def _is_changed(change: ChangedDatabase | ChangedTable) -> bool:

@@ -15,7 +15,8 @@ class Content(StrEnum):
 
     Attributes:
         MADE: On the table branch of that name, which exists.
-        PINNED: On main, at the base head and base schema: nothing was written on the branch yet.
+        PINNED: Where the branch began, mostly on main, at the base head and base schema: nothing
+            was written on the branch yet.
         LOST: The table branch was made and is gone; nobody said that the table was dropped.
     """
 
@@ -43,6 +44,7 @@ class TableState:
         birth: The SHA-256 of the bytes of its first schema file, in hexadecimal digits.
         head: None before its first commit.
         schema: The id of its newest schema.
+        lies_on: The table branch that pinned content is read on; None of what is made or lost.
     """
 
     id: str
@@ -53,6 +55,7 @@ class TableState:
     head: SnapshotIdentity | None
     schema: int
     content: Content = Content.MADE
+    lies_on: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +78,11 @@ class CatalogState:
     left_out: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     members: frozenset[str] | None = None
     unclear: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+
+    @property
+    def branch(self) -> str:
+        """The name of the branch."""
+        return self.version.rpartition("@")[0]
 
     def speaks_for(self, object_id: str) -> bool:
         """Whether a missing object was dropped here, and is not merely outside the branch."""

@@ -1,5 +1,7 @@
 """What two branches of the catalog did to databases and tables."""
 
+from dataclasses import replace
+
 import pytest
 
 from branch_console.diff.catalog_diff import catalog_changes
@@ -62,6 +64,28 @@ def test_a_target_that_was_pinned_elsewhere_than_at_the_base_has_other_content()
     pinned = catalog(AIR, table("t", "d.flights", 2, content=Content.PINNED))
     (found,) = catalog_changes(three(BASE, pinned, catalog(AIR))).tables
     assert found.ours.has_content
+
+
+@pytest.mark.parametrize(
+    ("lies_on", "at", "schema", "is_new"),
+    [
+        ("main", 2, 0, False),
+        ("main", 2, 1, False),
+        ("dev", 2, 0, True),
+        ("dev", 1, 1, True),
+        ("dev", 0, 1, True),
+        ("dev", 0, 0, False),
+        ("dev", 1, 0, False),
+    ],
+)
+def test_what_a_source_reads_on_a_third_branch_is_new_to_the_target(
+    lies_on: str, at: int, schema: int, is_new: bool
+) -> None:
+    pinned = replace(
+        table("t", "d.flights", at, schema=schema, content=Content.PINNED), lies_on=lies_on
+    )
+    found = catalog_changes(three(BASE, BASE, catalog(AIR, pinned, version="late@1"))).tables
+    assert [each.theirs.has_content for each in found] == [True] * is_new
 
 
 def test_moving_the_database_of_a_table_changes_no_table() -> None:

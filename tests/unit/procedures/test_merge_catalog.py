@@ -23,7 +23,7 @@ from branch_console.format.data_types import INT
 from branch_console.format.identifier import Identifier
 from branch_console.format.other_catalog import CatalogKind
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
-from branch_console.merge.plan import MergeVerdict, verdict_of
+from branch_console.merge.plan import MergeVerdict, ThreeWayPlan, verdict_of
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
@@ -254,6 +254,31 @@ def test_main_merges_into_a_branch_within_its_scope(tmp_path: Path, lazy: bool) 
     )
     assert found.objects[0].is_adopted == lazy
     assert [str(each.kind) for each in found.steps] == ["merge content", "create table"]
+
+
+@pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
+def test_a_branch_of_a_branch_brings_what_that_one_had_when_it_began(
+    made: CatalogWarehouse, lazy: bool
+) -> None:
+    alter(made, "air.flights", "dev")
+    made.commit("air.flights", 2, branch="dev")
+    made.create("late", from_branch="dev", lazy=lazy)
+    made.commit("air.flights", 3, branch="dev")
+    found = plan(made, source="late")  # K16
+    assert (found.verdict, told(found)) == (MergeVerdict.CLEAN, ["table air.flights"])
+    of_flights = found.objects[0].plan
+    assert isinstance(of_flights, ThreeWayPlan)
+    assert of_flights.heads.theirs.id == 2
+    assert plan(made, source="late", target="dev").verdict is MergeVerdict.UP_TO_DATE
+    alter(made, "air.flights", "dev", "later")
+    found = plan(made, source="late")
+    if lazy:
+        assert [each.text for each in found.blocks] == [
+            "air.flights: 'late' has not made the table yet, and 'dev', on which it began, went on "
+            "since. Write to it there first, so that it is made, then merge."
+        ]
+    else:
+        assert found.verdict is MergeVerdict.CLEAN
 
 
 def test_a_run_is_refused_before_anything_is_written(made: CatalogWarehouse) -> None:

@@ -191,6 +191,8 @@ def _read(seen: CatalogOnBranch, member: Member) -> ReadMember:
         else:
             head, schema = (None if newest is None else newest.identity), read.id
     state = _table(member.id, table, content, head, schema, folder=member.folder)
+    if content is Content.PINNED:
+        state = replace(state, lies_on=table.source or MAIN_BRANCH)
     return ReadMember(member=member, head=newest, state=state, error=error)
 
 

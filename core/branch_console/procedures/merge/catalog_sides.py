@@ -1,16 +1,16 @@
 """Reading both sides of a merge of the catalog: objects by id, and the content that changed."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from branch_console.catalog.catalog_ledger import CatalogLedger
 from branch_console.diff.catalog_base import bases_of_objects, state_at_bases
 from branch_console.diff.catalog_diff import ChangedTable, catalog_changes
-from branch_console.diff.catalog_state import CatalogState, Content
+from branch_console.diff.catalog_state import CatalogState, Content, TableState
 from branch_console.diff.table_operation import TableOperation
 from branch_console.diff.three_way import ThreeWay
-from branch_console.errors import ErrorKind, NotFound, PaimonError
+from branch_console.errors import ErrorKind, NotFound, PaimonError, Refused
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionName
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.near_names import did_you_mean, nearest_names
@@ -21,6 +21,8 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.states import state_at_version, state_of_branch
 from branch_console.procedures.merge.inputs import decided_for
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
+from branch_console.procedures.run.planned_heads import PlannedHeads
+from branch_console.table.file_store_table import FileStoreTable
 
 _NOTHING_DONE: Final[ThreeWay[frozenset[TableOperation]]] = ThreeWay(
     base=frozenset(), ours=frozenset(), theirs=frozenset()
@@ -64,7 +66,7 @@ def read_catalog_sides(
         )
         changed = catalog_changes(states).tables
         plans = {
-            change.id: _plan(deciding, _identifier(spec.target, states, change.id), asked, rules)
+            change.id: _plan(deciding, states, change, asked, rules)
             for change in changed
             if _is_read(change) and (covers is None or change.id in covers)
         }
@@ -175,12 +177,25 @@ def _is_read(change: ChangedTable) -> bool:
     return change.theirs.has_content and ours is not None and ours.content is Content.MADE
 
 
-def _plan(warehouse: Warehouse, name: Identifier, asked: MergeSpec, rules: MergeRules) -> Plan:
+def _plan(
+    warehouse: Warehouse,
+    states: ThreeWay[CatalogState],
+    change: ChangedTable,
+    asked: MergeSpec,
+    rules: MergeRules,
+) -> Plan:
     """Plan the merge of the content of one table; one that cannot be read is refused alone."""
+    name, theirs = _identifier(states.ours.branch, states, change.id), change.sides.theirs
     try:
-        return decided_for(warehouse, warehouse.table(name), asked, rules).plan
+        target = warehouse.table(name)
+        if theirs is None or theirs.lies_on is None:
+            return decided_for(warehouse, target, asked, rules).plan
+        # Not made yet, it is what the branch that it lies on held when the source began.
+        began = replace(asked, source=theirs.lies_on)
+        heads = _heads_at_fork(warehouse, states, theirs, target.on(theirs.lies_on))
+        return decided_for(warehouse, target, began, rules, heads).plan
     except PaimonError as error:
-        heads = Heads(
+        of_plan = Heads(
             table=name.table_name,
             source=asked.source,
             target=asked.target,
@@ -189,7 +204,29 @@ def _plan(warehouse: Warehouse, name: Identifier, asked: MergeSpec, rules: Merge
             theirs=None,
         )
         text = f"{name.table_name}: {error.message}"
-        return refused(heads, rules, Block(kind=error.kind, text=text))
+        return refused(of_plan, rules, Block(kind=error.kind, text=text))
+
+
+def _heads_at_fork(
+    warehouse: Warehouse,
+    states: ThreeWay[CatalogState],
+    table: TableState,
+    began: FileStoreTable,
+) -> PlannedHeads:
+    """The head at which a branch began a table that it has not made yet.
+
+    Raises:
+        Refused: What the table began on has another schema, or its first snapshot, by now.
+    """
+    head = warehouse.on(states.theirs.branch).recorded.tables[table.id].head
+    is_as_then = began.schema().id == table.schema and (head is not None or began.head() is None)
+    if is_as_then:
+        return PlannedHeads(source_id=None if head is None else head.id)
+    raise Refused(
+        f"{states.theirs.branch!r} has not made the table yet, and {began.branch!r}, on which it "
+        "began, went on since. Write to it there first, so that it is made, then merge.",
+        kind=ErrorKind.HEAD_MOVED,
+    )
 
 
 def _commits_since_base(
