@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from branch_console.api import read_table
 from branch_console.diff.fast_forward import Verdict
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
@@ -113,10 +114,38 @@ def test_schemas_of_planes_forked(demo: Warehouse) -> None:
     assert str(facts.schema().field("seats").type) == "BIGINT"
 
 
+@pytest.mark.depth("full")
+def test_the_reports_say_what_the_flights_say(demo: Warehouse, session: WarmSession) -> None:
+    spark = session.spark
+    flights = read_table(
+        spark, demo, "air.flights",
+        columns=["month", "day", "origin", "carrier", "dep_time", "dep_delay"],
+    )  # fmt: skip
+    flights.createOrReplaceTempView("flown")
+    for name in ("daily_delays", "carriers"):
+        table = demo.table(f"reports.{name}")
+        assert table.branches.names() == ()
+        read_table(spark, demo, f"reports.{name}").createOrReplaceTempView(name)
+    days = spark.sql(
+        "SELECT count(*), count_if(r.flights = f.flights AND abs(r.mean_dep_delay - f.mean) < 1e-9)"
+        " FROM daily_delays r FULL JOIN (SELECT origin, to_date(concat(month, '-', day), 'y-M-d')"
+        " AS day, count(*) AS flights, avg(dep_delay) AS mean FROM flown GROUP BY ALL) f"
+        " USING (origin, day)"
+    )
+    assert days.collect() == [(3 * 365, 3 * 365)]
+    carriers = spark.sql(
+        "SELECT count(*), count_if(r.flights = f.flights AND r.cancelled = f.cancelled),"
+        " sum(r.flights), sum(r.cancelled) FROM carriers r FULL JOIN (SELECT carrier,"
+        " count(*) AS flights, count_if(dep_time IS NULL) AS cancelled FROM flown"
+        " GROUP BY carrier) f USING (carrier)"
+    )
+    assert carriers.collect() == [(16, 16, 336_776, 8_255)]
+
+
 def test_a_complete_demo_is_reused(demo: Warehouse) -> None:
     assert is_complete(Path(demo.url))
     assert prepare_demo(Path(demo.url)) is None
-    assert json.loads((Path(demo.url) / MARKER).read_text())["database"] == "air"
+    assert json.loads((Path(demo.url) / MARKER).read_text())["databases"] == ["air", "reports"]
 
 
 @pytest.mark.depth("full")
@@ -136,7 +165,7 @@ def test_a_build_that_was_cut_off_goes_on_where_it_stopped(
         stage = name
 
     def cut_off(done: int, total: int | None) -> None:
-        if stage == "build weather" and done == 6:
+        if stage == "build air.weather" and done == 6:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -149,6 +178,6 @@ def test_a_build_that_was_cut_off_goes_on_where_it_stopped(
     again = ProcedureCall(name=PROCEDURE, arguments=arguments, actor="test", operation_id="two")
     receipt = run_call(warehouse, rows, again, InlineStages())
     assert is_complete(folder)
-    assert receipt.counts.snapshots_added == 41
+    assert receipt.counts.snapshots_added == 44
     assert warehouse.table("air.weather").snapshots.ids() == (1, 2, 3, 4)
     assert warehouse.table("air.airlines").snapshots.ids() == (1,)

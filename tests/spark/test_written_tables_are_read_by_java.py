@@ -372,6 +372,8 @@ def test_java_reads_every_healthy_branch_of_the_demo(demo: Warehouse, version: s
         "air.flights$branch_backfill-2013-12": flights - 1_025,
         "air.flights$branch_audit": 166_158,
         "air.flights$branch_old-experiment": 80_789,
+        "reports.daily_delays": 3 * 365,
+        "reports.carriers": 16,
     }
     tagged = Read(table="air.flights", tag="2013-q1", only_count=True)
     reads = {Read(table=name, only_count=True): count for name, count in expected.items()}

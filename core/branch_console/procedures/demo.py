@@ -31,6 +31,7 @@ from branch_console.commit.schema.schema_commit import (
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
 from branch_console.format.data_types import DataType, parse_data_type
+from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.operations.demo_request import BuildDemoRequest
@@ -44,8 +45,6 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.demo_marker import MARKER
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.file_store_table import FileStoreTable
-
-DATABASE: Final = "air"
 
 _DAY_MILLIS: Final = 86_400_000
 # Branches read files of main: a commit by another engine must not expire what they need. Where none
@@ -73,8 +72,8 @@ def build_demo(
     done = [
         stages.run(
             f"build {table}",
-            _telling(warehouse, rows, data, table, events, call),
-            message=f"Building {DATABASE}.{table}.",
+            _telling(warehouse, rows, data, Identifier.parse(table), events, call),
+            message=f"Building {table}.",
         )
         for table, events in _STORY.items()
     ]
@@ -85,7 +84,9 @@ def build_demo(
         actor=call.actor,
         plan_id=call.operation_id,
         counts=Counts(snapshots_added=sum(int(str(facts["snapshots"])) for facts in done)),
-        notes=(f"The demo has {len(_STORY)} tables in the database {DATABASE!r}.",),
+        notes=(
+            f"The demo has {len(_STORY)} tables in the databases {' and '.join(_databases())}.",
+        ),
         started_millis=started,
         finished_millis=warehouse.clock(),
     )
@@ -103,7 +104,7 @@ def _telling(
     warehouse: Warehouse,
     rows: RowEngine,
     data: "_FlightData",
-    table: str,
+    table: Identifier,
     events: Sequence[_Event],
     call: ProcedureCall,
 ) -> Callable[[Progress], Facts]:
@@ -116,7 +117,7 @@ def _telling(
                 warehouse=_at(warehouse, now - round(event.days_ago * _DAY_MILLIS)),
                 rows=rows,
                 data=data,
-                name=table,
+                identifier=table,
                 number=number,
                 call=call,
                 # Whoever stops the job is heard while an event's tasks run.
@@ -124,8 +125,8 @@ def _telling(
             )
             event.act(bench)
         progress(len(events), len(events))
-        for branch in ("main", *warehouse.table(f"{DATABASE}.{table}").branches.names()):
-            count += len(warehouse.table(_named(table, branch)).snapshots.ids())
+        for branch in ("main", *warehouse.table(table).branches.names()):
+            count += len(warehouse.table(table.on_branch(branch)).snapshots.ids())
         return {"snapshots": count}
 
     return tell
@@ -137,9 +138,13 @@ def _at(warehouse: Warehouse, time_millis: int) -> Warehouse:
 
 def _finish(warehouse: Warehouse) -> Facts:
     path = f"{warehouse.file_io.root}/{MARKER}"
-    text = json.dumps({"database": DATABASE, "builtMillis": warehouse.clock()})
+    text = json.dumps({"databases": _databases(), "builtMillis": warehouse.clock()})
     warehouse.file_io.replace(path, text.encode())
     return {"marker": path}
+
+
+def _databases() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(Identifier.parse(table).database for table in _STORY))
 
 
 class _FlightData:
@@ -206,13 +211,13 @@ class _Bench:
     warehouse: Warehouse
     rows: RowEngine
     data: _FlightData
-    name: str
+    identifier: Identifier
     number: int
     call: ProcedureCall
     pulse: Callable[[], None]
 
     def table(self, branch: str = "main") -> FileStoreTable:
-        return self.warehouse.table(_named(self.name, branch))
+        return self.warehouse.table(self.identifier.on_branch(branch))
 
     def create(
         self,
@@ -223,7 +228,8 @@ class _Bench:
         primary_keys: Sequence[str] = (),
         options: dict[str, str] | None = None,
     ) -> None:
-        paths = TablePaths(table=f"{self.warehouse.file_io.root}/{DATABASE}.db/{self.name}")
+        database = f"{self.warehouse.file_io.root}/{self.identifier.database}.db"
+        paths = TablePaths(table=f"{database}/{self.identifier.table}")
         if self.warehouse.file_io.exists(paths.schema(0)):
             return
         fields: list[tuple[str, DataType]] = [
@@ -264,12 +270,13 @@ class _Bench:
     def tag(self, name: str, *, branch: str = "main") -> None:
         # When a build goes on, the head may be past the snapshot that was named.
         if self.table(branch).tags.find(name) is None:
-            arguments: dict[str, Argument] = {"table": _named(self.name, branch), "tag": name}
+            table = self.identifier.on_branch(branch).full_name
+            arguments: dict[str, Argument] = {"table": table, "tag": name}
             self._run(create_tag, "create_tag", arguments)
 
     def branch(self, name: str, *, reason: str, owner: str, **where: Argument) -> None:
         arguments: dict[str, Argument] = {
-            "table": f"{DATABASE}.{self.name}",
+            "table": self.identifier.table_name,
             "branch": name,
             "reason": reason,
             "owner": owner,
@@ -290,7 +297,7 @@ class _Bench:
             arguments=arguments,
             actor=self.call.actor,
             role=self.call.role,
-            operation_id=f"demo-{self.name}-{self.number}",
+            operation_id=f"demo-{self.identifier.table}-{self.number}",
         )
         procedure(self.warehouse, self.rows, call, InlineStages())
 
@@ -313,10 +320,6 @@ def _replacing(table: FileStoreTable, message: CommitMessage) -> CommitMessage:
     head = _head_of(table)
     old = table.live_files(head, partitions=frozenset([message.partition]))
     return replace(message, deleted_files=old)
-
-
-def _named(table: str, branch: str) -> str:
-    return f"{DATABASE}.{table}" if branch == "main" else f"{DATABASE}.{table}$branch_{branch}"
 
 
 # --- the story ----------------------------------------------------------------------------------
@@ -374,6 +377,13 @@ _FLIGHTS: Final = {
     "air_time": "INT",
     "distance": "INT",
 }
+_DAILY_DELAYS: Final = {
+    "origin": "STRING",
+    "day": "DATE",
+    "flights": "INT",
+    "mean_dep_delay": "DOUBLE",
+}
+_CARRIERS: Final = {"carrier": "STRING", "name": "STRING", "flights": "INT", "cancelled": "INT"}
 
 
 def _create_airlines(bench: _Bench) -> None:
@@ -629,30 +639,72 @@ def _drop_cancelled_flights(bench: _Bench) -> None:
     bench.write(cancelled.append_column("_VALUE_KIND", kind), branch="fix-delays", user=_ANALYST)
 
 
+def _create_daily_delays(bench: _Bench) -> None:
+    bench.create(
+        _DAILY_DELAYS,
+        comment="Flights of each airport and day, and the mean delay in minutes of those that left",
+    )
+    bench.write(_daily_delays(bench.data.flights(*range(1, 12))))
+
+
+def _report_december(bench: _Bench) -> None:
+    bench.write(_daily_delays(bench.data.flights(12)))
+
+
+def _daily_delays(flights: pa.Table) -> pa.Table:
+    delays = (
+        flights.group_by(["month", "day", "origin"])
+        .aggregate([("flight", "count"), ("dep_delay", "mean")])
+        .rename_columns({"flight_count": "flights", "dep_delay_mean": "mean_dep_delay"})
+        .sort_by([("month", "ascending"), ("day", "ascending"), ("origin", "ascending")])
+    )
+    texts = pc.binary_join_element_wise(delays["month"], delays["day"].cast(pa.string()), "-")
+    days = pc.strptime(texts, format="%Y-%m-%d", unit="s").cast(pa.date32())
+    return _columns(delays.set_column(delays.column_names.index("day"), "day", days), _DAILY_DELAYS)
+
+
+def _create_carriers(bench: _Bench) -> None:
+    bench.create(
+        _CARRIERS,
+        comment="Flights of 2013 by carrier, and how many of them never left",
+        primary_keys=("carrier",),
+        options={"bucket": "1"},
+    )
+    year = bench.data.flights(*range(1, 13))
+    flown = (
+        year.append_column("cancelled", pc.is_null(year["dep_time"]).cast(pa.int64()))
+        .group_by("carrier")
+        .aggregate([("flight", "count"), ("cancelled", "sum")])
+        .rename_columns({"flight_count": "flights", "cancelled_sum": "cancelled"})
+    )
+    airlines = _columns(bench.data.read("airlines"), _AIRLINES)
+    bench.write(_columns(airlines.join(flown, "carrier", join_type="inner"), _CARRIERS))
+
+
 def _event(days_ago: float, act: Callable[[_Bench], None]) -> _Event:
     return _Event(days_ago=days_ago, act=act)
 
 
 _STORY: Final[dict[str, tuple[_Event, ...]]] = {
-    "airlines": (
+    "air.airlines": (
         _event(365, _create_airlines),
         _event(20, _fork_merger),
         _event(19, _rename_us_airways),
         _event(9, _fork_empty),
     ),
-    "airports": (
+    "air.airports": (
         _event(365, _create_airports),
         _event(364, _tag("as-published")),
         _event(40, _lose_the_schema),
     ),
-    "planes": (
+    "air.planes": (
         _event(360, _create_planes),
         _event(75, _fork_fleet_facts),
         _event(70, _reshape_planes),
         _event(31, _count_flights_of_planes),
         _event(30, _tag("with-flights")),
     ),
-    "weather": (
+    "air.weather": (
         _event(270, _create_weather),
         _event(269, _tag("2013-q1")),
         _event(180, _load_weather(4, 5, 6)),
@@ -667,7 +719,7 @@ _STORY: Final[dict[str, tuple[_Event, ...]]] = {
         _event(5, _fork_missing_hours),
         _event(4, _fill_missing_hours),
     ),
-    "flights": (
+    "air.flights": (
         _event(335, _create_flights),
         _event(305, _load_flights(2)),
         _event(275, _load_flights(3)),
@@ -695,4 +747,9 @@ _STORY: Final[dict[str, tuple[_Event, ...]]] = {
         _event(3, _fix_diverted_flights),
         _event(1, _drop_cancelled_flights),
     ),
+    "reports.daily_delays": (
+        _event(34, _create_daily_delays),
+        _event(6.8, _report_december),
+    ),
+    "reports.carriers": (_event(6.7, _create_carriers),),
 }
