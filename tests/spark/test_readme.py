@@ -1,11 +1,19 @@
-"""The Python of the README runs as it stands there."""
+"""What the README has people type runs as it stands there."""
 
 import re
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
+from branch_console.jobs import warm_rows
+from branch_console.jobs.warm_rows import WarmRows
+from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.spark.session.session import WarmSession
+from branch_console_app.services import Services
+from tests.support.command_line import CommandLine
+from tests.support.jobs_at_once import run_jobs_at_once
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -20,3 +28,51 @@ def test_the_notebook_examples_run(
         code = snippet.replace("./warehouse", str(demo_warehouse))
         exec(compile(code, str(README), "exec"), {"spark": session.spark})
         assert "|carrier|" in capfd.readouterr().out
+
+
+@pytest.fixture
+def console(
+    session: WarmSession,
+    demo_warehouse: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> CommandLine:
+    """The program on a demo of this test, with the session of these tests."""
+
+    class SharedRows(WarmRows):
+        def _open(self) -> WarmSession:
+            return session
+
+        def close(self) -> None:
+            """Leave the session to the tests to come."""
+
+    def rows(services: Services) -> WarmRows:
+        return SharedRows(services.job_settings, services.warehouse.file_io)
+
+    monkeypatch.setenv("BRANCH_CONSOLE_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("BRANCH_CONSOLE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(warm_rows, "WarmRows", SharedRows)
+    folder = shutil.copytree(demo_warehouse, tmp_path / "warehouse")
+    run_jobs_at_once(monkeypatch, lambda: Warehouse.open(str(folder)), rows)
+    return CommandLine(folder, capsys)
+
+
+@pytest.mark.depth("full")
+def test_commands_about_many_tables_print_what_stands_there(console: CommandLine) -> None:
+    section = README.read_text().partition("## A branch over many tables")[2]
+    (walk,) = re.findall(r"```console\n(.*?)```", section.partition("\n## ")[0], flags=re.DOTALL)
+    told = 0
+    for each in re.split(r"^\$ branch-console ", walk, flags=re.MULTILINE)[1:]:
+        command, _, printed = each.partition("\n")
+        # A shell drops the backslash before these between double quotes; shlex keeps it.
+        answer = console(*shlex.split(re.sub(r"\\([`$])", r"\1", command)))
+        assert answer.code == 0, answer
+        if printed:
+            told += 1
+            assert _at_any_time(answer.out) == _at_any_time(printed), command
+    assert told == 4
+
+
+def _at_any_time(printed: str) -> str:
+    return re.sub(r"^(created +).*$", r"\1…", printed, flags=re.MULTILINE)
