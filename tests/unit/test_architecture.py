@@ -63,7 +63,11 @@ _KEYS_OF_OTHERS = {
 }
 
 # The journals of operations on databases are not values yet.
-_OF_THE_CATALOG = ("branch_console.procedures.catalog.", "branch_console.commit.catalog.")
+_OF_THE_CATALOG = (
+    "branch_console.procedures.catalog.",
+    "branch_console.procedures.undo.undo_objects",
+    "branch_console.commit.catalog.",
+)
 
 
 @functools.cache

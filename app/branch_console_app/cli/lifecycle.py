@@ -93,7 +93,7 @@ def undo(
     arguments = asked.arguments
     if asked.table is None:
         found = open_services(warehouse).find_table_of_operation(asked.request.operation)
-        arguments = {**arguments, "table": None if found is None else found.table_name}
+        arguments = {**arguments, "table": None if found is None else found.full_name}
     return run_previewed(
         warehouse,
         UndoRequest.procedure,

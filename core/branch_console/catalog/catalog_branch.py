@@ -90,8 +90,17 @@ class CatalogOnBranch:
         recorded: What the ledger says of the branch.
     """
 
-    def __init__(self, main: Catalog, ledger: CatalogLedger, branch: str) -> None:
+    def __init__(
+        self, main: Catalog, ledger: CatalogLedger, branch: str, version: int | None = None
+    ) -> None:
         """See the catalog from a branch.
+
+        Args:
+            main: The catalog.
+            ledger: What the versions of branches say.
+            branch: The branch.
+            version: The number of the version that is seen, also of a branch that ended later;
+                None for the newest one.
 
         Raises:
             NotFound: There is no such catalog branch.
@@ -100,7 +109,8 @@ class CatalogOnBranch:
         self._main = main
         self._ledger = ledger
         self._paths = ledger.paths
-        self.recorded: RecordedCatalog = ledger.recorded(branch)
+        self._asked = version
+        self.recorded: RecordedCatalog = ledger.recorded(branch, version)
         assert self.recorded.fork is not None
         self.fork: CatalogVersion = self.recorded.fork
         self._folders = TableFolders(main.reader, ledger.paths, self.content)
@@ -115,7 +125,7 @@ class CatalogOnBranch:
         """The same catalog, which lists each folder once while the block runs."""
         with self._main.listing_once() as main:
             ledger = CatalogLedger(main.reader, self._paths)
-            yield CatalogOnBranch(main, ledger, self.branch)
+            yield CatalogOnBranch(main, ledger, self.branch, self._asked)
 
     @property
     def version(self) -> VersionName:

@@ -1,7 +1,7 @@
 """Finding operations that were cut off, and finishing them or taking them back."""
 
 import platform
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -31,6 +31,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, paths_of
 from branch_console.procedures.history.history_transfer import finish_take_over
 from branch_console.procedures.registry import JOURNALLED_BY_CATALOG, VERBS
+from branch_console.procedures.run.all_tables import all_tables
 from branch_console.procedures.run.dry_run_results import forget_old_results, names_kept
 from branch_console.procedures.run.open_operation import FRESH_MILLIS, OpenOperation, Operation
 from branch_console.procedures.run.procedure import finish_operation, finish_verb
@@ -276,25 +277,4 @@ def tables_of(warehouse: Warehouse, name: str | None) -> tuple[FileStoreTable, .
     """Return the table of that name, or all tables that can be opened: of main, and of branches."""
     if name is not None:
         return (warehouse.table(name),)
-    of_main = [
-        warehouse.table(entry.identifier)
-        for database in warehouse.catalog.databases()
-        for entry in warehouse.catalog.tables(database)
-        if entry.error is None
-    ]
-    return (*of_main, *_of_branches_alone(warehouse, {each.paths.table for each in of_main}))
-
-
-def _of_branches_alone(warehouse: Warehouse, known: set[str]) -> Iterator[FileStoreTable]:
-    """The tables of catalog branches in folders in which main has none; each folder once."""
-    for branch in warehouse.ledger.branches():
-        seen = warehouse.on(branch)
-        for key, table in seen.recorded.tables.items():
-            if warehouse.ledger.paths.folder(table.folder or "") in known:
-                continue
-            member = seen.member(key)
-            if member.is_made and member.folder is not None:
-                path = warehouse.ledger.paths.folder(member.folder)
-                if path not in known:
-                    known.add(path)
-                    yield seen.open_member(member)
+    return tuple(table for _, table in all_tables(warehouse))

@@ -25,7 +25,6 @@ from branch_console.procedures.catalog.database_statement import (
 )
 from branch_console.procedures.catalog.drop import DROP_CATALOG_BRANCH
 from branch_console.procedures.catalog.tags import CREATE_CATALOG_TAG, DELETE_CATALOG_TAG
-from branch_console.procedures.catalog.undo_objects import UNDO_OF_CATALOG
 from branch_console.procedures.merge.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from branch_console.procedures.merge.merge_catalog import MERGE_CATALOG
 from branch_console.procedures.run.procedure import Verb
@@ -35,6 +34,7 @@ from branch_console.procedures.statement.table_statement import (
     RENAME_TABLE,
 )
 from branch_console.procedures.undo.undo import UNDO
+from branch_console.procedures.undo.undo_objects import UNDO_OF_CATALOG
 
 _ALL: Final = (
     CHERRY_PICK,

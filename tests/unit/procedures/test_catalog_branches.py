@@ -39,8 +39,12 @@ from branch_console.procedures.catalog.states import (
     state_of_main,
 )
 from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.run.open_operation import table_of_operation
+from branch_console.storage.table_paths import FENCE_ID
+from tests.support.branch_bench import store_of
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import NAMES, CatalogWarehouse
+from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.table_files import TableFiles
 
 
@@ -416,6 +420,163 @@ def test_dropping_keeps_each_table_on_a_rescue_branch(made: CatalogWarehouse) ->
         made.on()
     kinds = [each.kind for each in catalog_log(made.warehouse, "dev")]
     assert kinds == [VersionKind.DROPPED, VersionKind.FORKED]
+
+
+def held(made: CatalogWarehouse) -> dict[str, bytes]:
+    """All files but ledgers and journals, which only grow, and the fences that a rescue adds."""
+    return {
+        path: data
+        for path, data in made.files().items()
+        if not path.startswith(".branch-console") and "/branch-lineage/" not in path
+        if not path.endswith(FENCE_ID)
+    }
+
+
+@pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
+def test_undo_of_dropping_a_branch_brings_all_of_it_back(
+    made: CatalogWarehouse, lazy: bool
+) -> None:
+    made.create(lazy=lazy)
+    dev_with_its_own(made)
+    before, files, was = held(made), shown(made, "dev"), states(made)
+    dropped = made.run("drop_catalog_branch", branch="dev").operation_id
+    assert held(made) != before
+    asked = made.preview("undo", operation=dropped)
+    assert asked.can_run
+    receipt = made.run("undo", operation=dropped)
+    assert held(made) == before
+    assert (shown(made, "dev"), states(made)) == (files, was)
+    newest, ended, *_ = catalog_log(made.warehouse, "dev")
+    assert (newest.kind, ended.kind) == (VersionKind.UNDONE, VersionKind.DROPPED)
+    assert receipt.notes == (f"Catalog branch 'dev' is back, at {newest.name}.",)
+    assert made.run("undo", operation=dropped) == receipt
+    # It is a branch as before: it changes, is dropped, and comes back again.
+    sql_of(made)("USE BRANCH dev; ALTER TABLE air.routes RENAME TO air.ways")
+    before = held(made)
+    made.run("undo", operation=made.run("drop_catalog_branch", branch="dev").operation_id)
+    assert held(made) == before
+    assert "air.ways" in states(made)
+
+
+def test_undo_of_dropping_a_branch_is_refused_where_something_else_happened(
+    made: CatalogWarehouse,
+) -> None:
+    made.create()
+    dropped = made.run("drop_catalog_branch", branch="dev").operation_id
+    rescue = next(iter(made.warehouse.table("air.flights").branches.names()))
+
+    def reason() -> str:
+        files = made.files()
+        with pytest.raises(Refused) as refused:
+            made.run("undo", operation=dropped)
+        assert made.files() == files
+        return refused.value.message
+
+    made.run("create_branch", table="air.flights", branch="dev")
+    assert "air.flights: Undo is not possible: there is a branch 'dev' again." in reason()
+    made.run("drop_branch", table="air.flights", branch="dev")
+    made.commit("air.flights", 2, branch=rescue)
+    assert f"branch '{rescue}' has newer commits, up to snapshot 2" in reason()
+    kept = made.folder / f"air.db/flights/branch/branch-{rescue}"
+    (kept / "snapshot/snapshot-2").unlink()
+    for hint in (kept / "snapshot").glob("*EST"):
+        hint.unlink()
+    kept.rename(made.folder / "aside")
+    assert "air.flights" in reason()
+    (made.folder / "aside").rename(kept)
+    made.create(databases="air", lazy=True)
+    assert "there is a catalog branch 'dev' again. Drop that one first." in reason()
+
+
+def test_a_table_branch_that_came_back_by_itself_is_part_of_the_branch_again(
+    made: CatalogWarehouse,
+) -> None:
+    made.create()
+    made.commit("air.flights", 2, branch="dev")
+    before = held(made)
+    dropped = made.run("drop_catalog_branch", branch="dev").operation_id
+    (kept,) = made.warehouse.table("air.flights").branches.names()
+    made.run("undo", table="air.flights", operation=kept.removeprefix("rescue-"))
+    made.run("undo", operation=dropped)
+    assert held(made) == before
+    assert states(made) == dict.fromkeys(NAMES, "made")
+
+
+@pytest.mark.parametrize("call", [1, 3, 6, 10, 15, 21, 28])
+def test_an_undo_of_dropping_that_was_cut_off_goes_on(made: CatalogWarehouse, call: int) -> None:
+    made.create()
+    dev_with_its_own(made)
+    before, was = held(made), states(made)
+    dropped = made.run("drop_catalog_branch", branch="dev").operation_id
+    bench = sql_of(made)
+    fault = At(call=call, when=When.AFTER if call % 2 else When.BEFORE)
+    bench.store = FaultyStore(inner=store_of(made.folder), fault=fault).store
+    with pytest.raises(Killed):
+        bench.do("undo", operation=dropped)
+    bench.store = None
+    bench.recover()
+    assert bench.recover().notes == ("Nothing was cut off.",)
+    if made.warehouse.ledger.find("dev") is None:
+        bench.do("undo", operation=dropped)
+    assert held(made) == before
+    assert states(made) == was
+
+
+def test_an_operation_on_a_table_that_a_branch_alone_has_is_found_and_undone(
+    made: CatalogWarehouse,
+) -> None:
+    made.create()
+    dev_with_its_own(made)
+    sql_of(made)("USE BRANCH dev; DROP TABLE air.flights; CREATE TABLE air.flights (id INT)")
+    made.commit("air.hubs", 2, branch="dev")
+    for name, folder in (("hubs", "air.db/hubs"), ("jets", "air.db/planes")):
+        tag = made.run("create_tag", table=f"air$branch_dev.{name}", tag="v1").operation_id
+        found = table_of_operation(made.warehouse, tag)
+        # Main has the folder of jets, under a name of its own.
+        assert found.table_name == (f"air$branch_dev.{name}" if name == "hubs" else "air.planes")
+        made.run("undo", table=f"air$branch_dev.{name}", operation=tag)
+        assert not (made.folder / folder / "branch/branch-dev/tag/tag-v1").exists()
+    with pytest.raises(NotFound, match="No table of this warehouse has an operation 'nope'"):
+        table_of_operation(made.warehouse, "nope")
+
+
+@pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
+def test_undo_of_making_a_branch_is_its_drop_while_nothing_was_done(
+    made: CatalogWarehouse, lazy: bool
+) -> None:
+    made.run("create_branch", table="lab.notes", branch="dev")
+    main = made.of_main()
+    created = made.create(adopt=True, lazy=lazy).operation_id
+    made.commit("lab.notes", 2, branch="dev")
+    receipt = made.run("undo", operation=created)
+    assert receipt.notes == ("Catalog branch 'dev' is dropped.",)
+    assert made.warehouse.ledger.branches() == ()
+    assert not (made.folder / "air.db/flights/branch/branch-dev").exists()
+    # What was there before stays.
+    head = made.warehouse.table("lab.notes$branch_dev").head()
+    assert head is not None
+    assert head.id == 2
+    assert made.of_main() == main
+
+
+def test_undo_of_making_a_branch_is_refused_once_something_was_done(
+    made: CatalogWarehouse,
+) -> None:
+    created = made.create().operation_id
+
+    def reason() -> str:
+        files = made.files()
+        with pytest.raises(Refused) as refused:
+            made.run("undo", operation=created)
+        assert made.files() == files
+        return refused.value.message
+
+    made.commit("air.flights", 2, branch="dev")
+    assert "air.flights was written to since. Drop the branch instead." in reason()
+    sql_of(made)("USE BRANCH dev; CREATE TABLE air.routes (id INT)")
+    assert "dev@2 is its newest version: it changed since. Drop it instead." in reason()
+    made.run("drop_catalog_branch", branch="dev")
+    assert "catalog branch 'dev' was dropped since." in reason()
 
 
 def test_the_name_of_a_dropped_branch_is_free_again(made: CatalogWarehouse) -> None:

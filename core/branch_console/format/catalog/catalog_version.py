@@ -435,7 +435,7 @@ class CatalogCheckpoint:
         return replace(
             self,
             number=version.number,
-            is_dropped=self.is_dropped or version.kind is VersionKind.DROPPED,
+            is_dropped=_is_dropped_by(version, was=self.is_dropped),
             databases=_added_up(self.databases, version.databases),
             tables=_added_up(self.tables, version.tables),
         )
@@ -455,6 +455,13 @@ class CatalogCheckpoint:
                 }
             )
         )
+
+
+def _is_dropped_by(version: CatalogVersion, *, was: bool) -> bool:
+    """Whether a branch has ended with a version; an undo behind that brings it back."""
+    if version.kind is VersionKind.DROPPED:
+        return True
+    return was and version.kind is not VersionKind.UNDONE
 
 
 def check_format(raw: JsonObject) -> None:

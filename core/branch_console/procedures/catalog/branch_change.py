@@ -203,6 +203,23 @@ def version_of_plan(planned: CatalogPlan) -> CatalogVersion:
     return CatalogVersion.from_object(JsonObject(raw.get(_VERSION, dict), raw.what))
 
 
+def planned_undo_by_version(
+    preview: Preview, done: CatalogOperation, version: CatalogVersion, way: str
+) -> CatalogPlan:
+    """Return the plan of an undo that comes to a version of a branch, and says how it goes."""
+    return CatalogPlan(
+        preview=preview,
+        branch=version.branch,
+        journal={
+            "subject": done.subject,
+            "planId": preview.plan_id,
+            "undoes": done.intent.operation_id,
+            "way": way,
+            _VERSION: version.to_object(),
+        },
+    )
+
+
 def _why_not_back(
     seen: CatalogOnBranch,
     version: CatalogVersion,

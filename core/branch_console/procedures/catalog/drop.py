@@ -1,6 +1,6 @@
 """Dropping branches of the catalog: a rescue branch keeps what each of its tables holds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -9,7 +9,6 @@ from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind, VersionName
 from branch_console.format.journals.branches import DROP_JOURNAL, DropBranchJournal
-from branch_console.format.json_text import JsonObject
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.operations.catalog_requests import DropCatalogBranchRequest
@@ -25,6 +24,7 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.branch_change import version_of
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogOperation,
     CatalogPlan,
@@ -39,6 +39,20 @@ from branch_console.procedures.run.receipts import event_of
 def plan_catalog_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     """Decide whether a branch of the catalog may go, and say what goes with it; raises NotFound."""
     seen = warehouse.on(call.request(DropCatalogBranchRequest).branch)
+    return drop_planned(warehouse, seen, call, seen.members())
+
+
+def drop_planned(
+    warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall, members: Sequence[Member]
+) -> CatalogPlan:
+    """Return the plan of dropping a branch of the catalog with some of its table branches.
+
+    Args:
+        warehouse: The warehouse.
+        seen: The branch.
+        call: Who asks, and why.
+        members: Those of its tables whose table branches go.
+    """
     version = CatalogVersion(
         branch=seen.branch,
         number=seen.version.number + 1,
@@ -50,12 +64,15 @@ def plan_catalog_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         statement=call.statement,
         reason=call.reason,
     )
+    plans = list(_plans(warehouse, seen, call, members))
     return CatalogPlan(
-        preview=_preview(warehouse, seen, list(_plans(warehouse, seen, call)), call),
+        preview=_preview(warehouse, seen, plans, call),
         journal={
             "subject": f"catalog branch {seen.branch!r}",
             "catalogVersion": version.to_object(),
             "reason": version.reason,
+            # What has to be there for the undo.
+            "made": [member.id for member, planned in plans if planned is not None],
         },
         branch=seen.branch,
     )
@@ -63,18 +80,8 @@ def plan_catalog_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
 
 def finish_catalog_drop(operation: CatalogOperation) -> Receipt:
     """Drop the table branches that are there still, then the branch itself."""
-    version = _version_of(operation)
-    warehouse, call = operation.warehouse, _call_of(operation)
-    moves: list[HeadMove] = []
-    notes = [f"Catalog branch {version.branch!r} is dropped."]
-    if warehouse.ledger.find(version.branch) is not None:
-        seen = warehouse.on(version.branch)
-        members = [each for each in seen.members() if each.state is MemberState.MADE]
-        for member in members:
-            receipt = _drop_member(warehouse, seen, member, call)
-            moves += receipt.moves
-            notes.append(f"{member.name}: {receipt.notes[0]}")
-        _end_branch(operation, version)
+    warehouse = operation.warehouse
+    moves, notes = carry_out_drop(operation, keeps_adopted=False)
     receipt = Receipt(
         operation_id=operation.intent.operation_id,
         statement=operation.intent.statement,
@@ -89,11 +96,39 @@ def finish_catalog_drop(operation: CatalogOperation) -> Receipt:
     return operation.complete(event_of(operation, LineageKind.DROPPED, receipt))
 
 
+def carry_out_drop(
+    operation: CatalogOperation, *, keeps_adopted: bool
+) -> tuple[list[HeadMove], list[str]]:
+    """Drop a branch of the catalog, or go on with that.
+
+    Args:
+        operation: The operation, whose journal has the version that ends the branch.
+        keeps_adopted: Whether table branches stay that were there before the catalog branch.
+
+    Returns:
+        The table branches that went, and the sentences of the receipt.
+    """
+    version = version_of(operation)
+    warehouse, call = operation.warehouse, _call_of(operation)
+    moves: list[HeadMove] = []
+    notes = [f"Catalog branch {version.branch!r} is dropped."]
+    if warehouse.ledger.find(version.branch) is not None:
+        seen = warehouse.on(version.branch)
+        for member in seen.members():
+            if not member.is_made or (keeps_adopted and member.table.adopted):
+                continue
+            receipt = _drop_member(warehouse, seen, member, call)
+            moves += receipt.moves
+            notes.append(f"{member.name}: {receipt.notes[0]}")
+        _end_branch(operation, version)
+    return moves, notes
+
+
 def _plans(
-    warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall
+    warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall, members: Sequence[Member]
 ) -> Iterator[tuple[Member, Planned | None]]:
-    """The tables of a branch, with the plan of dropping the table branches that are made."""
-    for member in seen.members():
+    """Tables of a branch, with the plan of dropping the table branches that are made."""
+    for member in members:
         is_made = member.state is MemberState.MADE
         yield member, _plan(warehouse, seen, member, call) if is_made else None
 
@@ -110,8 +145,13 @@ def _call_for(call: ProcedureCall, member: Member) -> ProcedureCall:
         call,
         name="drop_branch",
         arguments={"table": member.name, "branch": member.identifier.branch},
-        operation_id=f"{call.operation_id}-{member.id}",
+        operation_id=drop_of_member(call.operation_id, member.id),
     )
+
+
+def drop_of_member(operation_id: str, member: str) -> str:
+    """The id of the operation that drops the table branch of one table, as part of the whole."""
+    return f"{operation_id}-{member}"
 
 
 def _preview(
@@ -148,7 +188,7 @@ def _preview(
     if lost:
         told.append(changes(f"Lost on it already: {count(len(lost), 'table')}.", tuple(lost)))
     told.append(keeps("No data file is deleted, and main stays as it is."))
-    told.append(keeps("The base tags stay, so that undo of each table works."))
+    told.append(keeps("The base tags stay, so that undo works."))
     return Preview(
         procedure=call.name,
         title=f"Drop catalog branch {seen.branch!r}",
@@ -160,7 +200,7 @@ def _preview(
         consequences=tuple(told),
         typed_name=seen.branch,
         role=Role.EDITOR,
-        undo="Each table branch comes back from its rescue branch, by undo of its operation.",
+        undo="Undo brings the branch back with all its table branches, while nothing has its name.",
     )
 
 
@@ -200,16 +240,11 @@ def _end_branch(operation: CatalogOperation, version: CatalogVersion) -> None:
         )
 
 
-def _version_of(operation: CatalogOperation) -> CatalogVersion:
-    raw = operation.noted
-    return CatalogVersion.from_object(JsonObject(raw.get("catalogVersion", dict), raw.what))
-
-
 def _call_of(operation: CatalogOperation) -> ProcedureCall:
     """The call that began an operation, as far as its tables need it."""
     intent = operation.intent
     return ProcedureCall(
-        name=intent.procedure,
+        name="drop_catalog_branch",
         arguments={"branch": intent.branch},
         actor=intent.actor,
         operation_id=intent.operation_id,

@@ -16,6 +16,7 @@ from branch_console.format.lineage_event import LineageEvent
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.run.all_tables import all_tables
 from branch_console.storage.system_lock import Hold
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -243,16 +244,14 @@ def find_receipt(table: FileStoreTable, operation_id: str) -> Receipt | None:
 def table_of_operation(warehouse: Warehouse, operation_id: str) -> Identifier:
     """Return the table that an operation changed, from the journals of all tables.
 
+    One that a branch of the catalog alone has is named as it is there: `air$branch_dev.routes`.
+
     Raises:
         NotFound: No journal knows it.
     """
-    for database in warehouse.catalog.databases():
-        for entry in warehouse.catalog.tables(database):
-            if entry.error is not None:
-                continue
-            table = warehouse.table(entry.identifier)
-            if Journal(warehouse.store, table.paths).find(operation_id) is not None:
-                return entry.identifier
+    for name, table in all_tables(warehouse):
+        if Journal(warehouse.store, table.paths).find(operation_id) is not None:
+            return name
     raise NotFound(
         f"No table of this warehouse has an operation {operation_id!r}. Look at the history of "
         "the table, or name the table.",

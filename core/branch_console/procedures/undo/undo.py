@@ -23,7 +23,6 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import NOTHING_TO_UNDO, Preview, keeps, plan_digest
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.catalog.undo_objects import UNDO_OF_CATALOG
 from branch_console.procedures.history.history_transfer import finish_take_over
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
@@ -34,6 +33,7 @@ from branch_console.procedures.undo.undo_branch import (
 )
 from branch_console.procedures.undo.undo_fence import plan_fence_back
 from branch_console.procedures.undo.undo_history import plan_way_back
+from branch_console.procedures.undo.undo_objects import UNDO_OF_CATALOG
 from branch_console.procedures.undo.undo_tag import plan_tag_back
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -129,7 +129,7 @@ def find_undo_chance(
     call = ProcedureCall(
         name=UNDO.name,
         arguments={
-            "table": None if table is None else table.table_name,
+            "table": None if table is None else table.full_name,
             "operation": operation_id,
         },
         actor="",

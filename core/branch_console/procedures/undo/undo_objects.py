@@ -1,4 +1,4 @@
-"""Taking an operation on a database or a table back, while nothing builds on what it did."""
+"""Taking an operation on objects of the catalog back, while nothing builds on what it did."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -67,6 +67,12 @@ from branch_console.procedures.catalog.main_tables import (
     why_not_restored,
 )
 from branch_console.procedures.run.receipts import event_of, receipt_of, text_of
+from branch_console.procedures.undo.undo_catalog_branch import (
+    finish_creation_back,
+    finish_drop_back,
+    plan_creation_back,
+    plan_drop_back,
+)
 from branch_console.table.database_files import (
     find_database_file,
     read_database_file,
@@ -401,6 +407,8 @@ _WAYS: Final[Mapping[str, _Way]] = MappingProxyType(
         "set_database_properties": _plan_set_back,
         "drop_table": _plan_table_drop_back,
         "rename_table": _plan_table_rename_back,
+        "create_catalog_branch": plan_creation_back,
+        "drop_catalog_branch": plan_drop_back,
     }
 )
 _FINISHES: Final[Mapping[str, Callable[[CatalogOperation], str]]] = MappingProxyType(
@@ -413,6 +421,8 @@ _FINISHES: Final[Mapping[str, Callable[[CatalogOperation], str]]] = MappingProxy
         "rename table": _finish_table_rename,
         "rename": _finish_rename,
         "set": _finish_set,
+        "drop branch": finish_creation_back,
+        "restore branch": finish_drop_back,
     }
 )
 
