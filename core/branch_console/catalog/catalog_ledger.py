@@ -113,10 +113,29 @@ class CatalogLedger:
             return found
         try:
             version = CatalogVersion.from_json(self._reader.read_immutable(path))
+        except NotFound as error:
+            raise _gone(name, path) from error
         except FormatError as error:
             raise naming_file(error, path) from error
         self._reader.keep(path, CatalogVersion.from_json, version)
         return version
+
+    def check_not_behind(self, branch: str) -> None:
+        """See that a branch, or main, has all versions at which others begin; raises NotFound.
+
+        A number that is given again would name another version to them. Branches that cannot be
+        read say nothing.
+        """
+        newest = self.newest(branch)
+        for name in self._reader.files.folder_names(self.paths.versions_dir):
+            try:
+                found = self.find(name)
+            except (FormatError, NotFound):
+                continue
+            fork = None if found is None else found.fork
+            for parent in () if fork is None else fork.parents:
+                if parent.branch == branch and parent.number > newest:
+                    raise _gone(parent, self.paths.version(branch, parent.number))
 
     def versions(self, branch: str) -> Iterator[CatalogVersion]:
         """The versions of a branch, newest first."""
@@ -237,6 +256,15 @@ class CatalogLedger:
     def _numbers(self, branch: str, prefix: str) -> Iterable[int]:
         names = self._reader.files.names(self.paths.branch_dir(branch))
         return (number for name in names if (number := number_in(name, prefix)) is not None)
+
+
+def _gone(name: VersionName, path: str) -> NotFound:
+    return NotFound(
+        f"Version {name} of the catalog, at which branches may begin, is gone: there is no file "
+        f"{path}. Nothing was changed. Put the file back from a copy of the warehouse; until then "
+        "merge the branches of single tables, with MERGE BRANCH … ON TABLE.",
+        path=path,
+    )
 
 
 def _put(found: dict[str, Change], key: str, change: Change | None) -> None:

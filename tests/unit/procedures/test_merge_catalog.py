@@ -12,7 +12,7 @@ import pytest
 
 from branch_console import api
 from branch_console.commit.schema.schema_commit import add_column, change_schema
-from branch_console.errors import InvalidInput, NotAllowed, NotFound, Refused
+from branch_console.errors import FormatError, InvalidInput, NotAllowed, NotFound, Refused
 from branch_console.format.catalog.catalog_version import (
     CatalogVersion,
     DatabaseChange,
@@ -279,6 +279,39 @@ def test_a_branch_of_a_branch_brings_what_that_one_had_when_it_began(
         ]
     else:
         assert found.verdict is MergeVerdict.CLEAN
+
+
+def test_a_base_that_is_gone_or_newer_is_told_with_its_file_and_the_way_out(
+    made: CatalogWarehouse,
+) -> None:
+    alter(made, "air.flights", "dev")
+    base = made.folder / ".branch-console/catalog/versions/main/version-0000000001.json"
+    data = base.read_bytes()
+    spec = CatalogMergeSpec(source="dev", target="main")
+    base.unlink()
+    files = made.files()
+    with pytest.raises(NotFound) as gone:
+        preview_catalog_merge(made.warehouse, spec)
+    assert gone.value.message == (
+        f"Version main@1 of the catalog, at which branches may begin, is gone: there is no file "
+        f"{base}. Nothing was changed. Put the file back from a copy of the warehouse; until then "
+        "merge the branches of single tables, with MERGE BRANCH … ON TABLE."
+    )
+    # The number is not given again: to dev, the base would be what main has by now.
+    with pytest.raises(NotFound, match="main@1 of the catalog, at which branches may begin, is"):
+        made.create("late", lazy=True)
+    assert made.files() == files
+    base.write_bytes(data.replace(b'"format" : 1', b'"format" : 9'))
+    with pytest.raises(FormatError, match="has format 9; 1 is the newest known"):
+        preview_catalog_merge(made.warehouse, spec)
+    base.write_bytes(data)
+    made.create("late", from_branch="dev", lazy=True)
+    shutil.rmtree(made.folder / ".branch-console/catalog/versions/dev")
+    files = made.files()
+    for call in (lambda: plan(made, source="late"), lambda: made.create("dev", adopt=True)):
+        with pytest.raises(NotFound, match="Version dev@1 of the catalog, at which branches may"):
+            call()
+    assert made.files() == files
 
 
 def test_a_run_is_refused_before_anything_is_written(made: CatalogWarehouse) -> None:

@@ -93,7 +93,7 @@ def decide_fork(
     Raises:
         AlreadyExists: The name is taken, by a catalog branch or by branches of tables.
         InvalidInput: The name is none that a branch may have, or two beginnings are named.
-        NotFound: The scope matches nothing, or there is no such branch or tag.
+        NotFound: The scope matches nothing, there is no such branch or tag, or a version is gone.
     """
     asked = call.request(CreateCatalogBranchRequest)
     check_branch_name(asked.branch)
@@ -109,6 +109,7 @@ def decide_fork(
             f"another name, or look at it: branch-console catalog show {asked.branch}.",
             branch=asked.branch,
         )
+    warehouse.ledger.check_not_behind(asked.branch)
     source = _source(warehouse, asked, main)
     scope = CatalogScope(databases=_names(asked.databases), tables=_names(asked.tables))
     _check_scope(scope, source)

@@ -80,11 +80,13 @@ def note_main(warehouse: Warehouse, now: MainNow, *, operation: str, actor: str)
 
     Raises:
         CommitConflict: Main got new versions all the time.
+        NotFound: A version at which a branch begins is gone.
     """
     for _ in range(_TRIES):
         number = now.version.number
         if now.main.is_as_known and number:
             return now
+        warehouse.ledger.check_not_behind(MAIN_BRANCH)
         version = CatalogVersion(
             branch=MAIN_BRANCH,
             number=number + 1,
