@@ -8,6 +8,7 @@ from branch_console.api import read_table
 from branch_console.diff.fast_forward import Verdict
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
+from branch_console.format.receipt import Receipt
 from branch_console.merge.conflict import Take
 from branch_console.merge.file_moves import MergeRules
 from branch_console.merge.plan import MergeVerdict, verdict_of
@@ -157,7 +158,7 @@ def test_a_build_that_was_cut_off_goes_on_where_it_stopped(
     assert arguments is not None
     warehouse = Warehouse.open(str(folder))
     rows = SparkRowEngine(lambda: session, warehouse.file_io)
-    call = ProcedureCall(name=PROCEDURE, arguments=arguments, actor="test", operation_id="one")
+    cuts = [("build air.weather", 6), ("build reports.daily_delays", 1)]
     stage = ""
 
     def enter(name: str, message: str) -> None:
@@ -165,19 +166,28 @@ def test_a_build_that_was_cut_off_goes_on_where_it_stopped(
         stage = name
 
     def cut_off(done: int, total: int | None) -> None:
-        if stage == "build air.weather" and done == 6:
+        if (stage, done) in cuts:
+            cuts.remove((stage, done))
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        run_call(warehouse, rows, call, InlineStages(on_stage=enter, progress=cut_off))
-    assert not is_complete(folder)
-    assert prepare_demo(folder) == arguments
-    before = warehouse.table("air.weather").snapshots.ids()
-    assert len(before) == 3
+    def build(operation_id: str) -> Receipt:
+        call = ProcedureCall(
+            name=PROCEDURE, arguments=arguments, actor="test", operation_id=operation_id
+        )
+        return run_call(warehouse, rows, call, InlineStages(on_stage=enter, progress=cut_off))
 
-    again = ProcedureCall(name=PROCEDURE, arguments=arguments, actor="test", operation_id="two")
-    receipt = run_call(warehouse, rows, again, InlineStages())
+    for operation_id, table, snapshots in (
+        ("one", "air.weather", 3),
+        ("two", "reports.daily_delays", 1),
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            build(operation_id)
+        assert not is_complete(folder)
+        assert prepare_demo(folder) == arguments
+        assert len(warehouse.table(table).snapshots.ids()) == snapshots
+
+    assert build("three").counts.snapshots_added == 44
     assert is_complete(folder)
-    assert receipt.counts.snapshots_added == 44
     assert warehouse.table("air.weather").snapshots.ids() == (1, 2, 3, 4)
     assert warehouse.table("air.airlines").snapshots.ids() == (1,)
+    assert warehouse.table("reports.daily_delays").snapshots.ids() == (1, 2)
