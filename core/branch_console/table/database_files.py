@@ -1,6 +1,5 @@
 """The files in which a database has its id and its properties; the highest number holds."""
 
-import hashlib
 from dataclasses import dataclass
 
 from branch_console.errors import FormatError
@@ -50,20 +49,3 @@ def find_database_file(
             **{**error.facts, "path": path},
         ) from error
     return NumberedDatabaseFile(number=number, content=content)
-
-
-def read_database_file(files: FileReader, paths: CatalogPaths, name: str) -> NumberedDatabaseFile:
-    """Return what is known of the database of a name; of another engine's an id made of its name.
-
-    Raises:
-        FormatError: Its file cannot be decoded.
-    """
-    found = find_database_file(files, paths, paths.database(name))
-    if found is not None:
-        return found
-    return NumberedDatabaseFile(number=0, content=DatabaseFile(id=id_by_name(name), name=name))
-
-
-def id_by_name(name: str) -> str:
-    """Return the id of a database without a file, which two consoles must find alike."""
-    return f"d-{hashlib.sha256(name.encode()).hexdigest()[:16]}"

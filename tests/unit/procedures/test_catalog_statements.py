@@ -1,5 +1,6 @@
 """Statements on a catalog branch: databases and tables are its own, and main is as before."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from branch_console.errors import (
 )
 from branch_console.format.identifier import Identifier
 from branch_console.procedures.catalog.browse_catalog import catalog_branches, read_catalog_branch
+from branch_console.procedures.catalog.states import state_of_main
 from tests.support.branch_bench import store_of, tree
 from tests.support.catalog_bench import CatalogBench
 from tests.support.faulty_store import At, FaultyStore, Killed, When
@@ -372,3 +374,45 @@ def test_a_name_of_the_fork_tells_what_became_of_its_table(sql: CatalogBench) ->
     ):
         with pytest.raises(NotFound, match=said):
             seen.open(Identifier.parse(f"air.{name}"))
+
+
+def ids_of_main(sql: CatalogBench) -> dict[str, str]:
+    return {each.name: key for key, each in state_of_main(sql.warehouse()).databases.items()}
+
+
+@pytest.mark.parametrize("is_noted", [True, False], ids=["noted", "not noted"])
+@pytest.mark.parametrize("before", ["renamed", "dropped", "without a file", "on its own"])
+def test_a_database_of_another_engine_keeps_the_id_that_the_ledger_has(
+    sql: CatalogBench, before: str, is_noted: bool
+) -> None:
+    folder = sql.root / "lab.db"
+    folder.mkdir()
+    if before in ("renamed", "dropped"):
+        # The id that is made of the name is that of another database now.
+        sql("ALTER DATABASE lab SET DBPROPERTIES (a = 1)")
+        sql("CREATE BRANCH early ON CATALOG LAZY")
+        if before == "renamed":
+            sql("ALTER DATABASE lab RENAME TO field")
+        else:
+            shutil.rmtree(folder)
+        folder.mkdir()
+    elif before == "without a file":
+        sql("CREATE BRANCH early ON CATALOG LAZY")
+        shutil.rmtree(folder)
+        folder.mkdir()
+    if is_noted:
+        sql("CREATE BRANCH late ON CATALOG LAZY")
+    known = ids_of_main(sql)
+    assert len(set(known.values())) == len(known)
+    sql("ALTER DATABASE lab SET DBPROPERTIES (b = 2)")
+    assert sql.database("lab").id == known["lab"]
+    assert ids_of_main(sql) == known
+    undone = sql.last
+    shutil.rmtree(folder)
+    with pytest.raises(Refused, match="database 'lab' is gone"):
+        sql.undo(undone)
+    folder.mkdir()
+    with pytest.raises(Refused, match="Undo is not possible"):
+        sql.undo(undone)
+    sql("ALTER DATABASE lab RENAME TO again")
+    assert sorted(ids_of_main(sql)) == sorted({*known, "again"} - {"lab"})

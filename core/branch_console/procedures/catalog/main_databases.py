@@ -62,8 +62,9 @@ from branch_console.procedures.catalog.database_words import (
 )
 from branch_console.procedures.catalog.held_tables import holders_in
 from branch_console.procedures.catalog.main_tables import TableDrop, drop_table
+from branch_console.procedures.catalog.states import look
 from branch_console.procedures.history.protection import protection_blocks
-from branch_console.table.database_files import NumberedDatabaseFile, read_database_file
+from branch_console.table.database_files import NumberedDatabaseFile, find_database_file
 
 
 def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
@@ -91,9 +92,11 @@ def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         warehouse, None, f"Database {name!r} is not created", consequence="not know the database"
     )
     # A catalog branch may have made a database of that name: its folder is shared.
-    before = read_database_file(warehouse.file_io, paths_of(warehouse), name)
+    paths = paths_of(warehouse)
+    before = find_database_file(warehouse.file_io, paths, paths.database(name))
+    number = 0 if before is None else before.number
     file = NumberedDatabaseFile(
-        number=before.number + 1,
+        number=number + 1,
         content=DatabaseFile(
             id=new_database_id(call.operation_id), name=name, properties=properties
         ),
@@ -101,7 +104,7 @@ def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     preview = Preview(
         procedure=call.name,
         title=title,
-        plan_id=plan_digest(call, before.number),
+        plan_id=plan_digest(call, number),
         consequences=(
             changes(f"The warehouse gets an empty database {name!r}, which every engine lists."),
             *(keeps(f"Property {key!r} is {value!r}.") for key, value in properties.items()),
@@ -143,7 +146,7 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         consequence="still list the database and its tables, without their files",
     )
     paths = paths_of(warehouse)
-    file = read_database_file(warehouse.file_io, paths, name)
+    file = database_file_of(warehouse, name)
     tables = tables_in(warehouse, name)
     holders = holders_in(warehouse, name)
     found: list[Consequence] = []
@@ -261,7 +264,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         consequence="still list its tables by their old names, without their files",
     )
     paths = paths_of(warehouse)
-    file = read_database_file(warehouse.file_io, paths, name)
+    file = database_file_of(warehouse, name)
     tables = tables_in(warehouse, name)
     found = list(busy_tables(warehouse, name, tables, "renamed"))
     if warehouse.file_io.exists(paths.database(to)):
@@ -308,6 +311,26 @@ def finish_rename(operation: CatalogOperation) -> Receipt:
     return complete(operation, LineageKind.RENAMED, *notes)
 
 
+def database_file_of(warehouse: Warehouse, name: str) -> NumberedDatabaseFile:
+    """Return the file of a database of main; one of another engine gets its first with number 1.
+
+    Its id is the one under which main's ledger knows it, or would: by the name alone it could be
+    that of another database, which had the name before.
+
+    Raises:
+        FormatError: Its file cannot be decoded.
+        NotFound: It went in the meantime.
+    """
+    paths = paths_of(warehouse)
+    found = find_database_file(warehouse.file_io, paths, paths.database(name))
+    if found is not None:
+        return found
+    ids = {each.name: key for key, each in look(warehouse).main.databases.items()}
+    if name not in ids:
+        raise no_database(name, (each for each in ids if each is not None))
+    return NumberedDatabaseFile(number=0, content=DatabaseFile(id=ids[name], name=name))
+
+
 def plan_set(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     """Decide whether properties of a database can change.
 
@@ -328,7 +351,7 @@ def plan_set(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         f"Database {name!r} is not changed",
         consequence="still tell of its properties as they are now",
     )
-    before = read_database_file(warehouse.file_io, paths_of(warehouse), name)
+    before = database_file_of(warehouse, name)
     old = before.content.properties
     earlier = {key: old.get(key) for key, value in wanted.items() if old.get(key) != value}
     if not earlier:

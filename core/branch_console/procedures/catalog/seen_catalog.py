@@ -10,7 +10,7 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import paths_of
-from branch_console.table.database_files import read_database_file
+from branch_console.table.database_files import find_database_file
 
 
 def seen_from(warehouse: Warehouse, named: str | None, session: str = MAIN_BRANCH) -> Catalog:
@@ -65,4 +65,6 @@ def properties_on(warehouse: Warehouse, seen: Catalog, database: str) -> Mapping
     """Return the properties of a database in a catalog that `seen_from` returned."""
     if isinstance(seen, CatalogOnBranch):
         return seen.database(database)
-    return read_database_file(warehouse.file_io, paths_of(warehouse), database).content.properties
+    paths = paths_of(warehouse)
+    found = find_database_file(warehouse.file_io, paths, paths.database(database))
+    return {} if found is None else found.content.properties

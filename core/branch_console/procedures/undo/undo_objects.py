@@ -55,6 +55,7 @@ from branch_console.procedures.catalog.database_words import (
 )
 from branch_console.procedures.catalog.main_databases import (
     busy_tables,
+    database_file_of,
     drops_of,
     earlier_of,
     file_of,
@@ -73,10 +74,7 @@ from branch_console.procedures.undo.undo_catalog_branch import (
     plan_creation_back,
     plan_drop_back,
 )
-from branch_console.table.database_files import (
-    find_database_file,
-    read_database_file,
-)
+from branch_console.table.database_files import NumberedDatabaseFile, find_database_file
 
 _UNDONE: Final = "undone"
 """The step of an operation that was taken back; it holds the id of the undo."""
@@ -167,7 +165,7 @@ def _plan_creation_back(
     kept = paths.dropped(f"{name}.db", call.operation_id)
     told.append(changes("Its folder moves to .branch-console/dropped."))
     journal = {"way": "drop", "from": paths.database(name), "to": kept}
-    return _planned(call, done, told, {**journal, **_file(warehouse, name)}, Role.EDITOR)
+    return _planned(call, done, told, {**journal, **_file(warehouse, done, name)}, Role.EDITOR)
 
 
 def _plan_drop_back(
@@ -233,7 +231,7 @@ def _plan_rename_back(
             )
         )
     told.append(changes(f"The folder {now}.db becomes {old}.db."))
-    journal = {"way": "rename", "from": now, "to": old, **_file(warehouse, now)}
+    journal = {"way": "rename", "from": now, "to": old, **_file(warehouse, done, now)}
     return _planned(call, done, told, journal, Role.EDITOR)
 
 
@@ -243,7 +241,7 @@ def _plan_set_back(
     name, earlier = done.subject, earlier_of(done)
     after = file_of(done).content
     told = _why_not_there(warehouse, name, after.id)
-    now = read_database_file(warehouse.file_io, paths_of(warehouse), name)
+    now = _now(warehouse, done, name)
     values = now.content.properties
     moved = [key for key in earlier if values.get(key) != after.properties.get(key)]
     if not told and moved:
@@ -431,15 +429,22 @@ def _why_not_there(warehouse: Warehouse, name: str, database_id: str) -> list[Co
     """What stands in the way where the database of that name is another one by now, or gone."""
     is_there = name in warehouse.catalog.databases()
     if is_there:
-        found = read_database_file(warehouse.file_io, paths_of(warehouse), name)
+        found = database_file_of(warehouse, name)
         if found.content.id == database_id:
             return []
     reason = "is another one by now" if is_there else "is gone: it was dropped or renamed since"
     return [blocks(f"Undo is not possible: database {name!r} {reason}.", ErrorKind.UNDO_BLOCKED)]
 
 
-def _file(warehouse: Warehouse, name: str) -> dict[str, object]:
-    found = read_database_file(warehouse.file_io, paths_of(warehouse), name)
+def _now(warehouse: Warehouse, done: CatalogOperation, name: str) -> NumberedDatabaseFile:
+    """The file of a database; where that is gone, so that there is no undo, what it had."""
+    if name in warehouse.catalog.databases():
+        return database_file_of(warehouse, name)
+    return file_of(done)
+
+
+def _file(warehouse: Warehouse, done: CatalogOperation, name: str) -> dict[str, object]:
+    found = _now(warehouse, done, name)
     return {"number": found.number, "file": found.content.to_json()}
 
 
