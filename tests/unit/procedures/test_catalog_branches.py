@@ -45,7 +45,7 @@ from tests.support.branch_bench import store_of
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import NAMES, CatalogWarehouse
 from tests.support.faulty_store import At, FaultyStore, Killed, When
-from tests.support.table_files import TableFiles
+from tests.support.table_files import TableFiles, a_schema
 
 
 @pytest.fixture
@@ -114,6 +114,18 @@ def test_a_branch_has_the_tables_of_its_fork_and_reads_the_rest_as_main(
     assert outside.branch == "main"
     with pytest.raises(NotFound, match="comes with a merge of main"):
         seen.open(Identifier.parse("air.routes"))
+
+
+def test_main_lists_what_has_a_schema_of_main_whatever_branches_keep_beside_it(
+    made: CatalogWarehouse,
+) -> None:
+    made.create()
+    dev_with_its_own(made)
+    assert made.warehouse.catalog.table_names("air") == ("planes",)
+    # Its first schema may have gone with the snapshots that needed it.
+    TableFiles(made.file_io, "notes", "lab").schema(replace(a_schema(), id=1))
+    (made.folder / "lab.db/notes/schema/schema-0").unlink()
+    assert made.warehouse.catalog.table_names("lab") == ("notes",)
 
 
 def test_patterns_hold_tables_of_several_databases(made: CatalogWarehouse) -> None:
