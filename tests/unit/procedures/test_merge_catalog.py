@@ -184,6 +184,40 @@ def test_statements_on_both_sides_are_one_plan(tmp_path: Path) -> None:
     assert {str(each.kind) for each in back.conflicts} == {"name occupied"}
 
 
+def test_the_same_work_on_a_lazy_and_an_eager_branch_is_the_same_plan(tmp_path: Path) -> None:
+    bench = CatalogBench(root=tmp_path / "warehouse")
+    for statement in (
+        "CREATE DATABASE air",
+        *(f"CREATE TABLE air.{name} (id INT)" for name in ("flights", "planes", "notes")),
+        "CREATE BRANCH eager ON CATALOG",
+        "CREATE BRANCH lazy ON CATALOG LAZY",
+    ):
+        bench(statement)
+    for branch in ("eager", "lazy"):
+        for statement in (
+            "ALTER TABLE air.flights ADD COLUMN extra INT",
+            "ALTER TABLE air.planes RENAME TO air.jets",
+            "ALTER TABLE air.jets ADD COLUMN seats INT",
+            "DROP TABLE air.notes",
+        ):
+            bench(f"USE BRANCH {branch}; {statement}")
+    bench("ALTER TABLE air.flights ADD COLUMN other INT")
+
+    def planned(branch: str) -> dict[str, object]:
+        spec = CatalogMergeSpec(source=branch, target="main")
+        found = preview_catalog_merge(bench.warehouse(), spec)
+        return {
+            "verdict": found.verdict,
+            "objects": told(found),
+            "steps": [(str(each.kind), each.before, each.after) for each in found.steps],
+            "tables": [each.plan and verdict_of(each.plan) for each in found.objects],
+            "reported": [each.reported for each in found.objects],
+        }
+
+    assert planned("lazy") == planned("eager")  # K16
+    assert planned("lazy")["verdict"] is MergeVerdict.CLEAN
+
+
 def test_only_one_database_can_come(made: CatalogWarehouse) -> None:
     alter(made, "air.flights", "dev")
     alter(made, "lab.notes", "dev")
