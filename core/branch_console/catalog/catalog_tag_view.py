@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 from branch_console.catalog.table_folders import TableFolders
@@ -56,6 +57,21 @@ class CatalogTags:
                 tag=name,
             )
         return found
+
+
+def with_present_folders(
+    reader: MetadataReader, paths: CatalogPaths, tag: CatalogTag
+) -> CatalogTag:
+    """Return a tag with each table in the folder where it lies now, as noted if it is nowhere."""
+    branches = {table.source or MAIN_BRANCH for table in tag.tables.values()}
+    folders = {branch: TableFolders(reader, paths, branch) for branch in branches}
+
+    def placed(table: TableChange) -> TableChange:
+        found = folders[table.source or MAIN_BRANCH].find(table)
+        return table if found is None else replace(table, folder=found.folder)
+
+    tables = reader.each(placed, list(tag.tables.values()))
+    return replace(tag, tables=dict(zip(tag.tables, tables, strict=True)))
 
 
 class CatalogAtTag:

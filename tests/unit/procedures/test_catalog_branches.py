@@ -1,6 +1,7 @@
 """Branches of the whole catalog: made, seen, listed, lost, refused and dropped."""
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -393,6 +394,23 @@ def test_a_base_that_is_gone_is_told(made: CatalogWarehouse) -> None:
     with pytest.raises(Refused, match="what it began at is gone from main") as refused:
         made.on().open(Identifier.parse("air.flights"))
     assert refused.value.kind is ErrorKind.FILES_MISSING
+    before = made.files()
+    with pytest.raises(PaimonError, match="what it began at is gone from main"):
+        sql_of(made)("USE BRANCH dev; ALTER TABLE air.flights ADD COLUMN extra INT")
+    assert made.files() == before
+
+
+def test_a_tag_whose_snapshot_is_gone_from_a_table_begins_no_branch(
+    made: CatalogWarehouse,
+) -> None:
+    made.run("create_catalog_tag", tag="v1")
+    shutil.rmtree(made.folder / "air.db/flights/tag")
+    shutil.rmtree(made.folder / "air.db/flights/snapshot")
+    before = made.files()
+    told = r"Tag 'v1' is gone from 1 table: air\.flights; what it named has expired\. Nothing was"
+    with pytest.raises(NotFound, match=told):
+        made.create("dev", tag="v1")
+    assert made.files() == before
 
 
 def test_a_table_that_another_engine_renamed_is_found_again(made: CatalogWarehouse) -> None:
@@ -701,6 +719,21 @@ def test_a_branch_begins_at_a_catalog_tag(made: CatalogWarehouse) -> None:
         assert str(made.on(mode).fork.parents[0]) == "main@1"
 
 
+@pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
+def test_a_table_that_moved_since_is_found_by_what_begins_at_a_tag_or_deletes_it(
+    made: CatalogWarehouse, lazy: bool
+) -> None:
+    made.run("create_catalog_tag", tag="v1")
+    made.commit("air.flights", 2)
+    (made.folder / "air.db/flights").rename(made.folder / "lab.db/legs")
+    made.create("dev", tag="v1", lazy=lazy)
+    head = made.on("dev").open(Identifier.parse("air.flights")).head()
+    assert head is not None
+    assert head.id == 1
+    made.run("delete_catalog_tag", tag="v1")
+    assert "v1" not in made.warehouse.table("lab.legs").tags.names()
+
+
 def test_a_tag_of_a_branch_names_what_the_branch_has(made: CatalogWarehouse) -> None:
     made.create("dev", databases="air")
     made.commit("air.planes", 2, branch="dev")
@@ -735,8 +768,23 @@ def test_deleting_a_catalog_tag_takes_the_tags_of_its_tables(made: CatalogWareho
     assert made.warehouse.table("air.flights").tags.names() == ()
 
 
-def test_no_branch_begins_while_a_merge_is_half_visible(
-    made: CatalogWarehouse, monkeypatch: pytest.MonkeyPatch
+def begin_branch(made: CatalogWarehouse) -> str:
+    """Make a branch; return the version of main that it begins at."""
+    made.create("dev", lazy=True)
+    return str(made.on("dev").fork.parents[0])
+
+
+def begin_tag(made: CatalogWarehouse) -> str:
+    """Make a tag; return the version of main that it names."""
+    made.run("create_catalog_tag", tag="v1")
+    return str(made.warehouse.catalog_tags.get("v1").version)
+
+
+@pytest.mark.parametrize("begin", [begin_branch, begin_tag])
+def test_nothing_begins_while_a_merge_is_half_visible(
+    made: CatalogWarehouse,
+    monkeypatch: pytest.MonkeyPatch,
+    begin: Callable[[CatalogWarehouse], str],
 ) -> None:
     made.create("first", lazy=True)
     monkeypatch.setattr(states_module, "_WAIT_SECONDS", 0)
@@ -756,15 +804,20 @@ def test_no_branch_begins_while_a_merge_is_half_visible(
     assert ledger.publish(store.publisher, merged)
     before = made.files()
     with pytest.raises(CommitConflict, match="Nothing was changed; try again"):
-        made.create("dev", lazy=True)
+        begin(made)
     assert made.files() == before
     operation.end(Ending.DONE)
-    made.create("dev", lazy=True)
-    assert str(made.on("dev").fork.parents[0]) == "main@2"
+    assert begin(made) == "main@2"
 
 
+@pytest.mark.parametrize(
+    ("begin", "seen_on"), [(begin_branch, "branch_dev"), (begin_tag, "tag_v1")]
+)
 def test_a_merge_that_comes_while_heads_are_read_is_held_whole(
-    made: CatalogWarehouse, monkeypatch: pytest.MonkeyPatch
+    made: CatalogWarehouse,
+    monkeypatch: pytest.MonkeyPatch,
+    begin: Callable[[CatalogWarehouse], str],
+    seen_on: str,
 ) -> None:
     made.create("first", lazy=True)
     inner, looks = states_module.look_at_main, []
@@ -788,10 +841,9 @@ def test_a_merge_that_comes_while_heads_are_read_is_held_whole(
         return found
 
     monkeypatch.setattr(states_module, "look_at_main", meddled)
-    made.create("dev", lazy=True)
-    heads = [made.on("dev").open(Identifier.parse(name)).head() for name in NAMES[:2]]
+    assert begin(made) == "main@3"
+    heads = [made.warehouse.table(name.replace(".", f"${seen_on}.")).head() for name in NAMES[:2]]
     assert [head and head.id for head in heads] == [2, 2]  # K11
-    assert str(made.on("dev").fork.parents[0]) == "main@3"
 
 
 def test_a_preview_counts_what_is_made_apart_from_what_is_adopted(made: CatalogWarehouse) -> None:

@@ -20,10 +20,8 @@ from branch_console.errors import CommitConflict, ErrorKind, NotAllowed, NotFoun
 from branch_console.format.catalog.catalog_version import (
     CatalogVersion,
     CreationMode,
-    TableChange,
     VersionName,
 )
-from branch_console.format.identifier import Identifier
 from branch_console.format.journals.branches import BranchCreation, CreateBranchJournal
 from branch_console.format.journals.intent import Ending
 from branch_console.format.json_text import JsonObject
@@ -41,7 +39,12 @@ from branch_console.procedures.catalog.catalog_operation import (
     CatalogPlan,
     CatalogVerb,
 )
-from branch_console.procedures.catalog.fork import CatalogFork, decide_fork, first_version
+from branch_console.procedures.catalog.fork import (
+    CatalogFork,
+    decide_fork,
+    first_version,
+    table_in,
+)
 from branch_console.procedures.catalog.states import note_main
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.receipts import event_of
@@ -210,13 +213,6 @@ def _makings(warehouse: Warehouse, version: CatalogVersion) -> Iterator[_Making]
             creation=creation_of(content, table, opened, version.from_tag),
             is_adopted=bool(table.adopted),
         )
-
-
-def table_in(warehouse: Warehouse, database: str, table: TableChange) -> FileStoreTable:
-    """Return a table by what the ledger has of it."""
-    identifier = Identifier(database=database, table=table.name or "")
-    path = warehouse.ledger.paths.folder(table.folder or "")
-    return FileStoreTable(warehouse.catalog.reader, path, identifier)
 
 
 def _make(operation: CatalogOperation, version: CatalogVersion) -> None:

@@ -1,13 +1,13 @@
 """Where a new branch of the catalog begins: its scope, and each of its tables at one snapshot."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch
+from branch_console.catalog.catalog_tag_view import with_present_folders
 from branch_console.commit.schema.base_tags import fork_bytes
 from branch_console.diff.history_move import count
 from branch_console.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
-from branch_console.format.catalog.catalog_tag import CatalogTag
 from branch_console.format.catalog.catalog_version import (
     CatalogScope,
     CatalogVersion,
@@ -137,6 +137,8 @@ def decide_fork(
             if scope.holds_table(*name.split(".", 1))
         },
     )
+    if asked.tag is not None:
+        _check_tagged(warehouse, fork, asked.tag)
     return _with_base_tags(warehouse, fork, adopts=asked.adopt)
 
 
@@ -183,7 +185,7 @@ def _source(
     warehouse: Warehouse, asked: CreateCatalogBranchRequest, main: MainNow | None
 ) -> CatalogSource:
     if asked.tag is not None:
-        return _source_of_tag(warehouse.catalog_tags.get(asked.tag))
+        return _source_of_tag(warehouse, asked.tag)
     return source_of(warehouse, asked.from_branch, main)
 
 
@@ -236,7 +238,9 @@ def _source_of_branch(seen: CatalogOnBranch) -> CatalogSource:
     )
 
 
-def _source_of_tag(tag: CatalogTag) -> CatalogSource:
+def _source_of_tag(warehouse: Warehouse, name: str) -> CatalogSource:
+    noted = warehouse.catalog_tags.get(name)
+    tag = with_present_folders(warehouse.catalog.reader, warehouse.ledger.paths, noted)
     return CatalogSource(
         parent=tag.version, databases=tag.databases, tables=tag.tables, left_out=tag.left_out
     )
@@ -296,15 +300,60 @@ def _besides(
     return None if change == TableChange() else change
 
 
+def table_in(warehouse: Warehouse, database: str, table: TableChange) -> FileStoreTable:
+    """Return a table by what the ledger has of it."""
+    identifier = Identifier(database=database, table=table.name or "")
+    path = warehouse.ledger.paths.folder(table.folder or "")
+    return FileStoreTable(warehouse.catalog.reader, path, identifier)
+
+
+def _table_of(warehouse: Warehouse, fork: CatalogFork, key: str) -> FileStoreTable:
+    table = fork.tables[key]
+    return table_in(warehouse, fork.databases[table.database or ""].name or "", table)
+
+
+def _check_tagged(warehouse: Warehouse, fork: CatalogFork, tag: str) -> None:
+    """See that each table still has what a tag of the catalog names there.
+
+    Raises:
+        NotFound: The tag is gone from a table, and the snapshot that it named has expired.
+    """
+
+    def has_lost_it(key: str) -> bool:
+        head, source = fork.tables[key].head, fork.tables[key].source
+        if head is None:
+            return False
+        table = _table_of(warehouse, fork, key).on(source or MAIN_BRANCH)
+        tagged = table.tags.find(tag)
+        places = (None if tagged is None else tagged.snapshot, table.snapshots.find(head.id))
+        return not any(each and each.identity.same_as(head.identity) for each in places)
+
+    keys = list(fork.tables)
+    lost = warehouse.catalog.reader.each(has_lost_it, keys)
+    names = [fork.name_of(key) for key, is_lost in zip(keys, lost, strict=True) if is_lost]
+    if names:
+        raise NotFound(
+            f"Tag {tag!r} is gone from {_named(names)}; what it named has expired. Nothing was "
+            "changed. Leave such tables out, by --database or --tables; or make another tag.",
+            kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+            tag=tag,
+            tables=names,
+        )
+
+
+def _named(names: Sequence[str]) -> str:
+    """The number of some tables and the first of them."""
+    shown = ", ".join(names[:_SHOWN]) + (" and others" if len(names) > _SHOWN else "")
+    return f"{count(len(names), 'table')}: {shown}"
+
+
 def _with_base_tags(warehouse: Warehouse, fork: CatalogFork, *, adopts: bool) -> CatalogFork:
     """Look at each table for the name of its base tag, and for a branch that is there already."""
-    reader, paths = warehouse.catalog.reader, warehouse.ledger.paths
+    reader = warehouse.catalog.reader
 
     def decided(key: str) -> tuple[TableChange | None, str | None]:
         table = fork.tables[key]
-        database, name = fork.name_of(key).split(".", 1)
-        identifier = Identifier(database=database, table=name)
-        main = FileStoreTable(reader, paths.folder(table.folder or ""), identifier)
+        main = _table_of(warehouse, fork, key)
         if main.branches.exists(fork.branch):
             return _adopted(warehouse, main, table, fork.branch) if adopts else None, key
         return _with_base_tag(main, table, fork.branch), None
@@ -313,14 +362,13 @@ def _with_base_tags(warehouse: Warehouse, fork: CatalogFork, *, adopts: bool) ->
     found = dict(zip(keys, reader.each(decided, keys), strict=True))
     taken = [fork.name_of(key) for key, (table, there) in found.items() if there and table is None]
     if taken:
-        shown = ", ".join(taken[:_SHOWN]) + (" and others" if len(taken) > _SHOWN else "")
         way = (
             "Its fork is not certain, so it is not adopted"
             if adopts
             else "Adopt it, with --adopt or ADOPT"
         )
         raise AlreadyExists(
-            f"Branch {fork.branch!r} is there already on {count(len(taken), 'table')}: {shown}. "
+            f"Branch {fork.branch!r} is there already on {_named(taken)}. "
             f"Nothing was changed. {way}; or choose another name.",
             branch=fork.branch,
             tables=taken,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
+from branch_console.catalog.catalog_tag_view import with_present_folders
 from branch_console.commit.branch.branch_creation import put_base_tags
 from branch_console.commit.catalog.catalog_tag_commit import (
     publish_catalog_tag,
@@ -40,8 +41,8 @@ from branch_console.procedures.catalog.catalog_operation import (
     CatalogPlan,
     CatalogVerb,
 )
-from branch_console.procedures.catalog.create import check_catalog_kind, table_in
-from branch_console.procedures.catalog.fork import CatalogSource, source_of
+from branch_console.procedures.catalog.create import check_catalog_kind
+from branch_console.procedures.catalog.fork import CatalogSource, source_of, table_in
 from branch_console.procedures.catalog.states import note_main
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
@@ -227,8 +228,9 @@ def _is_it(found: Tag, creation: BranchCreation) -> bool:
     return is_permanent and fork is not None and found.snapshot.identity.same_as(fork)
 
 
-def _tags(warehouse: Warehouse, tag: CatalogTag) -> list[tuple[FileStoreTable, BranchCreation]]:
+def _tags(warehouse: Warehouse, noted: CatalogTag) -> list[tuple[FileStoreTable, BranchCreation]]:
     """The tables that have a snapshot, on the branch of their tag, with what is tagged."""
+    tag = with_present_folders(warehouse.catalog.reader, warehouse.ledger.paths, noted)
     return [
         (
             table_in(warehouse, tag.databases[table.database or ""].name or "", table).on(
