@@ -5,7 +5,7 @@ table, and one that another engine renamed is still the same.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -125,11 +125,18 @@ def _recognise_tables(
 ) -> tuple[dict[str, SightedTable], dict[str, str]]:
     """Return the folder of each object, and the known objects of which that is unclear."""
     left = {each.folder: each for each in sighted}
+    twins: dict[str, list[TableChange]] = {}
+    for table in known.values():
+        twins.setdefault(table.birth or "", []).append(table)
+    misplaced = {
+        each.folder for each in left.values() if _is_twin(each, twins.get(each.birth, ()), left)
+    }
     found: dict[str, SightedTable] = {}
     missing: dict[str, list[str]] = {}
     for key, table in known.items():
         there = left.get(table.folder or "")
-        if there is not None and there.birth == table.birth:
+        is_it = there is not None and there.birth == table.birth
+        if there is not None and is_it and there.folder not in misplaced:
             found[key] = left.pop(there.folder)
         else:
             missing.setdefault(table.birth or "", []).append(key)
@@ -155,6 +162,26 @@ def _recognise_tables(
     for folder, each in sorted(left.items()):
         found[_free_id("t", (each.birth, folder), (*found, *unclear))] = each
     return found, unclear
+
+
+def _is_twin(
+    candidate: SightedTable, twins: Sequence[TableChange], sighted: Mapping[str, SightedTable]
+) -> bool:
+    """Whether another table that was made at the same time has come to the folder of a known one.
+
+    The folder then holds the noted head of a table that has left its own folder. That it does not
+    hold the head of the one that was there proves nothing alone, as that may have expired.
+    """
+
+    def is_at_home(table: TableChange) -> bool:
+        home = sighted.get(table.folder or "")
+        return home is not None and _held(home, table) is not None
+
+    noted = [each for each in twins if each.folder == candidate.folder]
+    if not noted or is_at_home(noted[0]):
+        return False
+    others = (each for each in twins if each.folder != candidate.folder)
+    return any(_held(candidate, each) is not None and not is_at_home(each) for each in others)
 
 
 def _pairs(
