@@ -23,7 +23,19 @@ from branch_console.operations.branch_requests import (
     RenameBranchRequest,
     RollbackRequest,
 )
-from branch_console.operations.catalog_requests import MergeCatalogRequest
+from branch_console.operations.catalog_requests import (
+    CreateCatalogBranchRequest,
+    CreateCatalogTagRequest,
+    DeleteCatalogTagRequest,
+    DropCatalogBranchRequest,
+    MergeCatalogRequest,
+)
+from branch_console.operations.database_requests import (
+    CreateDatabaseRequest,
+    DropDatabaseRequest,
+    RenameDatabaseRequest,
+    SetDatabasePropertiesRequest,
+)
 from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
 from branch_console.operations.request import Request as ProcedureRequest
@@ -53,9 +65,15 @@ if TYPE_CHECKING:
 __all__ = [
     "CherryPickRequest",
     "CreateBranchRequest",
+    "CreateCatalogBranchRequest",
+    "CreateCatalogTagRequest",
+    "CreateDatabaseRequest",
     "CreateTagRequest",
+    "DeleteCatalogTagRequest",
     "DeleteTagRequest",
     "DropBranchRequest",
+    "DropCatalogBranchRequest",
+    "DropDatabaseRequest",
     "ErrorKind",
     "FastForwardRequest",
     "InsertScope",
@@ -66,9 +84,11 @@ __all__ = [
     "Preview",
     "Receipt",
     "RenameBranchRequest",
+    "RenameDatabaseRequest",
     "Request",
     "RevertRequest",
     "RollbackRequest",
+    "SetDatabasePropertiesRequest",
     "UndoRequest",
     "ask",
     "branches",
