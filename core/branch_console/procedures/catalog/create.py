@@ -207,7 +207,7 @@ def _makings(warehouse: Warehouse, version: CatalogVersion) -> Iterator[_Making]
     recorded = warehouse.ledger.forked(version)
     content = version.content or version.branch
     for table in recorded.tables.values():
-        opened = table_in(warehouse, recorded.databases[table.database or ""].name or "", table)
+        opened = table_in(warehouse, recorded.databases, table)
         yield _Making(
             table=opened,
             creation=creation_of(content, table, opened, version.from_tag),

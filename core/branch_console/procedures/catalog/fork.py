@@ -300,16 +300,14 @@ def _besides(
     return None if change == TableChange() else change
 
 
-def table_in(warehouse: Warehouse, database: str, table: TableChange) -> FileStoreTable:
-    """Return a table by what the ledger has of it."""
+def table_in(
+    warehouse: Warehouse, databases: Mapping[str, DatabaseChange], table: TableChange
+) -> FileStoreTable:
+    """Return a table by what the ledger has of it and of the databases."""
+    database = databases[table.database or ""].name or ""
     identifier = Identifier(database=database, table=table.name or "")
     path = warehouse.ledger.paths.folder(table.folder or "")
     return FileStoreTable(warehouse.catalog.reader, path, identifier)
-
-
-def _table_of(warehouse: Warehouse, fork: CatalogFork, key: str) -> FileStoreTable:
-    table = fork.tables[key]
-    return table_in(warehouse, fork.databases[table.database or ""].name or "", table)
 
 
 def _check_tagged(warehouse: Warehouse, fork: CatalogFork, tag: str) -> None:
@@ -320,12 +318,13 @@ def _check_tagged(warehouse: Warehouse, fork: CatalogFork, tag: str) -> None:
     """
 
     def has_lost_it(key: str) -> bool:
-        head, source = fork.tables[key].head, fork.tables[key].source
+        table = fork.tables[key]
+        head = table.head
         if head is None:
             return False
-        table = _table_of(warehouse, fork, key).on(source or MAIN_BRANCH)
-        tagged = table.tags.find(tag)
-        places = (None if tagged is None else tagged.snapshot, table.snapshots.find(head.id))
+        source = table_in(warehouse, fork.databases, table).on(table.source or MAIN_BRANCH)
+        tagged = source.tags.find(tag)
+        places = (None if tagged is None else tagged.snapshot, source.snapshots.find(head.id))
         return not any(each and each.identity.same_as(head.identity) for each in places)
 
     keys = list(fork.tables)
@@ -333,16 +332,16 @@ def _check_tagged(warehouse: Warehouse, fork: CatalogFork, tag: str) -> None:
     names = [fork.name_of(key) for key, is_lost in zip(keys, lost, strict=True) if is_lost]
     if names:
         raise NotFound(
-            f"Tag {tag!r} is gone from {_named(names)}; what it named has expired. Nothing was "
-            "changed. Leave such tables out, by --database or --tables; or make another tag.",
+            f"Tag {tag!r} is gone from {some_tables(names)}; what it named has expired. Nothing "
+            "was changed. Leave such tables out, by --database or --tables; or make another tag.",
             kind=ErrorKind.SNAPSHOT_NOT_FOUND,
             tag=tag,
             tables=names,
         )
 
 
-def _named(names: Sequence[str]) -> str:
-    """The number of some tables and the first of them."""
+def some_tables(names: Sequence[str]) -> str:
+    """Return how many tables there are and what the first of them are called."""
     shown = ", ".join(names[:_SHOWN]) + (" and others" if len(names) > _SHOWN else "")
     return f"{count(len(names), 'table')}: {shown}"
 
@@ -353,7 +352,7 @@ def _with_base_tags(warehouse: Warehouse, fork: CatalogFork, *, adopts: bool) ->
 
     def decided(key: str) -> tuple[TableChange | None, str | None]:
         table = fork.tables[key]
-        main = _table_of(warehouse, fork, key)
+        main = table_in(warehouse, fork.databases, table)
         if main.branches.exists(fork.branch):
             return _adopted(warehouse, main, table, fork.branch) if adopts else None, key
         return _with_base_tag(main, table, fork.branch), None
@@ -368,7 +367,7 @@ def _with_base_tags(warehouse: Warehouse, fork: CatalogFork, *, adopts: bool) ->
             else "Adopt it, with --adopt or ADOPT"
         )
         raise AlreadyExists(
-            f"Branch {fork.branch!r} is there already on {_named(taken)}. "
+            f"Branch {fork.branch!r} is there already on {some_tables(taken)}. "
             f"Nothing was changed. {way}; or choose another name.",
             branch=fork.branch,
             tables=taken,

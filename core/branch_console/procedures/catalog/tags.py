@@ -42,12 +42,15 @@ from branch_console.procedures.catalog.catalog_operation import (
     CatalogVerb,
 )
 from branch_console.procedures.catalog.create import check_catalog_kind
-from branch_console.procedures.catalog.fork import CatalogSource, source_of, table_in
+from branch_console.procedures.catalog.fork import (
+    CatalogSource,
+    some_tables,
+    source_of,
+    table_in,
+)
 from branch_console.procedures.catalog.states import note_main
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
-
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,9 +216,8 @@ def _check_free(warehouse: Warehouse, tag: CatalogTag) -> None:
         if (found := table.tags.find(tag.name)) is not None and not _is_it(found, creation)
     ]
     if taken:
-        shown = ", ".join(taken[:_SHOWN]) + (" and others" if len(taken) > _SHOWN else "")
         raise AlreadyExists(
-            f"Tag {tag.name!r} is there already on {count(len(taken), 'table')}: {shown}. Nothing "
+            f"Tag {tag.name!r} is there already on {some_tables(taken)}. Nothing "
             "was changed; choose another name.",
             tag=tag.name,
             tables=taken,
@@ -233,9 +235,7 @@ def _tags(warehouse: Warehouse, noted: CatalogTag) -> list[tuple[FileStoreTable,
     tag = with_present_folders(warehouse.catalog.reader, warehouse.ledger.paths, noted)
     return [
         (
-            table_in(warehouse, tag.databases[table.database or ""].name or "", table).on(
-                table.source or MAIN_BRANCH
-            ),
+            table_in(warehouse, tag.databases, table).on(table.source or MAIN_BRANCH),
             # As the fork of a branch is.
             BranchCreation(
                 branch=tag.name,
