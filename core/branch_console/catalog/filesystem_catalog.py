@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from branch_console.catalog.catalog import TableEntry
 from branch_console.errors import (
@@ -37,9 +36,6 @@ from branch_console.table.database_files import find_database_file
 from branch_console.table.file_store_table import FileStoreTable, check_branch_segment
 from branch_console.table.missing_branch import no_branch
 from branch_console.table.shared_scan import SharedScan
-
-# A materialized table keeps the same files; the other types are no tables of this format.
-_TYPES_WITH_BRANCHES: Final = frozenset({"table", "materialized-table"})
 
 
 class FilesystemCatalog:
@@ -270,7 +266,7 @@ class FilesystemCatalog:
 
 def _check_type(identifier: Identifier, schema: TableSchema) -> None:
     kind = schema.options.read(table_options.TABLE_TYPE)
-    if kind not in _TYPES_WITH_BRANCHES:
+    if kind not in table_options.TYPES_WITH_BRANCHES:
         raise NotAllowed(
             f"{identifier} is a {kind}: only tables of type 'table' have snapshots and branches.",
             kind=ErrorKind.UNSUPPORTED,

@@ -25,8 +25,6 @@ from branch_console.table.database_files import find_database_file
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.versioned_files import decode, list_numbered
 
-_TYPES_WITH_BRANCHES = frozenset({"table", "materialized-table"})
-
 
 def look_at_main(
     reader: MetadataReader, paths: CatalogPaths, births: Iterable[str] = ()
@@ -104,7 +102,7 @@ def _table(
         return None  # main has no table there, though branches may
     newest = max(schemas)
     kind = decode(reader, schemas[newest], _type_of)
-    if kind not in _TYPES_WITH_BRANCHES:
+    if kind not in table_options.TYPES_WITH_BRANCHES:
         raise FormatError(f"It is a {kind}, which has no snapshots and branches.")
     identifier = Identifier(database=database, table=folder.name)
     head = FileStoreTable(reader, folder.path, identifier).head()

@@ -174,6 +174,8 @@ _SECOND: Final = 1_000
 _HOUR: Final = 3_600_000
 
 TABLE_TYPE: Final = _text("type", "table")
+# A materialized table keeps the same files; the other types are no tables of this format.
+TYPES_WITH_BRANCHES: Final = frozenset({"table", "materialized-table"})
 BUCKET: Final = _number("bucket", -1)
 BUCKET_KEY: Final = _columns("bucket-key")
 BUCKET_FUNCTION_TYPE: Final = _text("bucket-function.type", "default")
