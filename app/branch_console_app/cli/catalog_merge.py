@@ -28,7 +28,7 @@ _STOPS: Final = (MergeVerdict.CONFLICTS, MergeVerdict.REFUSED)
 def run_catalog_merge(
     services: Services, arguments: Mapping[str, Argument], *, preview: bool, as_json: bool
 ) -> int:
-    """Tell what a merge of the catalog would do, and refuse to run it; return the exit code.
+    """Preview a merge of the catalog, or refuse to run it; return the exit code.
 
     Args:
         services: The door to the core.

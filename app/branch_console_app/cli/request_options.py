@@ -187,7 +187,7 @@ def _asked(
 
 def _plain(argument: DeclaredArgument, value: str | int | bool) -> Argument:
     if argument.kind is bool:
-        # An option that was not given says nothing; one of what is true by default says no.
+        # A flag turns its default around; without it the request keeps the default.
         return (not argument.default) if value else None
     return str(value) if isinstance(value, StrEnum) else value
 
