@@ -288,7 +288,7 @@ class Services(TableLists):
         Args:
             arguments: Of the procedure `merge_catalog_branch`.
         """
-        from branch_console.procedures.merge.merge_catalog import catalog_merge_of
+        from branch_console.procedures.catalog_merge.merge_catalog import catalog_merge_of
 
         return catalog_merge_of(
             self.warehouse, self.call("merge_catalog_branch", arguments, "preview")

@@ -9,7 +9,7 @@ from branch_console.merge.catalog.catalog_report import conflict_words, cost_wor
 from branch_console.merge.catalog.object_merge import ObjectMerge
 from branch_console.merge.plan import MergeVerdict
 from branch_console.operations.argument import Argument
-from branch_console.procedures.merge.merge_catalog import not_published
+from branch_console.procedures.catalog_merge.merge_catalog import not_published
 from branch_console_app.cli.output import (
     error_object,
     print_error,

@@ -27,9 +27,12 @@ from branch_console.merge.plan import MergeVerdict, ThreeWayPlan, verdict_of
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog_merge.catalog_sides import CatalogMergeSpec
+from branch_console.procedures.catalog_merge.merge_catalog import (
+    catalog_merge_of,
+    preview_catalog_merge,
+)
 from branch_console.procedures.dispatch import run_call
-from branch_console.procedures.merge.catalog_sides import CatalogMergeSpec
-from branch_console.procedures.merge.merge_catalog import catalog_merge_of, preview_catalog_merge
 from branch_console.sql.parser import parse_statements
 from branch_console.storage.file_io import FileIO
 from tests.support.catalog_bench import CatalogBench

@@ -38,7 +38,10 @@ from branch_console.procedures.catalog.catalog_operation import (
 )
 from branch_console.procedures.catalog.create import check_catalog_kind
 from branch_console.procedures.catalog.seen_catalog import tables_with_branch
-from branch_console.procedures.merge.catalog_sides import CatalogMergeSpec, read_catalog_sides
+from branch_console.procedures.catalog_merge.catalog_sides import (
+    CatalogMergeSpec,
+    read_catalog_sides,
+)
 from branch_console.procedures.merge.inputs import rules_by
 from branch_console.procedures.run.receipts import receipt_without_change
 

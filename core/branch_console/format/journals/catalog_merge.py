@@ -1,0 +1,125 @@
+"""The journal of a merge of the catalog: what is published, step by step, and on top of what."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+from branch_console.format.journals.codec import Codec, Layout
+from branch_console.format.journals.keys import (
+    needed,
+    part,
+    parts,
+    perhaps,
+    since,
+    text_map,
+)
+from branch_console.format.journals.terms import (
+    GATE,
+    NOTES,
+    PLAN_ID,
+    REASON,
+    VERIFIED,
+    OperationJournal,
+)
+
+_NO_TEXTS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalledPlace:
+    """Where an object is: a database by its name, a table by the id of its database and its name.
+
+    Attributes:
+        database: The id; empty for a database.
+        is_aside: Whether it waits aside, known by its id alone.
+    """
+
+    name: str
+    database: str = ""
+    is_aside: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalledStep:
+    """One step; a place is None where the object is not there.
+
+    Attributes:
+        name: Counts the steps of one merge, such as `t1`; it is part of the ids of operations.
+        kind: A word of `StepKind`.
+        object_id: The database or the table.
+        folder: Below the warehouse: where a table lies as the merge begins, on the target, or on
+            the source where it is new. None for a database.
+        birth: The SHA-256 of the bytes of the table's first schema file.
+    """
+
+    name: str
+    kind: str
+    object_id: str
+    before: JournalledPlace | None = None
+    after: JournalledPlace | None = None
+    properties_before: Mapping[str, str] = field(default_factory=lambda: _NO_TEXTS)
+    properties_after: Mapping[str, str] = field(default_factory=lambda: _NO_TEXTS)
+    folder: str | None = None
+    birth: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogMergeJournal(OperationJournal):
+    """A merge of the catalog, as it was decided.
+
+    Attributes:
+        subject: What it is about, for people.
+        source: The branch that comes.
+        target: The branch that changes.
+        steps: In their order.
+        database_names: What the databases are called while the steps go on, by id: as before the
+            merge, and as those come that it makes.
+        catalog_version: The version whose creation is the commit point, as JSON values.
+    """
+
+    subject: str
+    source: str
+    target: str
+    steps: tuple[JournalledStep, ...]
+    database_names: Mapping[str, str]
+    catalog_version: Mapping[str, Any]
+
+
+_PLACE: Final = Layout(
+    JournalledPlace,
+    needed("name", str),
+    since("database", str, default=""),
+    since("isAside", bool, default=False),
+)
+_STEP: Final = Layout(
+    JournalledStep,
+    needed("name", str),
+    needed("kind", str),
+    needed("objectId", str),
+    part("before", _PLACE),
+    part("after", _PLACE),
+    text_map("propertiesBefore"),
+    text_map("propertiesAfter"),
+    perhaps("folder", str),
+    perhaps("birth", str),
+)
+CATALOG_MERGE_JOURNAL: Final = Codec(
+    what="journal of a merge of the catalog",
+    reads={
+        1: Layout(
+            CatalogMergeJournal,
+            needed("subject", str),
+            needed("source", str),
+            needed("target", str),
+            parts("steps", _STEP),
+            text_map("databaseNames"),
+            needed("catalogVersion", dict),
+            PLAN_ID,
+            REASON,
+            GATE,
+            NOTES,
+            VERIFIED,
+        )
+    },
+)

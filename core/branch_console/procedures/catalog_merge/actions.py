@@ -1,0 +1,23 @@
+"""Which action carries out the steps of which kind."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from branch_console.errors import ErrorKind, Refused
+from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.procedures.catalog_merge.step_actions import StepAction
+
+ACTIONS: Final[Mapping[StepKind, StepAction]] = MappingProxyType({})
+
+
+def action_of(kind: StepKind) -> StepAction:
+    """Return how steps of a kind are carried out; raises Refused where a release cannot."""
+    action = ACTIONS.get(kind)
+    if action is None:
+        raise Refused(
+            f"A merge of the catalog with a step {str(kind)!r} is previewed, and not served yet as "
+            "a run. Nothing was changed.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    return action

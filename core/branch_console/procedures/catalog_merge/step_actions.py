@@ -1,0 +1,199 @@
+"""How the steps of a merge of the catalog are carried out, whatever objects they are about.
+
+A step is prepared before the commit point, where nobody sees it and all of it can be removed.
+Behind the commit point it is carried out, or taken back where the merge turns back. Each of these
+may be cut off anywhere and done again, also by another process.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from branch_console.format.catalog.catalog_version import CatalogVersion
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.journals.catalog_merge import (
+    CATALOG_MERGE_JOURNAL,
+    CatalogMergeJournal,
+    JournalledPlace,
+    JournalledStep,
+)
+from branch_console.format.json_text import JsonObject
+from branch_console.merge.catalog.catalog_steps import CatalogStep, StepKind, StepPlace
+from branch_console.procedures.catalog.catalog_operation import CatalogOperation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeStep:
+    """A step with its number, and what tells its object from others.
+
+    Attributes:
+        name: Such as `t1`.
+        step: What is done to which object.
+        folder: Below the warehouse: where a table lies as the merge begins, on the target, or on
+            the source where it is new. None for a database.
+        birth: The SHA-256 of the bytes of the table's first schema file.
+    """
+
+    name: str
+    step: CatalogStep
+    folder: str | None = None
+    birth: str | None = None
+
+    @property
+    def kind(self) -> StepKind:
+        """What is done."""
+        return self.step.kind
+
+    @property
+    def object_id(self) -> str:
+        """The database or the table."""
+        return self.step.id
+
+    @classmethod
+    def of(cls, journalled: JournalledStep) -> "MergeStep":
+        """Read a step of a journal."""
+        step = CatalogStep(
+            kind=StepKind(journalled.kind),
+            id=journalled.object_id,
+            before=_place(journalled.before),
+            after=_place(journalled.after),
+            properties_before=journalled.properties_before,
+            properties_after=journalled.properties_after,
+        )
+        return cls(
+            name=journalled.name, step=step, folder=journalled.folder, birth=journalled.birth
+        )
+
+    @property
+    def journalled(self) -> JournalledStep:
+        """The step as a journal has it."""
+        return JournalledStep(
+            name=self.name,
+            kind=str(self.kind),
+            object_id=self.object_id,
+            before=_journalled_place(self.step.before),
+            after=_journalled_place(self.step.after),
+            properties_before=self.step.properties_before,
+            properties_after=self.step.properties_after,
+            folder=self.folder,
+            birth=self.birth,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MergeOperation:
+    """A merge of the catalog that has begun.
+
+    Attributes:
+        operation: Its operation in the journal of the catalog.
+        noted: What it set out to do.
+    """
+
+    operation: CatalogOperation
+    noted: CatalogMergeJournal
+
+    @classmethod
+    def of(cls, operation: CatalogOperation) -> "MergeOperation":
+        """Read what an operation set out to do; raises FormatError, which names the file."""
+        return cls(operation=operation, noted=operation.read(CATALOG_MERGE_JOURNAL))
+
+    def held(self, operation: CatalogOperation) -> "MergeOperation":
+        """The same merge in the hands of who holds its operation."""
+        return replace(self, operation=operation)
+
+    @property
+    def id(self) -> str:
+        """The id of the operation."""
+        return self.operation.intent.operation_id
+
+    @property
+    def is_into_main(self) -> bool:
+        """Whether folders change; else names and properties are in the version alone."""
+        return self.noted.target == MAIN_BRANCH
+
+    @property
+    def steps(self) -> tuple[MergeStep, ...]:
+        """All steps, in their order."""
+        return tuple(map(MergeStep.of, self.noted.steps))
+
+    @property
+    def version(self) -> CatalogVersion:
+        """The version whose creation is the commit point."""
+        return CatalogVersion.from_object(
+            JsonObject(dict(self.noted.catalog_version), "journal of a merge of the catalog")
+        )
+
+    def step_id(self, step: MergeStep) -> str:
+        """The id of what a step does in the ledger of a table, such as `op-91-t1`."""
+        return f"{self.id}-{step.name}"
+
+    def folder_of(self, object_id: str, place: StepPlace) -> str:
+        """The folder of an object at a place, while the steps go on.
+
+        Until databases are renamed, each is called as before the merge.
+        """
+        paths = self.operation.paths
+        if place.is_aside:
+            return paths.new_table(object_id)
+        if not place.database:
+            return paths.database(place.name)
+        return paths.table(self.noted.database_names[place.database], place.name)
+
+
+class StepAction(Protocol):
+    """How steps of one kind are carried out; each method may be called again after a crash."""
+
+    def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Do what must be there before the commit point, and what no reader sees.
+
+        Raises:
+            Refused: The step cannot be carried out; nothing was changed.
+            CommitConflict: Somebody else came in between.
+        """
+        ...
+
+    def forget(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Remove what `prepare` made of a merge that was not committed, also where it made none."""
+        ...
+
+    def is_done(self, merge: MergeOperation, step: MergeStep) -> bool:
+        """Whether the step was carried out, and not taken back since."""
+        ...
+
+    def carry_out(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Carry the step out, or what is left of it.
+
+        Raises:
+            CommitConflict: Somebody else came in between, and the step was not carried out.
+        """
+        ...
+
+    def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
+        """Take the step back, or what was done of it; one that was not carried out stays so.
+
+        Returns:
+            What the receipt tells of it beyond that all is as before; None where there is nothing.
+
+        Raises:
+            CommitConflict: What others did since stands in the way; the step stands as it was.
+        """
+        ...
+
+    def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
+        """Record the step in the ledger of its table, and end what `prepare` began.
+
+        Returns:
+            What the receipt tells of it; None where there is nothing.
+        """
+        ...
+
+
+def _place(place: JournalledPlace | None) -> StepPlace | None:
+    if place is None:
+        return None
+    return StepPlace(name=place.name, database=place.database, is_aside=place.is_aside)
+
+
+def _journalled_place(place: StepPlace | None) -> JournalledPlace | None:
+    if place is None:
+        return None
+    return JournalledPlace(name=place.name, database=place.database, is_aside=place.is_aside)
