@@ -113,6 +113,20 @@ def test_k5_merging_twice_is_merging_once(
     )
 
 
+@given(dev=scripts, main=scripts, later=scripts, rules=rules)
+def test_k5_what_was_merged_is_in_nobodys_way_whatever_the_target_does_later(
+    dev: list[Any], main: list[Any], later: list[Any], rules: ObjectRules
+) -> None:
+    ledger = played(("dev", dev), ("main", main))
+    assume(not ledger.preview("dev", "main", rules).conflicts)
+    ledger.merge("dev", "main", rules)
+    for statement in later:
+        ledger.run("main", statement)
+    version, view = ledger.newest["main"], ledger.view("main")
+    ledger.merge("dev", "main")
+    assert (ledger.newest["main"], ledger.view("main")) == (version, view)
+
+
 @given(dev=scripts, main=scripts, part=st.sets(st.integers(0, 9)))
 def test_k6_a_part_and_then_the_whole_is_the_whole(
     dev: list[Any], main: list[Any], part: set[int]

@@ -4,11 +4,22 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from branch_console.diff.catalog_base import bases_of_objects, state_at_bases
+from branch_console.diff.catalog_base import (
+    bases_of_objects,
+    contents_merged_into,
+    contents_to_note,
+    state_at_bases,
+)
+from branch_console.diff.catalog_diff import catalog_changes
 from branch_console.diff.catalog_state import CatalogState, TableState
 from branch_console.diff.table_operation import TableOperation
 from branch_console.diff.three_way import ThreeWay
-from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind, VersionName
+from branch_console.format.catalog.catalog_version import (
+    CatalogVersion,
+    SourceContent,
+    VersionKind,
+    VersionName,
+)
 from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.merge.catalog.catalog_merge import CatalogMerge, CatalogSides, merge_catalog
 from branch_console.merge.catalog.object_rules import ObjectRules
@@ -20,12 +31,15 @@ class MemoryLedger:
     """Versions of branches, made one after the other.
 
     Attributes:
+        states: Every branch at each of its versions.
+        recorded: The same as a ledger has it: writes of rows on a branch make no version.
         contents: What each snapshot of any table holds, by its number.
         made: How many snapshots were made.
     """
 
     versions: dict[VersionName, CatalogVersion] = field(default_factory=dict)
     states: dict[VersionName, CatalogState] = field(default_factory=dict)
+    recorded: dict[VersionName, CatalogState] = field(default_factory=dict)
     newest: dict[str, VersionName] = field(default_factory=dict)
     contents: dict[int, frozenset[str]] = field(default_factory=dict)
     made: int = 100
@@ -35,6 +49,7 @@ class MemoryLedger:
         return MemoryLedger(
             versions=dict(self.versions),
             states=dict(self.states),
+            recorded=dict(self.recorded),
             newest=dict(self.newest),
             contents=dict(self.contents),
             made=self.made,
@@ -52,6 +67,7 @@ class MemoryLedger:
         parents: tuple[VersionName, ...] = (),
         covers: Collection[str] | None = None,
         voids: tuple[VersionName, ...] = (),
+        sources: Mapping[str, SourceContent] | None = None,
     ) -> VersionName:
         """Make the next version of a branch, with the state that it has then."""
         before = self.newest.get(branch)
@@ -63,12 +79,23 @@ class MemoryLedger:
             kind=kind,
             operation=f"op-{len(self.versions)}",
             actor="ana",
-            time_millis=0,
+            time_millis=len(self.versions),
             parents=(*(() if before is None else (before,)), *parents),
             covers=None if covers is None else frozenset(covers),
             voids=voids,
+            sources=sources or {},
         )
         self.states[name] = replace(state, version=str(name))
+        self.recorded[name] = self.states[name]
+        if before is not None and branch != "main":
+            known = self.recorded[before].tables
+            self.recorded[name] = replace(
+                self.states[name],
+                tables={
+                    key: replace(each, head=None if key not in known else known[key].head)
+                    for key, each in state.tables.items()
+                },
+            )
         self.newest[branch] = name
         return name
 
@@ -102,16 +129,27 @@ class MemoryLedger:
         here, there = self.states[ours], self.states[theirs]
         known = (key for each in self.states.values() for key in (*each.databases, *each.tables))
         bases = bases_of_objects(self.versions, ours, theirs, sorted(set(known)))
-        base = state_at_bases(bases, self.states, here, there)
+        base = state_at_bases(
+            bases,
+            self.recorded,
+            here,
+            there,
+            into_ours=contents_merged_into(self.versions, ours),
+            into_theirs=contents_merged_into(self.versions, theirs),
+        )
+        states = ThreeWay(base=base, ours=here, theirs=there)
         operations = {}
-        for key in here.tables.keys() & there.tables.keys():
+        for change in catalog_changes(states).tables:
+            key = change.id
+            if not (change.theirs.has_content and key in here.tables):
+                continue
             # As the content of a table has merges of its own, what one side lacks tells.
             mine, other = self.content(here.tables[key]), self.content(there.tables[key])
             operations[key] = ThreeWay(
                 base=NOTHING, ours=_inserts(mine - other), theirs=_inserts(other - mine)
             )
         return CatalogSides(
-            states=ThreeWay(base=base, ours=here, theirs=there),
+            states=states,
             operations=operations,
             covers=None if covers is None else frozenset(covers),
         )
@@ -133,7 +171,8 @@ class MemoryLedger:
         covers: Collection[str] | None = None,
     ) -> CatalogMerge:
         """Merge a branch, and make a version of what comes of it unless that is nothing."""
-        found = self.preview(source, target, rules, covers)
+        sides = self.catalog_sides(source, target, covers)
+        found = merge_catalog(sides, rules or ObjectRules())
         assert found.conflicts == ()
         before = self.state(target)
         if found.result == before and not found.brings_content and not found.is_settled:
@@ -146,8 +185,14 @@ class MemoryLedger:
                 )
                 tables[each.id] = replace(tables[each.id], head=self.snapshot(both))
         state = replace(found.result, tables=tables)
-        parents = (self.newest[source],)
-        self.add(target, state, VersionKind.MERGED, parents=parents, covers=covers)
+        self.add(
+            target,
+            state,
+            VersionKind.MERGED,
+            parents=(self.newest[source],),
+            covers=covers,
+            sources=contents_to_note(sides.states, covers),
+        )
         return found
 
     def snapshot(self, content: frozenset[str]) -> SnapshotIdentity | None:
@@ -170,7 +215,11 @@ class MemoryLedger:
         # By their branch and version: the same, whatever happened on other branches.
         new = f"{branch}{self.newest[branch].number + 1}"
         changed = self._changed(state, what, key, rest, new)
-        if changed is not None and changed != state and is_consistent(changed):
+        if changed is None or changed == state or not is_consistent(changed):
+            return
+        if what == "write" and branch != "main":
+            self.states[self.newest[branch]] = changed
+        else:
             self.add(branch, changed)
 
     def _changed(

@@ -2,6 +2,7 @@
 
 A merge of a part is an ancestor only for the objects that it covers, so each object has a base of
 its own. In a criss-cross history there are several, and what equals any of them did not change.
+Writes of rows make no version, so merges note what the tables of their source held.
 """
 
 from collections import deque
@@ -9,15 +10,26 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Final, TypeAlias, TypeVar
 
 from branch_console.diff.catalog_diff import has_same_content
-from branch_console.diff.catalog_state import CatalogState, DatabaseState, TableState
-from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind, VersionName
+from branch_console.diff.catalog_state import CatalogState, Content, DatabaseState, TableState
+from branch_console.diff.three_way import ThreeWay
+from branch_console.format.catalog.catalog_version import (
+    CatalogVersion,
+    SourceContent,
+    VersionKind,
+    VersionName,
+)
 
 State = TypeVar("State", DatabaseState, TableState)
 T = TypeVar("T")
 Versions: TypeAlias = Mapping[VersionName, CatalogVersion]
+Contents: TypeAlias = Mapping[str, Mapping[VersionName, Sequence[SourceContent]]]
+"""What merges noted of their sources: by table id, then by the version that came in."""
+
+_NO_CONTENTS: Final[Contents] = MappingProxyType({})
 
 
 def bases_of_objects(
@@ -31,19 +43,59 @@ def bases_of_objects(
         theirs: Of the source.
         object_ids: The databases and tables that are asked about.
     """
-    parts = [each for each in versions.values() if each.covers is not None]
-    void = frozenset(name for each in versions.values() for name in each.voids)
     found: dict[frozenset[VersionName], tuple[VersionName, ...]] = {}
     bases = {}
-    for object_id in object_ids:
+    for object_id, cut in _cuts(versions, object_ids):
         # Objects that the same merges cover have the same bases.
-        cut = frozenset(
-            each.name for each in parts if each.covers is not None and object_id not in each.covers
-        )
         if cut not in found:
-            found[cut] = _best_common_ancestors(versions, ours, theirs, cut | void)
+            found[cut] = _best_common_ancestors(versions, ours, theirs, cut)
         bases[object_id] = found[cut]
     return bases
+
+
+def contents_merged_into(versions: Versions, head: VersionName) -> Contents:
+    """Find what a branch received of tables by merges of the catalog, the latest merge first.
+
+    Args:
+        versions: `head` and all that it builds on.
+        head: The version of the branch.
+    """
+    merges = sorted(
+        (each for each in versions.values() if each.sources and len(each.parents) > 1),
+        key=lambda each: (each.time_millis, each.number),
+        reverse=True,
+    )
+    noted = sorted({key for each in merges for key in each.sources})
+    known: dict[frozenset[VersionName], frozenset[VersionName]] = {}
+    found: dict[str, dict[VersionName, list[SourceContent]]] = {}
+    for table_id, cut in _cuts(versions, noted):
+        if cut not in known:
+            known[cut] = frozenset(_ancestors(versions, head, cut))
+        for merge in merges:
+            content = merge.sources.get(table_id)
+            if content is None or merge.name in cut or merge.name not in known[cut]:
+                continue
+            for parent in merge.parents[1:]:
+                found.setdefault(table_id, {}).setdefault(parent, []).append(content)
+    return found
+
+
+def contents_to_note(
+    sides: ThreeWay[CatalogState], covers: Collection[str] | None
+) -> Mapping[str, SourceContent]:
+    """Return what a merge has to note of the tables of its source, by their ids.
+
+    Args:
+        sides: The base holds each object as it was at its own merge base.
+        covers: The objects that the merge is about; None for all.
+    """
+    found: dict[str, SourceContent] = {}
+    for key, table in sides.theirs.tables.items():
+        base = sides.base.tables.get(key)
+        is_made = table.content is Content.MADE and (covers is None or key in covers)
+        if is_made and (base is None or not has_same_content(base, table)):
+            found[key] = SourceContent(head=table.head, schema=table.schema)
+    return found
 
 
 def state_at_bases(
@@ -51,6 +103,9 @@ def state_at_bases(
     states: Mapping[VersionName, CatalogState],
     ours: CatalogState,
     theirs: CatalogState,
+    *,
+    into_ours: Contents = _NO_CONTENTS,
+    into_theirs: Contents = _NO_CONTENTS,
 ) -> CatalogState:
     """Return one state that holds each object as it was at its merge base.
 
@@ -59,11 +114,14 @@ def state_at_bases(
         states: Of every version among them.
         ours: The target, which tells the bases of a criss-cross history apart.
         theirs: The source, likewise.
+        into_ours: What the target received, as `contents_merged_into` finds it.
+        into_theirs: What the source received.
     """
     databases: dict[str, DatabaseState] = {}
     tables: dict[str, TableState] = {}
     for object_id, names in bases.items():
-        held = [states[each] for each in names if states[each].speaks_for(object_id)]
+        speaking = [each for each in names if states[each].speaks_for(object_id)]
+        held = [states[each] for each in speaking]
         database = _joined(
             [each.databases.get(object_id) for each in held],
             ours.databases.get(object_id),
@@ -76,7 +134,11 @@ def state_at_bases(
             [each.tables.get(object_id) for each in held],
             ours.tables.get(object_id),
             theirs.tables.get(object_id),
-            _joined_table,
+            partial(
+                _joined_table,
+                into_ours=_of_versions(into_ours, object_id, speaking),
+                into_theirs=_of_versions(into_theirs, object_id, speaking),
+            ),
         )
         if table is not None:
             tables[object_id] = table
@@ -85,6 +147,16 @@ def state_at_bases(
 
 
 # --- the graph -----------------------------------------------------------------------------------
+
+
+def _cuts(
+    versions: Versions, object_ids: Iterable[str]
+) -> Iterable[tuple[str, frozenset[VersionName]]]:
+    """Each object with the merges that bring nothing of it: of other objects, or taken back."""
+    parts = [(each.name, each.covers) for each in versions.values() if each.covers is not None]
+    void = frozenset(name for each in versions.values() for name in each.voids)
+    for object_id in object_ids:
+        yield object_id, void | {name for name, covers in parts if object_id not in covers}
 
 
 def _best_common_ancestors(
@@ -135,7 +207,7 @@ def _joined(
     held = [each for each in bases if each is not None]
     if not held or (theirs is None and len(held) < len(bases)):
         return None
-    return held[0] if len(held) == 1 else pick(held, ours, theirs)
+    return pick(held, ours, theirs)
 
 
 def _joined_database(
@@ -155,12 +227,35 @@ def _property_of(key: str, database: DatabaseState) -> str | None:
 
 
 def _joined_table(
-    bases: Sequence[TableState], ours: TableState | None, theirs: TableState | None
+    bases: Sequence[TableState],
+    ours: TableState | None,
+    theirs: TableState | None,
+    *,
+    into_ours: Sequence[SourceContent],
+    into_theirs: Sequence[SourceContent],
 ) -> TableState:
     database, name = _unchanged(bases, ours, theirs, attrgetter("database", "name"))
-    sides = [each for each in (theirs, ours) if each is not None]
-    same = (base for side in sides for base in bases if has_same_content(base, side))
-    return replace(next(same, bases[0]), database=database, name=name)
+    # What a side received says whether the other one went on since; of itself it says nothing.
+    received = [*_with_contents(bases[0], into_ours), *bases]
+    given = [*_with_contents(bases[0], into_theirs), *bases]
+    same = (
+        base
+        for side, known in ((theirs, received), (ours, given))
+        for base in known
+        if side is not None and has_same_content(base, side)
+    )
+    return replace(next(same, received[0]), database=database, name=name)
+
+
+def _with_contents(base: TableState, contents: Iterable[SourceContent]) -> Iterable[TableState]:
+    return (replace(base, head=each.head, schema=each.schema) for each in contents)
+
+
+def _of_versions(
+    contents: Contents, table_id: str, names: Iterable[VersionName]
+) -> Sequence[SourceContent]:
+    noted = contents.get(table_id, {})
+    return [content for name in names for content in noted.get(name, ())]
 
 
 def _unchanged(

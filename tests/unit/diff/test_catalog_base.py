@@ -2,7 +2,12 @@
 
 import pytest
 
-from branch_console.diff.catalog_base import bases_of_objects, state_at_bases
+from branch_console.diff.catalog_base import (
+    bases_of_objects,
+    contents_merged_into,
+    contents_to_note,
+    state_at_bases,
+)
 from branch_console.diff.catalog_state import CatalogState
 from branch_console.format.catalog.catalog_version import VersionKind, VersionName
 from tests.support.catalog_ledger import MemoryLedger
@@ -110,3 +115,82 @@ def test_a_base_that_does_not_speak_for_an_object_says_nothing_of_it() -> None:
     branch = catalog(database("d", "air"), members=frozenset({"d"}))
     found = state_at_bases({"d": (name,), "t": (name,)}, {name: branch}, START, branch)
     assert (list(found.databases), list(found.tables), found.version) == (["d"], [], "dev@1")
+
+
+# --- what merges noted of their sources ----------------------------------------------------------
+
+
+def merged(
+    ledger: MemoryLedger, target: str = "main", covers: tuple[str, ...] | None = None
+) -> None:
+    ledger.merge("dev", target, covers=covers)
+
+
+def written(ledger: MemoryLedger, *names: str) -> MemoryLedger:
+    for name in names:
+        ledger.run("dev", ("write", ["t", "u"].index(name), f"row {ledger.made}"))
+    return ledger
+
+
+def found(ledger: MemoryLedger, *, main: CatalogState | None = None) -> list[str]:
+    """What dev brings to main, and what is in its way, after main went on."""
+    if main is not None:
+        ledger.add("main", main)
+    merge = ledger.preview("dev", "main")
+    brought = [f"content of {each.id}" for each in merge.objects if each.brings_content]
+    return brought + [str(each.kind) for each in merge.conflicts]
+
+
+def test_a_table_that_came_and_that_main_dropped_later_is_not_in_the_way() -> None:
+    ledger = written(begun("dev"), "t")
+    merged(ledger)
+    assert found(ledger, main=catalog(database("d", "air"), table("u", "d.u"))) == []
+    written(ledger, "t")
+    assert found(ledger) == ["object gone"]
+
+
+def test_a_merge_of_a_part_notes_that_part_only() -> None:
+    ledger = written(begun("dev"), "t", "u")
+    merged(ledger, covers=("t",))
+    assert found(ledger) == ["content of u"]
+    assert found(ledger, main=catalog(database("d", "air"))) == ["object gone"]  # of u
+    assert [each.subject.table for each in ledger.preview("dev", "main").conflicts] == ["air.u"]
+
+
+def test_what_a_merge_noted_that_was_taken_back_does_not_count() -> None:
+    ledger = written(begun("dev"), "t")
+    before = ledger.state("main")
+    merged(ledger)
+    ledger.add("main", before, VersionKind.UNDONE, voids=(ledger.newest["main"],))
+    assert found(ledger) == ["content of t"]
+
+
+def test_what_another_branch_received_says_nothing_of_a_part_that_did_not_come() -> None:
+    ledger = written(begun("dev", "test"), "t")
+    merged(ledger)
+    written(ledger, "t", "u")
+    merged(ledger, "test")
+    ledger.merge("test", "main", covers=("u",))
+    assert found(ledger) == ["content of t"]
+
+
+def test_the_latest_of_several_merges_counts() -> None:
+    ledger = begun("dev")
+    for _ in range(3):
+        written(ledger, "t")
+        merged(ledger)
+        assert found(ledger) == []
+    notes = contents_merged_into(ledger.versions, ledger.newest["main"])
+    (contents,) = notes["t"].values()
+    assert contents[0].head == ledger.state("dev").tables["t"].head
+    assert len(contents) == 3
+
+
+def test_only_tables_that_the_version_of_the_source_does_not_tell_are_noted() -> None:
+    ledger = written(begun("dev"), "t")
+    ledger.run("dev", ("create table", 0, "n"))
+    ledger.add("dev", ledger.state("dev"))
+    sides = ledger.catalog_sides("dev", "main")
+    new = ledger.newest["dev"].number - 1
+    assert set(contents_to_note(sides.states, None)) == {"t", f"dev{new}"}
+    assert set(contents_to_note(sides.states, {"u"})) == set()

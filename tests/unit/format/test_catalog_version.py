@@ -13,6 +13,7 @@ from branch_console.format.catalog.catalog_version import (
     CreationMode,
     DatabaseChange,
     ExpectedHead,
+    SourceContent,
     TableChange,
     TableHead,
     VersionKind,
@@ -85,10 +86,16 @@ _MERGED = replace(
     operation="op-91",
     plan="b7c2",
     expects={"t-9e2a": ExpectedHead(step="op-91-t1", before=_HEAD)},
+    sources={
+        "t-9e2a": SourceContent(head=_HEAD.identity, schema=4),
+        "t-77b1": SourceContent(head=None, schema=0),
+    },
     databases={},
     tables={"t-9e2a": TableChange(name="legs", folder="air.db/legs")},
 )
-_IN_PART = replace(_MERGED, number=43, covers=frozenset({"t-9e2a", "d-1f00"}), expects={})
+_IN_PART = replace(
+    _MERGED, number=43, covers=frozenset({"t-9e2a", "d-1f00"}), expects={}, sources={}
+)
 _TURNED_BACK = replace(
     _SIGHTED, number=44, kind=VersionKind.TURNED_BACK, voids=(_MERGED.name,), tables={}
 )

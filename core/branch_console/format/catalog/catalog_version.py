@@ -267,6 +267,24 @@ class ExpectedHead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceContent:
+    """What a table held on the source of a merge; writes of rows make no version that tells it."""
+
+    head: SnapshotIdentity | None
+    schema: int
+
+    def to_object(self) -> dict[str, object]:
+        """Return JSON values."""
+        return without_nulls({"head": identity_to(self.head), "schema": self.schema})
+
+    @classmethod
+    def from_object(cls, raw: JsonObject) -> "SourceContent":
+        """Read what `to_object` wrote; raises FormatError."""
+        head = identity_from(raw.find("head", dict), raw.what)
+        return cls(head=head, schema=raw.get("schema", int))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogVersion:
     """One immutable version of a catalog branch, or of main.
 
@@ -280,6 +298,8 @@ class CatalogVersion:
         from_tag: Of a fork: the catalog tag it begins at.
         is_empty: Of a fork: whether its tables begin with their schemas and no rows.
         expects: Of a merge, by table id.
+        sources: Of a merge: the content of tables that came in, by table id, where it is not
+            what the version of the source says. Releases before this one noted none.
         databases: By id; None for a database that was dropped.
         tables: By id; None for a table that was dropped.
         left_out: Of a fork: tables that cannot be branched, by name, with the reason.
@@ -304,6 +324,7 @@ class CatalogVersion:
     reason: str | None = None
     plan: str | None = None
     expects: Mapping[str, ExpectedHead] = field(default_factory=lambda: _NOTHING)
+    sources: Mapping[str, SourceContent] = field(default_factory=lambda: _NOTHING)
     databases: Mapping[str, DatabaseChange | None] = field(default_factory=lambda: _NOTHING)
     tables: Mapping[str, TableChange | None] = field(default_factory=lambda: _NOTHING)
     left_out: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
@@ -348,6 +369,9 @@ class CatalogVersion:
             expects={
                 key: ExpectedHead.from_object(each) for key, each in _each(raw, "expects").items()
             },
+            sources={
+                key: SourceContent.from_object(each) for key, each in _each(raw, "sources").items()
+            },
             databases=_changes(raw, "databases", DatabaseChange.from_object),
             tables=_changes(raw, "tables", TableChange.from_object),
             left_out=raw.text_map("leftOut"),
@@ -382,6 +406,7 @@ class CatalogVersion:
                 "reason": self.reason,
                 "plan": self.plan,
                 "expects": {key: each.to_object() for key, each in self.expects.items()} or None,
+                "sources": {key: each.to_object() for key, each in self.sources.items()} or None,
                 "databases": _to_objects(self.databases) or None,
                 "tables": _to_objects(self.tables) or None,
                 "leftOut": dict(self.left_out) or None,

@@ -5,7 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from branch_console.catalog.catalog_ledger import CatalogLedger
-from branch_console.diff.catalog_base import bases_of_objects, state_at_bases
+from branch_console.diff.catalog_base import (
+    bases_of_objects,
+    contents_merged_into,
+    state_at_bases,
+)
 from branch_console.diff.catalog_diff import ChangedTable, catalog_changes
 from branch_console.diff.catalog_state import CatalogState, Content, TableState
 from branch_console.diff.table_operation import TableOperation
@@ -103,7 +107,14 @@ def _read_states(warehouse: Warehouse, spec: CatalogMergeSpec) -> ThreeWay[Catal
         held |= {name: state_at_version(warehouse, name) for name in sorted(missing)}
         ids |= {key for state in held.values() for key in (*state.databases, *state.tables)}
         bases = bases_of_objects(versions, *heads, sorted(ids))
-    base = state_at_bases(bases, held, ours, theirs)
+    base = state_at_bases(
+        bases,
+        held,
+        ours,
+        theirs,
+        into_ours=contents_merged_into(versions, heads[0]),
+        into_theirs=contents_merged_into(versions, heads[1]),
+    )
     return ThreeWay(base=base, ours=ours, theirs=theirs)
 
 
