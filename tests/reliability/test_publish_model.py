@@ -1,10 +1,17 @@
 """R7: every state of a small model of publishing and merging keeps the laws; broken ones do not."""
 
-from itertools import product
+from collections.abc import Iterator
+from itertools import combinations_with_replacement, product
 
 import pytest
 
 from tests.support.catalog_model import MERGE, TABLES, BrokenCatalog, CatalogModel
+from tests.support.catalog_publish_model import (
+    CLASHING,
+    FITTING,
+    BrokenPublish,
+    PublishModel,
+)
 from tests.support.publish_model import OPERATIONS, Broken, Model, deals
 
 _WRITERS, _OPERATIONS = 2, 3
@@ -71,4 +78,48 @@ def test_a_merge_of_all_tables_is_made_as_a_whole() -> None:
 )
 def test_a_broken_merge_of_all_tables_is_caught(broken: BrokenCatalog, law: str) -> None:
     models = _catalog_models(broken)
+    assert any((found := model.visit()) and found.startswith(law) for model in models)
+
+
+_COMMITS = tuple(product((0, 1), (FITTING, CLASHING)))
+"""To which of the two tables another engine commits, and whether the merge still fits behind."""
+
+
+def _publish_models(
+    *, recoverers: int = 1, commits: int = 1, broken: BrokenPublish | None = None
+) -> Iterator[PublishModel]:
+    for count in range(commits + 1):
+        for foreign in combinations_with_replacement(_COMMITS, count):
+            yield PublishModel(recoverers=recoverers, foreign=foreign, broken=broken)
+
+
+@pytest.mark.parametrize(
+    ("recoverers", "commits"),
+    [(1, 1), pytest.param(2, 2, marks=pytest.mark.depth("long"))],
+)
+def test_a_catalog_merge_is_all_or_nothing_whoever_recovers_it(
+    recoverers: int, commits: int
+) -> None:
+    ends: set[str] = set()
+    states = 0
+    for model in _publish_models(recoverers=recoverers, commits=commits):
+        assert model.visit() is None
+        states += len(model.visited)
+        ends |= {each.end for each in model.visited}
+    print(f"{states} states")
+    assert ends == {"", "done", "rolled back", "turned back"}
+
+
+@pytest.mark.parametrize(
+    ("broken", "law"),
+    [
+        (BrokenPublish.NO_FENCE, "AtomicCatalogMerge"),
+        (BrokenPublish.NO_MARK, "AtomicCatalogMerge"),
+        (BrokenPublish.NO_LATE_LOOK, "AtomicCatalogMerge"),
+        (BrokenPublish.TWO_MARKS, "AtomicCatalogMerge"),
+        (BrokenPublish.NO_OWN_LOOK, "MergeOnce"),
+    ],
+)
+def test_a_broken_publish_of_a_catalog_merge_is_caught(broken: BrokenPublish, law: str) -> None:
+    models = _publish_models(broken=broken)
     assert any((found := model.visit()) and found.startswith(law) for model in models)
