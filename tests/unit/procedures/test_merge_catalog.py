@@ -12,7 +12,6 @@ import pytest
 
 from branch_console import api
 from branch_console.commit.schema.schema_commit import add_column, change_schema
-from branch_console.diff.catalog_base import contents_to_note
 from branch_console.errors import FormatError, InvalidInput, NotAllowed, NotFound, Refused
 from branch_console.format.catalog.catalog_version import (
     CatalogVersion,
@@ -25,15 +24,11 @@ from branch_console.format.data_types import INT
 from branch_console.format.identifier import Identifier
 from branch_console.format.other_catalog import CatalogKind
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
-from branch_console.merge.file_moves import MergeRules
 from branch_console.merge.plan import MergeVerdict, ThreeWayPlan, verdict_of
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.catalog_merge.catalog_sides import (
-    CatalogMergeSpec,
-    read_catalog_sides,
-)
+from branch_console.procedures.catalog_merge.catalog_sides import CatalogMergeSpec
 from branch_console.procedures.catalog_merge.merge_catalog import (
     catalog_merge_of,
     preview_catalog_merge,
@@ -395,20 +390,20 @@ def test_what_a_merge_noted_is_not_planned_again_nor_missed_when_main_drops_it(
     made: CatalogWarehouse, is_noted: bool
 ) -> None:
     alter(made, "air.flights", "dev")
-    ledger, flights = made.warehouse.ledger, key_of(made, "air.flights")
-    states = read_catalog_sides(
-        made.warehouse, CatalogMergeSpec(source="dev", target="main"), MergeRules()
-    ).states
+    ledger = made.warehouse.ledger
+    spec = CatalogMergeSpec(source="dev", target="main", database="air")
+    found = preview_catalog_merge(made.warehouse, spec)
+    ours, theirs = found.versions.ours, found.versions.theirs
     version = CatalogVersion(
         branch="main",
         number=ledger.newest("main") + 1,
         kind=VersionKind.MERGED,
-        parents=(VersionName.parse(states.ours.version), VersionName.parse(states.theirs.version)),
-        covers=frozenset({flights}),
+        parents=(VersionName.parse(ours), VersionName.parse(theirs)),
+        covers=found.covers,
         operation="op",
         actor="ann",
         time_millis=5,
-        sources=contents_to_note(states, {flights}) if is_noted else {},
+        sources=found.sources if is_noted else {},
     )
     assert ledger.publish(made.warehouse.store.publisher, version)
     assert told(plan(made)) == ([] if is_noted else ["table air.flights"])

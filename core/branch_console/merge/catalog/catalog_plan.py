@@ -7,10 +7,12 @@ is their digest, so that a run can tell whether anything that a person agreed to
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from branch_console.diff.catalog_base import contents_to_note
 from branch_console.diff.catalog_state import CatalogState, TableState
 from branch_console.diff.three_way import ThreeWay
+from branch_console.format.catalog.catalog_version import SourceContent
 from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.merge.catalog.catalog_merge import CatalogMerge, CatalogSides, merge_catalog
 from branch_console.merge.catalog.catalog_steps import CatalogStep, ordered_steps
@@ -62,6 +64,7 @@ class CatalogMergePlan:
         versions: Of the ledger, such as `main@41`; several bases are joined by commas.
         objects: Those first that keep the merge from running.
         covers: The objects that a merge of a part is about; None for all.
+        sources: What the version of the merge notes of the tables of the source, by their ids.
         reported: What concerns no single object, in sentences.
         heads: Of the tables that the plan is about, by id, as (target, source); a run checks them.
     """
@@ -77,6 +80,7 @@ class CatalogMergePlan:
     steps: tuple[CatalogStep, ...]
     heads: Mapping[str, tuple[SnapshotIdentity | None, SnapshotIdentity | None]]
     covers: frozenset[str] | None = None
+    sources: Mapping[str, SourceContent] = field(default_factory=dict)
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
@@ -169,6 +173,7 @@ def plan_catalog_merge(
         steps=steps,
         heads=heads,
         covers=sides.covers,
+        sources=contents_to_note(states, sides.covers),
     )
 
 
