@@ -101,6 +101,15 @@ class ManifestScan:
         tables = [decoded[item] if item in decoded else self._read_one(*item) for item in wanted]
         return pa.concat_tables([NO_FILES, *tables])
 
+    def read_past(self, paths: TablePaths, manifests: Sequence[tuple[str, int]]) -> pa.Table:
+        """The entries of manifests, given name and number of entries, without remembering them.
+
+        For whoever looks once at all that a table has, and would drive out what others look at.
+        Raises as `read` does.
+        """
+        wanted = [(paths.manifest(name), count) for name, count in manifests]
+        return pa.concat_tables([NO_FILES, *self._decode_all(wanted)])
+
     def live_files(
         self,
         paths: TablePaths,
