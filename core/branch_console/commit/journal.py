@@ -93,10 +93,6 @@ class Journal:
         data = self._store.files.find(path)
         return None if data is None else _intent_from(path, data)
 
-    def noted(self, intent: Intent) -> JsonObject:
-        """Return the plan of an intent to be read key by key, with errors that name the file."""
-        return JsonObject(intent.plan, f"journal {self._path('intent', intent.operation_id)}")
-
     def decode(self, intent: Intent, codec: Codec[J]) -> J:
         """Return the plan of an intent as its procedure noted it.
 

@@ -34,7 +34,7 @@ from branch_console.procedures.registry import JOURNALLED_BY_CATALOG, VERBS
 from branch_console.procedures.run.all_tables import all_tables
 from branch_console.procedures.run.dry_run_results import forget_old_results, names_kept
 from branch_console.procedures.run.open_operation import FRESH_MILLIS, OpenOperation, Operation
-from branch_console.procedures.run.procedure import finish_operation, finish_verb
+from branch_console.procedures.run.procedure import finish_verb
 from branch_console.procedures.run.written_rows import names_of_rows, rows_of_journal
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -225,7 +225,7 @@ def _finish_of_catalog(operation: CatalogOperation) -> End:
     verb = JOURNALLED_BY_CATALOG.get(operation.intent.procedure)
     if verb is None:
         raise _unknown(operation)
-    finish_operation(verb.finish, operation)
+    finish_verb(verb, operation)
     return _end_of(operation)
 
 

@@ -68,18 +68,18 @@ _OF_CATALOG: Final = (
     DROP_TABLE,
 )
 
-CATALOG_VERBS: Final[Mapping[str, CatalogVerb]] = MappingProxyType(
+CATALOG_VERBS: Final[Mapping[str, CatalogVerb[Any]]] = MappingProxyType(
     {verb.name: verb for verb in _OF_CATALOG}
 )
 """The procedures on databases, and on tables as objects of the catalog."""
 
-JOURNALLED_BY_CATALOG: Final[Mapping[str, CatalogVerb]] = MappingProxyType(
+JOURNALLED_BY_CATALOG: Final[Mapping[str, CatalogVerb[Any]]] = MappingProxyType(
     {verb.name: verb for verb in (*_OF_CATALOG, CREATE_TABLE, RENAME_TABLE, UNDO_OF_CATALOG)}
 )
 """What the journal of the catalog holds, by the name in an intent."""
 
 
-def find_catalog_verb(call: ProcedureCall) -> CatalogVerb | None:
+def find_catalog_verb(call: ProcedureCall) -> CatalogVerb[Any] | None:
     """Return the procedure of a call that changes objects of the catalog, None for others.
 
     An undo without a table is of an operation of the catalog.

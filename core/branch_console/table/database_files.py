@@ -1,9 +1,7 @@
 """The files in which a database has its id and its properties; the highest number holds."""
 
-from dataclasses import dataclass
-
 from branch_console.errors import FormatError
-from branch_console.format.catalog.database_file import DatabaseFile
+from branch_console.format.catalog.database_file import DatabaseFile, NumberedDatabaseFile
 from branch_console.storage.catalog_paths import (
     DATABASE_PREFIX,
     OWN_FOLDER,
@@ -11,14 +9,6 @@ from branch_console.storage.catalog_paths import (
     number_in,
 )
 from branch_console.storage.file_io import FileReader
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberedDatabaseFile:
-    """A database file, and its number; 0 for a database that has none."""
-
-    number: int
-    content: DatabaseFile
 
 
 def find_database_file(

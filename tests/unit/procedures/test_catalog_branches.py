@@ -21,6 +21,7 @@ from branch_console.errors import (
 from branch_console.format.catalog.catalog_version import VersionKind, VersionName
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.intent import Ending
+from branch_console.format.journals.terms import TERMS, OperationJournal
 from branch_console.format.other_catalog import CatalogKind
 from branch_console.operations.argument import Argument
 from branch_console.procedures.call.row_engine import NoRowEngine
@@ -799,7 +800,11 @@ def test_nothing_begins_while_a_merge_is_half_visible(
     )
     warehouse = made.warehouse
     operation = CatalogOperation.begin(
-        warehouse, replace(made.call("recover"), operation_id="op-merge"), branch="main", plan={}
+        warehouse,
+        replace(made.call("recover"), operation_id="op-merge"),
+        branch="main",
+        codec=TERMS,
+        journal=OperationJournal(),
     )
     assert ledger.publish(store.publisher, merged)
     before = made.files()

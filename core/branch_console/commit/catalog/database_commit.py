@@ -6,10 +6,10 @@ from dataclasses import replace
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
 from branch_console.errors import CommitConflict, ErrorKind, NotAllowed
-from branch_console.format.catalog.database_file import DatabaseFile
+from branch_console.format.catalog.database_file import DatabaseFile, NumberedDatabaseFile
 from branch_console.storage.catalog_paths import CatalogPaths
 from branch_console.storage.directory_mover import MoveOutcome
-from branch_console.table.database_files import NumberedDatabaseFile, find_database_file
+from branch_console.table.database_files import find_database_file
 
 
 def publish_database_file(

@@ -51,3 +51,11 @@ class DatabaseFile:
                 "properties": dict(self.properties),
             }
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberedDatabaseFile:
+    """A database file, and its number; 0 for a database that has none."""
+
+    number: int
+    content: DatabaseFile

@@ -87,6 +87,36 @@ class Ways(Generic[J]):
         raise TypeError(f"{type(journal).__name__} is none of {', '.join(self.layouts)}")
 
 
+class Either(Generic[J]):
+    """A journal of one of two classes, which is told by a key that one of them lacks.
+
+    Args:
+        key: That key.
+        having: The class that has the key.
+        lacking: The class that lacks it.
+    """
+
+    def __init__(self, key: str, having: Layout[Any], lacking: Layout[Any]) -> None:
+        self._key = key
+        self._having = having
+        self._lacking = lacking
+
+    @property
+    def layouts(self) -> tuple[Layout[Any], ...]:
+        """Both layouts."""
+        return self._having, self._lacking
+
+    def read(self, raw: JsonObject) -> J:
+        """Decode; raises FormatError."""
+        layout = self._having if self._key in raw.values else self._lacking
+        return cast("J", layout.read(raw))
+
+    def write(self, journal: J) -> dict[str, object]:
+        """Encode as JSON values."""
+        is_having = type(journal) is self._having.kind
+        return (self._having if is_having else self._lacking).write(journal)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Codec(Generic[J]):
     """Reads and writes the journals of one procedure.

@@ -41,6 +41,11 @@ class Intent:
     host: str | None = None
 
     @property
+    def subject(self) -> str | None:
+        """The object of the catalog that this changes, for people."""
+        return Reserved.by(self.plan).subject
+
+    @property
     def makes(self) -> tuple[str, ...]:
         """Branches that come into being by this, whole only at its end."""
         return Reserved.by(self.plan).makes

@@ -47,14 +47,24 @@ class _Readable(Protocol):
     def write(self, journal: Any) -> dict[str, object]: ...
 
 
+class _InJson(Protocol):
+    """What a file of its own has as JSON."""
+
+    @classmethod
+    def from_json(cls, text: str) -> Any: ...
+
+    def to_json(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Key:
-    """One key with its attribute; what is encoded as None is left out of the file."""
+    """One key with its attribute; a value of None is left out of the file, or kept as null."""
 
     name: str
     attribute: str
     decode: Callable[[JsonObject, str], Any]
     encode: Callable[[Any], object]
+    keeps_null: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,7 +75,7 @@ class _Key:
 
     def write(self, journal: Any) -> dict[str, object]:
         value = self.encode(getattr(journal, self.attribute))
-        return {} if value is None else {self.name: value}
+        return {} if value is None and not self.keeps_null else {self.name: value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +123,11 @@ def needed(name: str, kind: type[Any], *, attribute: str | None = None) -> Entry
 def perhaps(name: str, kind: type[Any]) -> Entry:
     """A key that is left out where the value is None."""
     return _key(name, lambda raw, key: raw.find(key, kind), _as_json)
+
+
+def or_null(name: str, kind: type[Any]) -> Entry:
+    """A key that is always written, as null where the value is None."""
+    return _key(name, lambda raw, key: raw.find(key, kind), _as_json, keeps_null=True)
 
 
 def since(name: str, kind: type[Any], default: object) -> Entry:
@@ -183,6 +198,18 @@ def text_map(name: str) -> Entry:
     return _key(name, lambda raw, key: raw.text_map(key), dict)
 
 
+def text_or_null_map(name: str) -> Entry:
+    """Texts or null by texts."""
+
+    def decode(raw: JsonObject, key: str) -> dict[str, str | None]:
+        found = raw.get(key, dict)
+        if not all(each is None or isinstance(each, str) for each in found.values()):
+            raise FormatError(f"The {raw.what} has something other than texts in {key!r}.")
+        return found
+
+    return _key(name, decode, dict)
+
+
 def identity(name: str) -> Entry:
     """The identity of a snapshot, left out where it is None."""
     return _key(name, _identity, identity_to)
@@ -234,6 +261,15 @@ def part(name: str, shape: _Readable) -> Entry:
     return _key(name, decode, lambda value: None if value is None else shape.write(value))
 
 
+def needed_part(name: str, shape: _Readable) -> Entry:
+    """An object of its own that every journal has."""
+
+    def decode(raw: JsonObject, key: str) -> object:
+        return shape.read(JsonObject(raw.get(key, dict), raw.what))
+
+    return _key(name, decode, shape.write)
+
+
 def parts(name: str, shape: _Readable) -> Entry:
     """A list of objects, written where it is empty, too."""
     return _key(name, _objects(shape), lambda value: [shape.write(each) for each in value])
@@ -257,10 +293,19 @@ def perhaps_parts(name: str, shape: _Readable) -> Entry:
 
 
 def values(
-    name: str, decode: Callable[[JsonObject, str], Any], encode: Callable[[Any], object]
+    name: str,
+    decode: Callable[[JsonObject, str], Any],
+    encode: Callable[[Any], object],
+    *,
+    attribute: str | None = None,
 ) -> Entry:
     """A key that is read and written in a way of its own."""
-    return _key(name, decode, encode)
+    return _key(name, decode, encode, attribute)
+
+
+def file_text(name: str, kind: type[_InJson], *, attribute: str | None = None) -> Entry:
+    """The text of a JSON file, which is decoded as such a file is."""
+    return _key(name, lambda raw, key: kind.from_json(raw.get(key, str)), kind.to_json, attribute)
 
 
 def constant(name: str, value: str) -> Entry:
@@ -283,9 +328,11 @@ def _key(
     decode: Callable[[JsonObject, str], Any],
     encode: Callable[[Any], object],
     attribute: str | None = None,
+    *,
+    keeps_null: bool = False,
 ) -> Entry:
     called = attribute or _CAPITAL.sub("_", name).lower()
-    return _Key(name=name, attribute=called, decode=decode, encode=encode)
+    return _Key(name=name, attribute=called, decode=decode, encode=encode, keeps_null=keeps_null)
 
 
 def _objects(shape: _Readable) -> Callable[[JsonObject, str], tuple[object, ...]]:

@@ -14,6 +14,12 @@ from branch_console.format.journals.branches import (
     RENAME_JOURNAL,
     REPAIR_JOURNAL,
 )
+from branch_console.format.journals.catalog_branches import (
+    CREATE_CATALOG_BRANCH_JOURNAL,
+    CREATE_CATALOG_TAG_JOURNAL,
+    DELETE_CATALOG_TAG_JOURNAL,
+    DROP_CATALOG_BRANCH_JOURNAL,
+)
 from branch_console.format.journals.codec import Codec
 from branch_console.format.journals.history import (
     FORWARD_JOURNAL,
@@ -21,9 +27,19 @@ from branch_console.format.journals.history import (
     ROLLBACK_JOURNAL,
 )
 from branch_console.format.journals.merge import MERGE_JOURNAL
+from branch_console.format.journals.objects import (
+    CREATE_DATABASE_JOURNAL,
+    CREATE_TABLE_JOURNAL,
+    DROP_DATABASE_JOURNAL,
+    DROP_TABLE_JOURNAL,
+    RENAME_DATABASE_JOURNAL,
+    RENAME_TABLE_JOURNAL,
+    SET_DATABASE_JOURNAL,
+)
 from branch_console.format.journals.rows import STAGED_ROWS_JOURNAL, WRITE_JOURNAL
 from branch_console.format.journals.tags import TAG_JOURNAL, UNTAG_JOURNAL
 from branch_console.format.journals.undo import UNDO_JOURNAL
+from branch_console.format.journals.undo_objects import UNDO_OBJECT_JOURNAL
 
 JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
     {
@@ -47,10 +63,29 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "write_rows": WRITE_JOURNAL,
     }
 )
+"""What the journals of tables hold."""
+
+CATALOG_JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
+    {
+        "create_catalog_branch": CREATE_CATALOG_BRANCH_JOURNAL,
+        "create_catalog_tag": CREATE_CATALOG_TAG_JOURNAL,
+        "create_database": CREATE_DATABASE_JOURNAL,
+        "create_table": CREATE_TABLE_JOURNAL,
+        "delete_catalog_tag": DELETE_CATALOG_TAG_JOURNAL,
+        "drop_catalog_branch": DROP_CATALOG_BRANCH_JOURNAL,
+        "drop_database": DROP_DATABASE_JOURNAL,
+        "drop_table": DROP_TABLE_JOURNAL,
+        "rename_database": RENAME_DATABASE_JOURNAL,
+        "rename_table": RENAME_TABLE_JOURNAL,
+        "set_database_properties": SET_DATABASE_JOURNAL,
+        "undo": UNDO_OBJECT_JOURNAL,
+    }
+)
+"""What the journal of the catalog holds."""
 
 
 def codec_of(procedure: str) -> Codec[Any]:
-    """Return the codec of a procedure.
+    """Return the codec of a procedure on a table.
 
     Raises:
         FormatError: Only a newer release has such a procedure.

@@ -88,25 +88,28 @@ TERMS: Final = Codec(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserved:
-    """The branches that an operation is about, whichever release wrote its journal.
+    """What an operation is about, whichever release wrote its journal.
 
     Attributes:
         makes: Branches that come into being, whole only at the end.
         claims: The branch name that is reserved from the beginning.
         moves: The branch that something comes from, and the one that it goes to.
+        subject: The object of the catalog that changes, for people.
     """
 
     makes: tuple[str, ...]
     claims: str | None
     moves: tuple[str, ...]
+    subject: str | None
 
     @classmethod
     def by(cls, plan: Mapping[str, object]) -> "Reserved":
         """Read it from the JSON values of an intent; what has another type is not there."""
-        makes, claims = plan.get("makes"), plan.get("claims")
+        makes, claims, subject = (plan.get(key) for key in ("makes", "claims", "subject"))
         moves = (plan.get(key) for key in ("source", "target"))
         return cls(
             makes=tuple(map(str, makes)) if isinstance(makes, list) else (),
             claims=claims if isinstance(claims, str) else None,
             moves=tuple(each for each in moves if isinstance(each, str)),
+            subject=subject if isinstance(subject, str) else None,
         )

@@ -4,8 +4,9 @@ The version is made with create-if-absent on the number behind the one that was 
 statement that somebody else was faster than changes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch
 from branch_console.catalog.catalog_ledger import CatalogLedger, RecordedCatalog
@@ -16,7 +17,7 @@ from branch_console.format.catalog.catalog_version import (
     TableChange,
     VersionKind,
 )
-from branch_console.format.json_text import JsonObject
+from branch_console.format.journals.objects import BranchChangeJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
@@ -45,8 +46,6 @@ _KINDS = {
     "drop_table": LineageKind.DROPPED,
     "rename_table": LineageKind.RENAMED,
 }
-_VERSION = "catalogVersion"
-"""The key of a plan for the version that is made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,7 @@ class BranchChange:
         tables: By id; None for a table that is dropped.
         consequences: What it leads to, besides that nothing else moves.
         typed_name: What a person types to confirm.
-        more: What else is needed to finish, as JSON values.
+        journal: Makes the journal of what each of them notes.
     """
 
     subject: str
@@ -72,14 +71,20 @@ class BranchChange:
     tables: Mapping[str, TableChange | None]
     consequences: tuple[Consequence, ...] = ()
     typed_name: str | None = None
-    more: Mapping[str, object] | None = None
+    journal: Callable[..., BranchChangeJournal] = BranchChangeJournal
 
 
 def plan_change(
     warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall, change: BranchChange
 ) -> CatalogPlan:
     """Return the plan of a statement on a catalog branch."""
-    version = CatalogVersion(
+    return plan_version(call, change, _next_version(warehouse, seen, call, change))
+
+
+def _next_version(
+    warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall, change: BranchChange
+) -> CatalogVersion:
+    return CatalogVersion(
         branch=seen.branch,
         number=seen.version.number + 1,
         kind=VersionKind.CHANGED,
@@ -92,7 +97,6 @@ def plan_change(
         databases=change.databases,
         tables=change.tables,
     )
-    return plan_version(call, change, version)
 
 
 def plan_version(call: ProcedureCall, change: BranchChange, version: CatalogVersion) -> CatalogPlan:
@@ -112,29 +116,30 @@ def plan_version(call: ProcedureCall, change: BranchChange, version: CatalogVers
     return CatalogPlan(
         preview=preview,
         branch=version.branch,
-        journal={
-            "subject": change.subject,
-            "planId": preview.plan_id,
-            _VERSION: version.to_object(),
-            "told": change.told,
-            **(change.more or {}),
-        },
+        journal=change.journal(
+            subject=change.subject,
+            plan_id=preview.plan_id,
+            catalog_version=version,
+            told=change.told,
+        ),
     )
 
 
-def finish_change(operation: CatalogOperation) -> Receipt:
+def finish_change(operation: CatalogOperation, journal: BranchChangeJournal) -> Receipt:
     """Make the version, unless an earlier try has.
 
     Raises:
         CommitConflict: Somebody else made that version first; nothing was changed.
     """
-    version = version_of(operation)
+    note = publish_change(operation, journal)
+    return complete(operation, _KINDS[operation.intent.procedure], note)
+
+
+def publish_change(operation: CatalogOperation, journal: BranchChangeJournal) -> str:
+    """Make the version, and return the sentence of the receipt; raises as `finish_change`."""
+    version = journal.catalog_version
     publish_version(operation, version)
-    told = operation.noted.get("told", str)
-    kind = _KINDS[operation.intent.procedure]
-    return complete(
-        operation, kind, f"{told} Catalog branch {version.branch!r} is at {version.name}."
-    )
+    return f"{journal.told} Catalog branch {version.branch!r} is at {version.name}."
 
 
 def publish_version(operation: CatalogOperation, version: CatalogVersion) -> None:
@@ -158,22 +163,14 @@ def is_made(ledger: CatalogLedger, version: CatalogVersion) -> bool:
         return False
 
 
-def version_of(operation: CatalogOperation) -> CatalogVersion:
-    """Return the version that a journalled operation makes."""
-    raw = operation.noted
-    return CatalogVersion.from_object(JsonObject(raw.get(_VERSION, dict), raw.what))
-
-
-def is_on_branch(operation: CatalogOperation) -> bool:
-    """Whether an operation is one on a catalog branch, not one on main."""
-    return operation.intent.procedure in _KINDS and _VERSION in operation.intent.plan
-
-
 def plan_change_back(
-    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    done: CatalogOperation,
+    journal: BranchChangeJournal,
 ) -> CatalogPlan:
     """Decide whether a statement on a catalog branch can be undone."""
-    version, ledger = version_of(done), warehouse.ledger
+    version, ledger = journal.catalog_version, warehouse.ledger
     seen = warehouse.on(version.branch)
     before = ledger.recorded(version.branch, version.number - 1)
     after = ledger.recorded(version.branch, version.number)
@@ -190,34 +187,10 @@ def plan_change_back(
         databases={key: _database_back(key, before, now) for key in version.databases},
         tables={key: before.tables.get(key) for key in version.tables},
         consequences=(*told, changes(f"What operation {version.operation} did is taken back.")),
-        more={"undoes": version.operation, "way": "version"},
+        journal=partial(BranchChangeJournal, undoes=version.operation),
     )
-    planned = plan_change(warehouse, seen, call, change)
-    undone = replace(version_of_plan(planned), kind=VersionKind.UNDONE)
-    return replace(planned, journal={**planned.journal, _VERSION: undone.to_object()})
-
-
-def version_of_plan(planned: CatalogPlan) -> CatalogVersion:
-    """Return the version that a plan would make."""
-    raw = JsonObject(planned.journal, "plan of a change of a catalog branch")
-    return CatalogVersion.from_object(JsonObject(raw.get(_VERSION, dict), raw.what))
-
-
-def planned_undo_by_version(
-    preview: Preview, done: CatalogOperation, version: CatalogVersion, way: str
-) -> CatalogPlan:
-    """Return the plan of an undo that comes to a version of a branch, and says how it goes."""
-    return CatalogPlan(
-        preview=preview,
-        branch=version.branch,
-        journal={
-            "subject": done.subject,
-            "planId": preview.plan_id,
-            "undoes": done.intent.operation_id,
-            "way": way,
-            _VERSION: version.to_object(),
-        },
-    )
+    undone = replace(_next_version(warehouse, seen, call, change), kind=VersionKind.UNDONE)
+    return plan_version(call, change, undone)
 
 
 def _why_not_back(

@@ -1,10 +1,13 @@
 """CREATE, DROP, RENAME and SET of databases on a catalog branch."""
 
+from functools import partial
+
 from branch_console.catalog.catalog_branch import CatalogOnBranch
 from branch_console.commit.catalog.database_commit import make_hidden_database
 from branch_console.errors import AlreadyExists, ErrorKind
 from branch_console.format.catalog.catalog_version import DatabaseChange
 from branch_console.format.catalog.database_file import DatabaseFile
+from branch_console.format.journals.objects import NewDatabaseOnBranchJournal
 from branch_console.format.receipt import Receipt
 from branch_console.operations.database_requests import (
     CreateDatabaseRequest,
@@ -62,16 +65,15 @@ def plan_creation(warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCa
             changes(f"{seen.branch!r} gets an empty database {name!r}."),
             keeps("Other engines list it too, empty; main here does not."),
         ),
-        more={"file": file.to_json()},
+        journal=partial(NewDatabaseOnBranchJournal, file=file),
     )
     return plan_change(warehouse, seen, call, change)
 
 
-def finish_creation(operation: CatalogOperation) -> Receipt:
+def finish_creation(operation: CatalogOperation, journal: NewDatabaseOnBranchJournal) -> Receipt:
     """Make the folder where there is none, then the version; raises CommitConflict."""
-    file = DatabaseFile.from_json(operation.noted.get("file", str))
-    make_hidden_database(operation.warehouse.store, operation.paths, file)
-    return finish_change(operation)
+    make_hidden_database(operation.warehouse.store, operation.paths, journal.file)
+    return finish_change(operation, journal)
 
 
 def plan_drop(warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall) -> CatalogPlan:

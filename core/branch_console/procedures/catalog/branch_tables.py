@@ -1,6 +1,7 @@
 """CREATE TABLE, DROP TABLE and ALTER TABLE … RENAME TO on a catalog branch."""
 
 import hashlib
+from functools import partial
 from typing import Final
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch, Member
@@ -12,6 +13,7 @@ from branch_console.commit.schema.schema_commit import (
 from branch_console.errors import AlreadyExists, CommitConflict, ErrorKind, InvalidInput
 from branch_console.format.catalog.catalog_version import TableChange
 from branch_console.format.identifier import Identifier
+from branch_console.format.journals.objects import NewTableOnBranchJournal
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.format.table_schema import TableSchema
@@ -25,7 +27,6 @@ from branch_console.procedures.catalog.branch_change import (
     is_made,
     out_of_scope,
     plan_change,
-    version_of,
 )
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, CatalogPlan
 from branch_console.procedures.catalog.database_words import no_database, nothing_to_do
@@ -61,7 +62,6 @@ def plan_creation(
             told = f"There is a table {table.table_name} already; it stays as it is."
             return nothing_to_do(warehouse, call, title, told)
         raise _name_taken(seen, table)
-    data = schema.to_json()
     folder = _folder_for(warehouse, seen, table, call.operation_id)
     change = BranchChange(
         subject=f"table {table.table_name}",
@@ -74,22 +74,22 @@ def plan_creation(
                 database=database,
                 name=table.table,
                 folder=folder,
-                birth=hashlib.sha256(data.encode()).hexdigest(),
+                birth=hashlib.sha256(schema.to_json().encode()).hexdigest(),
                 schema=schema.id,
             )
         },
         consequences=(changes(f"{seen.branch!r} gets a table {table.table_name} without rows."),),
-        more={"folder": folder, "content": seen.content, "schema": data},
+        journal=partial(
+            NewTableOnBranchJournal, folder=folder, content=seen.content, schema=schema
+        ),
     )
     return plan_change(warehouse, seen, call, change)
 
 
-def finish_creation(operation: CatalogOperation) -> Receipt:
+def finish_creation(operation: CatalogOperation, journal: NewTableOnBranchJournal) -> Receipt:
     """Write the schema, then the version; raises CommitConflict, with the schema taken back."""
-    noted, store = operation.noted, operation.warehouse.store
-    schema = TableSchema.from_json(noted.get("schema", str))
-    content, version = noted.get("content", str), version_of(operation)
-    path = operation.paths.folder(noted.get("folder", str))
+    schema, store = journal.schema, operation.warehouse.store
+    content, path = journal.content, operation.paths.folder(journal.folder)
     paths = TablePaths(table=path, branch=content)
     try:
         create_table(store, paths, schema)
@@ -110,9 +110,9 @@ def finish_creation(operation: CatalogOperation) -> Receipt:
     # It tells a table branch that was lost from one that is not made yet.
     store.publisher.publish(paths.event(event.time_millis, event.id), event.to_json().encode())
     try:
-        return finish_change(operation)
+        return finish_change(operation, journal)
     except CommitConflict:
-        if not is_made(operation.warehouse.ledger, version):
+        if not is_made(operation.warehouse.ledger, journal.catalog_version):
             withdraw_schemas(table, store, [schema])
         raise
 

@@ -4,13 +4,15 @@ They go as those on a table do, but their journal is the catalog's: the table or
 change may be gone at their end.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 from branch_console.commit.journal import Journal
 from branch_console.errors import InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.json_text import JsonObject
+from branch_console.format.journals.codec import Codec
+from branch_console.format.journals.terms import OperationJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
@@ -20,9 +22,11 @@ from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.open_operation import OpenOperation, begin_intent
-from branch_console.procedures.run.procedure import finish_operation
+from branch_console.procedures.run.procedure import finish_verb
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.storage.catalog_paths import CatalogPaths
+
+J = TypeVar("J")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,14 +40,9 @@ class CatalogOperation(OpenOperation):
     paths: CatalogPaths
 
     @property
-    def noted(self) -> JsonObject:
-        """What it set out to do; reading a key raises FormatError, which names the file."""
-        return self.journal.noted(self.intent)
-
-    @property
     def subject(self) -> str:
         """The database or table that it changes."""
-        return str(self.intent.plan.get("subject", "the catalog"))
+        return self.intent.subject or "the catalog"
 
     @classmethod
     def find(cls, warehouse: Warehouse, operation_id: str) -> "CatalogOperation | None":
@@ -59,13 +58,20 @@ class CatalogOperation(OpenOperation):
 
     @classmethod
     def begin(
-        cls, warehouse: Warehouse, call: ProcedureCall, *, branch: str, plan: Mapping[str, object]
+        cls,
+        warehouse: Warehouse,
+        call: ProcedureCall,
+        *,
+        branch: str,
+        codec: Codec[J],
+        journal: J,
     ) -> "CatalogOperation":
         """Write the intent; an operation that has begun goes on with the plan it began with."""
         paths = paths_of(warehouse)
-        journal = Journal(warehouse.store, paths)
-        intent = begin_intent(warehouse, journal, call, branch=branch, plan=plan)
-        return cls(warehouse=warehouse, journal=journal, intent=intent, paths=paths)
+        ledger = Journal(warehouse.store, paths)
+        plan = codec.encode(journal)
+        intent = begin_intent(warehouse, ledger, call, branch=branch, plan=plan)
+        return cls(warehouse=warehouse, journal=ledger, intent=intent, paths=paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,19 +79,19 @@ class CatalogPlan:
     """What was decided about objects of the catalog.
 
     Attributes:
-        journal: JSON values: all that is needed to finish.
+        journal: All that is needed to finish; bare where nothing can run.
         branch: The branch whose objects change.
         already: The receipt, if there is nothing to change.
     """
 
     preview: Preview
-    journal: Mapping[str, object]
+    journal: OperationJournal
     branch: str = MAIN_BRANCH
     already: Receipt | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogVerb:
+class CatalogVerb(Generic[J]):
     """A procedure on objects of the catalog.
 
     Attributes:
@@ -93,6 +99,7 @@ class CatalogVerb:
         what: What a role may do, as it completes "You may not …".
         doing: What goes on while it changes something, as a sentence.
         plan: Decides; never writes.
+        codec: Reads and writes what goes into the journal.
         finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict
             if somebody else came in between, and has then taken back what it did.
         note: Notes in the ledger what the plan stands on, before anything is begun, and returns the
@@ -103,12 +110,17 @@ class CatalogVerb:
     what: str
     doing: str
     plan: Callable[[Warehouse, ProcedureCall], CatalogPlan]
-    finish: Callable[[CatalogOperation], Receipt]
+    codec: Codec[J]
+    finish: Callable[[CatalogOperation, J], Receipt]
     note: Callable[[Warehouse, ProcedureCall, CatalogPlan], CatalogPlan] | None = None
 
 
 def run_catalog_verb(
-    verb: CatalogVerb, warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
+    verb: CatalogVerb[Any],
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    stages: Stages,
 ) -> Receipt:
     """Run a procedure to its receipt; a call that ran before returns the receipt of then.
 
@@ -126,7 +138,7 @@ def run_catalog_verb(
     return Receipt.from_json(str(facts["receipt"]))
 
 
-def _carry_out(verb: CatalogVerb, warehouse: Warehouse, call: ProcedureCall) -> Receipt:
+def _carry_out(verb: CatalogVerb[Any], warehouse: Warehouse, call: ProcedureCall) -> Receipt:
     warehouse.check_writable()
     operation = CatalogOperation.find(warehouse, call.operation_id)
     if operation is None:
@@ -139,7 +151,7 @@ def _carry_out(verb: CatalogVerb, warehouse: Warehouse, call: ProcedureCall) -> 
             planned = verb.note(warehouse, call, planned)
         named = replace(call, name=verb.name)
         operation = CatalogOperation.begin(
-            warehouse, named, branch=planned.branch, plan=planned.journal
+            warehouse, named, branch=planned.branch, codec=verb.codec, journal=planned.journal
         )
     if operation.intent.procedure != verb.name:
         raise InvalidInput(
@@ -147,7 +159,7 @@ def _carry_out(verb: CatalogVerb, warehouse: Warehouse, call: ProcedureCall) -> 
             "of its own for each operation.",
             operation_id=call.operation_id,
         )
-    return finish_operation(verb.finish, operation)
+    return finish_verb(verb, operation)
 
 
 def complete(operation: CatalogOperation, kind: LineageKind, *notes: str) -> Receipt:

@@ -23,8 +23,11 @@ from branch_console.format.catalog.catalog_version import (
     VersionName,
 )
 from branch_console.format.journals.branches import BranchCreation, CreateBranchJournal
+from branch_console.format.journals.catalog_branches import (
+    CREATE_CATALOG_BRANCH_JOURNAL,
+    CreateCatalogBranchJournal,
+)
 from branch_console.format.journals.intent import Ending
-from branch_console.format.json_text import JsonObject
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.other_catalog import CatalogKind
 from branch_console.format.receipt import Counts, Receipt
@@ -93,12 +96,11 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, fork: CatalogFork) -> Fo
     version = first_version(warehouse, fork, call)
     return ForkPlan(
         preview=_preview(fork, call),
-        journal={
-            "subject": f"catalog branch {fork.branch!r}",
-            "claims": fork.branch,
-            "catalogVersion": version.to_object(),
-            "reason": version.reason,
-        },
+        journal=CreateCatalogBranchJournal(
+            subject=f"catalog branch {fork.branch!r}",
+            catalog_version=version,
+            reason=version.reason,
+        ),
         branch=fork.branch,
         fork=fork,
     )
@@ -118,7 +120,9 @@ def check_catalog_kind(warehouse: Warehouse) -> None:
     )
 
 
-def finish_catalog_branch(operation: CatalogOperation) -> Receipt:
+def finish_catalog_branch(
+    operation: CatalogOperation, noted: CreateCatalogBranchJournal
+) -> Receipt:
     """Make the branch of an operation, or finish one that was cut off.
 
     Raises:
@@ -127,7 +131,7 @@ def finish_catalog_branch(operation: CatalogOperation) -> Receipt:
         NotFound: What a table was to begin at is gone; all is taken back.
     """
     journal, intent = operation.journal, operation.intent
-    version = _version_of(operation)
+    version = noted.catalog_version
     holder = journal.claim(version.branch, intent.operation_id)
     if holder != intent.operation_id:
         raise CommitConflict(
@@ -139,16 +143,15 @@ def finish_catalog_branch(operation: CatalogOperation) -> Receipt:
     try:
         _make(operation, version)
     except (CommitConflict, NotFound) as error:
-        take_back_catalog_branch(operation, error.message)
+        _take_back(operation, version, error.message)
         raise
     receipt = operation.complete(_event(operation, version))
     journal.release(version.branch, intent.operation_id)
     return receipt
 
 
-def take_back_catalog_branch(operation: CatalogOperation, reason: str) -> None:
+def _take_back(operation: CatalogOperation, version: CatalogVersion, reason: str) -> None:
     """Take back all that an operation made of a branch whose first version is not there."""
-    version = _version_of(operation)
     kept = []
     for making in _makings(operation.warehouse, version):
         if making.is_adopted:
@@ -195,11 +198,6 @@ def _preview(fork: CatalogFork, call: ProcedureCall) -> Preview:
         role=Role.EDITOR,
         undo=f"Drop the branch: branch-console catalog drop {fork.branch}.",
     )
-
-
-def _version_of(operation: CatalogOperation) -> CatalogVersion:
-    raw = operation.noted
-    return CatalogVersion.from_object(JsonObject(raw.get("catalogVersion", dict), raw.what))
 
 
 def _makings(warehouse: Warehouse, version: CatalogVersion) -> Iterator[_Making]:
@@ -316,6 +314,7 @@ CREATE_CATALOG_BRANCH: Final = CatalogVerb(
     what="make a branch of the catalog",
     doing="Making the branch of the catalog.",
     plan=plan_catalog_branch,
+    codec=CREATE_CATALOG_BRANCH_JOURNAL,
     finish=finish_catalog_branch,
     note=note_beginning,
 )

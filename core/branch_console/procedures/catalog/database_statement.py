@@ -1,16 +1,23 @@
 """CREATE, DROP, RENAME and SET of databases, on main or on the catalog branch that a call names."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.journals.objects import (
+    CREATE_DATABASE_JOURNAL,
+    DROP_DATABASE_JOURNAL,
+    RENAME_DATABASE_JOURNAL,
+    SET_DATABASE_JOURNAL,
+    BranchChangeJournal,
+)
 from branch_console.format.receipt import Receipt
 from branch_console.operations.database_requests import DatabaseRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog import branch_databases, main_databases
-from branch_console.procedures.catalog.branch_change import finish_change, is_on_branch
+from branch_console.procedures.catalog.branch_change import finish_change
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogOperation,
     CatalogPlan,
@@ -19,7 +26,7 @@ from branch_console.procedures.catalog.catalog_operation import (
 
 _Plan = Callable[[Warehouse, ProcedureCall], CatalogPlan]
 _PlanOnBranch = Callable[[Warehouse, CatalogOnBranch, ProcedureCall], CatalogPlan]
-_Finish = Callable[[CatalogOperation], Receipt]
+_Finish = Callable[[CatalogOperation, Any], Receipt]
 
 
 def either_plan(on_main: _Plan, on_branch: _PlanOnBranch) -> _Plan:
@@ -37,8 +44,9 @@ def either_plan(on_main: _Plan, on_branch: _PlanOnBranch) -> _Plan:
 def either_finish(on_main: _Finish, on_branch: _Finish = finish_change) -> _Finish:
     """Return the finish of a statement on main or on a catalog branch."""
 
-    def finish(operation: CatalogOperation) -> Receipt:
-        return on_branch(operation) if is_on_branch(operation) else on_main(operation)
+    def finish(operation: CatalogOperation, journal: object) -> Receipt:
+        ends = on_branch if isinstance(journal, BranchChangeJournal) else on_main
+        return ends(operation, journal)
 
     return finish
 
@@ -48,6 +56,7 @@ CREATE_DATABASE: Final = CatalogVerb(
     what="create databases",
     doing="Creating the database.",
     plan=either_plan(main_databases.plan_creation, branch_databases.plan_creation),
+    codec=CREATE_DATABASE_JOURNAL,
     finish=either_finish(main_databases.finish_creation, branch_databases.finish_creation),
 )
 DROP_DATABASE: Final = CatalogVerb(
@@ -55,6 +64,7 @@ DROP_DATABASE: Final = CatalogVerb(
     what="drop databases",
     doing="Dropping the database.",
     plan=either_plan(main_databases.plan_drop, branch_databases.plan_drop),
+    codec=DROP_DATABASE_JOURNAL,
     finish=either_finish(main_databases.finish_drop),
 )
 RENAME_DATABASE: Final = CatalogVerb(
@@ -62,6 +72,7 @@ RENAME_DATABASE: Final = CatalogVerb(
     what="rename databases",
     doing="Renaming the database.",
     plan=either_plan(main_databases.plan_rename, branch_databases.plan_rename),
+    codec=RENAME_DATABASE_JOURNAL,
     finish=either_finish(main_databases.finish_rename),
 )
 SET_DATABASE_PROPERTIES: Final = CatalogVerb(
@@ -69,5 +80,6 @@ SET_DATABASE_PROPERTIES: Final = CatalogVerb(
     what="change databases",
     doing="Changing properties of the database.",
     plan=either_plan(main_databases.plan_set, branch_databases.plan_set),
+    codec=SET_DATABASE_JOURNAL,
     finish=either_finish(main_databases.finish_set),
 )

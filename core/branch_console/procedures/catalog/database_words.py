@@ -7,6 +7,7 @@ from typing import Final
 
 from branch_console.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
 from branch_console.format.identifier import check_object_name
+from branch_console.format.journals.terms import OperationJournal
 from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -139,4 +140,4 @@ def nothing_to_do(warehouse: Warehouse, call: ProcedureCall, title: str, told: s
     receipt = receipt_without_change(
         call, preview.plan_id, (told,), started_millis=now, finished_millis=now
     )
-    return CatalogPlan(preview=preview, journal={}, already=receipt)
+    return CatalogPlan(preview=preview, journal=OperationJournal(), already=receipt)

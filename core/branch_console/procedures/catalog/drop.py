@@ -9,6 +9,10 @@ from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind, VersionName
 from branch_console.format.journals.branches import DROP_JOURNAL, DropBranchJournal
+from branch_console.format.journals.catalog_branches import (
+    DROP_CATALOG_BRANCH_JOURNAL,
+    DropCatalogBranchJournal,
+)
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.operations.catalog_requests import DropCatalogBranchRequest
@@ -24,7 +28,6 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.catalog.branch_change import version_of
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogOperation,
     CatalogPlan,
@@ -67,21 +70,21 @@ def drop_planned(
     plans = list(_plans(warehouse, seen, call, members))
     return CatalogPlan(
         preview=_preview(warehouse, seen, plans, call),
-        journal={
-            "subject": f"catalog branch {seen.branch!r}",
-            "catalogVersion": version.to_object(),
-            "reason": version.reason,
+        journal=DropCatalogBranchJournal(
+            subject=f"catalog branch {seen.branch!r}",
+            catalog_version=version,
+            reason=version.reason,
             # What has to be there for the undo.
-            "made": [member.id for member, planned in plans if planned is not None],
-        },
+            made=tuple(member.id for member, planned in plans if planned is not None),
+        ),
         branch=seen.branch,
     )
 
 
-def finish_catalog_drop(operation: CatalogOperation) -> Receipt:
+def finish_catalog_drop(operation: CatalogOperation, journal: DropCatalogBranchJournal) -> Receipt:
     """Drop the table branches that are there still, then the branch itself."""
     warehouse = operation.warehouse
-    moves, notes = carry_out_drop(operation, keeps_adopted=False)
+    moves, notes = carry_out_drop(operation, journal.catalog_version, keeps_adopted=False)
     receipt = Receipt(
         operation_id=operation.intent.operation_id,
         statement=operation.intent.statement,
@@ -97,18 +100,18 @@ def finish_catalog_drop(operation: CatalogOperation) -> Receipt:
 
 
 def carry_out_drop(
-    operation: CatalogOperation, *, keeps_adopted: bool
+    operation: CatalogOperation, version: CatalogVersion, *, keeps_adopted: bool
 ) -> tuple[list[HeadMove], list[str]]:
     """Drop a branch of the catalog, or go on with that.
 
     Args:
-        operation: The operation, whose journal has the version that ends the branch.
+        operation: The operation.
+        version: The version that ends the branch.
         keeps_adopted: Whether table branches stay that were there before the catalog branch.
 
     Returns:
         The table branches that went, and the sentences of the receipt.
     """
-    version = version_of(operation)
     warehouse, call = operation.warehouse, _call_of(operation)
     moves: list[HeadMove] = []
     notes = [f"Catalog branch {version.branch!r} is dropped."]
@@ -256,5 +259,6 @@ DROP_CATALOG_BRANCH: Final = CatalogVerb(
     what="drop a branch of the catalog",
     doing="Dropping the branch of the catalog.",
     plan=plan_catalog_drop,
+    codec=DROP_CATALOG_BRANCH_JOURNAL,
     finish=finish_catalog_drop,
 )

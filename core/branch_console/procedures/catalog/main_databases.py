@@ -1,6 +1,6 @@
 """CREATE, DROP, RENAME and SET of databases on main: folders that move, files that are added."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from branch_console.commit.catalog.database_commit import (
@@ -17,8 +17,14 @@ from branch_console.errors import (
     InvalidInput,
     PaimonError,
 )
-from branch_console.format.catalog.database_file import DatabaseFile
+from branch_console.format.catalog.database_file import DatabaseFile, NumberedDatabaseFile
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.journals.objects import (
+    DatabaseJournal,
+    DropDatabaseJournal,
+    RenameDatabaseJournal,
+    SetDatabaseJournal,
+)
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.operations.database_requests import (
@@ -61,10 +67,10 @@ from branch_console.procedures.catalog.database_words import (
     with_properties,
 )
 from branch_console.procedures.catalog.held_tables import holders_in
-from branch_console.procedures.catalog.main_tables import TableDrop, drop_table
+from branch_console.procedures.catalog.main_tables import drop_table, look_at_drop
 from branch_console.procedures.catalog.states import look
 from branch_console.procedures.history.protection import protection_blocks
-from branch_console.table.database_files import NumberedDatabaseFile, find_database_file
+from branch_console.table.database_files import find_database_file
 
 
 def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
@@ -113,14 +119,14 @@ def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         role=Role.EDITOR,
         undo="Undo drops the database again, while it is empty.",
     )
-    return CatalogPlan(preview=preview, journal=_journal(call, preview, name, file))
+    journal = DatabaseJournal(subject=name, plan_id=preview.plan_id, reason=call.reason, file=file)
+    return CatalogPlan(preview=preview, journal=journal)
 
 
-def finish_creation(operation: CatalogOperation) -> Receipt:
+def finish_creation(operation: CatalogOperation, journal: DatabaseJournal) -> Receipt:
     """Add the first file of the database; raises CommitConflict."""
-    name, file = operation.subject, file_of(operation)
-    folder = operation.paths.database(name)
-    publish_database_file(operation.warehouse.store, operation.paths, folder, file)
+    name, folder = journal.subject, operation.paths.database(journal.subject)
+    publish_database_file(operation.warehouse.store, operation.paths, folder, journal.file)
     return complete(operation, LineageKind.CREATED, f"Database {name!r} was created.")
 
 
@@ -185,30 +191,30 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         role=Role.OPERATOR,
         undo="Undo brings the database back as it was, while nobody took its name.",
     )
-    drops = [
-        TableDrop.of(warehouse, Identifier(database=name, table=each), call.operation_id)
+    drops = (
+        look_at_drop(warehouse, Identifier(database=name, table=each), call.operation_id)
         for each in (tables if preview.can_run else ())
-    ]
-    return CatalogPlan(
-        preview=preview,
-        journal={
-            **_journal(call, preview, name, file),
-            "kept": paths.dropped(f"{name}.db", call.operation_id),
-            "drops": [each.to_object() for each in drops],
-            "isHeld": bool(holders),
-        },
     )
+    journal = DropDatabaseJournal(
+        subject=name,
+        plan_id=preview.plan_id,
+        reason=call.reason,
+        file=file,
+        kept=paths.dropped(f"{name}.db", call.operation_id),
+        drops=tuple(drops),
+        is_held=bool(holders),
+    )
+    return CatalogPlan(preview=preview, journal=journal)
 
 
-def finish_drop(operation: CatalogOperation) -> Receipt:
+def finish_drop(operation: CatalogOperation, journal: DropDatabaseJournal) -> Receipt:
     """Let the database go: its folder where nobody holds a table in it, else its tables.
 
     Raises:
         CommitConflict: The database is another one by now, or got a table.
     """
-    name, paths, noted = operation.subject, operation.paths, operation.noted
-    store, file = operation.warehouse.store, file_of(operation)
-    folder, kept, drops = paths.database(name), noted.get("kept", str), drops_of(operation)
+    name, paths, store = journal.subject, operation.paths, operation.warehouse.store
+    folder, kept, drops = paths.database(name), journal.kept, journal.drops
     known = [each.identifier.table for each in drops]
     if operation.warehouse.file_io.exists(folder) and not store.files.exists(kept):
         # Between a crash and its recovery somebody may have made one.
@@ -221,21 +227,18 @@ def finish_drop(operation: CatalogOperation) -> Receipt:
             )
     told = f"Database {name!r} was dropped."
     # Between a crash and its recovery a branch may have been made that holds it.
-    is_held = noted.get("isHeld", bool) or (
+    is_held = journal.is_held or (
         not store.files.exists(kept) and bool(holders_in(operation.warehouse, name))
     )
-    if not is_held and move_database(store, paths, folder, kept, file):
+    if not is_held and move_database(store, paths, folder, kept, journal.file):
         dropped = (f"With it went {listed(known)}.",) if known else ()
         where = f"Its folder is kept as {kept}."
         return complete(operation, LineageKind.DROPPED, f"{told} {where}", *dropped)
     notes = [drop_table(operation, each) for each in drops]
-    change_database(store, paths, folder, file, lambda found: replace(found, is_on_main=False))
+    change_database(
+        store, paths, folder, journal.file, lambda found: replace(found, is_on_main=False)
+    )
     return complete(operation, LineageKind.DROPPED, told, *notes)
-
-
-def drops_of(operation: CatalogOperation) -> tuple[TableDrop, ...]:
-    """Return the tables that go with a database, as the journal has them; raises FormatError."""
-    return tuple(map(TableDrop.from_object, operation.noted.objects("drops")))
 
 
 def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
@@ -294,14 +297,17 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         role=Role.EDITOR,
         undo="Undo gives the database its old name back, while nobody took it.",
     )
-    return CatalogPlan(preview=preview, journal={**_journal(call, preview, name, file), "to": to})
+    journal = RenameDatabaseJournal(
+        subject=name, plan_id=preview.plan_id, reason=call.reason, file=file, to=to
+    )
+    return CatalogPlan(preview=preview, journal=journal)
 
 
-def finish_rename(operation: CatalogOperation) -> Receipt:
+def finish_rename(operation: CatalogOperation, journal: RenameDatabaseJournal) -> Receipt:
     """Move the folder of the database to its new name; raises CommitConflict."""
-    name, to = operation.subject, operation.noted.get("to", str)
+    name, to = journal.subject, journal.to
     store, paths = operation.warehouse.store, operation.paths
-    rename_database(store, paths, name, to, file_of(operation))
+    rename_database(store, paths, name, to, journal.file)
     notes = [f"Database {name!r} is called {to!r} now."]
     if operation.warehouse.file_io.exists(paths.database(name)):
         notes.append(
@@ -371,19 +377,20 @@ def plan_set(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         role=Role.EDITOR,
         undo="Undo gives these properties the values from before, while nobody changed them.",
     )
-    return CatalogPlan(
-        preview=preview, journal={**_journal(call, preview, name, file), "earlier": earlier}
+    journal = SetDatabaseJournal(
+        subject=name, plan_id=preview.plan_id, reason=call.reason, file=file, earlier=earlier
     )
+    return CatalogPlan(preview=preview, journal=journal)
 
 
-def finish_set(operation: CatalogOperation) -> Receipt:
+def finish_set(operation: CatalogOperation, journal: SetDatabaseJournal) -> Receipt:
     """Add a file with the properties; raises CommitConflict."""
-    name, file, earlier = operation.subject, file_of(operation), earlier_of(operation)
+    name, file = journal.subject, journal.file
     folder = operation.paths.database(name)
     publish_database_file(operation.warehouse.store, operation.paths, folder, file)
     notes = (
         property_sentence(key, value, file.content.properties.get(key))
-        for key, value in earlier.items()
+        for key, value in journal.earlier.items()
     )
     return complete(operation, LineageKind.ALTERED, f"Database {name!r} was altered.", *notes)
 
@@ -443,29 +450,3 @@ def busy_tables(
 def tables_in(warehouse: Warehouse, database: str) -> tuple[str, ...]:
     """Return the names of what main lists in a database."""
     return warehouse.catalog.table_names(database)
-
-
-def _journal(
-    call: ProcedureCall, preview: Preview, name: str, file: NumberedDatabaseFile
-) -> dict[str, object]:
-    reason = call.reason
-    return {
-        "subject": name,
-        "planId": preview.plan_id,
-        "number": file.number,
-        "file": file.content.to_json(),
-        **({} if reason is None else {"reason": reason}),
-    }
-
-
-def file_of(operation: CatalogOperation) -> NumberedDatabaseFile:
-    """Return the database file that the journal has; raises FormatError."""
-    noted = operation.noted
-    content = DatabaseFile.from_json(noted.get("file", str))
-    return NumberedDatabaseFile(number=noted.get("number", int), content=content)
-
-
-def earlier_of(operation: CatalogOperation) -> Mapping[str, str | None]:
-    """Return the properties that a database had before, as the journal has them."""
-    found: dict[str, str | None] = operation.noted.get("earlier", dict)
-    return found

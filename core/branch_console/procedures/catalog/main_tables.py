@@ -5,7 +5,6 @@ with all branches. Where a catalog branch holds it, or the store cannot rename f
 goes: it becomes a rescue branch of the table, and the branches of others go on working.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from branch_console.catalog.sightings import find_birth
@@ -18,7 +17,11 @@ from branch_console.errors import (
     InvalidInput,
 )
 from branch_console.format.identifier import Identifier
-from branch_console.format.json_text import JsonObject
+from branch_console.format.journals.objects import (
+    DropTableJournal,
+    RenameTableJournal,
+    TableDrop,
+)
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
@@ -50,62 +53,17 @@ DROPPED: Final = catalog_paths.DROPPED
 """Below the warehouse: where folders of dropped tables are kept."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableDrop:
-    """A table of main that goes.
-
-    Attributes:
-        name: As `database.table`.
-        birth: The digest of its first schema file; None for a folder without one.
-        kept: The folder that its folder becomes.
-        rescue: The branch that main becomes where its folder stays.
-        is_held: Whether a catalog branch holds it, so that its folder stays.
-    """
-
-    name: str
-    birth: str | None
-    kept: str
-    rescue: str
-    is_held: bool
-
-    @classmethod
-    def of(cls, warehouse: Warehouse, table: Identifier, operation_id: str) -> "TableDrop":
-        """Look how a table can go."""
-        paths = paths_of(warehouse)
-        folder = paths.table(table.database, table.table)
-        return cls(
-            name=table.table_name,
-            birth=find_birth(warehouse.catalog.reader, folder),
-            kept=paths.dropped(table.table_name, operation_id),
-            rescue=rescue_name(operation_id),
-            is_held=bool(holders_of(warehouse, paths.relative(folder))),
-        )
-
-    @classmethod
-    def from_object(cls, raw: JsonObject) -> "TableDrop":
-        """Read what `to_object` wrote; raises FormatError."""
-        return cls(
-            name=raw.get("name", str),
-            birth=raw.find("birth", str),
-            kept=raw.get("kept", str),
-            rescue=raw.get("rescue", str),
-            is_held=raw.get("isHeld", bool),
-        )
-
-    def to_object(self) -> dict[str, object]:
-        """Return JSON values for the journal."""
-        return {
-            "name": self.name,
-            "birth": self.birth,
-            "kept": self.kept,
-            "rescue": self.rescue,
-            "isHeld": self.is_held,
-        }
-
-    @property
-    def identifier(self) -> Identifier:
-        """The table."""
-        return Identifier.parse(self.name)
+def look_at_drop(warehouse: Warehouse, table: Identifier, operation_id: str) -> TableDrop:
+    """Look how a table can go."""
+    paths = paths_of(warehouse)
+    folder = paths.table(table.database, table.table)
+    return TableDrop(
+        name=table.table_name,
+        birth=find_birth(warehouse.catalog.reader, folder),
+        kept=paths.dropped(table.table_name, operation_id),
+        rescue=rescue_name(operation_id),
+        is_held=bool(holders_of(warehouse, paths.relative(folder))),
+    )
 
 
 def drop_table(operation: CatalogOperation, drop: TableDrop) -> str:
@@ -181,7 +139,7 @@ def why_not_restored(warehouse: Warehouse, drop: TableDrop) -> str | None:
 
 def plan_table_drop(warehouse: Warehouse, call: ProcedureCall, table: Identifier) -> CatalogPlan:
     """Decide how a table of main goes, which is there and may go."""
-    drop = TableDrop.of(warehouse, table, call.operation_id)
+    drop = look_at_drop(warehouse, table, call.operation_id)
     holders = holders_of(warehouse, f"{table.database}.db/{table.table}")
     if holders:
         told = (
@@ -202,13 +160,13 @@ def plan_table_drop(warehouse: Warehouse, call: ProcedureCall, table: Identifier
         role=Role.OPERATOR,
         undo="Undo brings the table back as it was, while nobody took its name.",
     )
-    journal = {"subject": drop.name, "planId": preview.plan_id, "drop": drop.to_object()}
+    journal = DropTableJournal(subject=drop.name, plan_id=preview.plan_id, drop=drop)
     return CatalogPlan(preview=preview, journal=journal)
 
 
-def finish_table_drop(operation: CatalogOperation) -> Receipt:
+def finish_table_drop(operation: CatalogOperation, journal: DropTableJournal) -> Receipt:
     """Let the table go; raises CommitConflict."""
-    note = drop_table(operation, drop_of(operation))
+    note = drop_table(operation, journal.drop)
     return complete(operation, LineageKind.DROPPED, note)
 
 
@@ -235,12 +193,9 @@ def plan_table_rename(
         role=Role.EDITOR,
         undo="Undo gives the table its old name back, while nobody took it.",
     )
-    journal = {
-        "subject": source.table_name,
-        "planId": preview.plan_id,
-        "to": target.table_name,
-        "birth": birth,
-    }
+    journal = RenameTableJournal(
+        subject=source.table_name, plan_id=preview.plan_id, to=target.table_name, birth=birth
+    )
     return CatalogPlan(preview=preview, journal=journal)
 
 
@@ -254,28 +209,22 @@ def _folder_taken(warehouse: Warehouse, table: Identifier, folder: str) -> Conse
     )
 
 
-def finish_table_rename(operation: CatalogOperation) -> Receipt:
+def finish_table_rename(operation: CatalogOperation, journal: RenameTableJournal) -> Receipt:
     """Move the folder of the table; raises CommitConflict."""
-    source, target = operation.subject, operation.noted.get("to", str)
-    move_table(operation, source, target)
+    source, target = journal.subject, journal.to
+    move_table(operation, source, target, journal.birth)
     return complete(operation, LineageKind.RENAMED, f"Table {source} is called {target} now.")
 
 
-def move_table(operation: CatalogOperation, source: str, target: str) -> None:
+def move_table(operation: CatalogOperation, source: str, target: str, birth: str | None) -> None:
     """Move the folder of a table to another name, unless an earlier try has; raises as below."""
-    paths, birth = operation.paths, operation.noted.find("birth", str)
+    paths = operation.paths
     from_folder, to_folder = _folder(paths, source), _folder(paths, target)
     _move_folder(operation, from_folder, to_folder, birth, "renamed")
 
 
-def drop_of(operation: CatalogOperation) -> TableDrop:
-    """Return the drop that the journal has; raises FormatError."""
-    noted = operation.noted
-    return TableDrop.from_object(JsonObject(noted.get("drop", dict), noted.what))
-
-
 def _move_folder(
-    operation: CatalogOperation, source: str, target: str, birth: object, what: str
+    operation: CatalogOperation, source: str, target: str, birth: str | None, what: str
 ) -> None:
     files, reader = operation.warehouse.file_io, operation.warehouse.catalog.reader
     if not files.exists(source) and files.exists(target) and find_birth(reader, target) == birth:

@@ -16,6 +16,11 @@ from branch_console.format.catalog.catalog_tag import CatalogTag
 from branch_console.format.catalog.catalog_version import VersionName
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.branches import BranchCreation
+from branch_console.format.journals.catalog_branches import (
+    CREATE_CATALOG_TAG_JOURNAL,
+    DELETE_CATALOG_TAG_JOURNAL,
+    CatalogTagJournal,
+)
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.tag import Tag
@@ -93,14 +98,14 @@ def note_tagged(warehouse: Warehouse, call: ProcedureCall, planned: CatalogPlan)
     return _planned(warehouse, call, source_of(warehouse, main=noted))
 
 
-def finish_catalog_tag(operation: CatalogOperation) -> Receipt:
+def finish_catalog_tag(operation: CatalogOperation, journal: CatalogTagJournal) -> Receipt:
     """Make the tags of all tables, then the file that lists them.
 
     Raises:
         CommitConflict: A tag of this name was made in the meantime; all is taken back.
         NotFound: What a table stood at is gone; all is taken back.
     """
-    warehouse, tag = operation.warehouse, _tag_of(operation)
+    warehouse, tag = operation.warehouse, journal.catalog_tag
     try:
         put_base_tags(warehouse.store, _tags(warehouse, tag))
         publish_catalog_tag(warehouse.store, warehouse.ledger.paths, tag)
@@ -145,18 +150,18 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
             role=Role.EDITOR,
             undo="It cannot be undone once a snapshot has expired; make the tag again before.",
         ),
-        journal={
-            "subject": f"catalog tag {name!r}",
-            "catalogTag": tag.to_json(),
-            "reason": call.request(DeleteCatalogTagRequest).reason,
-        },
+        journal=CatalogTagJournal(
+            subject=f"catalog tag {name!r}",
+            catalog_tag=tag,
+            reason=call.request(DeleteCatalogTagRequest).reason,
+        ),
         branch=tag.version.branch,
     )
 
 
-def finish_tag_deletion(operation: CatalogOperation) -> Receipt:
+def finish_tag_deletion(operation: CatalogOperation, journal: CatalogTagJournal) -> Receipt:
     """Remove the file of the tag, then the tags of its tables; those that others moved stay."""
-    warehouse, tag = operation.warehouse, _tag_of(operation)
+    warehouse, tag = operation.warehouse, journal.catalog_tag
     found = warehouse.catalog_tags.find(tag.name)
     if found is not None and found.operation == tag.operation:
         remove_catalog_tags(warehouse.store, warehouse.ledger.paths, [tag.name])
@@ -202,7 +207,7 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, source: CatalogSource) -
             role=Role.EDITOR,
             undo=f"Delete the tag: branch-console catalog delete-tag {tag.name}.",
         ),
-        journal={"subject": f"catalog tag {tag.name!r}", "catalogTag": tag.to_json()},
+        journal=CatalogTagJournal(subject=f"catalog tag {tag.name!r}", catalog_tag=tag),
         branch=source.parent.branch,
         source=source,
     )
@@ -266,15 +271,12 @@ def _remove_table_tags(warehouse: Warehouse, tag: CatalogTag) -> int:
     return removed
 
 
-def _tag_of(operation: CatalogOperation) -> CatalogTag:
-    return CatalogTag.from_json(operation.noted.get("catalogTag", str))
-
-
 CREATE_CATALOG_TAG: Final = CatalogVerb(
     name="create_catalog_tag",
     what="make a tag of the catalog",
     doing="Tagging the tables of the catalog.",
     plan=plan_catalog_tag,
+    codec=CREATE_CATALOG_TAG_JOURNAL,
     finish=finish_catalog_tag,
     note=note_tagged,
 )
@@ -283,5 +285,6 @@ DELETE_CATALOG_TAG: Final = CatalogVerb(
     what="delete a tag of the catalog",
     doing="Deleting the tag of the catalog.",
     plan=plan_tag_deletion,
+    codec=DELETE_CATALOG_TAG_JOURNAL,
     finish=finish_tag_deletion,
 )

@@ -5,6 +5,7 @@ from typing import Final
 
 from branch_console.errors import ErrorKind, InvalidInput, NotFound, Refused
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.journals.terms import TERMS, OperationJournal
 from branch_console.format.receipt import Receipt
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan, plan_catalog_merge
 from branch_console.merge.catalog.catalog_report import (
@@ -127,7 +128,10 @@ def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Catalo
             call, plan.id, notes, started_millis=now, finished_millis=now
         )
     return CatalogPlan(
-        preview=_preview(plan), journal=plan.to_object(), branch=plan.target, already=already
+        preview=_preview(plan),
+        journal=OperationJournal(plan_id=plan.id),
+        branch=plan.target,
+        already=already,
     )
 
 
@@ -172,7 +176,7 @@ def _consequences(merged: ObjectMerge) -> Iterator[Consequence]:
     yield how(object_words(merged), merged.reported)
 
 
-def finish_catalog_merge(operation: CatalogOperation) -> Receipt:
+def finish_catalog_merge(operation: CatalogOperation, _: OperationJournal) -> Receipt:
     """Refuse to publish what no preview of this release lets begin.
 
     Raises:
@@ -190,5 +194,6 @@ MERGE_CATALOG: Final = CatalogVerb(
     what="merge a branch of the catalog",
     doing="Merging.",
     plan=plan_catalog_merge_call,
+    codec=TERMS,
     finish=finish_catalog_merge,
 )

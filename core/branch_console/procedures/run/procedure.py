@@ -6,7 +6,7 @@ that. So a preview, a run, a repeated click and a recovery all speak of one thin
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -65,6 +65,7 @@ class Planned:
 
 P = TypeVar("P", bound=Planned)
 AnOperation = TypeVar("AnOperation", bound=OpenOperation)
+Ended_contra = TypeVar("Ended_contra", bound=OpenOperation, contravariant=True)
 J = TypeVar("J")
 
 
@@ -109,7 +110,17 @@ class Verb(Generic[P, J]):
     plan_on: Callable[[Warehouse, ProcedureCall, P], P] | None = None
 
 
-def finish_verb(verb: Verb[P, J], operation: Operation) -> Receipt:
+class _Ends(Protocol[Ended_contra, J]):
+    """The end of a verb, be it one on a table or on objects of the catalog."""
+
+    @property
+    def codec(self) -> Codec[J]: ...
+
+    @property
+    def finish(self) -> Callable[[Ended_contra, J], Receipt]: ...
+
+
+def finish_verb(verb: _Ends[AnOperation, J], operation: AnOperation) -> Receipt:
     """Carry out what an operation set out to do, or tell how it ended.
 
     Raises:

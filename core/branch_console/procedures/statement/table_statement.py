@@ -32,6 +32,11 @@ from branch_console.format.data_types import (
     parts_of,
 )
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.journals.objects import (
+    CREATE_TABLE_JOURNAL,
+    DROP_TABLE_JOURNAL,
+    RENAME_TABLE_JOURNAL,
+)
 from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.format.options import Options
 from branch_console.format.receipt import Receipt
@@ -334,6 +339,7 @@ CREATE_TABLE: Final = CatalogVerb(
     what="create tables",
     doing="Creating the table.",
     plan=plan_create,
+    codec=CREATE_TABLE_JOURNAL,
     finish=branch_tables.finish_creation,
 )
 """On a catalog branch; on main a table is one file, which needs no journal."""
@@ -343,6 +349,7 @@ DROP_TABLE: Final = CatalogVerb(
     what="drop tables",
     doing="Dropping the table.",
     plan=plan_drop,
+    codec=DROP_TABLE_JOURNAL,
     finish=either_finish(finish_table_drop),
 )
 RENAME_TABLE: Final = CatalogVerb(
@@ -350,6 +357,7 @@ RENAME_TABLE: Final = CatalogVerb(
     what="alter tables",
     doing="Renaming the table.",
     plan=plan_rename,
+    codec=RENAME_TABLE_JOURNAL,
     finish=either_finish(finish_table_rename),
 )
 

@@ -10,7 +10,16 @@ from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.journals.catalog_branches import (
+    CreateCatalogBranchJournal,
+    DropCatalogBranchJournal,
+)
 from branch_console.format.journals.undo import UNDO_JOURNAL, RestoreBranchJournal
+from branch_console.format.journals.undo_objects import (
+    DropNewCatalogBranchJournal,
+    RestoreCatalogBranchJournal,
+    decision_of_object_undo,
+)
 from branch_console.format.lineage_event import LineageEvent, undone_by
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -23,12 +32,7 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.catalog.branch_change import (
-    planned_undo_by_version,
-    publish_version,
-    version_of,
-    version_of_plan,
-)
+from branch_console.procedures.catalog.branch_change import publish_version
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, CatalogPlan
 from branch_console.procedures.catalog.drop import (
     carry_out_drop,
@@ -58,10 +62,13 @@ class _Return:
 
 
 def plan_drop_back(
-    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    done: CatalogOperation,
+    noted: DropCatalogBranchJournal,
 ) -> CatalogPlan:
     """Decide whether a dropped branch of the catalog can come back whole."""
-    version = version_of(done)
+    version = noted.catalog_version
     told: list[Consequence] = []
     newest = warehouse.ledger.newest(version.branch)
     if newest != version.number:
@@ -79,7 +86,7 @@ def plan_drop_back(
         planned = plan_restore(warehouse, _call_for(call, found), found.table, found.event)
         told += (_of(found.name, each) for each in planned.preview.blocks)
         restored.append(planned.preview.plan_id)
-    told += _missing(done, before, returns)
+    told += _missing(noted, before, returns)
     names = tuple(sorted(each.name for each in returns.values()))
     told += [
         changes(f"Catalog branch {version.branch!r} is back, as {before.version} was."),
@@ -100,17 +107,18 @@ def plan_drop_back(
         time_millis=warehouse.clock(),
         statement=call.statement,
     )
-    return _planned(call, done, told, undone, way="restore branch", facts=[newest, *restored])
+    journal = RestoreCatalogBranchJournal(subject=noted.subject, catalog_version=undone)
+    return _planned(call, done, told, journal, facts=[newest, *restored])
 
 
-def finish_drop_back(operation: CatalogOperation) -> str:
+def finish_drop_back(operation: CatalogOperation, journal: RestoreCatalogBranchJournal) -> str:
     """Bring the table branches back that are not there yet, then the branch itself.
 
     Raises:
         CommitConflict: Somebody made a branch of that name; what came back by then stays a branch
             of its table.
     """
-    warehouse, version = operation.warehouse, version_of(operation)
+    warehouse, version = operation.warehouse, journal.catalog_version
     own = operation.intent.operation_id
     # Whoever makes a branch of that name takes the same claim.
     holder = operation.journal.claim(version.branch, own)
@@ -134,10 +142,13 @@ def finish_drop_back(operation: CatalogOperation) -> str:
 
 
 def plan_creation_back(
-    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    done: CatalogOperation,
+    noted: CreateCatalogBranchJournal,
 ) -> CatalogPlan:
     """Decide whether a branch of the catalog can go again, on which nothing was done."""
-    made = version_of(done)
+    made = noted.catalog_version
     found = warehouse.ledger.find(made.branch)
     fork = None if found is None else found.fork
     reason = None
@@ -147,7 +158,8 @@ def plan_creation_back(
         newest = f"{made.branch}@{found.number}"
         reason = f"{newest} is its newest version: it changed since. Drop it instead"
     if reason is not None:
-        return _planned(call, done, [_no_undo(reason)], made, way="drop branch", facts=[reason])
+        journal = DropNewCatalogBranchJournal(subject=noted.subject, catalog_version=made)
+        return _planned(call, done, [_no_undo(reason)], journal, facts=[reason])
     seen = warehouse.on(made.branch)
     members = [each for each in seen.members() if not each.table.adopted]
     planned = drop_planned(warehouse, seen, call, members)
@@ -162,13 +174,17 @@ def plan_creation_back(
     adopted = tuple(each.name for each in seen.members() if each.table.adopted)
     if adopted:
         told.append(keeps(f"The branch of {count(len(adopted), 'table')} stays.", adopted))
-    version, facts = version_of_plan(planned), [planned.preview.plan_id]
-    return _planned(call, done, told, version, way="drop branch", facts=facts)
+    drop = planned.journal
+    assert isinstance(drop, DropCatalogBranchJournal)
+    journal = DropNewCatalogBranchJournal(
+        subject=noted.subject, catalog_version=drop.catalog_version
+    )
+    return _planned(call, done, told, journal, facts=[planned.preview.plan_id])
 
 
-def finish_creation_back(operation: CatalogOperation) -> str:
+def finish_creation_back(operation: CatalogOperation, journal: DropNewCatalogBranchJournal) -> str:
     """Drop the branch that was made, but for table branches that it had adopted."""
-    _, notes = carry_out_drop(operation, keeps_adopted=True)
+    _, notes = carry_out_drop(operation, journal.catalog_version, keeps_adopted=True)
     return notes[0]
 
 
@@ -199,15 +215,14 @@ def _returns(warehouse: Warehouse, before: CatalogOnBranch, operation_id: str) -
 
 
 def _missing(
-    done: CatalogOperation, before: CatalogOnBranch, returns: dict[str, _Return]
+    noted: DropCatalogBranchJournal, before: CatalogOnBranch, returns: dict[str, _Return]
 ) -> Iterator[Consequence]:
     """Tables that would not be as they were: what they had on the branch is gone."""
-    made = done.noted.find("made", list) or []
     for member in before.members():
         if member.id in returns or member.is_made:
             continue
         is_pinned = member.state is MemberState.NOT_MADE and member.table.head is not None
-        if member.id in made or (is_pinned and before.find_base(member) is None):
+        if member.id in noted.made or (is_pinned and before.find_base(member) is None):
             yield _no_undo(f"what {member.name} had on the branch is gone")
 
 
@@ -278,18 +293,20 @@ def _planned(
     call: ProcedureCall,
     done: CatalogOperation,
     told: list[Consequence],
-    version: CatalogVersion,
+    journal: RestoreCatalogBranchJournal | DropNewCatalogBranchJournal,
     *,
-    way: str,
     facts: Sequence[object],
 ) -> CatalogPlan:
+    undone, version = done.intent.operation_id, journal.catalog_version
+    way, _ = decision_of_object_undo(journal)
     preview = Preview(
         procedure=call.name,
-        title=f"Undo operation {done.intent.operation_id} of {done.subject}",
+        title=f"Undo operation {undone} of {journal.subject}",
         plan_id=plan_digest(call, way, str(version.name), *facts),
         consequences=tuple(told),
         typed_name=None,
         role=Role.EDITOR,
         undo="Run the operation again.",
     )
-    return planned_undo_by_version(preview, done, version, way)
+    noted = replace(journal, plan_id=preview.plan_id, undoes=undone)
+    return CatalogPlan(preview=preview, branch=version.branch, journal=noted)

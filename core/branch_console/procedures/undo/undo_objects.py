@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, assert_never
 
 from branch_console.catalog.sightings import find_birth
 from branch_console.commit.catalog.database_commit import (
@@ -15,12 +15,38 @@ from branch_console.commit.catalog.database_commit import (
 from branch_console.errors import (
     CommitConflict,
     ErrorKind,
-    FormatError,
     InvalidInput,
     NotFound,
 )
+from branch_console.format.catalog.database_file import NumberedDatabaseFile
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.intent import Ending
+from branch_console.format.journals.objects import (
+    BranchChangeJournal,
+    DatabaseJournal,
+    DropDatabaseJournal,
+    DropTableJournal,
+    RenameDatabaseJournal,
+    RenameTableJournal,
+    SetDatabaseJournal,
+)
+from branch_console.format.journals.procedures import CATALOG_JOURNALS
+from branch_console.format.journals.terms import OperationJournal
+from branch_console.format.journals.undo_objects import (
+    UNDO_OBJECT_JOURNAL,
+    DropNewCatalogBranchJournal,
+    DropNewDatabaseJournal,
+    MovedDatabase,
+    RenameDatabaseBackJournal,
+    RenameTableBackJournal,
+    RestoreCatalogBranchJournal,
+    RestoreDatabaseInPlaceJournal,
+    RestoreDatabaseJournal,
+    RestoreTableJournal,
+    SetDatabaseBackJournal,
+    UndoObjectJournal,
+    decision_of_object_undo,
+)
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.operations.undo_request import UndoRequest
@@ -37,10 +63,8 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.branch_change import (
-    is_on_branch,
     plan_change_back,
-    publish_version,
-    version_of,
+    publish_change,
 )
 from branch_console.procedures.catalog.catalog_operation import (
     CatalogOperation,
@@ -56,30 +80,26 @@ from branch_console.procedures.catalog.database_words import (
 from branch_console.procedures.catalog.main_databases import (
     busy_tables,
     database_file_of,
-    drops_of,
-    earlier_of,
-    file_of,
     tables_in,
 )
 from branch_console.procedures.catalog.main_tables import (
-    drop_of,
     move_table,
     restore_table,
     why_not_restored,
 )
-from branch_console.procedures.run.receipts import event_of, receipt_of, text_of
+from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.procedures.undo.undo_catalog_branch import (
     finish_creation_back,
     finish_drop_back,
     plan_creation_back,
     plan_drop_back,
 )
-from branch_console.table.database_files import NumberedDatabaseFile, find_database_file
+from branch_console.table.database_files import find_database_file
 
 _UNDONE: Final = "undone"
 """The step of an operation that was taken back; it holds the id of the undo."""
 
-_Way = Callable[[Warehouse, ProcedureCall, CatalogOperation], CatalogPlan]
+_Way = Callable[[Warehouse, ProcedureCall, CatalogOperation, Any], CatalogPlan]
 
 
 def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
@@ -102,8 +122,6 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     undone_by = operation.journal.find_step(operation_id, _UNDONE)
     if undone_by is not None:
         return _already(call, operation, undone_by.decode())
-    if is_on_branch(operation):
-        return plan_change_back(warehouse, call, operation)
     way = _WAYS.get(operation.intent.procedure)
     if way is None:
         raise InvalidInput(
@@ -112,16 +130,19 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
             kind=ErrorKind.UNSUPPORTED,
             operation_id=operation_id,
         )
-    return way(warehouse, call, operation)
+    journal = operation.read(CATALOG_JOURNALS[operation.intent.procedure])
+    if isinstance(journal, BranchChangeJournal):
+        return plan_change_back(warehouse, call, operation, journal)
+    return way(warehouse, call, operation, journal)
 
 
-def finish_undo(operation: CatalogOperation) -> Receipt:
+def finish_undo(operation: CatalogOperation, journal: UndoObjectJournal) -> Receipt:
     """Carry out the journalled way back, unless another undo of the same operation is first.
 
     Raises:
         CommitConflict: Somebody came in between; what the operation did stands, or is undone.
     """
-    undone, own = operation.noted.get("undoes", str), operation.intent.operation_id
+    undone, own = str(journal.undoes), operation.intent.operation_id
     claim = f"undo-{undone}"
     holder = operation.journal.claim(claim, own)
     if holder != own:
@@ -130,7 +151,7 @@ def finish_undo(operation: CatalogOperation) -> Receipt:
         other = operation.journal.find_step(undone, _UNDONE)
         if other is not None and other.decode() != own:
             raise _another_undo(undone, other.decode())
-        note = _finish_of(operation)(operation)
+        note = _carry_out(operation, journal)
         operation.journal.mark(undone, _UNDONE, own.encode())
         receipt = receipt_of(operation, notes=(note,))
         return operation.complete(event_of(operation, LineageKind.UNDONE, receipt, undoes=undone))
@@ -143,16 +164,16 @@ UNDO_OF_CATALOG: Final = CatalogVerb(
     what="undo this operation",
     doing="Taking the operation back.",
     plan=plan_undo,
+    codec=UNDO_OBJECT_JOURNAL,
     finish=finish_undo,
 )
 
 
 def _plan_creation_back(
-    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation, noted: DatabaseJournal
 ) -> CatalogPlan:
-    name, paths = done.subject, paths_of(warehouse)
-    made = file_of(done).content
-    told = _why_not_there(warehouse, name, made.id)
+    name, paths = noted.subject, paths_of(warehouse)
+    told = _why_not_there(warehouse, name, noted.file.content.id)
     tables = () if told else tables_in(warehouse, name)
     if tables:
         told.append(
@@ -162,22 +183,25 @@ def _plan_creation_back(
                 ErrorKind.UNDO_BLOCKED,
             )
         )
-    kept = paths.dropped(f"{name}.db", call.operation_id)
     told.append(changes("Its folder moves to .branch-console/dropped."))
-    journal = {"way": "drop", "from": paths.database(name), "to": kept}
-    return _planned(call, done, told, {**journal, **_file(warehouse, done, name)}, Role.EDITOR)
+    journal = DropNewDatabaseJournal(
+        subject=name,
+        source=paths.database(name),
+        target=paths.dropped(f"{name}.db", call.operation_id),
+        file=_now(warehouse, noted, name),
+    )
+    return _planned(call, done, told, journal, Role.EDITOR)
 
 
 def _plan_drop_back(
-    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation, noted: DropDatabaseJournal
 ) -> CatalogPlan:
-    name, paths = done.subject, paths_of(warehouse)
-    kept, folder = done.noted.get("kept", str), paths.database(name)
-    drops = drops_of(done)
+    name, paths = noted.subject, paths_of(warehouse)
+    kept, folder = noted.kept, paths.database(name)
     told: list[Consequence] = []
+    restored = RestoreDatabaseJournal
     file = find_database_file(warehouse.file_io, paths, kept)
     if file is not None:
-        way = "restore"
         if warehouse.file_io.exists(folder):
             told.append(
                 blocks(
@@ -187,8 +211,9 @@ def _plan_drop_back(
                 )
             )
     else:
-        way, file = "restore in place", find_database_file(warehouse.file_io, paths, folder)
-        reasons = [why_not_restored(warehouse, each) for each in drops]
+        restored = RestoreDatabaseInPlaceJournal
+        file = find_database_file(warehouse.file_io, paths, folder)
+        reasons = [why_not_restored(warehouse, each) for each in noted.drops]
         if file is None or file.content.is_on_main:
             reasons.insert(0, f"another database has the name {name!r} by now, or it is gone")
         told += (
@@ -196,8 +221,8 @@ def _plan_drop_back(
             for reason in reasons
             if reason is not None
         )
-    file = file or file_of(done)
-    if file.content.id != file_of(done).content.id:
+    file = file or noted.file
+    if file.content.id != noted.file.content.id:
         told.append(
             blocks(
                 f"Undo is not possible: database {name!r} is another one by now.",
@@ -205,22 +230,15 @@ def _plan_drop_back(
             )
         )
     told.append(changes(f"Database {name!r} comes back with all its tables and branches."))
-    journal = {
-        "way": way,
-        "from": kept,
-        "to": folder,
-        "number": file.number,
-        "file": file.content.to_json(),
-        "drops": [each.to_object() for each in drops],
-    }
+    journal = restored(subject=name, source=kept, target=folder, file=file, drops=noted.drops)
     return _planned(call, done, told, journal, Role.OPERATOR)
 
 
 def _plan_rename_back(
-    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation, noted: RenameDatabaseJournal
 ) -> CatalogPlan:
-    old, now = done.subject, done.noted.get("to", str)
-    told = _why_not_there(warehouse, now, file_of(done).content.id)
+    old, now = noted.subject, noted.to
+    told = _why_not_there(warehouse, now, noted.file.content.id)
     if not told:
         told += busy_tables(warehouse, now, tables_in(warehouse, now), "renamed")
     if warehouse.file_io.exists(paths_of(warehouse).database(old)):
@@ -231,17 +249,18 @@ def _plan_rename_back(
             )
         )
     told.append(changes(f"The folder {now}.db becomes {old}.db."))
-    journal = {"way": "rename", "from": now, "to": old, **_file(warehouse, done, now)}
+    journal = RenameDatabaseBackJournal(
+        subject=old, source=now, target=old, file=_now(warehouse, noted, now)
+    )
     return _planned(call, done, told, journal, Role.EDITOR)
 
 
 def _plan_set_back(
-    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation, noted: SetDatabaseJournal
 ) -> CatalogPlan:
-    name, earlier = done.subject, earlier_of(done)
-    after = file_of(done).content
+    name, earlier, after = noted.subject, noted.earlier, noted.file.content
     told = _why_not_there(warehouse, name, after.id)
-    now = _now(warehouse, done, name)
+    now = _now(warehouse, noted, name)
     values = now.content.properties
     moved = [key for key in earlier if values.get(key) != after.properties.get(key)]
     if not told and moved:
@@ -257,14 +276,15 @@ def _plan_set_back(
         changes(property_sentence(key, values.get(key), value)) for key, value in earlier.items()
     )
     content = replace(now.content, properties=with_properties(values, earlier))
-    journal = {"way": "set", "number": now.number + 1, "file": content.to_json()}
+    file = NumberedDatabaseFile(number=now.number + 1, content=content)
+    journal = SetDatabaseBackJournal(subject=name, file=file)
     return _planned(call, done, told, journal, Role.EDITOR)
 
 
 def _plan_table_drop_back(
-    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation, noted: DropTableJournal
 ) -> CatalogPlan:
-    drop = drop_of(done)
+    drop = noted.drop
     reason = why_not_restored(warehouse, drop)
     if reason is None and drop.identifier.database not in warehouse.catalog.databases():
         reason = f"database {drop.identifier.database!r} is gone"
@@ -272,18 +292,17 @@ def _plan_table_drop_back(
     if reason is not None:
         told.append(blocks(f"Undo is not possible: {reason}.", ErrorKind.UNDO_BLOCKED))
     told.append(changes(f"Table {drop.name} comes back with all its branches."))
-    journal = {"way": "restore table", "drop": drop.to_object()}
+    journal = RestoreTableJournal(subject=noted.subject, drop=drop)
     return _planned(call, done, told, journal, Role.OPERATOR)
 
 
 def _plan_table_rename_back(
-    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation
+    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation, noted: RenameTableJournal
 ) -> CatalogPlan:
-    noted, paths = done.noted, paths_of(warehouse)
-    old, now = Identifier.parse(done.subject), Identifier.parse(noted.get("to", str))
-    birth = noted.find("birth", str)
+    paths = paths_of(warehouse)
+    old, now = Identifier.parse(noted.subject), Identifier.parse(noted.to)
     told: list[Consequence] = []
-    if find_birth(warehouse.catalog.reader, paths.table(now.database, now.table)) != birth:
+    if find_birth(warehouse.catalog.reader, paths.table(now.database, now.table)) != noted.birth:
         told.append(
             blocks(
                 f"Undo is not possible: {now} is gone, or another table by now.",
@@ -306,100 +325,85 @@ def _plan_table_rename_back(
             )
         )
     told.append(changes(f"Table {now} is called {old} again."))
-    names = {"from": now.table_name, "to": old.table_name, "birth": birth}
-    return _planned(call, done, told, {"way": "rename table", **names}, Role.EDITOR)
-
-
-def _finish_of(operation: CatalogOperation) -> Callable[[CatalogOperation], str]:
-    """What carries a journalled way back out; raises FormatError for one that is not known."""
-    noted = operation.noted
-    way = noted.get("way", str)
-    finish = _FINISHES.get(way)
-    if finish is None:
-        raise FormatError(f"The {noted.what} has the unknown 'way' {way!r}.")
-    return finish
-
-
-def _names(operation: CatalogOperation) -> tuple[str, str]:
-    """Where something goes from, and where to."""
-    noted = operation.noted
-    return noted.get("from", str), noted.get("to", str)
-
-
-def _finish_version(operation: CatalogOperation) -> str:
-    version = version_of(operation)
-    publish_version(operation, version)
-    return (
-        f"{operation.noted.get('told', str)} Catalog branch {version.branch!r} is at "
-        f"{version.name}."
+    journal = RenameTableBackJournal(
+        subject=noted.subject, source=now.table_name, target=old.table_name, birth=noted.birth
     )
+    return _planned(call, done, told, journal, Role.EDITOR)
 
 
-def _finish_table_restore(operation: CatalogOperation) -> str:
-    return restore_table(operation, drop_of(operation))
+def _carry_out(operation: CatalogOperation, journal: UndoObjectJournal) -> str:
+    """Go the journalled way back; return the sentence of the receipt."""
+    match journal:
+        case BranchChangeJournal():
+            return publish_change(operation, journal)
+        case DropNewCatalogBranchJournal():
+            return finish_creation_back(operation, journal)
+        case RestoreCatalogBranchJournal():
+            return finish_drop_back(operation, journal)
+        case RestoreTableJournal():
+            return restore_table(operation, journal.drop)
+        case RenameTableBackJournal():
+            move_table(operation, journal.source, journal.target, journal.birth)
+            return f"Table {journal.source} is called {journal.target} again."
+        case SetDatabaseBackJournal():
+            return _set_back(operation, journal)
+        case RenameDatabaseBackJournal():
+            return _rename_back(operation, journal)
+        case RestoreDatabaseInPlaceJournal():
+            return _restore_in_place(operation, journal)
+        case DropNewDatabaseJournal() | RestoreDatabaseJournal():
+            return _move(operation, journal)
+        case other:
+            assert_never(other)
 
 
-def _finish_table_rename(operation: CatalogOperation) -> str:
-    now, old = _names(operation)
-    move_table(operation, now, old)
-    return f"Table {now} is called {old} again."
-
-
-def _finish_move(operation: CatalogOperation) -> str:
-    from_folder, to_folder = _names(operation)
-    store = operation.warehouse.store
-    name = operation.subject
-    if not move_database(store, operation.paths, from_folder, to_folder, file_of(operation)):
-        return _finish_hidden(operation)
-    if operation.noted.get("way", str) == "drop":
-        return f"Database {name!r} was dropped again. Its folder is kept as {to_folder}."
+def _move(
+    operation: CatalogOperation, journal: DropNewDatabaseJournal | RestoreDatabaseJournal
+) -> str:
+    store, name, kept = operation.warehouse.store, journal.subject, journal.target
+    if not move_database(store, operation.paths, journal.source, kept, journal.file):
+        _show(operation, journal, is_on_main=False)
+        return f"Database {name!r} was dropped again. Other engines still list it."
+    if isinstance(journal, DropNewDatabaseJournal):
+        return f"Database {name!r} was dropped again. Its folder is kept as {kept}."
     return f"Database {name!r} is back."
 
 
-def _finish_hidden(operation: CatalogOperation) -> str:
-    """Take a database back that this store cannot move: main hides it."""
-    folder, file = operation.paths.database(operation.subject), file_of(operation)
-    change_database(
-        operation.warehouse.store,
-        operation.paths,
-        folder,
-        file,
-        lambda found: replace(found, is_on_main=False),
-    )
-    return f"Database {operation.subject!r} was dropped again. Other engines still list it."
-
-
-def _finish_restore_in_place(operation: CatalogOperation) -> str:
-    folder, file = operation.paths.database(operation.subject), file_of(operation)
-    for drop in drops_of(operation):
+def _restore_in_place(operation: CatalogOperation, journal: RestoreDatabaseInPlaceJournal) -> str:
+    for drop in journal.drops:
         restore_table(operation, drop)
+    _show(operation, journal, is_on_main=True)
+    return f"Database {journal.subject!r} is back."
+
+
+def _show(operation: CatalogOperation, journal: MovedDatabase, *, is_on_main: bool) -> None:
+    """Have main list a database, or hide it where this store cannot move it."""
+    folder = operation.paths.database(journal.subject)
     change_database(
         operation.warehouse.store,
         operation.paths,
         folder,
-        file,
-        lambda found: replace(found, is_on_main=True),
+        journal.file,
+        lambda found: replace(found, is_on_main=is_on_main),
     )
-    return f"Database {operation.subject!r} is back."
 
 
-def _finish_rename(operation: CatalogOperation) -> str:
-    now, old = _names(operation)
-    store = operation.warehouse.store
-    rename_database(store, operation.paths, now, old, file_of(operation))
+def _rename_back(operation: CatalogOperation, journal: RenameDatabaseBackJournal) -> str:
+    now, old = journal.source, journal.target
+    rename_database(operation.warehouse.store, operation.paths, now, old, journal.file)
     return f"Database {now!r} is called {old!r} again."
 
 
-def _finish_set(operation: CatalogOperation) -> str:
-    folder = operation.paths.database(operation.subject)
-    store = operation.warehouse.store
-    publish_database_file(store, operation.paths, folder, file_of(operation))
-    return f"Database {operation.subject!r} has the properties from before."
+def _set_back(operation: CatalogOperation, journal: SetDatabaseBackJournal) -> str:
+    folder, store = operation.paths.database(journal.subject), operation.warehouse.store
+    publish_database_file(store, operation.paths, folder, journal.file)
+    return f"Database {journal.subject!r} has the properties from before."
 
 
 _WAYS: Final[Mapping[str, _Way]] = MappingProxyType(
     {
         "create_database": _plan_creation_back,
+        "create_table": plan_change_back,
         "drop_database": _plan_drop_back,
         "rename_database": _plan_rename_back,
         "set_database_properties": _plan_set_back,
@@ -409,20 +413,7 @@ _WAYS: Final[Mapping[str, _Way]] = MappingProxyType(
         "drop_catalog_branch": plan_drop_back,
     }
 )
-_FINISHES: Final[Mapping[str, Callable[[CatalogOperation], str]]] = MappingProxyType(
-    {
-        "version": _finish_version,
-        "drop": _finish_move,
-        "restore": _finish_move,
-        "restore in place": _finish_restore_in_place,
-        "restore table": _finish_table_restore,
-        "rename table": _finish_table_rename,
-        "rename": _finish_rename,
-        "set": _finish_set,
-        "drop branch": finish_creation_back,
-        "restore branch": finish_drop_back,
-    }
-)
+"""How what a procedure did is taken back, on main; a statement on a branch by the next version."""
 
 
 def _why_not_there(warehouse: Warehouse, name: str, database_id: str) -> list[Consequence]:
@@ -436,28 +427,22 @@ def _why_not_there(warehouse: Warehouse, name: str, database_id: str) -> list[Co
     return [blocks(f"Undo is not possible: database {name!r} {reason}.", ErrorKind.UNDO_BLOCKED)]
 
 
-def _now(warehouse: Warehouse, done: CatalogOperation, name: str) -> NumberedDatabaseFile:
+def _now(warehouse: Warehouse, noted: DatabaseJournal, name: str) -> NumberedDatabaseFile:
     """The file of a database; where that is gone, so that there is no undo, what it had."""
     if name in warehouse.catalog.databases():
         return database_file_of(warehouse, name)
-    return file_of(done)
-
-
-def _file(warehouse: Warehouse, done: CatalogOperation, name: str) -> dict[str, object]:
-    found = _now(warehouse, done, name)
-    return {"number": found.number, "file": found.content.to_json()}
+    return noted.file
 
 
 def _planned(
     call: ProcedureCall,
     done: CatalogOperation,
     told: list[Consequence],
-    journal: Mapping[str, object],
+    journal: UndoObjectJournal,
     role: Role,
 ) -> CatalogPlan:
     operation_id = done.intent.operation_id
-    # The folder of a dropped database is named after the operation, which a preview has none of.
-    facts = [text_of(journal, "way"), journal.get("number"), [each.kind for each in told]]
+    facts = [*decision_of_object_undo(journal), [each.kind for each in told]]
     preview = Preview(
         procedure=call.name,
         title=f"Undo operation {operation_id} of {done.subject}",
@@ -467,8 +452,8 @@ def _planned(
         role=role,
         undo="Run the operation again.",
     )
-    plan = {"subject": done.subject, "planId": preview.plan_id, "undoes": operation_id, **journal}
-    return CatalogPlan(preview=preview, journal=plan)
+    noted = replace(journal, plan_id=preview.plan_id, undoes=operation_id)
+    return CatalogPlan(preview=preview, journal=noted)
 
 
 def _already(call: ProcedureCall, done: CatalogOperation, undo_id: str) -> CatalogPlan:
@@ -484,7 +469,9 @@ def _already(call: ProcedureCall, done: CatalogOperation, undo_id: str) -> Catal
     )
     undo = CatalogOperation.find(done.warehouse, undo_id)
     receipt = None if undo is None else undo.receipt()
-    return CatalogPlan(preview=preview, journal={}, already=receipt or done.receipt())
+    return CatalogPlan(
+        preview=preview, journal=OperationJournal(), already=receipt or done.receipt()
+    )
 
 
 def _another_undo(undone: str, operation_id: str) -> CommitConflict:
