@@ -10,6 +10,7 @@ from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.views import (
     branches,
+    catalog,
     compare,
     conflicts,
     jobs,
@@ -26,6 +27,7 @@ from branch_console_app.widgets.parts.table_picker import here
 
 _TITLES = {
     PageName.OVERVIEW: ("Overview", ":material/dashboard:"),
+    PageName.CATALOG: ("Catalog", ":material/graph_2:"),
     PageName.TABLE: ("Table", ":material/table:"),
     PageName.BRANCHES: ("Branches", ":material/account_tree:"),
     PageName.SNAPSHOTS: ("Snapshots", ":material/timeline:"),
@@ -61,6 +63,7 @@ def main() -> None:
 def _pages() -> dict[PageName, st.Page]:
     views = {
         PageName.OVERVIEW: overview.show,
+        PageName.CATALOG: catalog.show,
         PageName.TABLE: table.show,
         PageName.BRANCHES: branches.show,
         PageName.SNAPSHOTS: snapshots.show,
@@ -90,6 +93,7 @@ def _show_sidebar() -> None:
     home = Location(warehouse=place.warehouse)
     with st.sidebar:
         _entry(PageName.OVERVIEW, home)
+        _entry(PageName.CATALOG, home)
         if place.database and place.table:
             st.caption(code(place.table))
             for name in (PageName.TABLE, PageName.BRANCHES, PageName.SNAPSHOTS, PageName.SCHEMAS):

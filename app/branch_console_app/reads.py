@@ -25,6 +25,7 @@ from branch_console.jobs.kept_diffs import KeptDiff
 from branch_console.jobs.progress import JobView, WorkerView
 from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.merge.settle_again import settle_again
+from branch_console.procedures.browse.catalog_values import CatalogOverview
 from branch_console.procedures.browse.page_values import (
     BranchGraph,
     BranchItem,
@@ -98,6 +99,12 @@ def table_items(*identifiers: Identifier) -> tuple[TableItem, ...]:
 def known_tables() -> Mapping[Identifier, TableItem]:
     """Return the tables that were read so far, as they were then, without their schemas."""
     return _known_tables(*_reader())
+
+
+def catalog_overview() -> CatalogOverview:
+    """Return the branches of the catalog against main, and each object as each has it."""
+    found: CatalogOverview = _heads("catalog_overview")
+    return found
 
 
 def table(identifier: Identifier) -> TableSummary:

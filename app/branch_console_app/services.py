@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from branch_console.merge.policy import Policy
     from branch_console.merge.policy_draft import PolicyDraft
     from branch_console.procedures.browse.branches import BranchReader
+    from branch_console.procedures.browse.catalog_values import CatalogBranchItem, CatalogOverview
     from branch_console.procedures.browse.doctor import TableHealth
     from branch_console.procedures.browse.health import LostCommitList
     from branch_console.procedures.browse.page_values import (
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from branch_console.procedures.call.warehouse import Warehouse
     from branch_console.procedures.catalog.browse_catalog import (
         CatalogBranchDetail,
-        CatalogBranchItem,
     )
     from branch_console.procedures.compare.count_rows import CountWork
     from branch_console.procedures.merge.conflicts import Resolution
@@ -331,6 +331,12 @@ class Services(TableLists):
         from branch_console.procedures.catalog.browse_catalog import catalog_branches
 
         return catalog_branches(self.warehouse)
+
+    def catalog_overview(self) -> CatalogOverview:
+        """Return the branches of the catalog against main, and each object as each has it."""
+        from branch_console.procedures.compare.catalog_overview import read_catalog_overview
+
+        return read_catalog_overview(self.warehouse)
 
     def catalog_branch(self, name: str) -> CatalogBranchDetail:
         """Return a branch of the catalog with its tables."""

@@ -24,6 +24,7 @@ class PageName(StrEnum):
     """The pages, by the path they have in addresses."""
 
     OVERVIEW = "overview"
+    CATALOG = "catalog"
     TABLE = "table"
     BRANCHES = "branches"
     SNAPSHOTS = "snapshots"

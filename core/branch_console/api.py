@@ -42,15 +42,13 @@ from branch_console.operations.request import Request as ProcedureRequest
 from branch_console.operations.tag_requests import CreateTagRequest, DeleteTagRequest
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.browse.branches import list_branches
+from branch_console.procedures.browse.catalog_values import CatalogBranchItem
 from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.procedures.call.call import ProcedureCall as Request
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.catalog.browse_catalog import (
-    CatalogBranchItem,
-)
 from branch_console.procedures.catalog.browse_catalog import (
     catalog_branches as list_catalog_branches,
 )

@@ -25,7 +25,7 @@ LANE_HEIGHT: Final = 46
 TOP: Final = 8
 _BOTTOM: Final = 30
 _HOVER_WIDTH: Final = 60
-_VISIBLE_COLUMNS: Final = 26
+VISIBLE_COLUMNS: Final = 26
 _CURVE_STEPS: Final = 12
 
 COLOURS: Final = {
@@ -83,7 +83,7 @@ _EDGE_GROUPS: Final = (
 
 
 def branch_graph_figure(
-    graph: LaneGraph, *, uirevision: str, width_columns: int = _VISIBLE_COLUMNS
+    graph: LaneGraph, *, uirevision: str, width_columns: int = VISIBLE_COLUMNS
 ) -> go.Figure:
     """Draw the graph; points carry `[branch, id, identity]`, folded runs `[branch, id, "fold"]`.
 
@@ -92,13 +92,11 @@ def branch_graph_figure(
         uirevision: What zoom and pan belong to.
         width_columns: How many columns are seen before one has to pan.
     """
-    # Lane `n` stands exactly n lane heights below the top: the names beside it are page elements.
-    height = TOP + len(graph.lanes) * LANE_HEIGHT + _BOTTOM
-    figure = framed(height, uirevision=uirevision, left=0, right=8)
+    figure = lanes_frame(len(graph.lanes), uirevision=uirevision)
     to_x = _time if graph.axis is Axis.TIME else float
     figure.add_traces(
         [
-            *_edge_traces(graph.edges, graph.axis, to_x),
+            *edge_traces(graph.edges, graph.axis, to_x),
             *_node_traces(graph, to_x),
             *_folds(graph, to_x),
             *_marks(graph, to_x),
@@ -111,7 +109,7 @@ def branch_graph_figure(
 def is_wider_than_shown(graph: LaneGraph) -> bool:
     """Whether older columns stand left of what is seen at first."""
     last = max((node.x for node in graph.nodes), default=0.0)
-    return graph.axis is Axis.LINEAGE and last > _VISIBLE_COLUMNS
+    return graph.axis is Axis.LINEAGE and last > VISIBLE_COLUMNS
 
 
 def legend_words(graph: LaneGraph) -> list[tuple[str, str]]:
@@ -140,9 +138,10 @@ def _time(x: float) -> Any:
         return datetime.fromtimestamp(0, tz=UTC)
 
 
-def _edge_traces(
-    edges: Iterable[Edge], axis: Axis, to_x: Callable[[float], Any]
+def edge_traces(
+    edges: Iterable[Edge], axis: Axis = Axis.LINEAGE, to_x: Callable[[float], Any] = float
 ) -> Iterator[go.Scatter]:
+    """Yield the lines between nodes, one trace a colour."""
     lines: dict[ColourRole, tuple[list[Any], list[float | None]]] = {}
     for edge in edges:
         xs, ys = lines.setdefault(COLOURS[edge.state], ([], []))
@@ -313,18 +312,42 @@ def _fold_hover(node: Node) -> str:
     )
 
 
-def _scale(figure: go.Figure, graph: LaneGraph, width_columns: int) -> None:
-    rows = max(len(graph.lanes), 1)
+def lanes_frame(lanes: int, *, uirevision: str) -> go.Figure:
+    """Return a figure for so many lanes, which stand beside names that are page elements.
+
+    Lane `n` stands exactly n lane heights below the top.
+    """
+    height = TOP + lanes * LANE_HEIGHT + _BOTTOM
+    figure = framed(height, uirevision=uirevision, left=0, right=8)
+    rows = max(lanes, 1)
     figure.update_yaxes(**quiet_axis(range=[rows - 0.5, -0.5], fixedrange=True, autorange=False))
     figure.update_layout(margin={"t": TOP, "b": _BOTTOM})
+    return figure
+
+
+def show_newest(
+    figure: go.Figure, last: float, width_columns: int = VISIBLE_COLUMNS, focus: float | None = None
+) -> None:
+    """Show the newest columns, which people come for; the rest is a drag away.
+
+    Args:
+        figure: The figure.
+        last: The newest column.
+        width_columns: How many columns are seen before one has to pan.
+        focus: A column that must be seen.
+    """
+    last = max(last, 8)
+    end = last + 1.2
+    if focus is not None and focus < last - width_columns:
+        end = focus + width_columns / 2
+    first = max(-0.6, end - 1.2 - width_columns)
+    figure.update_xaxes(**quiet_axis(range=[first, end], autorange=False))
+
+
+def _scale(figure: go.Figure, graph: LaneGraph, width_columns: int) -> None:
     if graph.axis is Axis.TIME:
         ticks = {"showticklabels": True, "tickfont": {"size": 11}, "nticks": 8}
         figure.update_xaxes(**quiet_axis(**ticks, side="bottom"))
         return
-    last = max(max((node.x for node in graph.nodes), default=0.0), 8)
-    # The newest columns are what people come for; the rest is a drag away.
-    end = last + 1.2
-    if graph.focus is not None and graph.focus < last - width_columns:
-        end = graph.focus + width_columns / 2
-    first = max(-0.6, end - 1.2 - width_columns)
-    figure.update_xaxes(**quiet_axis(range=[first, end], autorange=False))
+    last = max((node.x for node in graph.nodes), default=0.0)
+    show_newest(figure, last, width_columns, graph.focus)

@@ -1,6 +1,7 @@
 """Branches: the lane graph, an inspector beside it, and the list that says the same in words."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -27,7 +28,7 @@ from branch_console_app.models.parts.location import Location, SnapshotPoint
 from branch_console_app.models.parts.wording import age, code, count, plain, plural, shortened
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.branch_card import (
-    health_words,
+    health_badge,
     show_branch_card,
     show_snapshot_card,
     standing_badge,
@@ -35,6 +36,7 @@ from branch_console_app.widgets.branches.branch_card import (
 )
 from branch_console_app.widgets.branches.branch_dialogs import BranchDialogs
 from branch_console_app.widgets.branches.dropped_branches import show_dropped
+from branch_console_app.widgets.branches.lane_names import LaneName, show_lane_names
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer, show_dialog
@@ -83,7 +85,7 @@ def show() -> None:
     tracks = tracks_of(graph)
     _show_controls(list(items))
     shown = with_service_branches(tracks, shown=bool(state.value_of("br_show")))
-    left, right = _two_panes()
+    left, right = rows.two_panes()
     with left, guarded("The graph cannot be drawn."):
         _show_graph(graph, shown, identifier, versus)
     with right:
@@ -119,12 +121,6 @@ def _show_controls(names: list[str]) -> None:
             "Axis", list(Axis), default=Axis.LINEAGE, key="br_axis", bind="query-params",
             required=True, label_visibility="collapsed",
         )  # fmt: skip
-
-
-def _two_panes() -> tuple[st.delta_generator.DeltaGenerator, st.delta_generator.DeltaGenerator]:
-    """Return graph and inspector side by side, or one above the other where there is no room."""
-    both = st.container(horizontal=True, gap="medium", key="panes")
-    return both.container(key="pane-main"), both.container(key="pane-side", width=320)
 
 
 def _show_graph(
@@ -168,16 +164,15 @@ def _show_graph(
 
 
 def _show_lane_names(model: LaneGraph, place: Location) -> None:
-    """Draw the names beside the lanes, as links: what a keyboard can reach, a mouse can too."""
-    with st.container(key="lane-names", width=206, gap=None):
-        for lane in model.lanes:
-            is_selected = lane.branch == place.branch_or_main
-            key = f"lane-{'selected' if is_selected else 'row'}-{lane.row}"
-            with st.container(key=key, gap=None):
-                _show_branch_link(lane.branch, place, length=26)
-                st.markdown(standing_text(lane.track))
-        if model.hidden:
-            st.caption(f"+{count(model.hidden)} branches")
+    names = [
+        LaneName(
+            words=standing_text(lane.track, is_stale=lane.track.is_stale),
+            is_selected=lane.branch == place.branch_or_main,
+            show=partial(_show_branch_link, lane.branch, place, length=26),
+        )
+        for lane in model.lanes
+    ]
+    show_lane_names(names, hidden=model.hidden)
 
 
 def _show_branch_link(branch: str, place: Location, *, length: int) -> None:
@@ -287,7 +282,7 @@ def _show_row(number: int, track: Track, item: BranchItem) -> None:
     with cells[_NAME]:
         _show_branch_link(track.branch, place, length=34)
     rows.text(cells[_VERSUS], _VERSUS, standing_badge(track, short=True))
-    health = health_words(item) + (" :gray-badge[stale]" if item.is_stale else "")
+    health = health_badge(item.health) + (" :gray-badge[stale]" if item.is_stale else "")
     rows.text(cells[_HEALTH], _HEALTH, health)
     rows.text(cells[_FORK], _FORK, _fork_words(item))
     head = item.head

@@ -27,6 +27,7 @@ from branch_console_app.models.parts.wording import (
 )
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
+from branch_console_app.widgets.branches.branch_card import health_badge
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.location import show_location
 from branch_console_app.widgets.parts.rows import Column
@@ -242,19 +243,6 @@ def kind_words(item: TableItem) -> str:
             return "append"
         case None:
             return rows.NOTHING
-
-
-def health_badge(health: Health) -> str:
-    """Write a health as a badge with a glyph, so that it reads without colour."""
-    match health:
-        case Health.HEALTHY:
-            return ":green-badge[✓ healthy]"
-        case Health.UNCHECKED:
-            return ":gray-badge[? not checked]"
-        case Health.AT_RISK:
-            return ":orange-badge[△ at risk]"
-        case Health.BROKEN:
-            return ":red-badge[✕ broken]"
 
 
 def _show_activity(items: Sequence[TableItem], place: Location) -> None:

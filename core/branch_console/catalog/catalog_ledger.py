@@ -65,9 +65,18 @@ class CatalogLedger:
         self.paths = paths
 
     def branches(self) -> tuple[str, ...]:
-        """The names of the catalog branches that there are, sorted; main is none of them."""
+        """The names of the catalog branches that there are, sorted; main is none of them.
+
+        One whose versions cannot be read is among them: reading it raises, and spoils no other.
+        """
         found = sorted(self._reader.files.folder_names(self.paths.versions_dir))
-        return tuple(name for name in found if name != MAIN_BRANCH and self.find(name) is not None)
+        return tuple(name for name in found if name != MAIN_BRANCH and self._is_there(name))
+
+    def _is_there(self, branch: str) -> bool:
+        try:
+            return self.find(branch) is not None
+        except (FormatError, NotFound):
+            return True
 
     def newest(self, branch: str) -> int:
         """The number of the newest version of a branch, 0 where it has none."""

@@ -863,3 +863,14 @@ def test_a_preview_counts_what_is_made_apart_from_what_is_adopted(made: CatalogW
         "Tag 'v1' is made at the head of 3 tables.",
         "Without a snapshot: 1 table, kept as empty.",
     ]
+
+
+def test_a_branch_that_cannot_be_read_is_listed_with_its_error(made: CatalogWarehouse) -> None:
+    for name in ("dev", "torn"):
+        made.create(name)
+    versions = made.folder / ".branch-console/catalog/versions/torn"
+    (versions / "version-0000000001.json").write_text("{")
+    dev, torn = catalog_branches(made.warehouse)
+    assert dev.error is None
+    assert torn.error is not None
+    assert torn.error.kind is ErrorKind.BROKEN_FILE

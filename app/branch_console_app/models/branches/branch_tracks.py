@@ -66,36 +66,46 @@ class Track:
             return LaneState.MAIN
         if self.head is None:
             return LaneState.EMPTY
-        if self.ahead is None or self.behind is None:
-            return LaneState.UNRELATED
-        states = {
-            (False, False): LaneState.EVEN,
-            (True, False): LaneState.AHEAD,
-            (False, True): LaneState.BEHIND,
-            (True, True): LaneState.DIVERGED,
-        }
-        return states[self.ahead > 0, self.behind > 0]
+        return state_between(self.ahead, self.behind)
 
     @property
     def standing(self) -> str:
         """The state in a few words: `3 ahead, 12 behind`."""
-        match self.state:
-            case LaneState.MAIN:
-                return "main branch"
-            case LaneState.BROKEN:
-                return "cannot be read"
-            case LaneState.EMPTY:
-                return "no commit yet"
-            case LaneState.UNRELATED:
-                return "no shared history"
-            case LaneState.EVEN:
-                return "even"
-            case _:
-                parts = [
-                    f"{count(self.ahead)} ahead" if self.ahead else "",
-                    f"{count(self.behind)} behind" if self.behind else "",
-                ]
-                return ", ".join(filter(None, parts))
+        return standing_words(self.state, self.ahead, self.behind)
+
+
+def state_between(ahead: int | None, behind: int | None) -> LaneState:
+    """Return how a branch stands that can be read and has something on it."""
+    if ahead is None or behind is None:
+        return LaneState.UNRELATED
+    states = {
+        (False, False): LaneState.EVEN,
+        (True, False): LaneState.AHEAD,
+        (False, True): LaneState.BEHIND,
+        (True, True): LaneState.DIVERGED,
+    }
+    return states[ahead > 0, behind > 0]
+
+
+def standing_words(state: LaneState, ahead: int | None, behind: int | None) -> str:
+    """Write a state in a few words: `3 ahead, 12 behind`."""
+    match state:
+        case LaneState.MAIN:
+            return "main branch"
+        case LaneState.BROKEN:
+            return "cannot be read"
+        case LaneState.EMPTY:
+            return "no commit yet"
+        case LaneState.UNRELATED:
+            return "no shared history"
+        case LaneState.EVEN:
+            return "even"
+        case _:
+            parts = [
+                f"{count(ahead)} ahead" if ahead else "",
+                f"{count(behind)} behind" if behind else "",
+            ]
+            return ", ".join(filter(None, parts))
 
 
 def tracks_of(graph: BranchGraph) -> list[Track]:

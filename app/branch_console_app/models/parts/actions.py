@@ -36,6 +36,8 @@ class Action(StrEnum):
     REVERT = "revert"
     PICK = "cherry-pick"
     AGAIN = "run-again"
+    CREATE_CATALOG = "create-catalog-branch"
+    DROP_CATALOG = "drop-catalog-branch"
 
 
 class Start(StrEnum):

@@ -1,5 +1,7 @@
 """The inspector of the branches page: one branch, or one snapshot of it."""
 
+from typing import Protocol
+
 import streamlit as st
 
 from branch_console.diff.health.finding import HazardSeverity
@@ -56,16 +58,36 @@ _GLYPHS = {
 _MARKS = {HazardSeverity.CRITICAL: "✕", HazardSeverity.WARNING: "△", HazardSeverity.INFO: "ⓘ"}
 
 
-def standing_text(track: Track) -> str:
+class Placed(Protocol):
+    """A branch, of a table or of the catalog, that stands somehow to another one."""
+
+    @property
+    def state(self) -> LaneState:
+        """How it stands."""
+
+    @property
+    def standing(self) -> str:
+        """The same in words."""
+
+    @property
+    def ahead(self) -> int | None:
+        """How much it has that the other lacks; None if not known."""
+
+    @property
+    def behind(self) -> int | None:
+        """How much the other has that it lacks; None if not known."""
+
+
+def standing_text(track: Placed, *, is_stale: bool = False) -> str:
     """Write how a branch stands in small coloured words with a glyph, for lanes."""
     words = versus_words(track.ahead, track.behind)
     if track.state not in {LaneState.AHEAD, LaneState.BEHIND, LaneState.DIVERGED}:
         words = track.standing
-    stale = " · stale" if track.is_stale else ""
+    stale = " · stale" if is_stale else ""
     return f":small[:{_COLOURS[track.state]}[{_GLYPHS[track.state]} {words}{stale}]]"
 
 
-def standing_badge(track: Track, *, short: bool = False) -> str:
+def standing_badge(track: Placed, *, short: bool = False) -> str:
     """Write how a branch stands as a badge with a glyph."""
     words = track.standing
     if short and track.state in {LaneState.AHEAD, LaneState.BEHIND, LaneState.DIVERGED}:
@@ -73,9 +95,9 @@ def standing_badge(track: Track, *, short: bool = False) -> str:
     return f":{_COLOURS[track.state]}-badge[{_GLYPHS[track.state]} {words}]"
 
 
-def health_words(item: BranchItem) -> str:
-    """Write a branch's health as a badge."""
-    match item.health:
+def health_badge(health: Health) -> str:
+    """Write a health as a badge with a glyph, so that it reads without colour."""
+    match health:
         case Health.HEALTHY:
             return ":green-badge[✓ healthy]"
         case Health.UNCHECKED:
@@ -92,7 +114,7 @@ def show_branch_card(
     """Draw a branch: where it stands, where it came from, what may break it, where to go on."""
     with st.container(border=True, key="card-branch"):
         st.markdown(f"##### {code(item.name)}")
-        badges = [standing_badge(track), health_words(item)]
+        badges = [standing_badge(track), health_badge(item.health)]
         if item.protection is not None:
             badges.append(":blue-badge[:material/lock: protected]")
         if item.is_stale:

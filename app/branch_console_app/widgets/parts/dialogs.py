@@ -14,10 +14,19 @@ Dialogs: TypeAlias = Mapping[Action, tuple[str, Callable[[str | None], None]]]
 
 
 def offer(
-    action: Action, label: str, *, key: str, icon: str | None = None, what: str | None = None
+    action: Action,
+    label: str,
+    *,
+    key: str,
+    icon: str | None = None,
+    what: str | None = None,
+    is_primary: bool = False,
 ) -> None:
     """Draw a button that opens the dialog of an action, about `what`."""
-    st.button(label, icon=icon, key=key, on_click=_open, args=(action, what))
+    st.button(
+        label, icon=icon, key=key, on_click=_open, args=(action, what),
+        type="primary" if is_primary else "secondary",
+    )  # fmt: skip
 
 
 def show_dialog(dialogs: Dialogs) -> None:

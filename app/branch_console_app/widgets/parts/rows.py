@@ -30,6 +30,12 @@ def block(number: int, title: str) -> None:
     st.markdown(f"##### :gray[{number}] \u2002 {title}")
 
 
+def two_panes() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Return graph and inspector side by side, or one above the other where there is no room."""
+    both = st.container(horizontal=True, gap="medium", key="panes")
+    return both.container(key="pane-main"), both.container(key="pane-side", width=320)
+
+
 def row_list(key: str) -> DeltaGenerator:
     """Return the container that the rows of one list go into."""
     return st.container(key=f"rows-{key}", gap=None)

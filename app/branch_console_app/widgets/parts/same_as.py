@@ -8,7 +8,7 @@ from branch_console_app.services import get_services
 
 
 @st.fragment
-def show_same_as(*words: str, sql: str | None = None) -> None:
+def show_same_as(*words: str, sql: str | None = None, page: str | None = None) -> None:
     """Draw a closed expander with the equal lines, which are sent when it is opened.
 
     Code brings a highlighter of 1.5 MB along, for which every page would wait.
@@ -16,9 +16,13 @@ def show_same_as(*words: str, sql: str | None = None) -> None:
     Args:
         words: The command with its arguments, without the program and the warehouse.
         sql: The statement that does the same, where there is one.
+        page: The page, where a dialog of it shows commands that begin with the same word.
     """
     part = st.expander(
-        "Same as", key=f"same_as_{words[0]}", icon=":material/terminal:", on_change="rerun"
+        "Same as",
+        key=f"same_as_{page or words[0]}",
+        icon=":material/terminal:",
+        on_change="rerun",
     )
     if not part.open:
         return

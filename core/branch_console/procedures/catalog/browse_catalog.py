@@ -20,6 +20,7 @@ from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.catalog.object_merge import ObjectKind
+from branch_console.procedures.browse.catalog_values import CatalogBranchItem
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.states import (
     ReadMember,
@@ -27,36 +28,6 @@ from branch_console.procedures.catalog.states import (
     state_at_version,
     state_seen,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogBranchItem:
-    """A branch of the catalog in a list.
-
-    Attributes:
-        version: Its newest version, such as `dev@7`.
-        scope: What it holds, for people.
-        base: The version that it began at.
-        made, not_made, lost: How many of its tables have their branch, have none yet, or lost it.
-        changed: How many databases and tables differ from how the branch began: those that it
-            made, dropped, renamed, wrote or altered.
-        error: Why nothing else can be told.
-    """
-
-    name: str
-    version: str = ""
-    scope: str = ""
-    base: str = ""
-    mode: str = ""
-    owner: str | None = None
-    reason: str | None = None
-    created_millis: int | None = None
-    tables: int = 0
-    made: int = 0
-    not_made: int = 0
-    lost: int = 0
-    changed: int = 0
-    error: PaimonError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,11 +105,11 @@ def read_catalog_branch(warehouse: Warehouse, branch: str) -> CatalogBranchDetai
     """
     seen = warehouse.on(branch)
     read = read_members(seen)
-    changes = _changes(warehouse, seen, read)
+    changes = changes_on_branch(warehouse, seen, read)
     changed = {each.id for each in changes}
     members = (_member(each, is_changed=each.member.id in changed) for each in read)
     return CatalogBranchDetail(
-        item=_item(seen, read, changes),
+        item=branch_item(seen, read, changed=len(changes)),
         changes=changes,
         members=tuple(sorted(members, key=lambda each: (not each.is_changed, each.name))),
         left_out=tuple(seen.fork.left_out.items()),
@@ -161,14 +132,22 @@ def _item_or_error(warehouse: Warehouse, name: str) -> CatalogBranchItem:
     try:
         seen = warehouse.on(name)
         read = read_members(seen)
-        return _item(seen, read, _changes(warehouse, seen, read))
+        changes = changes_on_branch(warehouse, seen, read)
+        return branch_item(seen, read, changed=len(changes))
     except PaimonError as error:
         return CatalogBranchItem(name=name, error=error)
 
 
-def _item(
-    seen: CatalogOnBranch, read: Collection[ReadMember], changes: Collection[ChangedObject]
+def branch_item(
+    seen: CatalogOnBranch, read: Collection[ReadMember], *, changed: int
 ) -> CatalogBranchItem:
+    """Return a branch as a list shows it.
+
+    Args:
+        seen: The catalog seen from it.
+        read: Its tables.
+        changed: How many of its databases and tables differ from how it began.
+    """
     fork, states = seen.fork, [each.member.state for each in read]
     return CatalogBranchItem(
         name=seen.branch,
@@ -183,7 +162,7 @@ def _item(
         made=states.count(MemberState.MADE),
         not_made=states.count(MemberState.NOT_MADE),
         lost=states.count(MemberState.LOST),
-        changed=len(changes),
+        changed=changed,
     )
 
 
@@ -200,7 +179,7 @@ def _member(read: ReadMember, *, is_changed: bool) -> MemberItem:
     )
 
 
-def _changes(
+def changes_on_branch(
     warehouse: Warehouse, seen: CatalogOnBranch, read: Iterable[ReadMember]
 ) -> tuple[ChangedObject, ...]:
     """Compare a branch with how it began; by name, databases first."""

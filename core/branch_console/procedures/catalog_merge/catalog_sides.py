@@ -60,7 +60,11 @@ def read_catalog_sides(
         FormatError: A version cannot be decoded.
     """
     with warehouse.deciding() as deciding:
-        states = _read_states(deciding, spec)
+        states = with_bases(
+            deciding,
+            ours=state_of_branch(deciding, spec.target),
+            theirs=state_of_branch(deciding, spec.source),
+        )
         covers = _covers(deciding, spec, states)
         asked = MergeSpec(
             kind=MergeKind.MERGE,
@@ -91,9 +95,15 @@ def read_catalog_sides(
     )
 
 
-def _read_states(warehouse: Warehouse, spec: CatalogMergeSpec) -> ThreeWay[CatalogState]:
-    ours = state_of_branch(warehouse, spec.target)
-    theirs = state_of_branch(warehouse, spec.source)
+def with_bases(
+    warehouse: Warehouse, *, ours: CatalogState, theirs: CatalogState
+) -> ThreeWay[CatalogState]:
+    """Return two branches with each object as it was at its own merge base.
+
+    Raises:
+        NotFound: A version is missing.
+        FormatError: One cannot be decoded.
+    """
     heads = (VersionName.parse(ours.version), VersionName.parse(theirs.version))
     versions = _read_versions(warehouse.ledger, heads)
     ids = {key for state in (ours, theirs) for key in (*state.databases, *state.tables)}

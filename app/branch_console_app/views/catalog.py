@@ -1,0 +1,150 @@
+"""Catalog: branches over many tables as lanes, the card of one, and objects by branch."""
+
+from functools import partial
+
+import streamlit as st
+
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.procedures.browse.catalog_values import CatalogBranchStanding, CatalogOverview
+from branch_console_app import reads, state
+from branch_console_app.charts.catalog_lanes import (
+    catalog_lanes_figure,
+    is_wider_than_shown,
+    legend_words,
+)
+from branch_console_app.charts.palette import CHART_CONFIG
+from branch_console_app.models.catalog.lanes import CatalogLanes, draw_catalog
+from branch_console_app.models.catalog.objects import shown_branches
+from branch_console_app.models.parts.actions import Action
+from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.wording import plain, shortened
+from branch_console_app.state import PageName
+from branch_console_app.widgets.branches.branch_card import standing_text
+from branch_console_app.widgets.branches.lane_names import LaneName, show_lane_names
+from branch_console_app.widgets.catalog.branch_card import show_catalog_card
+from branch_console_app.widgets.catalog.dialogs import CatalogDialogs
+from branch_console_app.widgets.catalog.object_matrix import show_objects
+from branch_console_app.widgets.parts.dialogs import offer, show_dialog
+from branch_console_app.widgets.parts.location import show_location
+from branch_console_app.widgets.parts.problem import guarded, show_not_found
+from branch_console_app.widgets.parts.rows import two_panes
+from branch_console_app.widgets.parts.same_as import show_same_as
+from branch_console_app.widgets.parts.table_picker import here, is_open_warehouse
+
+_CHART = "catalog-lanes"
+_BRANCH = "ca_b"
+_VIEW = ("ca_q", "ca_kind", "ca_state", "ca_show")
+
+
+def show() -> None:
+    """Draw the page."""
+    place = here()
+    if not is_open_warehouse(place):
+        return
+    home = Location(warehouse=place.warehouse)
+    with st.skeleton(height=420):
+        overview = reads.catalog_overview()
+    show_location(home)
+    names = tuple(each.item.name for each in overview.branches)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.subheader("Catalog", anchor=False, width="content")
+        st.space("stretch")
+        if names:
+            offer(
+                Action.CREATE_CATALOG, "Create branch", icon=":material/add:",
+                key="create-catalog",
+            )  # fmt: skip
+    if names:
+        _show_branches(overview, home)
+    else:
+        _show_empty()
+    databases = tuple(each for each in reads.databases())
+    show_dialog(CatalogDialogs(names, databases, home).all())
+    show_same_as("catalog", "list", page="catalog-page")
+
+
+def _show_empty() -> None:
+    st.info(
+        "**No branch of the catalog yet.** A branch of the catalog is one name over many tables: "
+        "change rows, columns, names and properties on it, look at all of it at once, and bring "
+        "it into main as one change that arrives whole or not at all."
+    )
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        offer(
+            Action.CREATE_CATALOG, "Create the first branch", icon=":material/add:",
+            key="create-first-catalog", is_primary=True,
+        )  # fmt: skip
+    st.caption("Or by command line:")
+    st.code("branch-console catalog create spring-cleaning --lazy", language="bash")
+
+
+def _show_branches(overview: CatalogOverview, home: Location) -> None:
+    by_name = {each.item.name: each for each in overview.branches}
+    asked = state.parameter(_BRANCH)
+    if asked is not None and asked not in by_name:
+        show_not_found(
+            "Branch", asked, list(by_name), page=PageName.CATALOG, place_of=lambda _: home,
+            view_of=lambda name: {_BRANCH: name},
+        )  # fmt: skip
+        return
+    selected = by_name[asked] if asked else _first(overview)
+    left, right = two_panes()
+    with left, guarded("The lanes cannot be drawn."):
+        _show_lanes(draw_catalog(overview, selected=selected.item.name), selected, home)
+    with right:
+        show_catalog_card(selected, home)
+    show_objects(overview, shown_branches(overview, selected.item.name), home)
+
+
+def _first(overview: CatalogOverview) -> CatalogBranchStanding:
+    """Return the branch that is looked at where the address names none: the newest of work."""
+
+    def rank(branch: CatalogBranchStanding) -> tuple[bool, int]:
+        newest = branch.versions[0].time_millis if branch.versions else 0
+        return (not branch.ahead, -newest)
+
+    return min(overview.branches, key=rank)
+
+
+def _show_lanes(lanes: CatalogLanes, selected: CatalogBranchStanding, home: Location) -> None:
+    chosen = selected.item.name
+    names = [
+        LaneName(
+            words=standing_text(lane),
+            is_selected=lane.branch == chosen,
+            show=partial(_show_lane_link, lane.branch, home),
+        )
+        for lane in lanes.lanes
+    ]
+    with st.container(horizontal=True, gap=None, key="graph"):
+        show_lane_names(names, hidden=lanes.hidden)
+        with st.container(key="lane-chart"):
+            st.plotly_chart(
+                catalog_lanes_figure(lanes, uirevision="catalog"),
+                key=_CHART,
+                on_select=_on_click,
+                selection_mode="points",
+                config=CHART_CONFIG,
+                alt=lanes.alt,
+            )
+    parts = [f"{glyph} {meaning}" for glyph, meaning in legend_words(lanes)]
+    if is_wider_than_shown(lanes):
+        parts.append("drag the lanes sideways for older versions")
+    st.caption(" \u2003 ".join(parts))
+
+
+def _show_lane_link(branch: str, home: Location) -> None:
+    label = plain(shortened(branch, 26))
+    if branch == MAIN_BRANCH:
+        state.link(PageName.OVERVIEW, label, home)
+        return
+    view = {**state.view_of(*_VIEW), _BRANCH: branch}
+    help = plain(branch) if len(branch) > 26 else None
+    state.link(PageName.CATALOG, label, home, view=view, help=help)
+
+
+def _on_click() -> None:
+    for branch, *_ in state.clicked_points(_CHART):
+        if branch != MAIN_BRANCH:
+            state.set_parameter(_BRANCH, str(branch))
+            return

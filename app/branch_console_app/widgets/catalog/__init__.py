@@ -1,0 +1,1 @@
+"""What pages of the catalog draw: the card of a branch, its dialogs, objects by branch."""

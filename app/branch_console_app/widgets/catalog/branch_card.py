@@ -1,0 +1,93 @@
+"""The card of a branch of the catalog: where it stands, what it holds, where to go on."""
+
+import streamlit as st
+
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.procedures.browse.catalog_values import CatalogBranchItem, CatalogBranchStanding
+from branch_console.procedures.browse.page_values import Health
+from branch_console_app import state
+from branch_console_app.models.catalog.lanes import lane_of
+from branch_console_app.models.parts.actions import Action
+from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.wording import age, code, count, plain, plural
+from branch_console_app.state import PageName
+from branch_console_app.widgets.branches.branch_card import health_badge, standing_badge
+from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.dialogs import offer
+
+
+def health_of(item: CatalogBranchItem) -> Health:
+    """Return whether all of a branch can be read."""
+    if item.error is not None or item.lost:
+        return Health.BROKEN
+    return Health.HEALTHY
+
+
+def tables_words(item: CatalogBranchItem) -> str:
+    """Say of how many tables the table branches are made."""
+    parts = [f"{count(item.made)} made"] if item.made or not item.not_made else []
+    if item.not_made:
+        parts.append(f"{count(item.not_made)} not made yet")
+    if item.lost:
+        parts.append(f"{count(item.lost)} lost")
+    return f"{plural(item.tables, 'table')}: {', '.join(parts)}"
+
+
+def standing_sentence(branch: CatalogBranchStanding) -> str:
+    """Say what a branch and main changed since they met."""
+    if branch.ahead is None or branch.behind is None:
+        return ""
+    if not branch.ahead:
+        here = "Main has every change of this branch"
+    else:
+        here = f"Changes {plural(branch.ahead, 'object')} that main does not have yet"
+    there = f"main changed {count(branch.behind)} since" if branch.behind else "main changed none"
+    return f"{here}; {there}."
+
+
+def show_catalog_card(branch: CatalogBranchStanding, place: Location) -> None:
+    """Draw the card of a branch, with the step that comes next as its one primary button."""
+    item = branch.item
+    with st.container(border=True, key="card-catalog-branch"):
+        st.markdown(f"##### {code(item.name)}")
+        st.markdown(f"{standing_badge(lane_of(branch))} {health_badge(health_of(item))}")
+        if item.error is not None:
+            st.error(f"{plain(item.error.message)} {code(item.error.kind)}")
+        else:
+            st.caption(standing_sentence(branch))
+            rows.facts("catalog-branch", _facts(item))
+            if item.lost:
+                st.warning(
+                    f"{plural(item.lost, 'table')} lost its table branch although nobody dropped "
+                    "it. Until it is back, this branch cannot be merged.",
+                    icon=":material/warning:",
+                )
+        with st.container(horizontal=True, gap="small", key="branch-commands"):
+            if item.error is None:
+                st.button(
+                    "Review merge", type="primary", icon=":material/merge:", key="review-merge",
+                    on_click=_review, args=(item.name, place),
+                )  # fmt: skip
+            offer(
+                Action.DROP_CATALOG, "Drop…", icon=":material/delete:", key="drop-catalog",
+                what=item.name,
+            )  # fmt: skip
+
+
+def _facts(item: CatalogBranchItem) -> list[tuple[str, str]]:
+    facts = [
+        ("Holds", plain(item.scope)),
+        ("Table branches", plain(tables_words(item))),
+        ("Version", code(item.version)),
+        ("Made from", f"{code(item.base)}, {age(item.created_millis, state.now_millis())}"),
+    ]
+    if item.owner:
+        facts.append(("Owner", plain(item.owner)))
+    if item.reason:
+        facts.append(("Reason", plain(item.reason)))
+    return facts
+
+
+def _review(branch: str, place: Location) -> None:
+    home = Location(warehouse=place.warehouse)
+    state.go_to(PageName.MERGE, home, of="catalog", source=branch, target=MAIN_BRANCH)

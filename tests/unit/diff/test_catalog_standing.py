@@ -1,0 +1,70 @@
+"""How a branch has each object of the catalog, against its merge base with main."""
+
+from branch_console.diff.catalog_standing import ObjectStanding, objects_on_branch
+from branch_console.diff.catalog_state import Content
+from branch_console.format.catalog.catalog_version import CatalogScope
+from tests.support.catalog_states import catalog, database, table, three
+
+BASE = catalog(database("d", "air"), table("f", "d.flights"), table("p", "d.planes"))
+
+
+def standings(
+    theirs_and_ours: dict[str, object], scope: CatalogScope | None = None
+) -> dict[str, str]:
+    sides = three(BASE, theirs_and_ours["ours"], theirs_and_ours["theirs"])  # type: ignore[arg-type]
+    found = objects_on_branch(sides, scope or CatalogScope())
+    return {
+        key: " ".join(each.standings) + (" behind" if each.is_behind else "")
+        for key, each in found.items()
+    }
+
+
+def test_each_change_of_the_branch_has_its_word() -> None:
+    theirs = catalog(
+        database("d", "air", comment="x"),
+        table("f", "d.legs", at=2),
+        table("r", "d.routes"),
+        version="dev@2",
+        members=frozenset("dfpr"),
+    )
+    assert standings({"ours": BASE, "theirs": theirs}) == {
+        "d": "changed",
+        "f": "renamed changed",
+        "p": "dropped",
+        "r": "new",
+    }
+
+
+def test_what_main_did_is_behind_and_no_change_of_the_branch() -> None:
+    ours = catalog(
+        database("d", "air", comment="x"), table("f", "d.flights", at=2), table("n", "d.new")
+    )
+    theirs = catalog(*BASE.databases.values(), *BASE.tables.values(), version="dev@1",
+                     members=frozenset("dfp"))  # fmt: skip
+    assert standings({"ours": ours, "theirs": theirs}) == {
+        "d": "same behind",
+        "f": "same behind",
+        "p": "same behind",
+        "n": "absent behind",
+    }
+
+
+def test_outside_of_the_scope_is_no_drop() -> None:
+    theirs = catalog(database("d", "air"), table("f", "d.flights"), version="dev@1",
+                     members=frozenset("df"))  # fmt: skip
+    found = standings({"ours": BASE, "theirs": theirs}, CatalogScope(tables=("air.fl*",)))
+    assert found == {"d": "same", "f": "same", "p": "outside"}
+
+
+def test_a_lost_table_branch_is_lost_and_not_dropped() -> None:
+    theirs = catalog(
+        database("d", "air"),
+        table("f", "d.flights", content=Content.LOST),
+        table("p", "d.planes"),
+        version="dev@1",
+        members=frozenset("dfp"),
+    )
+    found = objects_on_branch(three(BASE, BASE, theirs), CatalogScope())
+    assert found["f"].standings == (ObjectStanding.LOST,)
+    assert found["f"].is_changed
+    assert not found["p"].is_changed
