@@ -3,7 +3,10 @@
 import pytest
 
 from branch_console.errors import PaimonError
+from branch_console.merge.catalog.catalog_report import did_words
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog_merge.catalog_sides import CatalogMergeSpec
+from branch_console.procedures.catalog_merge.merge_catalog import preview_catalog_merge
 from branch_console.spark.session.session import WarmSession
 from tests.support.statements import Statements
 
@@ -59,6 +62,19 @@ def test_a_branch_reads_joins_and_writes_its_own_rows(sql: Statements) -> None:
     assert [
         sql.rows(f"SELECT * FROM db.{name} ORDER BY id") for name in ("flights", "planes")
     ] == main  # K10
+
+
+def test_a_preview_says_what_was_done_to_each_table(sql: Statements) -> None:
+    sql("ALTER TABLE db.planes RENAME COLUMN seats TO places", "eager")
+    sql("INSERT INTO db.planes VALUES (5, 500, 'e')", "eager")
+    spec = CatalogMergeSpec(source="eager", target="main")
+    plan = preview_catalog_merge(sql.warehouse, spec)
+    did = {each.name: did_words(each) for each in plan.objects}
+    assert {each.ours for each in did.values()} == {"inserted rows (1 commit)"}
+    assert {name: each.theirs for name, each in did.items()} == {
+        "db.flights": "inserted rows, deleted rows (2 commits)",
+        "db.planes": "inserted rows, updated rows, renamed column 'seats' to 'places' (2 commits)",
+    }
 
 
 def test_a_tag_of_the_catalog_reads_as_the_tag_of_each_table_does(sql: Statements) -> None:

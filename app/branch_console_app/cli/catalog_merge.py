@@ -5,7 +5,12 @@ from typing import Final
 
 from branch_console.errors import Refused
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
-from branch_console.merge.catalog.catalog_report import conflict_words, cost_words, verdict_words
+from branch_console.merge.catalog.catalog_report import (
+    conflict_words,
+    cost_words,
+    did_words,
+    verdict_words,
+)
 from branch_console.merge.catalog.object_merge import ObjectMerge
 from branch_console.merge.plan import MergeVerdict
 from branch_console.operations.argument import Argument
@@ -81,13 +86,13 @@ def print_catalog_merge(plan: CatalogMergePlan) -> None:
 
 
 def _row(merged: ObjectMerge) -> tuple[str | None, ...]:
-    is_open = bool(merged.conflicts or merged.blocks)
+    is_open, did = bool(merged.conflicts or merged.blocks), did_words(merged)
     return (
         str(merged.kind),
         merged.name,
         "open" if is_open else merged.merged_name or "dropped",
-        ", ".join(merged.did.theirs) or None,
-        ", ".join(merged.did.ours) or None,
+        did.theirs or None,
+        did.ours or None,
         ", ".join(merged.cells) or None,
     )
 

@@ -19,11 +19,13 @@ import pyarrow.compute as pc
 from branch_console.diff.fast_forward import ForwardDecision
 from branch_console.diff.file_safety import NOTHING_TO_DO, FileSafety
 from branch_console.diff.rows.row_figure import RowFigure
+from branch_console.diff.three_way import ThreeWay
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.conflict import Conflict
 from branch_console.merge.file_moves import Block, FileMoves, Knowledge, MergeRules, Strategy
 from branch_console.merge.plan_reach import PlanReach
 from branch_console.merge.schema_merge import SchemaMerge
+from branch_console.merge.side_work import NOTHING_DONE, SideWork
 
 
 class MergeVerdict(StrEnum):
@@ -140,6 +142,7 @@ class ThreeWayPlan(MergePlan):
         reach: What later commits of the target are held against.
         safety: Whether the target may name the source's own files, and what that takes.
         lies_on: The branches that the source was made from, whose commits come with it.
+        did: What each side did since the base.
     """
 
     heads: BaseAndHeads
@@ -151,6 +154,7 @@ class ThreeWayPlan(MergePlan):
     cost: PlanCost = PlanCost()
     safety: FileSafety = NOTHING_TO_DO
     lies_on: tuple[str, ...] = ()
+    did: ThreeWay[SideWork] = NOTHING_DONE
 
     @property
     def shares_files(self) -> bool:
@@ -232,6 +236,7 @@ class SchemaPlan(MergePlan):
 
     schema: SchemaMerge
     source_schema_id: int
+    did: ThreeWay[SideWork] = NOTHING_DONE
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
@@ -311,6 +316,12 @@ def schema_of(plan: Plan) -> SchemaMerge | None:
     """The merged schema that was found; None where heads and histories decide alone."""
     found = plan if isinstance(plan, SchemaPlan) else found_by(plan)
     return None if found is None else found.schema
+
+
+def did_of(plan: Plan) -> ThreeWay[SideWork]:
+    """What each side did, as far as it was read; nothing where heads and histories decide alone."""
+    found = plan if isinstance(plan, SchemaPlan) else found_by(plan)
+    return NOTHING_DONE if found is None else found.did
 
 
 def cost_of(plan: Plan) -> PlanCost:

@@ -43,6 +43,7 @@ from branch_console.merge.plan import (
 )
 from branch_console.merge.plan_reach import PlanReach, reach_of
 from branch_console.merge.schema_merge import SchemaMerge, merge_schemas
+from branch_console.merge.side_work import SideWork, work_of
 
 _NO_GAPS: Final[ThreeWay[tuple[str, ...]]] = ThreeWay(base=(), ours=(), theirs=())
 
@@ -148,6 +149,7 @@ def _decided(sides: MergeSides, rules: MergeRules, now_millis: int) -> _Decided:
 def _told(sides: MergeSides, rules: MergeRules, decided: _Decided) -> Plan:
     """Tell a decision as the plan that it is."""
     ours, theirs, moves, schema = sides.ours, sides.theirs, decided.moves, decided.schema
+    has_key = bool(ours.schema.primary_keys)
     heads = BaseAndHeads(
         table=sides.table,
         source=theirs.branch,
@@ -182,6 +184,11 @@ def _told(sides: MergeSides, rules: MergeRules, decided: _Decided) -> Plan:
         conflicts=decided.conflicts,
         cost=_cost(moves, is_of_rows=_is_of_rows(sides)),
         lies_on=tuple(theirs.lies_on),
+        did=ThreeWay(
+            base=SideWork(),
+            ours=work_of(ours.changes, schema.did.ours, has_key=has_key),
+            theirs=work_of(theirs.changes, schema.did.theirs, has_key=has_key),
+        ),
     )
     match verdict:
         case MergeVerdict.REFUSED:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from branch_console.diff.schema_diff import SchemaChange, diff_schemas
 from branch_console.diff.three_way import ThreeWay, Unresolved, each_side, settle
 from branch_console.errors import ErrorKind, NotFound
 from branch_console.format import options as table_options
@@ -28,6 +29,7 @@ _KEYS_OF: Final[Mapping[str, Callable[[TableSchema], tuple[str, ...]]]] = {
     "partition key": lambda schema: schema.partition_keys,
     "bucket key": lambda schema: schema.options.read(table_options.BUCKET_KEY),
 }
+_NOTHING_DONE: Final[ThreeWay[tuple[SchemaChange, ...]]] = ThreeWay(base=(), ours=(), theirs=())
 _NOTHING_SETTLED: Final[Mapping[str, Take]] = MappingProxyType({})
 
 
@@ -47,6 +49,7 @@ class SchemaMerge:
         theirs_gaps: The same for rows that the source wrote.
         is_settled: Whether conflicts were settled: a merge notes that, also where it leaves the
             target as it is, so that the next one does not ask again.
+        did: What each side did since the base, under the ids of the target.
         conflicts: What stops the merge.
         notes: What stands though both sides may care, in sentences; strict makes conflicts of
             most.
@@ -59,6 +62,7 @@ class SchemaMerge:
     ours_gaps: tuple[str, ...] = ()
     theirs_gaps: tuple[str, ...] = ()
     is_settled: bool = False
+    did: ThreeWay[tuple[SchemaChange, ...]] = _NOTHING_DONE
     conflicts: tuple[Conflict, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -129,12 +133,14 @@ def merge_schemas(
         comment=_merge_comment(on_target, findings),
     )
     notes = tuple(findings.notes)
+    did = each_side(on_target, lambda side: diff_schemas(on_target.base, side).changes)
     if findings.conflicts:
         return SchemaMerge(
             schemas=(),
             final_id=sides.ours.id,
             id_map={},
             field_ids={},
+            did=did,
             conflicts=tuple(findings.conflicts),
             notes=notes,
         )
@@ -148,6 +154,7 @@ def merge_schemas(
         ours_gaps=gaps.ours,
         theirs_gaps=gaps.theirs,
         is_settled=bool(settled),
+        did=did,
         notes=notes,
     )
 

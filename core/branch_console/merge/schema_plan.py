@@ -4,10 +4,11 @@ import hashlib
 from collections.abc import Mapping
 from functools import partial
 
-from branch_console.diff.three_way import ThreeWay
+from branch_console.diff.three_way import ThreeWay, each_side
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.plan import SchemaPlan, UpToDatePlan
 from branch_console.merge.schema_merge import merge_schemas
+from branch_console.merge.side_work import SideWork
 
 
 def plan_schema_merge(
@@ -59,4 +60,5 @@ def plan_schema_merge(
         notes=found.notes,
         schema=found,
         source_schema_id=schemas.theirs.id,
+        did=each_side(found.did, lambda changes: SideWork(schema=changes)),
     )

@@ -27,7 +27,15 @@ def test_the_command_and_the_statement_print_one_report(console: CommandLine) ->
     assert asked.code == 0
     assert asked.lines[0] == "clean: dev merges into main, and nothing collides."
     (row,) = [line for line in asked.lines if line.startswith("table")]
-    assert row.split() == ["table", "air.flights", "air.flights", "content", "-", "-"]
+    assert row.split() == [
+        "table",
+        "air.flights",
+        "air.flights",
+        "added",
+        "column",
+        "'extra'",
+        *"--",
+    ]
     for words in ("MERGE BRANCH dev DRY RUN", "MERGE BRANCH dev TO main ON DATABASE air DRY RUN"):
         assert console("sql", words).lines[0] == asked.lines[0]
     assert console("sql", "MERGE BRANCH dev DRY RUN").lines == asked.lines
@@ -37,6 +45,10 @@ def test_the_command_and_the_statement_print_one_document(console: CommandLine) 
     found = console.json("merge", "dev", "--catalog", "--preview")
     assert (found["verdict"], found["base"], found["theirs"]) == ("clean", "main@1", "dev@1")
     assert (found["version"], found["steps"]) == (None, 1)
+    assert (found["objects"][0]["theirs_did"], found["objects"][0]["theirs_work"]) == (
+        ["column"],
+        {"commits": 0, "operations": ["column"], "schema": ["added column 'extra'"]},
+    )
     assert console.json("sql", "MERGE BRANCH dev DRY RUN") == found
     assert console.json("merge", "dev", "--database", "lab", "--preview")["verdict"] == "up-to-date"
 

@@ -9,6 +9,7 @@ from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.catalog.object_merge import ObjectKind, ObjectMerge
 from branch_console.merge.conflict import Conflict
 from branch_console.merge.plan import MergeVerdict, cost_of, verdict_of
+from branch_console.merge.side_work import SideWork, change_words
 
 _DONE: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -30,6 +31,8 @@ _DONE: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What a side did, as it completes "the source …"."""
+_OF_SCHEMA: Final = frozenset({"column", "properties"})
+_NAMED: Final = 5
 
 
 def verdict_words(plan: CatalogMergePlan) -> str:
@@ -54,10 +57,20 @@ def verdict_words(plan: CatalogMergePlan) -> str:
 
 def object_words(merged: ObjectMerge) -> str:
     """Say what becomes of one object on the target."""
-    became = _became(merged)
-    did = merged.did
-    both = f"; the target {_listed(did.ours)} since the base" if did.ours else ""
-    return f"{str(merged.kind).capitalize()} {merged.name}: {became}{both}."
+    did, told = did_words(merged), _became(merged)
+    # Of names and properties it is told what becomes of them: that says what the source did.
+    is_read = merged.brings_content and bool(merged.work.theirs.operations)
+    if is_read and not _is_open(merged):
+        told += f"; the source {did.theirs}"
+    if did.ours:
+        told += f"; the target {did.ours} since the base"
+    return f"{str(merged.kind).capitalize()} {merged.name}: {told}."
+
+
+def did_words(merged: ObjectMerge) -> ThreeWay[str]:
+    """Say what each side did to an object since the base; nothing where it left it alone."""
+    did, work = merged.did, merged.work
+    return ThreeWay(base="", ours=_done(did.ours, work.ours), theirs=_done(did.theirs, work.theirs))
 
 
 def conflict_words(conflict: Conflict) -> str:
@@ -85,8 +98,8 @@ def cost_words(plan: CatalogMergePlan) -> str:
 
 def _became(merged: ObjectMerge) -> str:
     before, after = merged.names.ours, merged.merged_name
-    if merged.conflicts or merged.blocks:
-        return f"the source {_listed(merged.did.theirs) or 'left it as it was'}"
+    if _is_open(merged):
+        return f"the source {did_words(merged).theirs or 'left it as it was'}"
     if before is None and after is None:
         return "it stays out"
     if before is None:
@@ -118,8 +131,19 @@ def _content(merged: ObjectMerge) -> str:
     )
 
 
-def _listed(words: tuple[str, ...]) -> str:
-    return ", ".join(_DONE[word] for word in words)
+def _is_open(merged: ObjectMerge) -> bool:
+    return bool(merged.conflicts or merged.blocks)
+
+
+def _done(words: tuple[str, ...], work: SideWork) -> str:
+    """Say what a side did: to the object in a word each, to columns and options one by one."""
+    named = _OF_SCHEMA if work.schema else frozenset()
+    told = [_DONE[word] for word in words if word not in named]
+    told += [change_words(each) for each in work.schema[:_NAMED]]
+    more = len(work.schema) - _NAMED
+    told += [f"made {more:,} more changes to the schema"] if more > 0 else []
+    commits = "1 commit" if work.commits == 1 else f"{work.commits:,} commits"
+    return ", ".join(told) + (f" ({commits})" if work.commits else "")
 
 
 def _tables(number: int) -> str:

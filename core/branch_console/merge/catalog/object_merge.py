@@ -6,7 +6,8 @@ from enum import StrEnum
 from branch_console.diff.three_way import ThreeWay
 from branch_console.merge.conflict import Conflict
 from branch_console.merge.file_moves import Block
-from branch_console.merge.plan import Plan, plan_object
+from branch_console.merge.plan import Plan, did_of, plan_object
+from branch_console.merge.side_work import NOTHING_DONE, SideWork
 
 
 class ObjectKind(StrEnum):
@@ -51,6 +52,11 @@ class ObjectMerge:
         """What people call it: by the source, else by the target, else at the base."""
         return self.names.theirs or self.names.ours or self.names.base or self.id
 
+    @property
+    def work(self) -> ThreeWay[SideWork]:
+        """What each side did to the content of a table, as far as that was read."""
+        return NOTHING_DONE if self.plan is None else did_of(self.plan)
+
     def to_object(self) -> dict[str, object]:
         """Return JSON values."""
         return {
@@ -64,6 +70,8 @@ class ObjectMerge:
             },
             "theirs_did": list(self.did.theirs),
             "ours_did": list(self.did.ours),
+            "theirs_work": self.work.theirs.to_object(),
+            "ours_work": self.work.ours.to_object(),
             "cells": list(self.cells),
             "conflicts": [each.to_object() for each in self.conflicts],
             "blocks": [{"kind": str(each.kind), "text": each.text} for each in self.blocks],

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final
 
 from branch_console.catalog.catalog_ledger import CatalogLedger
@@ -13,14 +14,14 @@ from branch_console.diff.catalog_base import (
 from branch_console.diff.catalog_diff import ChangedTable, catalog_changes
 from branch_console.diff.catalog_state import CatalogState, Content, TableState
 from branch_console.diff.table_operation import TableOperation
-from branch_console.diff.three_way import ThreeWay
+from branch_console.diff.three_way import ThreeWay, each_side
 from branch_console.errors import ErrorKind, NotFound, PaimonError, Refused
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionName
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.merge.catalog.catalog_merge import CatalogSides
 from branch_console.merge.file_moves import Block, MergeRules
-from branch_console.merge.plan import Heads, Plan, UpToDatePlan, refused
+from branch_console.merge.plan import Heads, Plan, UpToDatePlan, did_of, refused
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.states import state_at_version, state_of_branch
 from branch_console.procedures.merge.inputs import decided_for
@@ -86,9 +87,8 @@ def read_catalog_sides(
     return CatalogSides(
         states=states,
         target_counts=counts,
-        # The content of a table has merges of its own: it may be there by one of these.
         operations={
-            key: _NOTHING_DONE for key, plan in plans.items() if isinstance(plan, UpToDatePlan)
+            key: did for key, plan in plans.items() if (did := _operations(plan)) is not None
         },
         plans=plans,
         covers=covers,
@@ -248,6 +248,15 @@ def _heads_at_fork(
         "began, went on since. Write to it there first, so that it is made, then merge.",
         kind=ErrorKind.HEAD_MOVED,
     )
+
+
+def _operations(plan: Plan) -> ThreeWay[frozenset[TableOperation]] | None:
+    """What both sides did to the content of a table; None where nothing says more than heads."""
+    if isinstance(plan, UpToDatePlan):
+        # The content of a table has merges of its own: it may be there by one of these.
+        return _NOTHING_DONE
+    did = did_of(plan)
+    return each_side(did, attrgetter("operations")) if did.theirs.operations else None
 
 
 def _commits_since_base(
