@@ -5,7 +5,7 @@ import pytest
 from branch_console.diff.schema_diff import ChangeKind, SchemaChange, SchemaVerdict
 from branch_console.diff.table_operation import TableOperation
 from branch_console.merge.side_work import SideWork, change_words
-from tests.unit.merge.test_schema_merge import AMOUNT, ID, NAME, column, merge, of
+from tests.unit.merge.test_schema_merge import AMOUNT, BASE, ID, NAME, column, merge, of
 
 
 def change(kind: ChangeKind) -> SchemaChange:
@@ -43,10 +43,16 @@ def test_columns_that_got_one_id_on_both_sides_are_two() -> None:
     base = of(ID, NAME, AMOUNT, column(3, "fare"))
     ours = of(ID, NAME, AMOUNT, column(3, "seats"), column(4, "fare"), id=2)
     theirs = of(ID, NAME, AMOUNT, column(3, "price"), id=2)
-    merged = merge(ours, theirs, base=base, known_field_ids={3: 4})
-    assert [change_words(each) for each in merged.did.theirs] == [
-        "renamed column 'fare' to 'price'"
-    ]
+    merged = merge(
+        ours,
+        theirs,
+        base=base,
+        known_field_ids={3: 4},
+        target_schemas={0: BASE, 2: ours},
+        source_schemas={0: BASE, 1: base, 2: theirs},
+    )
+    (renamed,) = merged.did.theirs
+    assert change_words(renamed) == "renamed column 'fare' to 'price'"
     assert [change_words(each) for each in merged.did.ours] == ["added column 'seats'"]
 
 
