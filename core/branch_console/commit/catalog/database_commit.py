@@ -1,6 +1,6 @@
 """Databases on main: a file of properties is added, a folder moves; each step may repeat."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from branch_console.commit.base.commit_store import CommitStore
@@ -30,12 +30,7 @@ def publish_database_file(
             store.remover.remove_empty_directories([path.rpartition("/")[0], folder])
             found = b""
     if found != data:
-        raise CommitConflict(
-            f"Database {file.content.name!r} was changed by somebody else in the meantime. Nothing "
-            "was changed by this operation; look at the database, then run it again.",
-            kind=ErrorKind.HEAD_MOVED,
-            path=path,
-        )
+        raise _changed_meanwhile(file.content.name, path)
 
 
 def make_hidden_database(store: CommitStore, paths: CatalogPaths, file: DatabaseFile) -> None:
@@ -74,11 +69,11 @@ def move_database(
         CommitConflict: The database is gone, or its new place is taken; nothing was moved.
     """
     database_id = file.content.id
-    if _holds(store, paths, to_folder, database_id):
+    if holds_database(store, paths, to_folder, database_id):
         return True
     if file.number == 0 and store.files.exists(from_folder):
         publish_database_file(store, paths, from_folder, replace(file, number=1))
-    if not _holds(store, paths, from_folder, database_id):
+    if not holds_database(store, paths, from_folder, database_id):
         raise CommitConflict(
             f"{from_folder} holds another database by now, or none. Nothing was changed; look at "
             "the databases, then run it again.",
@@ -102,20 +97,20 @@ def move_database(
 def rename_database(
     store: CommitStore,
     paths: CatalogPaths,
-    old_name: str,
+    from_folder: str,
+    to_folder: str,
     new_name: str,
     file: NumberedDatabaseFile,
 ) -> None:
-    """Move the folder of a database to another name, and add a file that says the name.
+    """Move the folder of a database to another place, and add a file that says the new name.
 
     Raises:
         CommitConflict: As `move_database` does.
         NotAllowed: The store cannot rename folders.
     """
-    folder = paths.database(new_name)
-    if not move_database(store, paths, paths.database(old_name), folder, file):
-        raise _cannot_move(paths.database(old_name))
-    change_database(store, paths, folder, file, lambda found: replace(found, name=new_name))
+    if not move_database(store, paths, from_folder, to_folder, file):
+        raise _cannot_move(from_folder)
+    change_database(store, paths, to_folder, file, lambda found: replace(found, name=new_name))
 
 
 def change_database(
@@ -147,6 +142,66 @@ def change_database(
         publish_once(store, path, changed.to_json().encode())
 
 
+def set_database_properties(
+    store: CommitStore,
+    paths: CatalogPaths,
+    folder: str,
+    file: NumberedDatabaseFile,
+    properties: Mapping[str, str],
+) -> None:
+    """Add a file with all properties of a database, unless an earlier try has.
+
+    Args:
+        store: The store.
+        paths: The paths of the warehouse.
+        folder: Where the database is by now.
+        file: What was known of it when this was planned.
+        properties: Those that it gets in place of the ones that were known.
+
+    Raises:
+        CommitConflict: It is another database by now, or somebody changed its properties.
+    """
+    while not had_properties(store, paths, folder, file, properties):
+        found = find_database_file(store.files, paths, folder) or file
+        is_same = found.content.id == file.content.id
+        if not is_same or found.content.properties != file.content.properties:
+            raise _changed_meanwhile(file.content.name, folder)
+        changed = replace(found.content, properties=properties)
+        path = paths.database_file(folder, found.number + 1)
+        publish_once(store, path, changed.to_json().encode())
+
+
+def had_properties(
+    store: CommitStore,
+    paths: CatalogPaths,
+    folder: str,
+    file: NumberedDatabaseFile,
+    properties: Mapping[str, str],
+) -> bool:
+    """Whether a database got properties since it was looked at, also where others followed."""
+    newest = find_database_file(store.files, paths, folder)
+    if newest is None or newest.content.id != file.content.id:
+        return False
+    numbers = range(file.number + 1, newest.number + 1)
+    data = store.files.read_many([paths.database_file(folder, each) for each in numbers])
+    return any(DatabaseFile.from_json(each).properties == properties for each in data)
+
+
+def holds_database(store: CommitStore, paths: CatalogPaths, folder: str, database_id: str) -> bool:
+    """Whether a folder is that of a database, by the id in its newest file."""
+    found = find_database_file(store.files, paths, folder)
+    return found is not None and found.content.id == database_id
+
+
+def _changed_meanwhile(name: str, path: str) -> CommitConflict:
+    return CommitConflict(
+        f"Database {name!r} was changed by somebody else in the meantime. Nothing was changed by "
+        "this operation; look at the database, then run it again.",
+        kind=ErrorKind.HEAD_MOVED,
+        path=path,
+    )
+
+
 def _cannot_move(folder: str) -> NotAllowed:
     return NotAllowed(
         f"{folder} was not moved: this store cannot give a folder another name in one step. "
@@ -154,8 +209,3 @@ def _cannot_move(folder: str) -> NotAllowed:
         kind=ErrorKind.UNSUPPORTED,
         path=folder,
     )
-
-
-def _holds(store: CommitStore, paths: CatalogPaths, folder: str, database_id: str) -> bool:
-    found = find_database_file(store.files, paths, folder)
-    return found is not None and found.content.id == database_id

@@ -107,6 +107,22 @@ class TableDrop:
         """The table."""
         return Identifier.parse(self.name)
 
+    @property
+    def went(self) -> str:
+        """What is told where its folder moved."""
+        return (
+            f"Table {self.name} was dropped with all its branches. Its folder is kept as "
+            f"{self.kept}."
+        )
+
+    @property
+    def stays(self) -> str:
+        """What is told where main alone went."""
+        return (
+            f"Table {self.name} was dropped from main, which its branch {self.rescue!r} keeps; "
+            "its other branches stay."
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropDatabaseJournal(DatabaseJournal):

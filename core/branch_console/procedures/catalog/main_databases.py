@@ -1,6 +1,6 @@
 """CREATE, DROP, RENAME and SET of databases on main: folders that move, files that are added."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from branch_console.commit.catalog.database_commit import (
@@ -70,6 +70,7 @@ from branch_console.procedures.catalog.held_tables import holders_in
 from branch_console.procedures.catalog.main_tables import drop_table, look_at_drop
 from branch_console.procedures.catalog.states import look
 from branch_console.procedures.history.protection import protection_blocks
+from branch_console.storage.catalog_paths import DATABASE_SUFFIX
 from branch_console.table.database_files import find_database_file
 
 
@@ -213,32 +214,80 @@ def finish_drop(operation: CatalogOperation, journal: DropDatabaseJournal) -> Re
     Raises:
         CommitConflict: The database is another one by now, or got a table.
     """
-    name, paths, store = journal.subject, operation.paths, operation.warehouse.store
-    folder, kept, drops = paths.database(name), journal.kept, journal.drops
+    name, kept, drops, file = journal.subject, journal.kept, journal.drops, journal.file
+    folder = operation.paths.database(name)
     known = [each.identifier.table for each in drops]
-    if operation.warehouse.file_io.exists(folder) and not store.files.exists(kept):
-        # Between a crash and its recovery somebody may have made one.
-        strange = [each for each in tables_in(operation.warehouse, name) if each not in known]
-        if strange:
-            raise CommitConflict(
-                f"Database {name!r} got {listed(strange)} in the meantime. Nothing was dropped; "
-                "look at the database, then run it again.",
-                kind=ErrorKind.HEAD_MOVED,
-            )
     told = f"Database {name!r} was dropped."
-    # Between a crash and its recovery a branch may have been made that holds it.
-    is_held = journal.is_held or (
-        not store.files.exists(kept) and bool(holders_in(operation.warehouse, name))
-    )
-    if not is_held and move_database(store, paths, folder, kept, journal.file):
+    if not journal.is_held and move_out(operation.warehouse, folder, kept, file, known):
         dropped = (f"With it went {listed(known)}.",) if known else ()
         where = f"Its folder is kept as {kept}."
         return complete(operation, LineageKind.DROPPED, f"{told} {where}", *dropped)
+    check_nothing_new(operation.warehouse, folder, known)
     notes = [drop_table(operation, each) for each in drops]
-    change_database(
-        store, paths, folder, journal.file, lambda found: replace(found, is_on_main=False)
-    )
+    hide_database(operation.warehouse, folder, file)
     return complete(operation, LineageKind.DROPPED, told, *notes)
+
+
+def move_out(
+    warehouse: Warehouse,
+    folder: str,
+    kept: str,
+    file: NumberedDatabaseFile,
+    known: Collection[str] = (),
+) -> bool:
+    """Move the folder of a database among those that were dropped, unless an earlier try has.
+
+    Args:
+        warehouse: The warehouse.
+        folder: The folder of the database.
+        kept: The folder that it becomes.
+        file: What was known of the database.
+        known: The tables that may go with it, by name.
+
+    Returns:
+        Whether it went; it stays where a catalog branch holds a table in it, or where the store
+        cannot rename folders.
+
+    Raises:
+        CommitConflict: The database is another one by now, or got a table.
+    """
+    if not warehouse.file_io.exists(kept):
+        check_nothing_new(warehouse, folder, known)
+        # Between a crash and its recovery a branch may have been made that holds one.
+        if holders_in(warehouse, name_of_folder(folder)):
+            return False
+    return move_database(warehouse.store, paths_of(warehouse), folder, kept, file)
+
+
+def check_nothing_new(warehouse: Warehouse, folder: str, known: Collection[str]) -> None:
+    """Raise CommitConflict where main has tables in a database that goes, but for known ones."""
+    if not warehouse.file_io.exists(folder):
+        return
+    name = name_of_folder(folder)
+    # Between a crash and its recovery somebody may have made one.
+    strange = [each for each in tables_in(warehouse, name) if each not in known]
+    if strange:
+        raise CommitConflict(
+            f"Database {name!r} got {listed(strange)} in the meantime. Nothing was dropped; "
+            "look at the database, then run it again.",
+            kind=ErrorKind.HEAD_MOVED,
+        )
+
+
+def hide_database(warehouse: Warehouse, folder: str, file: NumberedDatabaseFile) -> None:
+    """Have main show a database no more whose folder stays."""
+    change_database(
+        warehouse.store,
+        paths_of(warehouse),
+        folder,
+        file,
+        lambda found: replace(found, is_on_main=False),
+    )
+
+
+def name_of_folder(folder: str) -> str:
+    """Return the name of the database of a folder."""
+    return folder.rpartition("/")[2].removesuffix(DATABASE_SUFFIX)
 
 
 def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
@@ -307,7 +356,7 @@ def finish_rename(operation: CatalogOperation, journal: RenameDatabaseJournal) -
     """Move the folder of the database to its new name; raises CommitConflict."""
     name, to = journal.subject, journal.to
     store, paths = operation.warehouse.store, operation.paths
-    rename_database(store, paths, name, to, journal.file)
+    rename_database(store, paths, paths.database(name), paths.database(to), to, journal.file)
     notes = [f"Database {name!r} is called {to!r} now."]
     if operation.warehouse.file_io.exists(paths.database(name)):
         notes.append(

@@ -75,15 +75,8 @@ def drop_table(operation: CatalogOperation, drop: TableDrop) -> str:
     store, files = operation.warehouse.store, operation.warehouse.file_io
     reader, table = operation.warehouse.catalog.reader, drop.identifier
     main = TablePaths(table=operation.paths.table(table.database, table.table))
-    went = (
-        f"Table {drop.name} was dropped with all its branches. Its folder is kept as {drop.kept}."
-    )
-    stays = (
-        f"Table {drop.name} was dropped from main, which its branch {drop.rescue!r} keeps; its "
-        "other branches stay."
-    )
     if files.exists(drop.kept):
-        return went
+        return drop.went
     # Between a crash and its recovery a branch may have been made that holds it.
     is_held = drop.is_held or bool(
         holders_of(operation.warehouse, operation.paths.relative(main.table))
@@ -93,7 +86,7 @@ def drop_table(operation: CatalogOperation, drop: TableDrop) -> str:
             raise _another_table(drop.name, "dropped")
         match store.mover.move(main.table, drop.kept):
             case MoveOutcome.DONE:
-                return went
+                return drop.went
             case MoveOutcome.TAKEN:
                 raise AlreadyExists(f"Something has the name {drop.kept} already.")
             case MoveOutcome.UNSUPPORTED:
@@ -105,7 +98,7 @@ def drop_table(operation: CatalogOperation, drop: TableDrop) -> str:
         folder = operation.paths.relative(main.table)
         make_held(operation.warehouse, folder, operation.intent)
     retreat(store, main, drop.rescue)
-    return stays
+    return drop.stays
 
 
 def restore_table(operation: CatalogOperation, drop: TableDrop) -> str:
@@ -118,7 +111,7 @@ def restore_table(operation: CatalogOperation, drop: TableDrop) -> str:
     table = drop.identifier
     main = TablePaths(table=operation.paths.table(table.database, table.table))
     if files.exists(drop.kept):
-        _move_folder(operation, drop.kept, main.table, drop.birth, "brought back")
+        move_folder(operation.warehouse, drop.kept, main.table, drop.birth, "brought back")
     elif files.exists(main.on(drop.rescue).root):
         come_back(store, main, drop.rescue)
     return f"Table {drop.name} is back."
@@ -220,18 +213,31 @@ def move_table(operation: CatalogOperation, source: str, target: str, birth: str
     """Move the folder of a table to another name, unless an earlier try has; raises as below."""
     paths = operation.paths
     from_folder, to_folder = _folder(paths, source), _folder(paths, target)
-    _move_folder(operation, from_folder, to_folder, birth, "renamed")
+    move_folder(operation.warehouse, from_folder, to_folder, birth, "renamed")
 
 
-def _move_folder(
-    operation: CatalogOperation, source: str, target: str, birth: str | None, what: str
+def move_folder(
+    warehouse: Warehouse, source: str, target: str, birth: str | None, what: str
 ) -> None:
-    files, reader = operation.warehouse.file_io, operation.warehouse.catalog.reader
+    """Move the folder of a table, unless an earlier try has.
+
+    Args:
+        warehouse: The warehouse.
+        source: The path where the table is.
+        target: The path that it gets.
+        birth: Tells the table from another one that has its place by now.
+        what: What is done to the table, as a refusal says it was not.
+
+    Raises:
+        CommitConflict: The table is gone, or something has its new place; nothing was changed.
+        InvalidInput: The store cannot rename folders.
+    """
+    files, reader = warehouse.file_io, warehouse.catalog.reader
     if not files.exists(source) and files.exists(target) and find_birth(reader, target) == birth:
         return  # an earlier try did it
     if not files.exists(source) or find_birth(reader, source) != birth:
         raise _another_table(source, what)
-    match operation.warehouse.store.mover.move(source, target):
+    match warehouse.store.mover.move(source, target):
         case MoveOutcome.DONE:
             return
         case MoveOutcome.TAKEN:

@@ -389,8 +389,9 @@ def _show(operation: CatalogOperation, journal: MovedDatabase, *, is_on_main: bo
 
 
 def _rename_back(operation: CatalogOperation, journal: RenameDatabaseBackJournal) -> str:
-    now, old = journal.source, journal.target
-    rename_database(operation.warehouse.store, operation.paths, now, old, journal.file)
+    now, old, paths = journal.source, journal.target, operation.paths
+    folders = paths.database(now), paths.database(old)
+    rename_database(operation.warehouse.store, paths, *folders, old, journal.file)
     return f"Database {now!r} is called {old!r} again."
 
 
