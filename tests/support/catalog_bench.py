@@ -139,10 +139,10 @@ class CatalogBench:
             name: data for name, data in tree(self.root).items() if not name.startswith(".branch")
         }
 
-    def objects_of_main(self) -> dict[str, object]:
+    def objects_of_main(self) -> dict[str, tuple[object, object, object]]:
         """Return every database with its id, its properties and the bytes of its tables."""
         files = self.objects()
-        found: dict[str, object] = {}
+        found: dict[str, tuple[object, object, object]] = {}
         for name in self.databases():
             inside = {
                 path: data

@@ -86,6 +86,19 @@ class CatalogMergeJournal(OperationJournal):
     catalog_version: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownDatabase:
+    """What a merge found of a database before it changed it.
+
+    Attributes:
+        number: That of its newest file, 0 where it has none.
+        file: The text of that file, or of the one that it would have; None where there is nothing.
+    """
+
+    number: int
+    file: str | None = None
+
+
 _PLACE: Final = Layout(
     JournalledPlace,
     needed("name", str),
@@ -122,4 +135,8 @@ CATALOG_MERGE_JOURNAL: Final = Codec(
             VERIFIED,
         )
     },
+)
+KNOWN_DATABASE: Final = Codec(
+    what="note of a merge of the catalog on a database",
+    reads={1: Layout(KnownDatabase, needed("number", int), perhaps("file", str))},
 )

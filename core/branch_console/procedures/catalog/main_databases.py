@@ -452,7 +452,7 @@ def check_database(warehouse: Warehouse, name: str) -> None:
 
 
 def busy_tables(
-    warehouse: Warehouse, database: str, tables: Iterable[str], what: str
+    warehouse: Warehouse, database: str, tables: Iterable[str], what: str, *, but_of: str = ""
 ) -> tuple[Consequence, ...]:
     """Return why tables of a database cannot move: protected branches, operations at work.
 
@@ -461,6 +461,7 @@ def busy_tables(
         database: The database.
         tables: Names of tables in it.
         what: What is not done to them, such as `dropped`.
+        but_of: The operation that asks, whose own work on the tables is in nobody's way.
     """
     found: list[Consequence] = []
     for name in tables:
@@ -492,6 +493,7 @@ def busy_tables(
             for intent in open_intents
             # Rows that are staged change no branch before somebody publishes them.
             if intent.procedure != staged_rows.PROCEDURE
+            and not (but_of and intent.operation_id.startswith(f"{but_of}-"))
         )
     return tuple(found)
 

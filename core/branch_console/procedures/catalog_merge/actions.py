@@ -6,9 +6,25 @@ from typing import Final
 
 from branch_console.errors import ErrorKind, Refused
 from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.procedures.catalog_merge.database_steps import (
+    CreateDatabase,
+    DropDatabase,
+    RenameDatabase,
+    SetProperties,
+)
 from branch_console.procedures.catalog_merge.step_actions import StepAction
+from branch_console.procedures.catalog_merge.table_steps import DropTable, MoveTable
 
-ACTIONS: Final[Mapping[StepKind, StepAction]] = MappingProxyType({})
+ACTIONS: Final[Mapping[StepKind, StepAction]] = MappingProxyType(
+    {
+        StepKind.CREATE_DATABASE: CreateDatabase(),
+        StepKind.DROP_TABLE: DropTable(),
+        StepKind.MOVE_TABLE: MoveTable(),
+        StepKind.DROP_DATABASE: DropDatabase(),
+        StepKind.RENAME_DATABASE: RenameDatabase(),
+        StepKind.SET_PROPERTIES: SetProperties(),
+    }
+)
 
 
 def action_of(kind: StepKind) -> StepAction:

@@ -8,6 +8,7 @@ may be cut off anywhere and done again, also by another process.
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from branch_console.errors import FormatError
 from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.catalog_merge import (
@@ -19,6 +20,7 @@ from branch_console.format.journals.catalog_merge import (
 from branch_console.format.json_text import JsonObject
 from branch_console.merge.catalog.catalog_steps import CatalogStep, StepKind, StepPlace
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
+from branch_console.table.database_files import find_database_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,21 @@ class MergeStep:
     def object_id(self) -> str:
         """The database or the table."""
         return self.step.id
+
+    @property
+    def before(self) -> StepPlace:
+        """Where the object is before the step; raises FormatError where it is not there."""
+        return self._place(self.step.before)
+
+    @property
+    def after(self) -> StepPlace:
+        """Where the object is after the step; raises FormatError where it is gone."""
+        return self._place(self.step.after)
+
+    def _place(self, place: StepPlace | None) -> StepPlace:
+        if place is None:
+            raise FormatError(f"Step {self.name} of a merge, {self.kind}, lacks the place of it.")
+        return place
 
     @classmethod
     def of(cls, journalled: JournalledStep) -> "MergeStep":
@@ -136,7 +153,39 @@ class MergeOperation:
             return paths.new_table(object_id)
         if not place.database:
             return paths.database(place.name)
+        made = self._made_database(place.database)
+        if made is not None and made.is_aside:
+            return f"{paths.new_table(place.database)}/{place.name}"
         return paths.table(self.noted.database_names[place.database], place.name)
+
+    def present_folder(self, table_id: str, place: StepPlace) -> str:
+        """The folder of a table at a place by now: its database may have been renamed since."""
+        expected = self.folder_of(table_id, place)
+        paths, files = self.operation.paths, self.operation.warehouse.file_io
+        for each in self.steps if not place.is_aside else ():
+            is_rename = each.kind is StepKind.RENAME_DATABASE
+            if is_rename and each.object_id == place.database and each.step.after is not None:
+                folder = self.folder_of(place.database, each.step.after)
+                found = find_database_file(files, paths, folder)
+                if found is not None and found.content.id == place.database:
+                    return f"{folder}/{place.name}"
+        return expected
+
+    def final_name(self, database_id: str) -> str:
+        """What a database is called when all steps are done."""
+        names = (
+            each.step.after.name
+            for each in reversed(self.steps)
+            if each.object_id == database_id and each.step.after is not None
+        )
+        return next(names, self.noted.database_names[database_id])
+
+    def _made_database(self, database_id: str) -> StepPlace | None:
+        """Where the merge makes a database; None where it was there."""
+        for each in self.steps:
+            if each.kind is StepKind.CREATE_DATABASE and each.object_id == database_id:
+                return each.step.after
+        return None
 
 
 class StepAction(Protocol):

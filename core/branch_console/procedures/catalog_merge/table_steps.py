@@ -1,0 +1,212 @@
+"""Tables that a merge of the catalog drops from main, or moves to another name or database."""
+
+from branch_console.catalog.sightings import find_birth
+from branch_console.commit.branch.rescue import rescue_name
+from branch_console.errors import CommitConflict, ErrorKind, Refused
+from branch_console.format.identifier import Identifier
+from branch_console.format.journals.objects import TableDrop
+from branch_console.merge.catalog.catalog_steps import StepKind, StepPlace
+from branch_console.procedures.catalog.database_words import holding
+from branch_console.procedures.catalog.held_tables import holders_of, make_held
+from branch_console.procedures.catalog.main_databases import busy_tables
+from branch_console.procedures.catalog.main_tables import (
+    drop_table,
+    move_folder,
+    restore_table,
+)
+from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
+from branch_console.storage.table_paths import TablePaths
+
+
+class DropTable:
+    """Lets a table go from main: with its folder, or main alone where a branch holds it."""
+
+    def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Make the branches that read the table on main; raises Refused and CommitConflict."""
+        folder = _source(merge, step)
+        _check_is_there(merge, step, folder)
+        _check_not_busy(merge, step, "dropped")
+        operation = merge.operation
+        make_held(operation.warehouse, operation.paths.relative(folder), operation.intent)
+
+    def forget(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Leave the branches that were made: they hold what they held before."""
+
+    def is_done(self, merge: MergeOperation, step: MergeStep) -> bool:
+        """Whether the table went, and did not come back since."""
+        files, drop = merge.operation.warehouse.file_io, _drop(merge, step)
+        if files.exists(drop.kept):
+            return True
+        main = TablePaths(table=merge.present_folder(step.object_id, step.before))
+        return files.exists(main.on(drop.rescue).root) and not files.exists(main.schema_dir)
+
+    def carry_out(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Let the table go, or finish what was cut off; raises CommitConflict."""
+        drop_table(merge.operation, _drop(merge, step))
+
+    def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
+        """Bring the table back; raises CommitConflict where something has its name by now."""
+        restore_table(merge.operation, _drop(merge, step))
+        return None
+
+    def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
+        """Tell where the table is kept."""
+        drop = _drop(merge, step)
+        is_kept = merge.operation.warehouse.file_io.exists(drop.kept)
+        return drop.went if is_kept else drop.stays
+
+
+class MoveTable:
+    """Gives a table of main another name, another database, or its place aside."""
+
+    def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
+        """See that the table can move; raises Refused and CommitConflict."""
+        if not step.before.is_aside and step.object_id in _tables_before(merge):
+            _check_is_there(merge, step, _source(merge, step))
+            _check_not_busy(merge, step, "renamed")
+        _check_place_is_free(merge, step)
+
+    def forget(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Nothing was made."""
+
+    def is_done(self, merge: MergeOperation, step: MergeStep) -> bool:
+        """Whether the table is at its new place, or at one that it has after that."""
+        moves = _moves_of(merge, step)
+        later = moves[moves.index(step) :]
+        if not any(_is_at(merge, step, each.after) for each in later):
+            return False
+        is_left = not _is_at(merge, step, step.before)
+        return is_left or _is_filled_later(merge, step)
+
+    def carry_out(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Move the folder; raises CommitConflict where the table or its place is gone."""
+        if not self.is_done(merge, step):
+            source, target = _source(merge, step), _target(merge, step)
+            move_folder(merge.operation.warehouse, source, target, step.birth, "renamed")
+
+    def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
+        """Move the folder back; raises CommitConflict where something has its place by now."""
+        moves = _moves_of(merge, step)
+        if _is_at(merge, step, step.before):
+            return None
+        if not _is_at(merge, step, step.after):
+            earlier = moves[: moves.index(step)]
+            is_made = step.object_id not in _tables_before(merge)
+            if is_made or any(_is_at(merge, step, each.before) for each in earlier):
+                return None
+        source, target = _source(merge, step), _target(merge, step)
+        move_folder(merge.operation.warehouse, target, source, step.birth, "brought back")
+        return None
+
+    def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
+        """Tell the names, once the table has its last one."""
+        before, after = _first_place(merge, step), step.after
+        if after.is_aside or before is None:
+            return None
+        old = f"{merge.noted.database_names[before.database]}.{before.name}"
+        new = f"{merge.final_name(after.database)}.{after.name}"
+        return None if old == new else f"Table {old} is called {new} now."
+
+
+def _drop(merge: MergeOperation, step: MergeStep) -> TableDrop:
+    name = _name(merge, step)
+    return TableDrop(
+        name=name,
+        birth=step.birth,
+        kept=merge.operation.paths.dropped(name, merge.id),
+        rescue=rescue_name(merge.id),
+        is_held=False,
+    )
+
+
+def _name(merge: MergeOperation, step: MergeStep) -> str:
+    """What a table is called before the merge, as `database.table`."""
+    return f"{merge.noted.database_names[step.before.database]}.{step.before.name}"
+
+
+def _source(merge: MergeOperation, step: MergeStep) -> str:
+    return merge.folder_of(step.object_id, step.before)
+
+
+def _target(merge: MergeOperation, step: MergeStep) -> str:
+    return merge.folder_of(step.object_id, step.after)
+
+
+def _moves(merge: MergeOperation) -> list[MergeStep]:
+    return [each for each in merge.steps if each.kind is StepKind.MOVE_TABLE]
+
+
+def _moves_of(merge: MergeOperation, step: MergeStep) -> list[MergeStep]:
+    """The moves of one table, in their order."""
+    return [each for each in _moves(merge) if each.object_id == step.object_id]
+
+
+def _is_at(merge: MergeOperation, step: MergeStep, place: StepPlace) -> bool:
+    """Whether a table is at a place, also where its database was renamed since."""
+    folder = merge.present_folder(step.object_id, place)
+    return find_birth(merge.operation.warehouse.catalog.reader, folder) == step.birth
+
+
+def _is_filled_later(merge: MergeOperation, step: MergeStep) -> bool:
+    """Whether another table gets the place that one leaves."""
+    others = [each for each in _moves(merge) if each.object_id != step.object_id]
+    return any(each.step.after == step.step.before for each in others)
+
+
+def _first_place(merge: MergeOperation, step: MergeStep) -> StepPlace | None:
+    """Where a table was before the merge; None of one that the merge made."""
+    if step.object_id not in _tables_before(merge):
+        return None
+    first = next(each for each in _moves(merge) if each.object_id == step.object_id)
+    return first.step.before
+
+
+def _tables_before(merge: MergeOperation) -> set[str]:
+    """The tables with steps that main had before the merge, by id."""
+    made = {each.object_id for each in merge.steps if each.kind is StepKind.CREATE_TABLE}
+    return {each.object_id for each in merge.steps} - made
+
+
+def _check_is_there(merge: MergeOperation, step: MergeStep, folder: str) -> None:
+    if find_birth(merge.operation.warehouse.catalog.reader, folder) != step.birth:
+        name = _name(merge, step)
+        raise CommitConflict(
+            f"Table {name} is gone, or another one by now. Nothing was merged; look at the "
+            "tables, then merge again.",
+            kind=ErrorKind.HEAD_MOVED,
+            table=name,
+        )
+
+
+def _check_not_busy(merge: MergeOperation, step: MergeStep, what: str) -> None:
+    """Refuse what the statement would refuse: protected branches, operations at work."""
+    table = Identifier.parse(_name(merge, step))
+    found = busy_tables(
+        merge.operation.warehouse, table.database, [table.table], what, but_of=merge.id
+    )
+    if found:
+        raise Refused(f"{found[0].text} Nothing was merged.", kind=found[0].kind)
+
+
+def _check_place_is_free(merge: MergeOperation, step: MergeStep) -> None:
+    """Refuse a move onto a folder that stays, in which others have something."""
+    warehouse, target = merge.operation.warehouse, _target(merge, step)
+    if not warehouse.file_io.exists(target):
+        return
+    holders = holders_of(warehouse, merge.operation.paths.relative(target))
+    is_left = any(
+        each.step.before is not None
+        and each.object_id != step.object_id
+        and each.kind in (StepKind.MOVE_TABLE, StepKind.DROP_TABLE)
+        and _source(merge, each) == target
+        and not (each.kind is StepKind.DROP_TABLE and holders)
+        for each in merge.steps
+    )
+    if not is_left:
+        held = f"{holding(holders)} a table in it" if holders else "something else is in it"
+        raise Refused(
+            f"The folder {merge.operation.paths.relative(target)} is taken: {held}. Nothing was "
+            "merged. Give the table another name on the source, then merge again.",
+            kind=ErrorKind.NAME_TAKEN,
+            path=target,
+        )

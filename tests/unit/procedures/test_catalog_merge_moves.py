@@ -1,0 +1,194 @@
+"""Objects that a merge of the catalog drops, moves, makes and changes on main, and brings back."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from branch_console.errors import CommitConflict, Refused
+from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.procedures.catalog_merge.actions import action_of
+from tests.support.branch_bench import store_of, tree
+from tests.support.catalog_bench import CatalogBench
+from tests.support.faulty_store import At, FaultyStore, Killed, When
+from tests.support.merge_steps import MergeSteps
+
+CASES = {
+    "drop a table": "DROP TABLE air.t",
+    "rename a table": "ALTER TABLE air.t RENAME TO air.v",
+    "move a table": "ALTER TABLE air.t RENAME TO shop.t",
+    "swap two names": (
+        "ALTER TABLE air.t RENAME TO air.x; ALTER TABLE air.u RENAME TO air.t; "
+        "ALTER TABLE air.x RENAME TO air.u"
+    ),
+    "take the name of a dropped table": "DROP TABLE air.t; ALTER TABLE air.u RENAME TO air.t",
+    "drop a database": "DROP DATABASE air CASCADE",
+    "save a table from a database": (
+        "ALTER TABLE air.t RENAME TO shop.t; DROP DATABASE air CASCADE"
+    ),
+    "create a database": "CREATE DATABASE lab WITH DBPROPERTIES (x = 1)",
+    "move a table to a new database": "CREATE DATABASE lab; ALTER TABLE air.t RENAME TO lab.v",
+    "rename a database": "ALTER DATABASE air RENAME TO sky",
+    "swap two databases": (
+        "ALTER DATABASE air RENAME TO x; ALTER DATABASE shop RENAME TO air; "
+        "ALTER DATABASE x RENAME TO shop"
+    ),
+    "make a database again": "DROP DATABASE shop; CREATE DATABASE shop WITH DBPROPERTIES (b = 2)",
+    "rename a database and a table in it": (
+        "ALTER TABLE air.t RENAME TO air.v; ALTER DATABASE air RENAME TO sky"
+    ),
+    "set properties": "ALTER DATABASE air SET DBPROPERTIES (a = 1)",
+    "rename a database and set its properties": (
+        "ALTER DATABASE air SET DBPROPERTIES (a = 1); ALTER DATABASE air RENAME TO sky"
+    ),
+    "rename a database that another engine made": "ALTER DATABASE old RENAME TO older",
+}
+
+
+@pytest.fixture
+def sql(tmp_path: Path) -> CatalogBench:
+    """Databases `air` with two tables, `shop` and another engine's `old`, and a branch of all."""
+    bench = CatalogBench(root=tmp_path / "w")
+    bench("CREATE DATABASE air COMMENT 'flights'; CREATE DATABASE shop")
+    bench("CREATE TABLE air.t (a INT); CREATE TABLE air.u (b INT)")
+    (bench.root / "old.db").mkdir()
+    bench("CREATE BRANCH dev ON CATALOG LAZY")
+    return bench
+
+
+@pytest.fixture(params=CASES, ids=[each.replace(" ", "-") for each in CASES])
+def statements(request: pytest.FixtureRequest) -> str:
+    return f"USE BRANCH dev; {CASES[request.param]}"
+
+
+def test_every_kind_of_step_makes_main_what_the_branch_is_and_takes_it_back(
+    sql: CatalogBench, statements: str
+) -> None:
+    old = sql.objects_of_main()
+    sql(statements)
+    assert sql.objects_of_main().keys() - old.keys() <= {"lab"}
+    steps = MergeSteps(sql)
+    steps.begin()
+    steps.prepare()
+    assert sql.objects_of_main() == old, "nothing is seen before the commit point"
+    steps.carry_out()
+    assert names_on_main(sql) == names_on_dev(sql)
+    told = steps.told()
+    assert told
+    once = tree(sql.root)
+    steps.carry_out()
+    assert tree(sql.root) == once, "twice changes nothing"
+    steps.take_back()
+    assert is_as(sql, old)
+    once = tree(sql.root)
+    steps.take_back()
+    assert tree(sql.root) == once
+
+
+def test_a_kill_at_any_change_is_finished_forward_and_backward(
+    sql: CatalogBench, statements: str, tmp_path: Path
+) -> None:
+    old = sql.objects_of_main()
+    sql(statements)
+    MergeSteps(sql).begin()
+    MergeSteps(sql).prepare()
+    clean = copied(sql, tmp_path / "clean")
+    counter = FaultyStore(inner=store_of(clean.root))
+    clean.store = counter.store
+    MergeSteps(clean).carry_out()
+    forward = len(counter.changes)
+    new = clean.objects_of_main()
+    MergeSteps(clean).take_back()
+    assert forward
+    for number in range(1, len(counter.changes) + 1):
+        world = copied(sql, tmp_path / str(number))
+        faulty = FaultyStore(inner=store_of(world.root), fault=At(call=number, when=When.AFTER))
+        world.store = faulty.store
+        with pytest.raises(Killed):
+            there_and_back(MergeSteps(world))
+        world.store = None
+        steps = MergeSteps(world)
+        if number <= forward and number % 2:
+            steps.carry_out()
+            assert world.objects_of_main() == new, number
+        steps.take_back()
+        assert is_as(world, old), number
+
+
+@pytest.mark.parametrize("text", ["DROP TABLE air.t", "DROP DATABASE air CASCADE"])
+def test_a_branch_goes_on_with_what_a_merge_drops(sql: CatalogBench, text: str) -> None:
+    sql("CREATE BRANCH test ON CATALOG LAZY")
+    old = sql.objects_of_main()
+    sql(f"USE BRANCH dev; {text}")
+    steps = MergeSteps(sql)
+    steps.begin()
+    steps.prepare()
+    steps.carry_out()
+    assert names_on_main(sql) == names_on_dev(sql)
+    assert sql.rows("SHOW TABLES IN BRANCH test") == [("air", "t"), ("air", "u")]
+    assert any("main, which its branch 'rescue-op-9' keeps" in note for note in steps.told())
+    steps.take_back()
+    assert sql.objects_of_main().keys() == old.keys()
+    assert sql.rows("SHOW TABLES") == [("air", "t"), ("air", "u")]
+    assert sql.rows("SHOW TABLES IN BRANCH test") == [("air", "t"), ("air", "u")]
+
+
+def test_what_stands_in_the_way_is_told_before_anything_moves(sql: CatalogBench) -> None:
+    sql("USE BRANCH dev; ALTER TABLE air.t RENAME TO air.v; ALTER DATABASE shop RENAME TO lab")
+    steps = MergeSteps(sql)
+    steps.begin()
+    sql("CREATE BRANCH test ON CATALOG LAZY; USE BRANCH test; CREATE TABLE air.v (c INT)")
+    before = tree(sql.root)
+    with pytest.raises(Refused, match=r"air.db/v is taken: catalog branch 'test' holds a table in"):
+        steps.prepare()
+    assert tree(sql.root) == before
+    sql("USE BRANCH test; DROP TABLE air.v; CREATE DATABASE lab")
+    shutil.rmtree(sql.root / "air.db/v")
+    with pytest.raises(Refused, match=r"lab.db is taken: a catalog branch has a database of that"):
+        steps.prepare()
+    shutil.rmtree(sql.root / "lab.db")
+    sql("DROP TABLE air.t")
+    with pytest.raises(CommitConflict, match=r"Table air.t is gone, or another one by now"):
+        steps.prepare()
+
+
+def test_a_step_that_somebody_forestalls_is_not_carried_out(sql: CatalogBench) -> None:
+    sql("USE BRANCH dev; ALTER DATABASE air SET DBPROPERTIES (a = 1); CREATE DATABASE lab")
+    steps = MergeSteps(sql)
+    steps.begin()
+    steps.prepare()
+    sql("CREATE DATABASE lab WITH DBPROPERTIES (of = 'others')")
+    with pytest.raises(CommitConflict, match=r"'lab' was changed by somebody else"):
+        steps.carry_out()
+    steps.take_back()
+    assert dict(sql.database("lab").properties) == {"of": "others"}
+    sql("ALTER DATABASE air SET DBPROPERTIES (a = 2)")
+    with pytest.raises(CommitConflict, match=r"'air' was changed by somebody else"):
+        action_of(StepKind.SET_PROPERTIES).carry_out(steps.merge, steps.merge.steps[-1])
+
+
+def there_and_back(steps: MergeSteps) -> None:
+    steps.carry_out()
+    steps.take_back()
+
+
+def is_as(sql: CatalogBench, old: dict[str, tuple[object, object, object]]) -> bool:
+    """Whether main is as it was; a database of another engine may have got an id."""
+    now = sql.objects_of_main()
+    return now.keys() == old.keys() and all(
+        (now[name] if old[name][0] is not None else (None, None, now[name][2])) == old[name]
+        for name in old
+    )
+
+
+def copied(sql: CatalogBench, root: Path) -> CatalogBench:
+    shutil.copytree(sql.root, root)
+    return CatalogBench(root=root)
+
+
+def names_on_main(sql: CatalogBench) -> list[tuple[object, ...]]:
+    return [*sql.rows("SHOW DATABASES"), *sql.rows("SHOW TABLES")]
+
+
+def names_on_dev(sql: CatalogBench) -> list[tuple[object, ...]]:
+    return [*sql.rows("SHOW DATABASES IN BRANCH dev"), *sql.rows("SHOW TABLES IN BRANCH dev")]
