@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch, Member, MemberState
 from branch_console.catalog.sightings import look_at_main
-from branch_console.commit.journal import Journal
 from branch_console.diff.catalog_identity import RecognisedMain, recognise
 from branch_console.diff.catalog_state import CatalogState, Content, DatabaseState, TableState
 from branch_console.errors import CommitConflict, ErrorKind, PaimonError
@@ -20,6 +19,7 @@ from branch_console.format.catalog.catalog_version import (
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.publishing import is_publishing
 
 _TRIES = 25
 _WAIT_SECONDS = 0.2
@@ -55,7 +55,7 @@ def look(warehouse: Warehouse) -> MainNow:
     ledger = warehouse.ledger
     for _ in range(_TRIES):
         recorded = ledger.recorded(MAIN_BRANCH)
-        if _is_publishing(warehouse, recorded.version):
+        if is_publishing(warehouse, recorded.version):
             time.sleep(_WAIT_SECONDS)
             continue
         births = [each.birth or "" for each in recorded.tables.values()]
@@ -226,16 +226,6 @@ def _table(
 
 def _identity(table: TableChange) -> SnapshotIdentity | None:
     return None if table.head is None else table.head.identity
-
-
-def _is_publishing(warehouse: Warehouse, newest: VersionName) -> bool:
-    """Whether the newest version of main is decided, and not yet visible in all folders."""
-    ledger = warehouse.ledger
-    if not newest.number or ledger.version(newest).kind is VersionKind.SIGHTED:
-        return False
-    operation = ledger.version(newest).operation
-    journal = Journal(warehouse.store, ledger.paths)
-    return journal.find(operation) is not None and journal.end_of(operation) is None
 
 
 def _restless() -> CommitConflict:

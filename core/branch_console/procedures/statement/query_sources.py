@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
+from typing import Final
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.scan_options import ScanOptions, check_branch, unfit_option
 from branch_console.procedures.call.row_engine import Progress, QuerySource, RowEngine
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.publishing import resolved_whole
 from branch_console.sql.answer import StateRead
 from branch_console.sql.pushdown import PushedComparison
 from branch_console.sql.query import Query, ReferenceState, RewrittenQuery, TableReference
@@ -23,6 +25,8 @@ from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.scan_state import state_asked
 from branch_console.table.system_tables import SYSTEM_TABLES, read_system_table
 from branch_console.table.table_state import ChangedState
+
+_SEVERAL: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,10 +82,34 @@ def open_query(warehouse: Warehouse, query: Query, branch: str, operation_id: st
             if there is one of that name; a table without that branch is read on main.
         operation_id: Whose query it is: no other one may have views of the same names.
 
+    Several tables are read with all of a merge of the catalog or with nothing of it, unless one is
+    being published for longer than a statement waits: a note says so.
+
     Raises:
         NotFound: There is no such table, branch or version.
         InvalidInput: There is no such system table.
     """
+    if len({each.identifier for each in query.references}) < _SEVERAL:
+        return _opened(warehouse, query, branch, operation_id)
+    named = [_catalog_branches_of(each, branch) for each in query.references]
+    branches = sorted(
+        {each for names in named for each in names if warehouse.has_catalog_branch(each)}
+    )
+    found, note = resolved_whole(
+        warehouse,
+        (MAIN_BRANCH, *branches),
+        lambda: _opened(warehouse, query, branch, operation_id),
+    )
+    return found if note is None else replace(found, notes=(*found.notes, note))
+
+
+def _catalog_branches_of(reference: TableReference, branch: str) -> tuple[str, ...]:
+    """The names under which a table may be one of a branch of the catalog."""
+    named = reference.identifier
+    return tuple({branch, named.branch, named.catalog_branch or MAIN_BRANCH})
+
+
+def _opened(warehouse: Warehouse, query: Query, branch: str, operation_id: str) -> OpenedQuery:
     own = hashlib.sha256(operation_id.encode()).hexdigest()[:16]
     views: dict[ReferenceState, str] = {}
     written: dict[str, str] = {}
