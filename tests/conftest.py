@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -20,7 +21,13 @@ pytest_plugins = [
     "tests.support.depths",
     "tests.support.durations",
     "tests.support.longest_first",
+    "tests.support.shared_bytecode",
 ]
+
+# A run starts hundreds of processes. Where bytecode may not be written, each would compile the
+# project anew, and each worker of xdist all tests as well: a minute of processor time and more.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 _MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 4 << 30

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 from tests.browser.consoles import RunningConsole, running_console
 from tests.browser.large_table import write_large_table
 from tests.browser.visits import Scheme, Visit
+from tests.support.below import items_below
 from tests.support.contested_table import ContestedTable
 from tests.support.requirements import need_chromium
 from tests.support.warehouses import FixtureWarehouse
@@ -35,11 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have one process run what looks at pages, and one what runs jobs with the worker of all."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            works = "working_console" in getattr(item, "fixturenames", ())
-            group = "browser and worker" if works else "browser"
-            item.add_marker(pytest.mark.xdist_group(group))
+    for item in items_below(Path(__file__).parent, items):
+        works = "working_console" in getattr(item, "fixturenames", ())
+        group = "browser and worker" if works else "browser"
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

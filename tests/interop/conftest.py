@@ -10,6 +10,7 @@ from zlib import crc32
 import pytest
 
 from tests.interop.shards import TABLES, shard_of
+from tests.support.below import items_below
 from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.requirements import need_java_paimon
@@ -21,16 +22,15 @@ _HERE = Path(__file__).parent
 # Also where this folder is named, and xdist would look at the groups before.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [
-        item for item in items if _HERE in item.path.parents and _is_of_another_version(item)
-    ]
+    here = items_below(_HERE, items)
+    left_out = set(filter(_is_of_another_version, here))
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        config.hook.pytest_deselected(items=[item for item in here if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
     # A JVM takes seconds to warm up: the tests of a group share it. In one group they would be
     # what a run waits for at its end.
-    for item in items:
-        if _HERE in item.path.parents and item.get_closest_marker("xdist_group") is None:
+    for item in here:
+        if item.get_closest_marker("xdist_group") is None:
             group = "java, tables" if shard_of(item.path.name) == TABLES else "java, merges"
             item.add_marker(pytest.mark.xdist_group(group))
 

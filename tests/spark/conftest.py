@@ -6,6 +6,7 @@ import pytest
 
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.spark.session.session import SparkSettings, WarmSession, open_session
+from tests.support.below import items_below
 from tests.support.examples import Examples
 from tests.support.warehouses import VERSIONS
 from tests.support.warm_up import warm_up
@@ -39,10 +40,8 @@ def java_versions(examples: Examples) -> Sequence[str]:
 # Also where this folder is named, and xdist would look at the groups before.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group(_group_of(item)))
+    for item in items_below(Path(__file__).parent, items):
+        item.add_marker(pytest.mark.xdist_group(_group_of(item)))
 
 
 def _group_of(item: pytest.Item) -> str:

@@ -113,7 +113,7 @@ def fetch_pypaimon() -> Path:
     with _locked(environment.name):
         if not ready.exists():
             _run([sys.executable, "-m", "venv", "--clear", str(environment)])
-            _run([str(python), "-m", "pip", "install", "--quiet", PYPAIMON])
+            _run([str(python), "-m", "pip", "install", "--quiet", "--no-compile", PYPAIMON])
             ready.touch()
     return python
 

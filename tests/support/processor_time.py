@@ -26,19 +26,25 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self._own, self._running = _own_seconds(), _seconds_of_running()
+        self._of_ended = _seconds_of_ended()
 
     def lap(self, *, looks_at_others: bool) -> float:
         """Return the seconds since the last lap, those of running processes as far as looked at."""
-        own, running = _own_seconds(), self._running
-        if looks_at_others:
+        own, running, of_ended = _own_seconds(), self._running, _seconds_of_ended()
+        # Who ended is counted with this process now, and must not be with those that run.
+        if looks_at_others or of_ended > self._of_ended:
             running = _seconds_of_running()
         used = own - self._own + running - self._running
-        self._own, self._running = own, running
+        self._own, self._running, self._of_ended = own, running, of_ended
         return max(0.0, used)
 
 
 def _own_seconds() -> float:
     return sum(os.times()[:4])
+
+
+def _seconds_of_ended() -> float:
+    return sum(os.times()[2:4])
 
 
 def _seconds_of_running() -> float:

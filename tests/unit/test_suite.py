@@ -16,6 +16,7 @@ from xdist.remote import Producer
 
 from tests.support import processor_time, quick_java
 from tests.support.longest_first import LongestFirst
+from tests.support.shared_bytecode import from_part, modules_of
 
 _ROOT = Path(__file__).parents[2]
 _TESTS_OF_EACH_DEPTH = """
@@ -248,6 +249,18 @@ def _between_two_looks() -> None:
     assert watch.lap(looks_at_others=True) < 0.1
 
 
+@needs_proc
+def test_a_child_that_ends_between_two_looks_is_counted_once() -> None:
+    _alone(_ends_between_two_looks)
+
+
+def _ends_between_two_looks() -> None:
+    watch = processor_time.Stopwatch()
+    with _busy_child():
+        assert watch.lap(looks_at_others=True) > 0.2
+    assert watch.lap(looks_at_others=False) < 0.1
+
+
 def test_a_thread_that_ends_while_children_are_looked_for_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,3 +282,16 @@ def test_a_java_is_told_of_the_classes_of_spark_once_they_are_written(
     assert quick_java.options_of_spark() == " ".join(quick_java.OPTIONS)
     written.touch()
     assert f'-XX:SharedArchiveFile="{written}"' in quick_java.options_of_spark()
+
+
+def test_each_worker_begins_to_import_with_a_part_of_its_own() -> None:
+    names = ["a", "b", "c", "d", "e"]
+    assert [from_part(names, number, 2) for number in range(2)] == [
+        names,
+        ["c", "d", "e", "a", "b"],
+    ]
+    assert {from_part(names, number, 4)[0] for number in range(4)} == {"a", "b", "c", "d"}
+
+
+def test_modules_are_imported_by_the_names_that_collecting_gives_them() -> None:
+    assert __name__ in modules_of([_ROOT / "tests" / "unit"], _ROOT)
