@@ -1,6 +1,7 @@
-"""Finding out before the first commit whether a store keeps its promise (C26).
+"""Finding out how a store behaves: whether it keeps its promise (C26), and what it takes for one.
 
-A store that lets a second create replace the first would lose commits without a word.
+A store that lets a second create replace the first would lose commits without a word, which is
+tried before the first commit.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import uuid
 from dataclasses import dataclass
 
 from branch_console.errors import PaimonError
-from branch_console.storage.file_io import FileIO
+from branch_console.storage.file_io import FileIO, FileReader
 from branch_console.storage.file_publisher import FilePublisher, Published
 from branch_console.storage.publish_claims import ClaimRegister, check_register
 
@@ -44,6 +45,20 @@ def probe(
         return _try_twice(file_io, publisher, path)
     except PaimonError as error:
         return _cannot(error.message)
+
+
+def ignores_case(files: FileReader, path: str) -> bool:
+    """Whether a store takes names that differ in case for one; nothing is written.
+
+    Args:
+        files: The store.
+        path: Of something that is there, and has letters in its name.
+    """
+    folder, _, name = path.rpartition("/")
+    other = name.swapcase()
+    if other in (each.name for each in files.list(folder)):
+        return False  # both are there
+    return files.exists(path) and files.exists(f"{folder}/{other}")
 
 
 def _try_twice(file_io: FileIO, publisher: FilePublisher, path: str) -> StoreVerdict:

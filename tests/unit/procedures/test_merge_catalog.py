@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from branch_console import api
+from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.schema.schema_commit import add_column, change_schema
 from branch_console.errors import FormatError, InvalidInput, NotAllowed, NotFound, Refused
 from branch_console.format.catalog.catalog_version import (
@@ -36,6 +37,7 @@ from branch_console.procedures.catalog_merge.merge_catalog import (
 from branch_console.procedures.dispatch import run_call
 from branch_console.sql.parser import parse_statements
 from branch_console.storage.file_io import FileIO
+from tests.support.caseless_store import CaselessFileIO
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import CatalogWarehouse
 
@@ -502,3 +504,15 @@ def test_a_thousand_tables_are_checked_in_a_second(tmp_path: Path) -> None:
         assert (found.verdict, len(found.steps)) == (MergeVerdict.CLEAN, 10)
     print(f"checked in {min(seconds):.2f} s")
     assert min(seconds) < 1
+
+
+def test_names_that_differ_by_case_are_one_where_the_store_says_so(tmp_path: Path) -> None:
+    sql = CatalogBench(root=tmp_path / "w")
+    sql("CREATE DATABASE air; CREATE TABLE air.t (a INT); CREATE BRANCH dev ON CATALOG LAZY")
+    sql("USE BRANCH dev; ALTER TABLE air.t RENAME TO air.Legs; USE BRANCH main")
+    sql("CREATE TABLE air.legs (b INT)")
+    spec = CatalogMergeSpec(source="dev", target="main")
+    assert not preview_catalog_merge(sql.warehouse(read_only=True), spec).conflicts
+    sql.store = CommitStore.of(CaselessFileIO.of(sql.root))
+    (conflict,) = preview_catalog_merge(sql.warehouse(read_only=True), spec).conflicts
+    assert str(conflict.kind) == "name occupied"

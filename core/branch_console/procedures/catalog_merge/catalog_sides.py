@@ -27,6 +27,7 @@ from branch_console.procedures.catalog.states import state_at_version, state_of_
 from branch_console.procedures.merge.inputs import decided_for
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from branch_console.procedures.run.planned_heads import PlannedHeads
+from branch_console.storage.store_probe import ignores_case
 from branch_console.table.file_store_table import FileStoreTable
 
 _NOTHING_DONE: Final[ThreeWay[frozenset[TableOperation]]] = ThreeWay(
@@ -92,6 +93,8 @@ def read_catalog_sides(
         },
         plans=plans,
         covers=covers,
+        # A branch of the catalog takes part in every merge, so that its ledger is there to look at.
+        ignores_case=ignores_case(deciding.catalog.reader.files, deciding.ledger.paths.root),
     )
 
 
