@@ -45,6 +45,8 @@ class MergeSteps:
             subject="the catalog",
             source="dev",
             target="main",
+            source_content="dev",
+            target_content="main",
             steps=tuple(each.journalled for each in steps),
             database_names=made,
             catalog_version={},

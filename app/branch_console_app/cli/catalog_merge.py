@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from branch_console.errors import Refused
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.catalog.catalog_report import (
     conflict_words,
@@ -14,10 +13,9 @@ from branch_console.merge.catalog.catalog_report import (
 from branch_console.merge.catalog.object_merge import ObjectMerge
 from branch_console.merge.plan import MergeVerdict
 from branch_console.operations.argument import Argument
-from branch_console.procedures.catalog_merge.merge_catalog import not_published
+from branch_console.operations.catalog_requests import MergeCatalogRequest
+from branch_console_app.cli.branches import run_call
 from branch_console_app.cli.output import (
-    error_object,
-    print_error,
     print_fields,
     print_json,
     print_line,
@@ -31,27 +29,40 @@ _STOPS: Final = (MergeVerdict.CONFLICTS, MergeVerdict.REFUSED)
 
 
 def run_catalog_merge(
-    services: Services, arguments: Mapping[str, Argument], *, preview: bool, as_json: bool
+    services: Services,
+    arguments: Mapping[str, Argument],
+    *,
+    preview: bool,
+    as_json: bool,
+    background: bool = False,
 ) -> int:
-    """Preview a merge of the catalog, or refuse to run it; return the exit code.
+    """Preview a merge of the catalog, and run it where nothing stops it; return the exit code.
 
     Args:
         services: The door to the core.
         arguments: Of the procedure.
         preview: Whether only that was asked for.
         as_json: Whether to print a document.
+        background: Whether to leave once the job is enqueued.
     """
     plan = services.preview_catalog_merge(arguments)
-    is_asked_to_run = not preview and plan.verdict is not MergeVerdict.UP_TO_DATE
-    refusal = _refusal(plan) if is_asked_to_run else None
-    if as_json:
-        error = {} if refusal is None else {"error": error_object(refusal)}
-        print_json({**plan.to_object(), **error})
-    else:
+    runs = not preview and plan.can_run
+    if not as_json:
         print_catalog_merge(plan)
-        if refusal is not None:
-            print_error(refusal, as_json=False)
-    return _REFUSED if refusal is not None or plan.verdict in _STOPS else 0
+    elif not runs:
+        print_json(plan.to_object())
+    if not runs:
+        return _REFUSED if plan.verdict in _STOPS else 0
+    if not as_json:
+        print_line()
+    return run_call(
+        services,
+        MergeCatalogRequest.procedure,
+        {**arguments, "plan_id": plan.id},
+        background=background,
+        as_json=as_json,
+        beside=plan.to_object(),
+    )
 
 
 def print_catalog_merge(plan: CatalogMergePlan) -> None:
@@ -95,8 +106,3 @@ def _row(merged: ObjectMerge) -> tuple[str | None, ...]:
         did.ours or None,
         ", ".join(merged.cells) or None,
     )
-
-
-def _refusal(plan: CatalogMergePlan) -> Refused:
-    block = not_published(plan)
-    return Refused(f"{plan.target!r} is unchanged. {block.text}", kind=block.kind)

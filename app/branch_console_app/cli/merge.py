@@ -57,7 +57,14 @@ def merge(
 
         arguments = of_catalog(asked.table, asked.arguments, database, catalog=catalog)
         services = open_services(warehouse)
-        return run_catalog_merge(services, arguments, preview=preview, as_json=as_json)
+        return run_catalog_merge(
+            services,
+            arguments,
+            # What is decided before anything is published is all that there is to try out.
+            preview=preview or dry_run,
+            as_json=as_json,
+            background=background,
+        )
     identifier = one_table(asked.table)
     # A plan is made of rows about files: only who asks for one waits for what holds them.
     from branch_console_app.cli.merge_run import run_merge  # noqa: PLC0415

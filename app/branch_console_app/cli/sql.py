@@ -202,7 +202,11 @@ def _run(
         from branch_console_app.cli.catalog_merge import run_catalog_merge  # noqa: PLC0415
 
         return run_catalog_merge(
-            services, statement.arguments, preview=statement.is_dry, as_json=as_json
+            services,
+            statement.arguments,
+            preview=statement.is_dry,
+            as_json=as_json,
+            background=background,
         )
     if statement.procedure != QUERY:
         return run_previewed(

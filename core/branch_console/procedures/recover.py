@@ -110,6 +110,8 @@ def recover_table(
     name = table.identifier.full_name
     done = [_unreadable(name, each) for each in found.broken]
     for intent in found.readable:
+        if intent.catalog_operation is not None:
+            continue  # of the catalog's own recovery, which comes before
         try:
             if _is_running(journal, intent, running) or _may_be_at_work(
                 journal, intent, warehouse.clock()

@@ -15,8 +15,6 @@ from tests.support.branch_bench import NOW, BranchBench, tree
 
 LATER = NOW + 7_200_000
 PROCEDURES = tuple(JOURNALLED_BY_CATALOG)
-# It reads no journal yet: each of its operations is refused.
-_NOT_SERVED = {"merge_catalog_branch"}
 BROKEN = Intent(
     operation_id="torn",
     procedure="",
@@ -59,7 +57,6 @@ def test_a_journal_without_its_keys_is_told_with_its_file(bench: BranchBench) ->
         for number, (procedure, plan) in enumerate(
             (procedure, plan)
             for procedure in PROCEDURES
-            if procedure not in _NOT_SERVED
             for plan in ({}, {"subject": "air", "undoes": "op", "way": "sideways"})
         )
     ]

@@ -41,6 +41,8 @@ def test_a_journal_has_every_step_as_it_was_decided() -> None:
         subject="the catalog",
         source="dev",
         target="main",
+        source_content="dev",
+        target_content="main",
         steps=tuple(each.journalled for each in STEPS),
         database_names={"d-1": "lab"},
         catalog_version={"branch": "main"},

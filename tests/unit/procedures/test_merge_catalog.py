@@ -13,7 +13,7 @@ import pytest
 from branch_console import api
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.schema.schema_commit import add_column, change_schema
-from branch_console.errors import FormatError, InvalidInput, NotAllowed, NotFound, Refused
+from branch_console.errors import FormatError, InvalidInput, NotAllowed, NotFound
 from branch_console.format.catalog.catalog_version import (
     CatalogVersion,
     DatabaseChange,
@@ -354,16 +354,6 @@ def test_a_base_that_is_gone_or_newer_is_told_with_its_file_and_the_way_out(
     assert made.files() == files
 
 
-def test_a_run_is_refused_before_anything_is_written(made: CatalogWarehouse) -> None:
-    alter(made, "air.flights", "dev")
-    before = made.files()
-    with pytest.raises(Refused, match=r"dev TO main ON TABLE air[.]flights") as refused:
-        made.run("merge_catalog_branch", branch="dev")
-    assert "not served yet as a run" in refused.value.message
-    assert "Nothing was changed." in refused.value.message
-    assert made.files() == before
-
-
 def test_a_preview_says_what_becomes_of_each_object(made: CatalogWarehouse) -> None:
     alter(made, "air.flights", "dev")
     change(made, {"lab.notes": None})
@@ -384,8 +374,9 @@ def test_a_program_asks_for_the_same_preview(made: CatalogWarehouse) -> None:
     warehouse = api.open_warehouse(str(made.folder))
     asked = api.ask(api.MergeCatalogRequest(source="dev"))
     assert api.preview(warehouse, asked).plan_id == plan(made).id
-    with pytest.raises(api.PaimonError, match="not served yet as a run"):
-        api.run(warehouse, asked)
+    assert api.run(warehouse, asked).notes[0] == "'dev' was merged into 'main': main@2."
+    again = api.ask(api.MergeCatalogRequest(source="dev"))
+    assert api.run(warehouse, again).notes[-1] == "Nothing was changed."
 
 
 @pytest.mark.parametrize("is_noted", [True, False], ids=["noted", "by an earlier release"])

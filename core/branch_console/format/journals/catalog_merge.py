@@ -13,6 +13,7 @@ from branch_console.format.journals.keys import (
     perhaps,
     since,
     text_map,
+    told_texts,
 )
 from branch_console.format.journals.terms import (
     GATE,
@@ -51,6 +52,7 @@ class JournalledStep:
         folder: Below the warehouse: where a table lies as the merge begins, on the target, or on
             the source where it is new. None for a database.
         birth: The SHA-256 of the bytes of the table's first schema file.
+        schemas: Those that come to a table whose source has no snapshot, as JSON text.
     """
 
     name: str
@@ -62,6 +64,7 @@ class JournalledStep:
     properties_after: Mapping[str, str] = field(default_factory=lambda: _NO_TEXTS)
     folder: str | None = None
     birth: str | None = None
+    schemas: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,8 @@ class CatalogMergeJournal(OperationJournal):
         subject: What it is about, for people.
         source: The branch that comes.
         target: The branch that changes.
+        source_content: The name of the table branches that come.
+        target_content: The name of the table branches that change.
         steps: In their order.
         database_names: What the databases are called while the steps go on, by id: as before the
             merge, and as those come that it makes.
@@ -81,6 +86,8 @@ class CatalogMergeJournal(OperationJournal):
     subject: str
     source: str
     target: str
+    source_content: str
+    target_content: str
     steps: tuple[JournalledStep, ...]
     database_names: Mapping[str, str]
     catalog_version: Mapping[str, Any]
@@ -116,6 +123,7 @@ _STEP: Final = Layout(
     text_map("propertiesAfter"),
     perhaps("folder", str),
     perhaps("birth", str),
+    told_texts("schemas"),
 )
 CATALOG_MERGE_JOURNAL: Final = Codec(
     what="journal of a merge of the catalog",
@@ -125,6 +133,8 @@ CATALOG_MERGE_JOURNAL: Final = Codec(
             needed("subject", str),
             needed("source", str),
             needed("target", str),
+            needed("sourceContent", str),
+            needed("targetContent", str),
             parts("steps", _STEP),
             text_map("databaseNames"),
             needed("catalogVersion", dict),

@@ -28,6 +28,8 @@ class Intent:
         event_millis: The time of its event, which is later than that of every event before.
         host: The machine that it began on; None where an earlier release wrote it.
         plan: JSON values: all that is needed to finish or to roll back; see `Journal.decode`.
+        catalog_operation: The operation of the catalog that this is a part of, and that alone
+            finishes it or takes it back.
     """
 
     operation_id: str
@@ -39,6 +41,7 @@ class Intent:
     event_millis: int
     plan: Mapping[str, object]
     host: str | None = None
+    catalog_operation: str | None = None
 
     @property
     def subject(self) -> str | None:
@@ -75,11 +78,12 @@ class Intent:
             event_millis=raw.find("eventMillis", int) or raw.get("timeMillis", int),
             plan=raw.get("plan", dict),
             host=raw.find("host", str),
+            catalog_operation=raw.find("catalogOperation", str),
         )
 
     def to_json(self) -> str:
         """Encode as JSON text."""
-        content = without_nulls({"host": self.host})
+        content = without_nulls({"host": self.host, "catalogOperation": self.catalog_operation})
         return to_pretty_json(
             {
                 "operationId": self.operation_id,

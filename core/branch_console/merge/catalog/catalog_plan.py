@@ -67,6 +67,8 @@ class CatalogMergePlan:
         sources: What the version of the merge notes of the tables of the source, by their ids.
         reported: What concerns no single object, in sentences.
         heads: Of the tables that the plan is about, by id, as (target, source); a run checks them.
+        states: Both branches and the base, as they were read.
+        result: The objects of the target after the merge.
     """
 
     id: str
@@ -79,6 +81,8 @@ class CatalogMergePlan:
     cost: CatalogCost
     steps: tuple[CatalogStep, ...]
     heads: Mapping[str, tuple[SnapshotIdentity | None, SnapshotIdentity | None]]
+    states: ThreeWay[CatalogState]
+    result: CatalogState
     covers: frozenset[str] | None = None
     sources: Mapping[str, SourceContent] = field(default_factory=dict)
 
@@ -172,6 +176,8 @@ def plan_catalog_merge(
         cost=_cost(merge, steps),
         steps=steps,
         heads=heads,
+        states=states,
+        result=merge.result,
         covers=sides.covers,
         sources=contents_to_note(states, sides.covers),
     )

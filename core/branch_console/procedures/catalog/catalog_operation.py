@@ -104,6 +104,7 @@ class CatalogVerb(Generic[J]):
             if somebody else came in between, and has then taken back what it did.
         note: Notes in the ledger what the plan stands on, before anything is begun, and returns the
             plan that names it. None where nothing has to be there.
+        run: Goes from the call to its receipt by stages of its own; None where one stage does all.
     """
 
     name: str
@@ -113,6 +114,9 @@ class CatalogVerb(Generic[J]):
     codec: Codec[J]
     finish: Callable[[CatalogOperation, J], Receipt]
     note: Callable[[Warehouse, ProcedureCall, CatalogPlan], CatalogPlan] | None = None
+    run: (
+        Callable[["CatalogVerb[J]", Warehouse, RowEngine, ProcedureCall, Stages], Receipt] | None
+    ) = None
 
 
 def run_catalog_verb(
@@ -129,6 +133,8 @@ def run_catalog_verb(
         Refused: Something stands in the way, or the preview is another one by now.
         CommitConflict: Somebody else came in between.
     """
+    if verb.run is not None:
+        return verb.run(verb, warehouse, rows, call, stages)
 
     def work(_: Progress) -> Facts:
         return {"receipt": _carry_out(verb, warehouse, call).to_json()}

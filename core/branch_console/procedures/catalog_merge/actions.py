@@ -13,11 +13,13 @@ from branch_console.procedures.catalog_merge.database_steps import (
     SetProperties,
 )
 from branch_console.procedures.catalog_merge.step_actions import StepAction
+from branch_console.procedures.catalog_merge.table_content import MergeContent
 from branch_console.procedures.catalog_merge.table_steps import DropTable, MoveTable
 
 ACTIONS: Final[Mapping[StepKind, StepAction]] = MappingProxyType(
     {
         StepKind.CREATE_DATABASE: CreateDatabase(),
+        StepKind.MERGE_CONTENT: MergeContent(),
         StepKind.DROP_TABLE: DropTable(),
         StepKind.MOVE_TABLE: MoveTable(),
         StepKind.DROP_DATABASE: DropDatabase(),
@@ -31,9 +33,14 @@ def action_of(kind: StepKind) -> StepAction:
     """Return how steps of a kind are carried out; raises Refused where a release cannot."""
     action = ACTIONS.get(kind)
     if action is None:
-        raise Refused(
-            f"A merge of the catalog with a step {str(kind)!r} is previewed, and not served yet as "
-            "a run. Nothing was changed.",
-            kind=ErrorKind.UNSUPPORTED,
-        )
+        raise not_served(kind)
     return action
+
+
+def not_served(kind: StepKind) -> Refused:
+    """Return the refusal of a merge with a step that no action carries out."""
+    return Refused(
+        f"A merge of the catalog with a step {str(kind)!r} is previewed, and not served yet as "
+        "a run. Nothing was changed.",
+        kind=ErrorKind.UNSUPPORTED,
+    )

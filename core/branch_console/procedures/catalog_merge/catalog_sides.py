@@ -21,10 +21,10 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.merge.catalog.catalog_merge import CatalogSides
 from branch_console.merge.file_moves import Block, MergeRules
-from branch_console.merge.plan import Heads, Plan, UpToDatePlan, did_of, refused
+from branch_console.merge.plan import Heads, Plan, RefusedPlan, UpToDatePlan, did_of, refused
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.states import state_at_version, state_of_branch
-from branch_console.procedures.merge.inputs import decided_for
+from branch_console.procedures.merge.inputs import DecidedMerge, decided_for
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.storage.store_probe import ignores_case
@@ -50,9 +50,21 @@ class CatalogMergeSpec:
     database: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReadSides:
+    """Both sides of a merge of the catalog, with what was read for the content of tables.
+
+    Attributes:
+        decided: The merges of tables that can be read, by their ids.
+    """
+
+    sides: CatalogSides
+    decided: Mapping[str, DecidedMerge]
+
+
 def read_catalog_sides(
     warehouse: Warehouse, spec: CatalogMergeSpec, rules: MergeRules
-) -> CatalogSides:
+) -> ReadSides:
     """Read both branches, the base of each object, and the plan of each table that changed.
 
     Of tables that the source did not touch only the heads are read.
@@ -75,17 +87,21 @@ def read_catalog_sides(
             one_version=True,
         )
         changed = catalog_changes(states).tables
-        plans = {
+        planned = {
             change.id: _plan(deciding, states, change, asked, rules)
             for change in changed
             if _is_read(change) and (covers is None or change.id in covers)
+        }
+        plans = {
+            key: each.plan if isinstance(each, DecidedMerge) else each
+            for key, each in planned.items()
         }
         counts = {
             change.id: _commits_since_base(deciding, spec, states, change)
             for change in changed
             if change.sides.theirs is None and change.ours.has_content
         }
-    return CatalogSides(
+    sides = CatalogSides(
         states=states,
         target_counts=counts,
         operations={
@@ -95,6 +111,10 @@ def read_catalog_sides(
         covers=covers,
         # A branch of the catalog takes part in every merge, so that its ledger is there to look at.
         ignores_case=ignores_case(deciding.catalog.reader.files, deciding.ledger.paths.root),
+    )
+    return ReadSides(
+        sides=sides,
+        decided={key: each for key, each in planned.items() if isinstance(each, DecidedMerge)},
     )
 
 
@@ -207,17 +227,17 @@ def _plan(
     change: ChangedTable,
     asked: MergeSpec,
     rules: MergeRules,
-) -> Plan:
+) -> DecidedMerge | RefusedPlan:
     """Plan the merge of the content of one table; one that cannot be read is refused alone."""
     name, theirs = _identifier(states.ours.branch, states, change.id), change.sides.theirs
     try:
         target = warehouse.table(name)
         if theirs is None or theirs.lies_on is None:
-            return decided_for(warehouse, target, asked, rules).plan
+            return decided_for(warehouse, target, asked, rules)
         # Not made yet, it is what the branch that it lies on held when the source began.
         began = replace(asked, source=theirs.lies_on)
         heads = _heads_at_fork(warehouse, states, theirs, target.on(theirs.lies_on))
-        return decided_for(warehouse, target, began, rules, heads).plan
+        return decided_for(warehouse, target, began, rules, heads)
     except PaimonError as error:
         of_plan = Heads(
             table=name.table_name,

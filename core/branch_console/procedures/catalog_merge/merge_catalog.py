@@ -1,12 +1,11 @@
-"""Merging a branch of the catalog: decided and told; it is not published yet."""
+"""Merging a branch of the catalog: decided, and told before anything is changed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from branch_console.errors import ErrorKind, InvalidInput, NotFound, Refused
+from branch_console.errors import ErrorKind, InvalidInput, NotFound
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.journals.terms import TERMS, OperationJournal
-from branch_console.format.receipt import Receipt
+from branch_console.format.journals.terms import OperationJournal
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan, plan_catalog_merge
 from branch_console.merge.catalog.catalog_report import (
     conflict_words,
@@ -32,18 +31,15 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.catalog.catalog_operation import (
-    CatalogOperation,
-    CatalogPlan,
-    CatalogVerb,
-)
 from branch_console.procedures.catalog.create import check_catalog_kind
 from branch_console.procedures.catalog.seen_catalog import tables_with_branch
+from branch_console.procedures.catalog_merge.actions import ACTIONS, not_served
 from branch_console.procedures.catalog_merge.catalog_sides import (
     CatalogMergeSpec,
     read_catalog_sides,
 )
-from branch_console.procedures.merge.inputs import rules_by
+from branch_console.procedures.catalog_merge.planned_merge import PlannedCatalogMerge, subject_of
+from branch_console.procedures.merge.inputs import DecidedMerge, rules_by
 from branch_console.procedures.run.receipts import receipt_without_change
 
 _NAMED: Final = 5
@@ -62,6 +58,12 @@ def preview_catalog_merge(
         InvalidInput: Source and target are one branch.
         NotAllowed: Another catalog keeps the databases.
     """
+    return _decided(warehouse, spec, rules or MergeRules(), objects)[0]
+
+
+def _decided(
+    warehouse: Warehouse, spec: CatalogMergeSpec, rules: MergeRules, objects: ObjectRules | None
+) -> tuple[CatalogMergePlan, Mapping[str, DecidedMerge]]:
     check_catalog_kind(warehouse)
     if spec.source == spec.target:
         raise InvalidInput(
@@ -71,28 +73,37 @@ def preview_catalog_merge(
     for branch in (spec.source, spec.target):
         if branch != MAIN_BRANCH and not warehouse.has_catalog_branch(branch):
             raise _no_catalog_branch(warehouse, branch)
-    rules = rules or MergeRules()
-    sides = read_catalog_sides(warehouse, spec, rules)
+    read = read_catalog_sides(warehouse, spec, rules)
     heads = {
-        key: plan.heads.ours for key, plan in sides.plans.items() if plan.heads.ours is not None
+        key: plan.heads.ours
+        for key, plan in read.sides.plans.items()
+        if plan.heads.ours is not None
     }
-    return plan_catalog_merge(
-        sides,
+    plan = plan_catalog_merge(
+        read.sides,
         objects or ObjectRules(strict=rules.strict),
         newest_commits={key: head.time_millis for key, head in heads.items()},
         policy=repr(rules),
     )
+    return plan, read.decided
 
 
 def catalog_merge_of(warehouse: Warehouse, call: ProcedureCall) -> CatalogMergePlan:
     """Decide on the merge that a call asks for; raises as `preview_catalog_merge` does."""
+    return decided_catalog_merge(warehouse, call)[0]
+
+
+def decided_catalog_merge(
+    warehouse: Warehouse, call: ProcedureCall
+) -> tuple[CatalogMergePlan, Mapping[str, DecidedMerge]]:
+    """Decide as `catalog_merge_of` does; also return the merges of tables, by their ids."""
     asked = call.request(MergeCatalogRequest)
     policy = None if asked.policy is None else Policy.from_yaml(asked.policy)
     spec = CatalogMergeSpec(
         source=asked.source, target=asked.target or MAIN_BRANCH, database=asked.database
     )
     objects = ObjectRules(strict=asked.strict, choices=() if policy is None else policy.objects)
-    return preview_catalog_merge(warehouse, spec, rules_by(asked, policy), objects)
+    return _decided(warehouse, spec, rules_by(asked, policy), objects)
 
 
 def _no_catalog_branch(warehouse: Warehouse, branch: str) -> NotFound:
@@ -117,9 +128,9 @@ def _listed(names: Iterable[str]) -> str:
 # --- as a procedure ------------------------------------------------------------------------------
 
 
-def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
+def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> PlannedCatalogMerge:
     """Decide on the merge that a call asks for, and tell it as a preview."""
-    plan = catalog_merge_of(warehouse, call)
+    plan, decided = decided_catalog_merge(warehouse, call)
     already = None
     if plan.verdict is MergeVerdict.UP_TO_DATE:
         now = warehouse.clock()
@@ -127,23 +138,21 @@ def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Catalo
         already = receipt_without_change(
             call, plan.id, notes, started_millis=now, finished_millis=now
         )
-    return CatalogPlan(
+    return PlannedCatalogMerge(
         preview=_preview(plan),
         journal=OperationJournal(plan_id=plan.id),
         branch=plan.target,
         already=already,
+        plan=plan,
+        decided=decided,
     )
 
 
-def not_published(plan: CatalogMergePlan) -> Consequence:
-    """What stands in the way of every merge of the catalog: it cannot be published yet."""
-    tables = [each.name for each in plan.objects if each.brings_content]
-    example = tables[0] if tables else "DATABASE.TABLE"
-    return blocks(
-        "Merging many tables at once is previewed, and not served yet as a run. Merge table by "
-        f"table: MERGE BRANCH {plan.source} TO {plan.target} ON TABLE {example}.",
-        ErrorKind.UNSUPPORTED,
-    )
+def not_served_of(plan: CatalogMergePlan) -> tuple[Consequence, ...]:
+    """Tell the kinds of steps that no run of this release carries out."""
+    kinds = dict.fromkeys(each.kind for each in plan.steps if each.kind not in ACTIONS)
+    refusals = map(not_served, kinds)
+    return tuple(blocks(each.message, each.kind) for each in refusals)
 
 
 def _preview(plan: CatalogMergePlan) -> Preview:
@@ -152,17 +161,17 @@ def _preview(plan: CatalogMergePlan) -> Preview:
     told += [changes(text) for text in plan.reported]
     if plan.steps and (cost := cost_words(plan)):
         told.append(changes(cost))
-    if plan.verdict is not MergeVerdict.UP_TO_DATE:
-        told.append(not_published(plan))
-    what = "the catalog" if plan.covers is None else f"{len(plan.covers):,} objects of the catalog"
+    told += not_served_of(plan)
     return Preview(
         procedure=MergeCatalogRequest.procedure,
-        title=f"Merge {plan.source!r} into {plan.target!r}, {what}",
+        title=f"Merge {plan.source!r} into {plan.target!r}, {subject_of(plan)}",
         plan_id=plan.id,
         consequences=tuple(told),
         typed_name=None,
         role=Role.EDITOR,
-        undo=NOTHING_TO_UNDO,
+        undo=NOTHING_TO_UNDO
+        if plan.verdict is MergeVerdict.UP_TO_DATE
+        else "Undo brings every table back, while nobody built on what came.",
     )
 
 
@@ -174,26 +183,3 @@ def _consequences(merged: ObjectMerge) -> Iterator[Consequence]:
     is_dropped = merged.names.ours is not None and merged.merged_name is None
     how = loses if is_dropped else changes
     yield how(object_words(merged), merged.reported)
-
-
-def finish_catalog_merge(operation: CatalogOperation, _: OperationJournal) -> Receipt:
-    """Refuse to publish what no preview of this release lets begin.
-
-    Raises:
-        Refused: Always; nothing was changed.
-    """
-    raise Refused(
-        f"Operation {operation.intent.operation_id} merges many tables at once, which is not "
-        "served yet. Nothing was changed. Merge table by table: MERGE BRANCH … ON TABLE.",
-        kind=ErrorKind.UNSUPPORTED,
-    )
-
-
-MERGE_CATALOG: Final = CatalogVerb(
-    name=MergeCatalogRequest.procedure,
-    what="merge a branch of the catalog",
-    doing="Merging.",
-    plan=plan_catalog_merge_call,
-    codec=TERMS,
-    finish=finish_catalog_merge,
-)

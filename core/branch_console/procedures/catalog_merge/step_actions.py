@@ -5,9 +5,12 @@ Behind the commit point it is carried out, or taken back where the merge turns b
 may be cut off anywhere and done again, also by another process.
 """
 
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Protocol
 
+from branch_console.commit.journal import Journal
 from branch_console.errors import FormatError
 from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.identifier import MAIN_BRANCH
@@ -17,10 +20,16 @@ from branch_console.format.journals.catalog_merge import (
     JournalledPlace,
     JournalledStep,
 )
+from branch_console.format.journals.written import NOTHING_WRITTEN, WrittenRows
 from branch_console.format.json_text import JsonObject
 from branch_console.merge.catalog.catalog_steps import CatalogStep, StepKind, StepPlace
+from branch_console.merge.file_moves import MergeRules
+from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
+from branch_console.procedures.merge.inputs import DecidedMerge
 from branch_console.table.database_files import find_database_file
+
+_NOTHING_STAGED: Final[Mapping[str, "StagedContent"]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +42,14 @@ class MergeStep:
         folder: Below the warehouse: where a table lies as the merge begins, on the target, or on
             the source where it is new. None for a database.
         birth: The SHA-256 of the bytes of the table's first schema file.
+        schemas: Those that come to a table whose source has no snapshot, as JSON text.
     """
 
     name: str
     step: CatalogStep
     folder: str | None = None
     birth: str | None = None
+    schemas: tuple[str, ...] = ()
 
     @property
     def kind(self) -> StepKind:
@@ -77,7 +88,11 @@ class MergeStep:
             properties_after=journalled.properties_after,
         )
         return cls(
-            name=journalled.name, step=step, folder=journalled.folder, birth=journalled.birth
+            name=journalled.name,
+            step=step,
+            folder=journalled.folder,
+            birth=journalled.birth,
+            schemas=journalled.schemas,
         )
 
     @property
@@ -93,7 +108,21 @@ class MergeStep:
             properties_after=self.step.properties_after,
             folder=self.folder,
             birth=self.birth,
+            schemas=self.schemas,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StagedContent:
+    """The content of a table that a run is about to publish.
+
+    Attributes:
+        decided: The merge of the table.
+        written: The rows that were written for it.
+    """
+
+    decided: DecidedMerge
+    written: WrittenRows = NOTHING_WRITTEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,19 +132,29 @@ class MergeOperation:
     Attributes:
         operation: Its operation in the journal of the catalog.
         noted: What it set out to do.
+        staged: The content of tables by their ids, until it is prepared; recovery has none.
+        rules: The rules of the merge, for tables that are planned when they are prepared.
     """
 
     operation: CatalogOperation
     noted: CatalogMergeJournal
+    staged: Mapping[str, StagedContent] = field(default_factory=lambda: _NOTHING_STAGED)
+    rules: MergeRules | None = None
 
     @classmethod
     def of(cls, operation: CatalogOperation) -> "MergeOperation":
         """Read what an operation set out to do; raises FormatError, which names the file."""
         return cls(operation=operation, noted=operation.read(CATALOG_MERGE_JOURNAL))
 
-    def held(self, operation: CatalogOperation) -> "MergeOperation":
-        """The same merge in the hands of who holds its operation."""
-        return replace(self, operation=operation)
+    @property
+    def warehouse(self) -> Warehouse:
+        """Where the catalog lies."""
+        return self.operation.warehouse
+
+    @property
+    def journal(self) -> Journal:
+        """The journal of the catalog."""
+        return self.operation.journal
 
     @property
     def id(self) -> str:
@@ -186,6 +225,24 @@ class MergeOperation:
             if each.kind is StepKind.CREATE_DATABASE and each.object_id == database_id:
                 return each.step.after
         return None
+
+    def folders_of(self, step: MergeStep) -> tuple[str, ...]:
+        """Where the table of a step may lie, from the beginning of the merge to its end."""
+        paths = self.operation.paths
+        places = [
+            place
+            for each in self.steps
+            if each.object_id == step.object_id
+            for place in (each.step.before, each.step.after)
+            if place is not None
+        ]
+        found = [] if step.folder is None else [paths.folder(step.folder)]
+        for place in places:
+            found.append(self.folder_of(step.object_id, place))
+            final = self.final_name(place.database) if place.database else None
+            if final is not None:
+                found.append(paths.table(final, place.name))
+        return tuple(dict.fromkeys(found))
 
 
 class StepAction(Protocol):

@@ -51,6 +51,27 @@ def finish_take_over(
         return done
     if operation.is_resumed:
         operation.end_unless_stopped()
+    return take_over(operation, journal, progress) or complete_take_over(operation, journal)
+
+
+def complete_take_over(operation: Operation, journal: HistoryJournal) -> Receipt:
+    """Record a move of history that was carried out, and write its end."""
+    return operation.complete(*_events(operation, journal))
+
+
+def take_over(
+    operation: Operation,
+    journal: HistoryJournal,
+    progress: Progress = lambda _done, _all: None,
+) -> Receipt | None:
+    """Do as `finish_take_over` does, and leave the end open.
+
+    Returns:
+        The receipt of a try on another machine that was faster; None else.
+
+    Raises:
+        CommitConflict: As `finish_take_over`; the operation is over.
+    """
     copy, store, table = journal.copy, operation.warehouse.store, operation.table
     try:
         _carry_out(operation, journal, progress)
@@ -64,7 +85,7 @@ def finish_take_over(
         if not has_come_whole(table, store, copy):
             raise _stopped(operation, copy, _way_out(operation, copy, error.message)) from error
     put_pins(operation, journal.sharing)
-    return operation.complete(*_events(operation, journal))
+    return None
 
 
 class _Gone(CommitConflict):

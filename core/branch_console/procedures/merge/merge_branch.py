@@ -88,28 +88,14 @@ def plan_merge_on(warehouse: Warehouse, call: ProcedureCall, earlier: PlannedMer
 
 
 def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> PlannedMerge:
-    target, spec, plan = merge.target, merge.spec, merge.plan
+    target, plan = merge.target, merge.plan
     heads = PlannedHeads.of(call)
     moving = merging(plan)
     if moving is not None and heads.target_id is not None:
         _check_carried(target, moving)
     rules = find_rules(warehouse, target.identifier) if can_run(plan) else None
     preview = preview_of_merge(warehouse, merge, rules)
-    journal = OperationJournal()
-    if isinstance(plan, FastForwardPlan):
-        move = plan.move
-        journal = journal_of_forward(target, move.decision, move.safety, call.operation_id)
-    elif moving is not None:
-        journal = replace(
-            journal_of_merge(spec, moving),
-            sharing=journal_of_sharing(
-                moving.safety,
-                target.on(spec.source),
-                call.operation_id,
-                (plan.source, plan.target, *moving.lies_on),
-            ),
-            tags_before=tags_before(target, {schema.id for schema in moving.schema.schemas}),
-        )
+    journal = journal_of_decision(merge, call.operation_id)
     already = None
     if isinstance(plan, UpToDatePlan):
         already = _nothing_to_do(warehouse, call, plan)
@@ -124,6 +110,27 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
         journal=replace(journal, plan_id=plan.id, reason=call.reason),
         already=already,
         heads=None if planned is None else planned.to_text(),
+    )
+
+
+def journal_of_decision(merge: DecidedMerge, operation_id: str) -> OperationJournal:
+    """What an operation notes of a merge: bare where there is nothing that it could carry out."""
+    target, spec, plan = merge.target, merge.spec, merge.plan
+    if isinstance(plan, FastForwardPlan):
+        move = plan.move
+        return journal_of_forward(target, move.decision, move.safety, operation_id)
+    moving = merging(plan)
+    if moving is None:
+        return OperationJournal()
+    return replace(
+        journal_of_merge(spec, moving),
+        sharing=journal_of_sharing(
+            moving.safety,
+            target.on(spec.source),
+            operation_id,
+            (plan.source, plan.target, *moving.lies_on),
+        ),
+        tags_before=tags_before(target, {schema.id for schema in moving.schema.schemas}),
     )
 
 
@@ -209,11 +216,16 @@ def _open_conflicts(conflicts: Sequence[Conflict]) -> list[Consequence]:
 
 def files_to_merge(planned: PlannedMerge) -> pa.Table:
     """Data files that come to the target, with the columns of FILES_TO_VERIFY."""
-    plan = found_by(planned.merge.plan)
+    return files_of_merge(planned.merge)
+
+
+def files_of_merge(merge: DecidedMerge) -> pa.Table:
+    """Data files that a merge brings to its target, with the columns of FILES_TO_VERIFY."""
+    plan = found_by(merge.plan)
     if plan is None:
         return FILES_TO_VERIFY.empty_table()
     parts = []
-    target, source = planned.merge.as_decided
+    target, source = merge.as_decided
     for holder, files in (
         (source, plan.moves.add),
         (source, plan.moves.replays),

@@ -40,7 +40,7 @@ from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.file_moves import FileMoves, MergeRules
-from branch_console.merge.plan import ThreeWayPlan, merging
+from branch_console.merge.plan import ThreeWayPlan, UpToDatePlan, merging
 from branch_console.merge.plan_merge import plan_merge
 from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.procedures.history.file_sharing import (
@@ -117,19 +117,27 @@ def finish_merge(operation: Operation, journal: AnyMergeJournal) -> Receipt:
     """
     if isinstance(journal, HistoryJournal):
         return finish_take_over(operation, journal)
+    return complete_merge(operation, journal, publish_merge(operation, journal))
+
+
+def publish_merge(operation: Operation, journal: MergeJournal) -> Snapshot:
+    """Bring the snapshot of a merge to its target, and leave its end open; raises CommitConflict.
+
+    A try that was cut off is finished, and one that landed returns its snapshot.
+    """
     target = operation.table.on(operation.intent.branch)
     # A merge that landed needs nothing of what it was made from, which may have expired since.
-    landed = _find_landed(operation, target, journal) if operation.is_resumed else None
+    landed = find_landed(operation, journal) if operation.is_resumed else None
     if landed is None:
         landed = _publish(operation, target, journal)
     _remove_lost_manifests(operation, target, landed)
     put_pins(operation, journal.sharing, landed)
-    return _complete(operation, target, journal, landed)
+    return landed
 
 
-def _complete(
-    operation: Operation, target: FileStoreTable, journal: MergeJournal, landed: Snapshot
-) -> Receipt:
+def complete_merge(operation: Operation, journal: MergeJournal, landed: Snapshot) -> Receipt:
+    """Record a merge whose snapshot is there, and write its end."""
+    target = operation.table.on(operation.intent.branch)
     spec = MergeSpec.from_journal(operation.intent.procedure, journal)
     ours, theirs = journal.ours, journal.theirs
     over = _carried_over(target, journal.ours_id, landed)
@@ -214,13 +222,9 @@ def _publish(operation: Operation, target: FileStoreTable, journal: MergeJournal
         return _land(operation, target, journal, publication)
     except CommitConflict:
         # Whoever else finishes this operation may have been quicker; then all of it is needed.
-        standing = _find_landed(operation, target, journal)
+        standing = find_landed(operation, journal)
         if standing is None:
-            store = operation.warehouse.store
-            written = written_paths(target, messages_of(journal.row_messages))
-            remove_copies(store, [*(path for _, path in publication.copies), *written])
-            _remove_lost_manifests(operation, target, None)
-            withdraw_schemas(target, store, publication.schemas)
+            _withdraw(operation, journal, publication)
             raise
         return standing
 
@@ -234,7 +238,9 @@ def _decided(operation: Operation, target: FileStoreTable, journal: MergeJournal
     rules = _rules(journal)
     plan = remembered_plan(operation.warehouse, target, spec, rules, ours, theirs)
     if plan is None:
-        plan = merging(plan_merge(sides_of(target, spec, ours, theirs), rules))
+        planned = plan_merge(sides_of(target, spec, ours, theirs), rules)
+        # Where a try has published the schema, nothing else may be left that would be a change.
+        plan = planned.found if isinstance(planned, UpToDatePlan) else merging(planned)
     if plan is None or _digest(plan.moves) != journal.moves:
         raise CommitConflict(
             "The files of this merge are no longer what was decided on. Nothing was changed; plan "
@@ -378,14 +384,30 @@ def _rewrites(
     return {MERGE_REWRITES: found.text} if any(found) else {}
 
 
-def _find_landed(
-    operation: Operation, target: FileStoreTable, journal: MergeJournal
-) -> Snapshot | None:
+def withdraw_merge(operation: Operation, journal: MergeJournal) -> None:
+    """Remove what was made for a merge that nothing publishes any more."""
+    _withdraw(operation, journal, None)
+
+
+def _withdraw(
+    operation: Operation, journal: MergeJournal, publication: _Publication | None
+) -> None:
+    store, target = operation.warehouse.store, operation.table.on(operation.intent.branch)
+    copies = () if publication is None else publication.copies
+    written = written_paths(target, messages_of(journal.row_messages))
+    remove_copies(store, [*(path for _, path in copies), *written])
+    _remove_lost_manifests(operation, target, None)
+    if publication is not None:
+        withdraw_schemas(target, store, publication.schemas)
+
+
+def find_landed(operation: Operation, journal: MergeJournal) -> Snapshot | None:
     """The snapshot of an operation, behind what it was decided on and what it was carried over.
 
     Raises:
         CommitConflict: What could be it has expired, so it cannot be told whether it landed.
     """
+    target = operation.table.on(operation.intent.branch)
     own = (operation.intent.actor, operation.commit_identifier)
     try:
         for each in snapshots_behind(target, journal.ours_id):

@@ -43,7 +43,17 @@ def settle_rows(
     Raises:
         Refused: Conflicts are open; they are kept under the plan's id, and nothing else is.
     """
-    merge = planned.merge
+    return settle_rows_of(warehouse, rows, call, planned.merge, progress)
+
+
+def settle_rows_of(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    merge: DecidedMerge,
+    progress: Progress,
+) -> WrittenRows:
+    """Do as `settle_rows` does, for a merge that was decided on; raises Refused."""
     plan = merging(merge.plan)
     with staging(warehouse, call, merge.target, merge.plan) as staged:
         if plan is None or staged is None:

@@ -190,11 +190,14 @@ class Operation(OpenOperation):
         branch: str,
         codec: Codec[J],
         journal: J,
+        catalog_operation: str | None = None,
     ) -> "Operation":
         """Write the intent; an operation that has begun goes on with the plan it began with."""
         ledger = Journal(warehouse.store, table.paths)
         plan = codec.encode(journal)
-        intent = begin_intent(warehouse, ledger, call, branch=branch, plan=plan)
+        intent = begin_intent(
+            warehouse, ledger, call, branch=branch, plan=plan, catalog_operation=catalog_operation
+        )
         return cls(warehouse=warehouse, table=table, journal=ledger, intent=intent)
 
 
@@ -206,6 +209,7 @@ def begin_intent(
     branch: str,
     plan: Mapping[str, object],
     event_millis: int = 0,
+    catalog_operation: str | None = None,
 ) -> Intent:
     """Write the intent of a call, or return the one that it wrote before.
 
@@ -216,6 +220,7 @@ def begin_intent(
         branch: The branch that changes.
         plan: JSON values: all that is needed to finish or to roll back.
         event_millis: The least time of the event.
+        catalog_operation: The operation of the catalog that it is a part of.
     """
     now_millis = warehouse.clock()
     return journal.begin(
@@ -229,6 +234,7 @@ def begin_intent(
             event_millis=journal.time_for_event(max(now_millis, event_millis)),
             plan=plan,
             host=platform.node(),
+            catalog_operation=catalog_operation,
         )
     )
 

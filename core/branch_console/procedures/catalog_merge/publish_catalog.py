@@ -1,0 +1,177 @@
+"""Publishing a merge of the catalog: all of it or nothing, decided by the next version.
+
+Whatever comes before that version is invisible and goes again. Behind it the steps are carried out
+in their order, by whoever comes first: the runner, or recovery.
+"""
+
+import time
+from dataclasses import replace
+from typing import Final
+
+from branch_console.errors import CommitConflict, ErrorKind, Refused
+from branch_console.format.catalog.catalog_version import (
+    CatalogVersion,
+    VersionKind,
+    VersionName,
+)
+from branch_console.format.journals.catalog_merge import CatalogMergeJournal
+from branch_console.format.journals.intent import Ending
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Counts, Receipt
+from branch_console.procedures.catalog.catalog_operation import CatalogOperation
+from branch_console.procedures.catalog_merge.actions import action_of
+from branch_console.procedures.catalog_merge.check_heads import check_unmoved
+from branch_console.procedures.catalog_merge.step_actions import MergeOperation
+from branch_console.procedures.run.receipts import event_of, receipt_of
+
+_CLAIM_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.2
+_CUT_OFF: Final = "The merge was cut off before it was decided. Nothing was changed; run it again."
+
+
+def finish_catalog_merge(operation: CatalogOperation, journal: CatalogMergeJournal) -> Receipt:
+    """Finish a merge that was cut off: forward where its version is there, else it is taken back.
+
+    Raises:
+        CommitConflict: It was taken back, and nothing was changed.
+    """
+    merge = MergeOperation(operation=operation, noted=journal)
+    while (committed := find_commit(merge)) is None:
+        if _take_number(merge):
+            raise roll_back(merge, _CUT_OFF)
+    if committed.kind is VersionKind.VOID:
+        raise roll_back(merge, _CUT_OFF)
+    return go_forward(merge, committed)
+
+
+def publish_merge_of(merge: MergeOperation) -> Receipt:
+    """Publish a merge that has begun, from the claim of its target to its receipt.
+
+    Raises:
+        CommitConflict: Somebody else changed what it is about; nothing was changed.
+        Refused: Another merge into the target goes on.
+    """
+    try:
+        _claim(merge)
+        for step in merge.steps:
+            action_of(step.kind).prepare(merge, step)
+        version = _commit(merge)
+    except (CommitConflict, Refused) as error:
+        found = find_commit(merge)
+        if found is None or found.kind is VersionKind.VOID:
+            roll_back(merge, error.message)
+        raise
+    return go_forward(merge, version)
+
+
+def find_commit(merge: MergeOperation) -> CatalogVersion | None:
+    """Return the version that decided the merge, or the one that keeps it from that; else None."""
+    ledger, first = merge.warehouse.ledger, merge.version
+    for number in range(first.number, ledger.newest(first.branch) + 1):
+        found = ledger.version(VersionName(branch=first.branch, number=number))
+        is_decision = found.kind in (VersionKind.MERGED, VersionKind.VOID)
+        if found.operation == merge.id and is_decision:
+            return found
+    return None
+
+
+def go_forward(merge: MergeOperation, version: CatalogVersion) -> Receipt:
+    """Carry out all steps, look at what came of them, and record it.
+
+    Raises:
+        CommitConflict: A step lost against somebody else.
+    """
+    for step in merge.steps:
+        action_of(step.kind).carry_out(merge, step)
+    told = [action_of(step.kind).complete(merge, step) for step in merge.steps]
+    return _complete(merge, version, [each for each in told if each is not None])
+
+
+def roll_back(merge: MergeOperation, reason: str) -> CommitConflict:
+    """Take back all that was prepared; return what tells that nothing was changed."""
+    for step in reversed(merge.steps):
+        action_of(step.kind).forget(merge, step)
+    merge.operation.end(Ending.ROLLED_BACK, reason)
+    merge.journal.release(_claim_of(merge), merge.id)
+    return CommitConflict(reason, kind=ErrorKind.HEAD_MOVED)
+
+
+def _claim(merge: MergeOperation) -> None:
+    """Be the only merge into the target; raises Refused where another one does not end in time."""
+    deadline = time.monotonic() + _CLAIM_SECONDS
+    while (holder := merge.journal.claim(_claim_of(merge), merge.id)) != merge.id:
+        if time.monotonic() > deadline:
+            raise Refused(
+                f"Operation {holder} is merging into {merge.noted.target!r}. Nothing was changed. "
+                "Wait for it, or run: branch-console recover.",
+                kind=ErrorKind.BRANCH_IN_USE,
+                operation_id=holder,
+            )
+        time.sleep(_LOOK_SECONDS)
+
+
+def _claim_of(merge: MergeOperation) -> str:
+    return f"merge-into-{merge.noted.target}"
+
+
+def _commit(merge: MergeOperation) -> CatalogVersion:
+    """Make the version behind the one that was read last: the commit point.
+
+    One that loses to a mere sighting verifies again, and stands behind that.
+
+    Raises:
+        CommitConflict: Somebody else changed the target, or took this merge back.
+    """
+    ledger, publisher = merge.warehouse.ledger, merge.warehouse.store.publisher
+    version = merge.version
+    while True:
+        check_unmoved(merge)
+        if ledger.publish(publisher, version):
+            return version
+        found = ledger.version(version.name)
+        if found.operation == merge.id and found.kind is VersionKind.MERGED:
+            return found
+        if found.kind is not VersionKind.SIGHTED:
+            raise CommitConflict(
+                f"Somebody else changed {merge.noted.target!r} of the catalog in the meantime: "
+                f"{found.name} is a version that was {found.kind}. Nothing was changed; look at "
+                "the new preview.",
+                kind=ErrorKind.HEAD_MOVED,
+            )
+        version = replace(
+            version,
+            number=version.number + 1,
+            parents=(found.name, *version.parents[1:]),
+        )
+
+
+def _take_number(merge: MergeOperation) -> bool:
+    """Keep a runner that wakes up late from deciding the merge; whether this was the first."""
+    ledger, first = merge.warehouse.ledger, merge.version
+    newest = max(ledger.newest(first.branch), first.number - 1)
+    void = CatalogVersion(
+        branch=first.branch,
+        number=newest + 1,
+        kind=VersionKind.VOID,
+        parents=(VersionName(branch=first.branch, number=newest),),
+        operation=merge.id,
+        actor=first.actor,
+        time_millis=merge.warehouse.clock(),
+    )
+    return ledger.publish(merge.warehouse.store.publisher, void)
+
+
+def _complete(merge: MergeOperation, version: CatalogVersion, told: list[str]) -> Receipt:
+    operation, noted = merge.operation, merge.noted
+    receipt = receipt_of(
+        operation,
+        counts=Counts(snapshots_added=len(version.expects), files_verified=noted.files_verified),
+        notes=(
+            f"{noted.source!r} was merged into {noted.target!r}: {version.name}.",
+            *told,
+            *noted.notes,
+        ),
+    )
+    done = operation.complete(event_of(operation, LineageKind.MERGED, receipt))
+    merge.journal.release(_claim_of(merge), merge.id)
+    return done

@@ -1,0 +1,263 @@
+"""Running a merge of the catalog: planned, looked at, rows compared, judged, then published.
+
+These are the stages of a merge of one table, over all tables at once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from branch_console.errors import InvalidInput, PaimonError
+from branch_console.format.catalog.catalog_version import TableChange
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL, CatalogMergeJournal
+from branch_console.format.journals.written import NOTHING_WRITTEN, WRITTEN_ROWS, WrittenRows
+from branch_console.format.json_text import JsonObject
+from branch_console.format.receipt import Receipt
+from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.operations.catalog_requests import MergeCatalogRequest
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.permissions import check_role
+from branch_console.procedures.call.row_engine import Progress, RowEngine
+from branch_console.procedures.call.stages import Facts, Stages
+from branch_console.procedures.call.verify_files import verify
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import CatalogOperation, CatalogVerb
+from branch_console.procedures.catalog.states import look, note_main
+from branch_console.procedures.catalog_merge.merge_catalog import plan_catalog_merge_call
+from branch_console.procedures.catalog_merge.planned_merge import (
+    PlannedCatalogMerge,
+    journal_of_catalog_merge,
+)
+from branch_console.procedures.catalog_merge.publish_catalog import (
+    finish_catalog_merge,
+    publish_merge_of,
+)
+from branch_console.procedures.catalog_merge.step_actions import (
+    MergeOperation,
+    MergeStep,
+    StagedContent,
+)
+from branch_console.procedures.merge.inputs import DecidedMerge
+from branch_console.procedures.merge.merge_branch import files_of_merge
+from branch_console.procedures.merge.merge_kind import MergeKind
+from branch_console.procedures.merge.reconcile_rows import settle_rows_of
+from branch_console.procedures.run.procedure import finish_operation, finish_verb
+from branch_console.procedures.run.receipts import number_of
+from branch_console.procedures.run.written_rows import let_go_staged_rows, withdraw_rows
+from branch_console.table.file_checks import FILES_TO_VERIFY
+
+
+def run_catalog_merge(
+    verb: CatalogVerb[CatalogMergeJournal],
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    stages: Stages,
+) -> Receipt:
+    """Run a merge of the catalog to its receipt; raises as `run_catalog_verb` does."""
+    return _Run(verb, warehouse, rows, replace(call, name=verb.name), stages).publish()
+
+
+class _Run:
+    def __init__(
+        self,
+        verb: CatalogVerb[CatalogMergeJournal],
+        warehouse: Warehouse,
+        rows: RowEngine,
+        call: ProcedureCall,
+        stages: Stages,
+    ) -> None:
+        self._verb = verb
+        self._warehouse = warehouse
+        self._rows = rows
+        self._call = call
+        self._stages = stages
+        self._known: PlannedCatalogMerge | None = None
+
+    def publish(self) -> Receipt:
+        """Run all stages once."""
+        checked = self._stages.run(
+            "check heads", lambda _: self._check(), message="Looking at what there is."
+        )
+        if "receipt" in checked:
+            return Receipt.from_json(str(checked["receipt"]))
+        plan_id = None if "plan_id" not in checked else str(checked["plan_id"])
+        files, written = 0, dict[str, WrittenRows]()
+        if plan_id is not None:
+            verified = self._stages.run(
+                "verify files",
+                partial(self._verify, plan_id),
+                message="Checking that the data files which arrive are there and whole.",
+            )
+            files = number_of(verified, "files")
+            compared = self._stages.run(
+                "compare rows",
+                partial(self._compare, plan_id),
+                message="Comparing rows that both sides may have changed.",
+            )
+            written = _written(compared)
+        facts = self._stages.run(
+            self._verb.name.replace("_", " "),
+            lambda _: self._carry_out(plan_id, written, files),
+            message=self._verb.doing,
+            publishes=True,
+        )
+        return Receipt.from_json(str(facts["receipt"]))
+
+    def _check(self) -> Facts:
+        """Decide, and tell by which plan the rest goes; nothing where the operation has begun."""
+        self._warehouse.check_writable()
+        if CatalogOperation.find(self._warehouse, self._call.operation_id) is not None:
+            return {}
+        planned = self._plan(self._call.agreement.plan_id)
+        if planned.already is not None:
+            return {"receipt": planned.already.to_json()}
+        return {"plan_id": planned.preview.plan_id}
+
+    def _plan(self, agreed: str | None) -> PlannedCatalogMerge:
+        planned = plan_catalog_merge_call(self._warehouse, self._call)
+        check_role(self._call.role, planned.preview.role, self._verb.what)
+        if planned.already is None:
+            planned.preview.raise_unless_runnable(agreed)
+        self._known = planned
+        return planned
+
+    def _planned(self, plan_id: str) -> PlannedCatalogMerge:
+        """What was planned, planned again where another process did so."""
+        return self._plan(plan_id) if self._known is None else self._known
+
+    def _verify(self, plan_id: str, progress: Progress) -> Facts:
+        decided = [each for _, each in _contents(self._planned(plan_id))]
+        files = pa.concat_tables([FILES_TO_VERIFY.empty_table(), *map(files_of_merge, decided)])
+        return {"files": verify(self._rows, files, "the tables that are merged", progress)}
+
+    def _compare(self, plan_id: str, progress: Progress) -> Facts:
+        """Compare rows of each table that needs it; where one has a conflict, all of it goes."""
+        planned = self._planned(plan_id)
+        written: dict[str, WrittenRows] = {}
+        try:
+            for step, decided in _contents(planned):
+                call = self._call_of(step, decided)
+                found = settle_rows_of(self._warehouse, self._rows, call, decided, progress)
+                if found != NOTHING_WRITTEN:
+                    written[step.object_id] = found
+        except BaseException as error:
+            self._give_up(planned, written, is_refused=isinstance(error, PaimonError))
+            raise
+        return {key: WRITTEN_ROWS.encode(each) for key, each in written.items()}
+
+    def _give_up(
+        self, planned: PlannedCatalogMerge, written: dict[str, WrittenRows], *, is_refused: bool
+    ) -> None:
+        """Remove rows that were written for nothing, or leave them to recovery."""
+        act = withdraw_rows if is_refused else let_go_staged_rows
+        for step, decided in _contents(planned):
+            if step.object_id in written:
+                call = self._call_of(step, decided)
+                act(self._warehouse, call, decided.target, written[step.object_id])
+
+    def _call_of(self, step: MergeStep, decided: DecidedMerge) -> ProcedureCall:
+        """The call of one table's merge, under the rules of the whole."""
+        asked = self._call.arguments
+        return ProcedureCall(
+            name=str(MergeKind.MERGE),
+            arguments={
+                "table": decided.target.identifier.table_name,
+                "branch": decided.spec.source,
+                "target": decided.spec.target,
+                **{
+                    key: asked[key]
+                    for key in ("strict", "scope", "isolation", "policy")
+                    if asked.get(key) is not None
+                },
+            },
+            actor=self._call.actor,
+            operation_id=f"{self._call.operation_id}-{step.name}",
+            role=self._call.role,
+        )
+
+    def _carry_out(self, plan_id: str | None, written: dict[str, WrittenRows], files: int) -> Facts:
+        warehouse, call = self._warehouse, self._call
+        warehouse.check_writable()
+        operation = CatalogOperation.find(warehouse, call.operation_id)
+        if operation is not None:
+            if operation.intent.procedure != self._verb.name:
+                raise InvalidInput(
+                    f"Operation {call.operation_id} is a {operation.intent.procedure} already. Use "
+                    "an id of its own for each operation.",
+                    operation_id=call.operation_id,
+                )
+            return {"receipt": finish_verb(self._verb, operation).to_json()}
+        planned = self._plan(plan_id)
+        if planned.already is not None:
+            return {"receipt": planned.already.to_json()}
+        planned = self._noted(planned)
+        begun = CatalogOperation.begin(
+            warehouse,
+            call,
+            branch=planned.plan.target,
+            codec=CATALOG_MERGE_JOURNAL,
+            journal=journal_of_catalog_merge(
+                warehouse, planned, call, forks=_forks(planned), notes=(), files_verified=files
+            ),
+        )
+        staged = {
+            step.object_id: StagedContent(
+                decided=decided, written=written.get(step.object_id, NOTHING_WRITTEN)
+            )
+            for step, decided in _contents(planned)
+        }
+
+        def finish(held: CatalogOperation) -> Receipt:
+            return publish_merge_of(replace(MergeOperation.of(held), staged=staged))
+
+        return {"receipt": finish_operation(finish, begun).to_json()}
+
+    def _noted(self, planned: PlannedCatalogMerge) -> PlannedCatalogMerge:
+        """Note where main stands, so that the version of the merge builds on it."""
+        plan = planned.plan
+        if MAIN_BRANCH not in (plan.source, plan.target):
+            return planned
+        call = self._call
+        noted = note_main(
+            self._warehouse, look(self._warehouse), operation=call.operation_id, actor=call.actor
+        )
+        name, versions = str(noted.version), plan.versions
+        versions = (
+            replace(versions, ours=name)
+            if plan.target == MAIN_BRANCH
+            else replace(versions, theirs=name)
+        )
+        return replace(planned, plan=replace(plan, versions=versions))
+
+
+def _contents(planned: PlannedCatalogMerge) -> Iterator[tuple[MergeStep, DecidedMerge]]:
+    """The steps that bring content, with the merges of their tables."""
+    for step in planned.steps:
+        decided = planned.decided.get(step.object_id)
+        if step.kind is StepKind.MERGE_CONTENT and decided is not None:
+            yield step, decided
+
+
+def _written(facts: Facts) -> dict[str, WrittenRows]:
+    raw = JsonObject(facts, "rows of a merge of the catalog")
+    return {key: WRITTEN_ROWS.decode(raw.get(key, dict)) for key in facts}
+
+
+def _forks(planned: PlannedCatalogMerge) -> dict[str, TableChange]:
+    return {}
+
+
+MERGE_CATALOG: Final = CatalogVerb(
+    name=MergeCatalogRequest.procedure,
+    what="merge a branch of the catalog",
+    doing="Merging.",
+    plan=plan_catalog_merge_call,
+    codec=CATALOG_MERGE_JOURNAL,
+    finish=finish_catalog_merge,
+    run=run_catalog_merge,
+)

@@ -1,0 +1,249 @@
+"""The content of a table that both sides have: merged as one table is, inside a merge of many.
+
+It is an operation of the table, whose intent says which operation of the catalog it is a part of.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from branch_console.commit.base.metadata_copy import publish_files
+from branch_console.commit.journal import Journal
+from branch_console.commit.schema.schema_commit import withdraw_schemas
+from branch_console.errors import CommitConflict, ErrorKind, Refused
+from branch_console.format.identifier import Identifier
+from branch_console.format.journals.history import HistoryJournal
+from branch_console.format.journals.intent import Ending
+from branch_console.format.journals.merge import MERGE_JOURNAL, AnyMergeJournal, MergeJournal
+from branch_console.format.snapshot import Snapshot
+from branch_console.format.table_schema import TableSchema
+from branch_console.merge.plan import SchemaPlan, can_run
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.catalog_merge.step_actions import (
+    MergeOperation,
+    MergeStep,
+    StagedContent,
+)
+from branch_console.procedures.history.history_transfer import complete_take_over, take_over
+from branch_console.procedures.merge.merge_branch import journal_of_decision
+from branch_console.procedures.merge.merge_kind import MergeKind
+from branch_console.procedures.merge.publish import (
+    complete_merge,
+    find_landed,
+    publish_merge,
+    withdraw_merge,
+)
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.written_rows import hand_over_staged_rows, take_staged_rows
+from branch_console.table.file_store_table import FileStoreTable
+
+_NOT_PUBLISHED: Final = "The merge of the catalog that this is a part of was not published."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeContent:
+    """Merges what the source did to the content of a table."""
+
+    def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Note in the ledger of the table what comes, with the rows that were written for it."""
+        staged = merge.staged.get(step.object_id)
+        if staged is None or isinstance(staged.decided.plan, SchemaPlan):
+            return
+        call = call_of_step(merge, step)
+        table = staged.decided.target
+        take_staged_rows(merge.warehouse, call, table, staged.written)
+        operation = Operation.begin(
+            merge.warehouse,
+            table,
+            call,
+            branch=table.branch,
+            codec=MERGE_JOURNAL,
+            journal=_journal_of(staged, call),
+            catalog_operation=merge.id,
+        )
+        if staged.written.staged_rows is not None:
+            rows = operation.read(MERGE_JOURNAL)
+            begun = rows.row_messages if isinstance(rows, MergeJournal) else None
+            hand_over_staged_rows(merge.warehouse, call, table, staged.written, begun)
+
+    def forget(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Remove the rows that were written, and end the operation of the table."""
+        for operation in operations_of(merge, step):
+            journal = operation.read(MERGE_JOURNAL)
+            if isinstance(journal, MergeJournal):
+                withdraw_merge(operation, journal)
+            operation.end(Ending.ROLLED_BACK, _NOT_PUBLISHED)
+
+    def is_done(self, merge: MergeOperation, step: MergeStep) -> bool:
+        """Whether the snapshot of the merge is there, or the schemas that come alone."""
+        if step.schemas:
+            table = target_of(merge, step)
+            newest = TableSchema.from_json(step.schemas[-1])
+            return newest.id in table.schemas.ids()
+        return any(
+            _find_landed(operation, operation.read(MERGE_JOURNAL)) is not None
+            for operation in operations_of(merge, step)
+        )
+
+    def carry_out(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Publish the schemas, then one snapshot; raises CommitConflict."""
+        if step.schemas:
+            table, store = target_of(merge, step), merge.warehouse.store
+            files = [(TableSchema.from_json(each).id, each.encode()) for each in step.schemas]
+            publish_files(store, [(table.paths.schema(key), data) for key, data in files])
+            return
+        operation = newest_operation(merge, step)
+        if operation is None:
+            raise _lost(step)
+        journal = operation.read(MERGE_JOURNAL)
+        try:
+            if isinstance(journal, HistoryJournal):
+                take_over(operation, journal)
+            else:
+                publish_merge(operation, journal)
+        except CommitConflict as error:
+            operation.end(Ending.STOPPED, error.message)
+            raise
+
+    def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
+        """Withdraw the schemas, or what was published."""
+        if step.schemas:
+            schemas = [TableSchema.from_json(each) for each in step.schemas]
+            withdraw_schemas(target_of(merge, step), merge.warehouse.store, schemas)
+            return None
+        raise NotImplementedError
+
+    def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
+        """Record the merge in the ledger of the table."""
+        if step.schemas:
+            name = target_of(merge, step).identifier.table_name
+            newest = TableSchema.from_json(step.schemas[-1]).id
+            return f"{name}: its schema is {newest}."
+        operation = newest_operation(merge, step)
+        if operation is None:
+            raise _lost(step)
+        done = operation.receipt()
+        name = operation.table.identifier.table_name
+        if done is None:
+            journal = operation.read(MERGE_JOURNAL)
+            if isinstance(journal, HistoryJournal):
+                done = complete_take_over(operation, journal)
+            else:
+                landed = find_landed(operation, journal)
+                if landed is None:
+                    raise _lost(step)
+                done = complete_merge(operation, journal, landed)
+        operation.end(Ending.DONE)
+        return f"{name}: {done.notes[0]}" if done.notes else None
+
+
+def call_of_step(merge: MergeOperation, step: MergeStep, attempt: str = "") -> ProcedureCall:
+    """Return the call that a merge of a table is inside a merge of many."""
+    intent = merge.operation.intent
+    folder = step.folder or ""
+    return ProcedureCall(
+        name=str(MergeKind.MERGE),
+        arguments={
+            "table": name_of(folder),
+            "branch": merge.noted.source_content,
+            "target": merge.noted.target_content,
+        },
+        actor=intent.actor,
+        operation_id=f"{merge.step_id(step)}{attempt}",
+    )
+
+
+def name_of(folder: str) -> str:
+    """Return what a table is called by its folder below the warehouse, such as `air.flights`."""
+    database, _, table = folder.partition("/")
+    return f"{database.removesuffix('.db')}.{table}"
+
+
+def target_of(merge: MergeOperation, step: MergeStep) -> FileStoreTable:
+    """Open the table of a step on the branch that changes, where it lies now."""
+    files = merge.warehouse.file_io
+    folders = merge.folders_of(step)
+    folder = next((each for each in folders if files.exists(each)), folders[0])
+    return table_at(merge, folder)
+
+
+def table_at(merge: MergeOperation, folder: str) -> FileStoreTable:
+    """Open the table of a folder on the branch that changes."""
+    paths = merge.operation.paths
+    identifier = Identifier.parse(name_of(paths.relative(folder)))
+    return FileStoreTable(
+        merge.warehouse.catalog.reader,
+        folder,
+        replace(identifier, branch=merge.noted.target_content),
+    )
+
+
+def operations_of(merge: MergeOperation, step: MergeStep) -> Iterator[Operation]:
+    """Yield what the step began in the ledger of its table, the first try first."""
+    store = merge.warehouse.store
+    for folder in merge.folders_of(step):
+        table = table_at(merge, folder)
+        journal = Journal(store, table.paths)
+        tries = 0
+        while True:
+            operation_id = f"{merge.step_id(step)}{_again(tries)}"
+            intent = journal.find(operation_id)
+            if intent is None or intent.catalog_operation != merge.id:
+                break
+            yield Operation(
+                warehouse=merge.warehouse,
+                table=table,
+                journal=journal,
+                intent=intent,
+                is_resumed=merge.operation.is_resumed,
+                is_held=True,
+            )
+            tries += 1
+        if tries:
+            return
+
+
+def newest_operation(merge: MergeOperation, step: MergeStep) -> Operation | None:
+    """Return the last try of a step; None where it began nothing."""
+    found = list(operations_of(merge, step))
+    return found[-1] if found else None
+
+
+def _again(tries: int) -> str:
+    return f"-again{tries}" if tries else ""
+
+
+def _journal_of(staged: StagedContent, call: ProcedureCall) -> AnyMergeJournal:
+    decided = staged.decided
+    journal = journal_of_decision(decided, call.operation_id)
+    if not can_run(decided.plan) or not isinstance(journal, MergeJournal | HistoryJournal):
+        raise Refused(
+            f"{decided.plan.table} cannot be merged as it was planned. Nothing was changed; plan "
+            "again.",
+            kind=ErrorKind.HEAD_MOVED,
+        )
+    journal = replace(journal, plan_id=decided.plan.id)
+    if isinstance(journal, MergeJournal) and staged.written.row_messages is not None:
+        return replace(
+            journal,
+            row_messages=staged.written.row_messages,
+            row_notes=staged.written.row_notes,
+        )
+    return journal
+
+
+def _find_landed(operation: Operation, journal: AnyMergeJournal) -> Snapshot | None:
+    if isinstance(journal, MergeJournal):
+        return find_landed(operation, journal)
+    head = operation.table.on(journal.copy.target).head()
+    wanted = journal.copy.new_head
+    is_there = head is not None and wanted is not None and head.identity.same_as(wanted)
+    return head if is_there else None
+
+
+def _lost(step: MergeStep) -> CommitConflict:
+    return CommitConflict(
+        f"What was prepared for {name_of(step.folder or '')} is gone from its ledger. Put the "
+        "files back from a copy, then run: branch-console recover.",
+        kind=ErrorKind.HEAD_MOVED,
+    )
