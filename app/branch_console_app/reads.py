@@ -39,6 +39,7 @@ from branch_console.procedures.browse.page_values import (
 )
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.consequence import Preview
+from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
 from branch_console.procedures.compare.count_rows import CountWork
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console.procedures.undo.undo import UndoChance
@@ -99,6 +100,12 @@ def table_items(*identifiers: Identifier) -> tuple[TableItem, ...]:
 def known_tables() -> Mapping[Identifier, TableItem]:
     """Return the tables that were read so far, as they were then, without their schemas."""
     return _known_tables(*_reader())
+
+
+def catalog_branch_names() -> tuple[str, ...]:
+    """Return the names of the branches of the catalog, sorted."""
+    found: tuple[str, ...] = _heads("catalog_branch_names")
+    return found
 
 
 def catalog_overview() -> CatalogOverview:
@@ -223,6 +230,11 @@ def fast_forward(identifier: Identifier, source: str, target: str) -> ForwardDec
 def merge(arguments: Mapping[str, Argument]) -> MergeDecision:
     """Decide what a merge would do, on the heads as they are now."""
     return get_services().preview_merge(arguments)
+
+
+def catalog_resolution(arguments: Mapping[str, Argument]) -> CatalogResolution:
+    """Return what a merge of the catalog would do now, and the draft that settles conflicts."""
+    return get_services().catalog_resolution(arguments)
 
 
 def decisions(arguments: Mapping[str, Argument]) -> str:

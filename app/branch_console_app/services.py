@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from branch_console.procedures.catalog.browse_catalog import (
         CatalogBranchDetail,
     )
+    from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
     from branch_console.procedures.compare.count_rows import CountWork
     from branch_console.procedures.merge.conflicts import Resolution
     from branch_console.procedures.undo.undo import UndoChance
@@ -294,6 +295,28 @@ class Services(TableLists):
             self.warehouse, self.call("merge_catalog_branch", arguments, "preview")
         )
 
+    def catalog_resolution(self, arguments: Mapping[str, Argument]) -> CatalogResolution:
+        """Return what a merge of the catalog would do, and the draft that settles its conflicts.
+
+        Args:
+            arguments: Of the procedure `merge_catalog_branch`; a policy in them does not count.
+        """
+        from branch_console.procedures.catalog_merge.catalog_resolution import (
+            find_catalog_resolution,
+        )
+
+        call = self.call("merge_catalog_branch", arguments, "resolve")
+        return find_catalog_resolution(self.warehouse, call)
+
+    def save_catalog_draft(
+        self, arguments: Mapping[str, Argument], seen: PolicyDraft, wanted: Policy
+    ) -> PolicyDraft:
+        """Keep what this person decided on a draft that was seen; return the draft as it is now."""
+        from branch_console.procedures.catalog_merge.catalog_resolution import save_catalog_draft
+
+        call = self.call("merge_catalog_branch", arguments, "resolve")
+        return save_catalog_draft(self.writable_warehouse, call, seen, wanted)
+
     def decisions(self, arguments: Mapping[str, Argument]) -> str:
         """Return what somebody decides on who starts this merge now, for a run to plan again by."""
         from branch_console.procedures.merge.merge_choices import decisions_on_merge
@@ -331,6 +354,10 @@ class Services(TableLists):
         from branch_console.procedures.catalog.browse_catalog import catalog_branches
 
         return catalog_branches(self.warehouse)
+
+    def catalog_branch_names(self) -> tuple[str, ...]:
+        """Return the names of the branches of the catalog, sorted."""
+        return self.warehouse.ledger.branches()
 
     def catalog_overview(self) -> CatalogOverview:
         """Return the branches of the catalog against main, and each object as each has it."""

@@ -11,6 +11,7 @@ from branch_console_app.models.merge.fast_forward import FastForwardPreview
 from branch_console_app.models.merge.merge_preview import HOW_WORDS, How, MergePreview
 from branch_console_app.models.parts.wording import code, count
 from branch_console_app.state import PageName
+from branch_console_app.views import catalog_merge
 from branch_console_app.widgets.merge.fast_forward import show_fast_forward
 from branch_console_app.widgets.merge.plan import merge_arguments, show_merge, show_options
 from branch_console_app.widgets.merge.sides import missing_side, show_missing_side
@@ -18,11 +19,21 @@ from branch_console_app.widgets.parts.callbacks import with_reason
 from branch_console_app.widgets.parts.confirm import lacks_role
 from branch_console_app.widgets.parts.problem import guarded
 from branch_console_app.widgets.parts.rows import block
-from branch_console_app.widgets.parts.table_picker import pick_table, show_table_header
+from branch_console_app.widgets.parts.table_picker import (
+    here,
+    is_open_warehouse,
+    pick_table,
+    show_table_header,
+)
 
 
 def show() -> None:
     """Draw the page."""
+    if catalog_merge.is_asked_for():
+        place = here()
+        if is_open_warehouse(place):
+            catalog_merge.show(place)
+        return
     picked = pick_table(PageName.MERGE)
     if picked is None:
         return

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from branch_console.errors import ErrorKind, Refused
 from branch_console.format.snapshot import SnapshotIdentity
+from branch_console.merge.catalog.object_rules import ObjectChoice
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.policy import (
     CHOICE,
@@ -60,8 +61,14 @@ class PolicyDraft:
         return len(_subjects(self.policy))
 
 
-def draft_id(source: str, target: str, base: SnapshotIdentity) -> str:
-    """What names the draft of a merge: heads that move keep it, another base does not."""
+def draft_id(source: str, target: str, base: SnapshotIdentity | str) -> str:
+    """What names the draft of a merge: heads that move keep it, another base does not.
+
+    Args:
+        source: The branch that comes in.
+        target: The branch that changes.
+        base: Of a merge of the catalog the versions that are the bases of objects.
+    """
     return hashlib.sha256(repr((source, target, base)).encode()).hexdigest()[:16]
 
 
@@ -99,6 +106,17 @@ def with_kind_rule(policy: Policy, kind: ConflictKind, take: Settling | None) ->
     others = tuple(rule for rule in policy.kinds if rule.kind is not kind)
     added = () if take is None else (KindRule(kind=kind, take=take),)
     return replace(policy, kinds=(*others, *added))
+
+
+def with_object_choice(
+    policy: Policy, object_name: str, kind: ConflictKind, choice: ObjectChoice | None
+) -> Policy:
+    """Settle the conflicts of a kind over one object; None opens them again."""
+    others = tuple(
+        each for each in policy.objects if (each.object_name, each.kind) != (object_name, kind)
+    )
+    added = () if choice is None else (choice,)
+    return replace(policy, objects=(*others, *added))
 
 
 def with_predicate(policy: Policy, table: str, rule: PredicateRule) -> Policy:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from branch_console.storage.table_paths import EVENT_PREFIX
+from branch_console.storage.table_paths import EVENT_PREFIX, POLICY_PREFIX
 
 DATABASE_SUFFIX: Final = ".db"
 OWN_FOLDER: Final = ".branch-console"
@@ -60,6 +60,14 @@ class CatalogPaths:
     def event(self, time_millis: int, event_id: str) -> str:
         """The path of an event; names sort by time."""
         return f"{self.lineage_dir}/{EVENT_PREFIX}{time_millis:013d}-{event_id}{SUFFIX}"
+
+    def policy_draft_dir(self, draft: str) -> str:
+        """The folder of the versions of a draft, which settles conflicts of a merge to come."""
+        return f"{self.root}/drafts/{draft}"
+
+    def policy_draft(self, draft: str, version: int) -> str:
+        """The path of a version of a draft."""
+        return f"{self.policy_draft_dir(draft)}/{POLICY_PREFIX}{version}"
 
     @property
     def tags_dir(self) -> str:

@@ -38,6 +38,7 @@ class Action(StrEnum):
     AGAIN = "run-again"
     CREATE_CATALOG = "create-catalog-branch"
     DROP_CATALOG = "drop-catalog-branch"
+    MERGE_CATALOG = "merge-catalog-branch"
 
 
 class Start(StrEnum):

@@ -145,12 +145,7 @@ def show_merge(
     if stale is not None:
         _show_stale(stale, plan.target, resolution.draft.decisions)
         return
-    _show_headline(preview)
-    _show_figures(preview)
-    _show_schema(preview)
-    _show_buckets(preview)
-    for note in preview.notes:
-        st.caption(note)
+    show_outcome(preview)
     if not isinstance(plan, UpToDatePlan):
         show_eligibility(checks, plan.source, plan.target)
     if conflicts_of(plan):
@@ -177,6 +172,16 @@ def show_merge(
         case _:
             assert_never(plan)
     show_same_command(form)
+
+
+def show_outcome(preview: MergePreview) -> None:
+    """Draw what a merge would do to one table: the verdict, figures, schema and buckets."""
+    _show_headline(preview)
+    _show_figures(preview)
+    _show_schema(preview)
+    _show_buckets(preview)
+    for note in preview.notes:
+        st.caption(note)
 
 
 def _show_rows(

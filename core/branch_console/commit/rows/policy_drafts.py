@@ -4,18 +4,28 @@ A version is published only where there is none, so of two people who build on o
 told; no choice overwrites another unseen.
 """
 
-from typing import Final
+from typing import Final, Protocol
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
 from branch_console.storage.file_io import FileReader
-from branch_console.storage.table_paths import POLICY_PREFIX, TablePaths
+from branch_console.storage.table_paths import POLICY_PREFIX
 
 # Who builds on a version looks for a newer one right before publishing, not fifty versions before.
 _KEPT: Final = 50
 
 
-def find_policy_draft(files: FileReader, paths: TablePaths, draft: str) -> tuple[int, str] | None:
+class DraftPlace(Protocol):
+    """Where drafts lie: with a table, or with the catalog."""
+
+    def policy_draft_dir(self, draft: str) -> str:
+        """The folder of the versions of a draft."""
+
+    def policy_draft(self, draft: str, version: int) -> str:
+        """The path of a version of a draft."""
+
+
+def find_policy_draft(files: FileReader, paths: DraftPlace, draft: str) -> tuple[int, str] | None:
     """Return the newest version of a draft and its text, None where there is none yet."""
     versions = _versions(files, paths, draft)
     if not versions:
@@ -24,7 +34,7 @@ def find_policy_draft(files: FileReader, paths: TablePaths, draft: str) -> tuple
 
 
 def publish_policy_draft(
-    store: CommitStore, paths: TablePaths, draft: str, version: int, text: str
+    store: CommitStore, paths: DraftPlace, draft: str, version: int, text: str
 ) -> bool:
     """Publish a version of a draft; False where somebody else has published it with other content.
 
@@ -39,7 +49,7 @@ def publish_policy_draft(
     return True
 
 
-def _versions(files: FileReader, paths: TablePaths, draft: str) -> list[int]:
+def _versions(files: FileReader, paths: DraftPlace, draft: str) -> list[int]:
     names = files.names(paths.policy_draft_dir(draft))
     texts = (name.removeprefix(POLICY_PREFIX) for name in names if name.startswith(POLICY_PREFIX))
     return sorted(int(text) for text in texts if text.isdecimal())

@@ -20,7 +20,7 @@ from branch_console.merge.catalog.object_merge import ObjectKind, ObjectMerge
 from branch_console.merge.catalog.object_rules import ObjectRules
 from branch_console.merge.conflict import Conflict
 from branch_console.merge.file_moves import Block
-from branch_console.merge.plan import MergeVerdict, cost_of, verdict_of
+from branch_console.merge.plan import MergeVerdict, cost_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,18 +188,12 @@ def _verdict(merge: CatalogMerge, steps: tuple[CatalogStep, ...]) -> MergeVerdic
         return MergeVerdict.REFUSED
     if merge.conflicts:
         return MergeVerdict.CONFLICTS
-    if any(_is_undecided(each) for each in merge.objects):
+    if any(each.is_undecided for each in merge.objects):
         return MergeVerdict.UNDECIDED
     # What a choice settled against the source is a step of the history, if not of the folders: the
     # next merge must not ask again.
     is_nothing = not steps and not merge.is_settled
     return MergeVerdict.UP_TO_DATE if is_nothing else MergeVerdict.CLEAN
-
-
-def _is_undecided(merged: ObjectMerge) -> bool:
-    if not merged.brings_content or merged.is_adopted:
-        return False
-    return merged.plan is None or verdict_of(merged.plan) is MergeVerdict.UNDECIDED
 
 
 def _rank(merged: ObjectMerge) -> tuple[bool, bool, str, str]:
@@ -213,7 +207,7 @@ def _cost(merge: CatalogMerge, steps: tuple[CatalogStep, ...]) -> CatalogCost:
     return CatalogCost(
         steps=Counter(str(each.kind) for each in steps),
         snapshots=sum(each.brings_content for each in merge.objects),
-        undecided=sum(_is_undecided(each) for each in merge.objects),
+        undecided=sum(each.is_undecided for each in merge.objects),
         files_added=sum(each.files_added for each in costs),
         records_added=sum(each.records_added for each in costs),
         bytes_added=sum(each.bytes_added for each in costs),

@@ -57,6 +57,11 @@ def verdict_words(plan: CatalogMergePlan) -> str:
 
 def object_words(merged: ObjectMerge) -> str:
     """Say what becomes of one object on the target."""
+    return f"{str(merged.kind).capitalize()} {merged.name}: {outcome_words(merged)}."
+
+
+def outcome_words(merged: ObjectMerge) -> str:
+    """Say the same without its name, as the end of a sentence."""
     did, told = did_words(merged), _became(merged)
     # Of names and properties it is told what becomes of them: that says what the source did.
     is_read = merged.brings_content and bool(merged.work.theirs.operations)
@@ -64,7 +69,7 @@ def object_words(merged: ObjectMerge) -> str:
         told += f"; the source {did.theirs}"
     if did.ours:
         told += f"; the target {did.ours} since the base"
-    return f"{str(merged.kind).capitalize()} {merged.name}: {told}."
+    return told
 
 
 def did_words(merged: ObjectMerge) -> ThreeWay[str]:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from branch_console.diff.three_way import ThreeWay
 from branch_console.merge.conflict import Conflict
 from branch_console.merge.file_moves import Block
-from branch_console.merge.plan import Plan, did_of, plan_object
+from branch_console.merge.plan import MergeVerdict, Plan, did_of, plan_object, verdict_of
 from branch_console.merge.side_work import NOTHING_DONE, SideWork
 
 
@@ -56,6 +56,13 @@ class ObjectMerge:
     def work(self) -> ThreeWay[SideWork]:
         """What each side did to the content of a table, as far as that was read."""
         return NOTHING_DONE if self.plan is None else did_of(self.plan)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether rows of it have to be compared before anybody knows whether they collide."""
+        if not self.brings_content or self.is_adopted:
+            return False
+        return self.plan is None or verdict_of(self.plan) is MergeVerdict.UNDECIDED
 
     def to_object(self) -> dict[str, object]:
         """Return JSON values."""

@@ -5,10 +5,15 @@ what it says of a value that is another one now asks to be looked at again.
 """
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from branch_console.commit.rows.policy_drafts import find_policy_draft, publish_policy_draft
+from branch_console.commit.rows.policy_drafts import (
+    DraftPlace,
+    find_policy_draft,
+    publish_policy_draft,
+)
 from branch_console.errors import ErrorKind, PaimonError, Refused
 from branch_console.merge.plan import Plan
 from branch_console.merge.policy import Policy
@@ -90,12 +95,38 @@ def save_draft(
     plain = _asked(call, None)
     plan = planned_merge(warehouse, plain)
     paths = target_table(warehouse, plain).paths
+    return keep_draft(warehouse, paths, lambda: _draft(warehouse, plain, plan), seen, wanted)
+
+
+def keep_draft(
+    warehouse: Warehouse,
+    paths: DraftPlace,
+    read: Callable[[], PolicyDraft],
+    seen: PolicyDraft,
+    wanted: Policy,
+) -> PolicyDraft:
+    """Publish what somebody decided, on top of what others have decided in the meantime.
+
+    Args:
+        warehouse: Open for writing.
+        paths: Where the draft lies.
+        read: Reads the draft as it is now.
+        seen: The draft that was looked at.
+        wanted: What is to become of it.
+
+    Returns:
+        The draft as it stands now.
+
+    Raises:
+        Refused: Somebody else has decided the same thing otherwise, or the branches have another
+            base now.
+    """
     for _ in range(_ATTEMPTS):
-        newest = _draft(warehouse, plain, plan)
+        newest = read()
         if newest.id != seen.id:
             raise Refused(
-                f"{plan.source!r} and {plan.target!r} have another base than when you looked. "
-                "Nothing was kept; open the merge again.",
+                "The branches have another base than when you looked. Nothing was kept; open the "
+                "merge again.",
                 kind=ErrorKind.HEAD_MOVED,
             )
         policy = wanted
@@ -110,17 +141,21 @@ def save_draft(
     )
 
 
-def _draft(warehouse: Warehouse, call: ProcedureCall, plan: Plan) -> PolicyDraft:
-    base = plan.heads.base
-    if base is None:
-        return PolicyDraft(id="")
-    draft = draft_id(plan.source, plan.target, base.identity)
-    paths = target_table(warehouse, call).paths
+def kept_draft(warehouse: Warehouse, paths: DraftPlace, draft: str) -> PolicyDraft:
+    """Return a draft as it stands, version 0 where nobody decided anything yet."""
     kept = find_policy_draft(warehouse.store.files, paths, draft)
     if kept is None:
         return PolicyDraft(id=draft)
     version, text = kept
     return PolicyDraft(id=draft, version=version, policy=_parsed(text))
+
+
+def _draft(warehouse: Warehouse, call: ProcedureCall, plan: Plan) -> PolicyDraft:
+    base = plan.heads.base
+    if base is None:
+        return PolicyDraft(id="")
+    draft = draft_id(plan.source, plan.target, base.identity)
+    return kept_draft(warehouse, target_table(warehouse, call).paths, draft)
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,0 +1,361 @@
+"""A merge of the catalog as a page shows it: one verdict, a line an object, conflicts, counts."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, assert_never
+
+from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
+from branch_console.merge.catalog.catalog_report import outcome_words
+from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.merge.catalog.object_merge import ObjectMerge
+from branch_console.merge.catalog.object_rules import ObjectChoice
+from branch_console.merge.conflict import OBJECT_KINDS, Conflict, ConflictKind, Take
+from branch_console.merge.plan import MergeVerdict
+from branch_console.merge.policy import Policy, Settling
+from branch_console.merge.policy_draft import with_kind_rule, with_object_choice
+from branch_console_app.models.parts.wording import code, listed, plain, plural, size
+
+_JUST_NOW_MILLIS: Final = 10 * 60_000
+
+
+class CatalogMergeState(StrEnum):
+    """What stands between the page and the merge; all parts of the page follow it."""
+
+    STALE = "stale"
+    UP_TO_DATE = "up to date"
+    REFUSED = "refused"
+    CONFLICTS = "conflicts"
+    NEEDS_ROWS = "needs rows"
+    SETTLED = "settled"
+    CLEAN = "clean"
+
+    @property
+    def can_merge(self) -> bool:
+        """Whether the next step is the merge itself."""
+        return self in (self.NEEDS_ROWS, self.SETTLED, self.CLEAN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogMergeVerdict:
+    """The one sentence of the page, as Markdown, and what it follows from."""
+
+    state: CatalogMergeState
+    sentence: str
+
+    @classmethod
+    def of(
+        cls, plan: CatalogMergePlan, *, settled: int, seen: str | None = None
+    ) -> "CatalogMergeVerdict":
+        """Judge a merge.
+
+        Args:
+            plan: What it would do, with all that was decided.
+            settled: How many conflicts were decided on.
+            seen: The id of the plan that was shown, where a person has stayed on the page.
+        """
+        state = _state(plan, settled=settled, seen=seen)
+        return cls(state=state, sentence=_sentence(plan, state, settled))
+
+
+class ObjectVerdict(StrEnum):
+    """What becomes of one object, in a word."""
+
+    BLOCKED = "blocked"
+    CONFLICT = "conflict"
+    NEEDS_ROWS = "compare rows"
+    READY = "ready"
+    NOTHING = "nothing to do"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedObjectLine:
+    """One object of the merge; texts are plain.
+
+    Attributes:
+        sentence: What becomes of it.
+        cells: The cells of the matrix, such as `table/rename.drop`.
+    """
+
+    merged: ObjectMerge
+    verdict: ObjectVerdict
+    sentence: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleChoice:
+    """A way to settle a conflict, as a button or an option names it."""
+
+    take: Take
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogConflictLine:
+    """A conflict of any object, open or settled; texts are plain.
+
+    Attributes:
+        table: The object that it is about.
+        choices: What settles it.
+        taken: How it was settled; None where it is open.
+    """
+
+    conflict: Conflict
+    table: str
+    subject: str
+    kind: ConflictKind
+    choices: tuple[SettleChoice, ...]
+    taken: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeCounts:
+    """What one confirmation counts.
+
+    Attributes:
+        busy: Tables of the target with a commit in the last ten minutes, by name.
+    """
+
+    snapshots: int
+    new: int
+    renamed: int
+    dropped: int
+    changed_databases: int
+    bytes_copied: int
+    busy: tuple[str, ...]
+
+    @classmethod
+    def of(cls, plan: CatalogMergePlan, now_millis: int) -> "MergeCounts":
+        """Count a plan."""
+        steps = plan.cost.steps
+        heads = [each.plan.heads for each in plan.objects if each.plan is not None]
+        return cls(
+            snapshots=plan.cost.snapshots,
+            new=_steps(steps, StepKind.CREATE_TABLE, StepKind.CREATE_DATABASE),
+            renamed=_steps(steps, StepKind.MOVE_TABLE, StepKind.RENAME_DATABASE),
+            dropped=_steps(steps, StepKind.DROP_TABLE, StepKind.DROP_DATABASE),
+            changed_databases=_steps(steps, StepKind.SET_PROPERTIES),
+            bytes_copied=plan.cost.bytes_to_copy,
+            busy=tuple(
+                each.table
+                for each in heads
+                if each.ours is not None and now_millis - each.ours.time_millis < _JUST_NOW_MILLIS
+            ),
+        )
+
+    def parts(self) -> list[str]:
+        """Write the counts that are not zero."""
+        found = {
+            plural(self.snapshots, "table gets a new snapshot", "tables get a new snapshot each"): (
+                self.snapshots
+            ),
+            plural(self.new, "database or table is new", "databases and tables are new"): self.new,
+            plural(self.renamed, "is renamed", "are renamed"): self.renamed,
+            plural(self.dropped, "is dropped", "are dropped"): self.dropped,
+            plural(
+                self.changed_databases, "database gets other properties",
+                "databases get other properties",
+            ): self.changed_databases,
+        }  # fmt: skip
+        words = [text for text, number in found.items() if number]
+        copied = f"{size(self.bytes_copied)} copied" if self.bytes_copied else "nothing copied"
+        return [*words, copied]
+
+
+def object_lines(plan: CatalogMergePlan) -> tuple[MergedObjectLine, ...]:
+    """Return a line an object, those first that keep the merge from running."""
+    lines = [
+        MergedObjectLine(
+            merged=each, verdict=_verdict(each), sentence=_sentence_on(each), cells=each.cells
+        )
+        for each in plan.objects
+    ]
+    order = list(ObjectVerdict)
+    return tuple(sorted(lines, key=lambda line: order.index(line.verdict)))
+
+
+def conflict_lines(
+    asked: CatalogMergePlan, plan: CatalogMergePlan, policy: Policy
+) -> tuple[CatalogConflictLine, ...]:
+    """Return the conflicts of all objects, open ones first.
+
+    Args:
+        asked: The merge without a decision: it has all conflicts.
+        plan: With the decisions: what it has is open, also what only a decision brought up.
+        policy: The decisions.
+    """
+    still_open = {each.id for _, each in _conflicts(plan)}
+    known = {each.id for _, each in _conflicts(asked)}
+    opened = [
+        _conflict_line(merged, each, None)
+        for merged, each in _conflicts(plan)
+    ]  # fmt: skip
+    settled = [
+        _conflict_line(merged, each, _taken(policy, merged, each))
+        for merged, each in _conflicts(asked)
+        if each.id in known - still_open
+    ]
+    return (*opened, *settled)
+
+
+def choose_conflicts(
+    lines: Iterable[CatalogConflictLine], *, table: str | None, kind: ConflictKind | None
+) -> list[CatalogConflictLine]:
+    """Return the conflicts of one object, of one kind, or both."""
+    return [
+        line
+        for line in lines
+        if (table is None or line.table == table) and (kind is None or line.kind is kind)
+    ]
+
+
+def settled_by(
+    policy: Policy, line: CatalogConflictLine, take: Take, new_name: str | None = None
+) -> Policy:
+    """Return a policy that settles a conflict.
+
+    Raises:
+        InvalidInput: The new name cannot be used.
+    """
+    if line.kind in OBJECT_KINDS:
+        text = f"{Take.RENAME}={new_name or ''}" if take is Take.RENAME else str(take)
+        choice = ObjectChoice.parse(line.table, line.kind, text)
+        return with_object_choice(policy, line.table, line.kind, choice)
+    return with_kind_rule(policy, line.kind, Settling.parse(str(take)))
+
+
+def opened_again(policy: Policy, line: CatalogConflictLine) -> Policy:
+    """Return a policy without the decision on a conflict."""
+    if line.kind in OBJECT_KINDS:
+        return with_object_choice(policy, line.table, line.kind, None)
+    return with_kind_rule(policy, line.kind, None)
+
+
+def _state(plan: CatalogMergePlan, *, settled: int, seen: str | None) -> CatalogMergeState:
+    if seen is not None and seen != plan.id:
+        return CatalogMergeState.STALE
+    match plan.verdict:
+        case MergeVerdict.UP_TO_DATE:
+            return CatalogMergeState.UP_TO_DATE
+        case MergeVerdict.REFUSED:
+            return CatalogMergeState.REFUSED
+        case MergeVerdict.CONFLICTS:
+            return CatalogMergeState.CONFLICTS
+        case MergeVerdict.UNDECIDED:
+            return CatalogMergeState.NEEDS_ROWS
+        case MergeVerdict.CLEAN | MergeVerdict.FAST_FORWARD:
+            return CatalogMergeState.SETTLED if settled else CatalogMergeState.CLEAN
+        case _:
+            assert_never(plan.verdict)
+
+
+def _sentence(plan: CatalogMergePlan, state: CatalogMergeState, settled: int) -> str:
+    source, target = code(plan.source), code(plan.target)
+    changed = plural(len(plan.objects), "object")
+    match state:
+        case CatalogMergeState.STALE:
+            return (
+                f"{source} or {target} changed since you opened this page. Nothing was merged, "
+                "and your decisions are kept."
+            )
+        case CatalogMergeState.UP_TO_DATE:
+            return f"{target} already has every change of {source}."
+        case CatalogMergeState.REFUSED:
+            return f"{source} cannot be merged into {target}: {_first_block(plan)}"
+        case CatalogMergeState.CONFLICTS:
+            named = listed([code(name) for name in _in_conflict(plan)])
+            return f"{plural(len(plan.conflicts), 'conflict')} to settle, in {named}."
+        case CatalogMergeState.NEEDS_ROWS:
+            tables = plural(plan.cost.undecided, "table")
+            return (
+                f"Both branches changed the same part of {tables}. Rows are compared first; if "
+                f"any collide, {target} stays as it is."
+            )
+        case CatalogMergeState.SETTLED:
+            number = plural(settled, "conflict")
+            return f"{number} settled. {source} merges into {target}: {changed}, all or none."
+        case CatalogMergeState.CLEAN:
+            return f"No conflicts. {source} merges into {target}: {changed}, all or none."
+        case _:
+            assert_never(state)
+
+
+def _sentence_on(merged: ObjectMerge) -> str:
+    words = outcome_words(merged)
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _first_block(plan: CatalogMergePlan) -> str:
+    blocks = plan.blocks
+    return plain(blocks[0].text) if blocks else "one of its objects cannot be merged."
+
+
+def _in_conflict(plan: CatalogMergePlan) -> list[str]:
+    return [each.name for each in plan.objects if each.conflicts]
+
+
+def _verdict(merged: ObjectMerge) -> ObjectVerdict:
+    if merged.blocks:
+        return ObjectVerdict.BLOCKED
+    if merged.conflicts:
+        return ObjectVerdict.CONFLICT
+    if merged.is_undecided:
+        return ObjectVerdict.NEEDS_ROWS
+    is_as_it_was = merged.names.ours == merged.merged_name and not merged.brings_content
+    has_properties = bool({"set", "unset"} & set(merged.did.theirs))
+    if is_as_it_was and not has_properties:
+        return ObjectVerdict.NOTHING
+    return ObjectVerdict.READY
+
+
+def _conflicts(plan: CatalogMergePlan) -> Iterator[tuple[ObjectMerge, Conflict]]:
+    for merged in plan.objects:
+        for conflict in merged.conflicts:
+            yield merged, conflict
+
+
+def _conflict_line(
+    merged: ObjectMerge, conflict: Conflict, taken: str | None
+) -> CatalogConflictLine:
+    return CatalogConflictLine(
+        conflict=conflict,
+        table=conflict.subject.table if conflict.kind in OBJECT_KINDS else merged.name,
+        subject=str(conflict.subject),
+        kind=conflict.kind,
+        choices=tuple(_choices(conflict)),
+        taken=taken,
+    )
+
+
+def _choices(conflict: Conflict) -> Iterator[SettleChoice]:
+    # A rule for what a table holds is one for its kind, in every table of the merge.
+    every = "" if conflict.kind in OBJECT_KINDS else f" in every '{conflict.kind}' conflict"
+    words = {
+        Take.OURS: f"Keep target{every}",
+        Take.THEIRS: f"Take source{every}",
+        Take.RENAME: "Bring it as…",
+        Take.ISOLATION_SNAPSHOT: "Isolation snapshot",
+        Take.SCOPE_PARTITION: "Insert scope partition",
+    }
+    for take in conflict.settle_with:
+        if take in words:
+            yield SettleChoice(take=take, label=words[take])
+
+
+def _taken(policy: Policy, merged: ObjectMerge, conflict: Conflict) -> str:
+    if conflict.kind in OBJECT_KINDS:
+        found = [
+            each
+            for each in policy.objects
+            if (each.object_name, each.kind) == (conflict.subject.table, conflict.kind)
+        ]
+    else:
+        return next(
+            (str(rule.take) for rule in policy.kinds if rule.kind is conflict.kind), "settled"
+        )
+    return str(found[-1]) if found else "settled"
+
+
+def _steps(steps: Mapping[str, int], *kinds: StepKind) -> int:
+    return sum(steps.get(str(kind), 0) for kind in kinds)

@@ -1,0 +1,56 @@
+"""The one confirmation of a merge of the catalog: what it counts, and the button that runs it."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
+from branch_console.operations.agreement import Agreement
+from branch_console.procedures.call.consequence import Preview, Weight
+from branch_console_app import state
+from branch_console_app.models.merge.catalog_merge import MergeCounts
+from branch_console_app.models.parts.actions import Form
+from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.wording import code, listed, plain
+from branch_console_app.widgets.parts.confirm import reason_field
+from branch_console_app.widgets.parts.preview import show_button
+
+_MOST_BLOCKS = 3
+
+
+def show_catalog_confirm(
+    plan: CatalogMergePlan, told: Preview, form: Form, place: Location
+) -> None:
+    """Draw the dialog: what happens, what stays, how far undo reaches, and the button.
+
+    Args:
+        plan: The merge.
+        told: The preview of its command.
+        form: The command, with the policy that settles conflicts.
+        place: The location that the job page keeps.
+    """
+    target = code(plan.target)
+    counts = MergeCounts.of(plan, state.now_millis())
+    st.markdown(f"**What happens on {target}**")
+    st.markdown("\n".join(f"- {plain(part)}" for part in counts.parts()))
+    st.markdown(
+        f"All of it arrives, or none of it. {code(plan.source)} and every earlier snapshot stay."
+    )
+    if counts.busy:
+        st.warning(
+            f"{listed([code(each) for each in counts.busy])} got a commit in the last ten minutes. "
+            "If another one arrives while this merge publishes, it is planned again or taken back.",
+            icon=":material/schedule:",
+        )
+    lead = "" if told.undo.startswith("Undo") else "Undo: "
+    st.caption(f":material/undo: {lead}{plain(told.undo)}")
+    blocks = [each for each in told.consequences if each.weight is Weight.BLOCKS]
+    for each in blocks[:_MOST_BLOCKS]:
+        suffix = f" {code(each.kind)}" if each.kind else ""
+        st.warning(f"{plain(each.text)}{suffix}", icon=":material/block:")
+    again = st.checkbox(
+        f"If a table of {target} gets a commit first, plan again while no decision changes",
+        key="merge-plan-again-if",
+    )
+    said = {"reason": reason_field(), **Agreement(plan_again=again).encode()}
+    show_button(told, replace(form, arguments={**form.arguments, **said}), place)

@@ -1,0 +1,108 @@
+"""The objects of a merge of the catalog: a line each, which opens the preview of its table."""
+
+import streamlit as st
+
+from branch_console.format.identifier import Identifier
+from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
+from branch_console.merge.catalog.catalog_report import did_words
+from branch_console.merge.catalog.object_merge import ObjectKind
+from branch_console.procedures.call.consequence import Preview
+from branch_console_app import reads, state
+from branch_console_app.models.merge.catalog_merge import (
+    MergedObjectLine,
+    ObjectVerdict,
+    object_lines,
+)
+from branch_console_app.models.merge.merge_preview import MergeDecision, MergePreview
+from branch_console_app.models.parts.wording import code, plain, shortened
+from branch_console_app.widgets.merge.plan import show_outcome
+from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.problem import guarded
+from branch_console_app.widgets.parts.rows import Column
+
+_PER_PAGE = 25
+_OPEN = "cm_open"
+_OBJECT = Column(label="Database or table", weight=2.2)
+_VERDICT = Column(label="Verdict", weight=1.3)
+_WHAT = Column(label="What becomes of it", weight=4.2)
+_CELLS = Column(label="Rule", weight=1.6)
+_COLUMNS = (_OBJECT, _VERDICT, _WHAT, _CELLS)
+_BADGES = {
+    ObjectVerdict.BLOCKED: ":red-badge[✕ blocked]",
+    ObjectVerdict.CONFLICT: ":orange-badge[! conflict]",
+    ObjectVerdict.NEEDS_ROWS: ":blue-badge[◌ compare rows]",
+    ObjectVerdict.READY: ":green-badge[✓ ready]",
+    ObjectVerdict.NOTHING: ":gray-badge[○ stays]",
+}
+
+
+def show_merged_objects(plan: CatalogMergePlan, told: Preview) -> None:
+    """Draw a line an object, blocked ones first; one of them is open, as the address says.
+
+    Args:
+        plan: The merge.
+        told: The preview of its command.
+    """
+    lines = object_lines(plan)
+    listed = rows.row_list("merged-objects")
+    visible = rows.page_of_rows("cm_p", len(lines), _PER_PAGE)
+    opened = state.parameter(_OPEN)
+    with listed:
+        rows.head("merged-objects", _COLUMNS)
+        for number, line in enumerate(lines[visible]):
+            is_open = line.merged.id == opened
+            _show_line(number, line, is_open=is_open)
+            if is_open:
+                with st.container(border=True, key="card-object"):
+                    _show_opened(line, told)
+
+
+def _show_line(number: int, line: MergedObjectLine, *, is_open: bool) -> None:
+    merged = line.merged
+    key = f"merged-{number}"
+    cells = dict(zip(_COLUMNS, rows.row(key, _COLUMNS, is_selected=is_open), strict=True))
+    icon = ":material/database:" if merged.kind is ObjectKind.DATABASE else ":material/table:"
+    with cells[_OBJECT]:
+        st.button(
+            plain(shortened(merged.name, 34)), key=f"open-{merged.id}", type="tertiary", icon=icon,
+            help="Close it" if is_open else "Show what both branches did to it",
+            on_click=state.set_parameter, args=(_OPEN, None if is_open else merged.id),
+        )  # fmt: skip
+    rows.text(cells[_VERDICT], _VERDICT, _BADGES[line.verdict])
+    rows.text(cells[_WHAT], _WHAT, plain(line.sentence))
+    rule = ", ".join(code(each) for each in line.cells)
+    rows.text(cells[_CELLS], _CELLS, rule or rows.NOTHING)
+
+
+def _show_opened(line: MergedObjectLine, told: Preview) -> None:
+    merged = line.merged
+    did = did_words(merged)
+    rows.facts(
+        "merged-object",
+        [
+            ("Source", _did(merged.names.theirs, did.theirs)),
+            ("Target", _did(merged.names.ours, did.ours)),
+            ("At the base", _name(merged.names.base)),
+            ("On the target afterwards", _name(merged.merged_name)),
+        ],
+        columns=4,
+    )
+    for block in merged.blocks:
+        st.warning(f"{plain(block.text)} {code(block.kind)}", icon=":material/block:")
+    for text in merged.reported:
+        st.caption(plain(text))
+    if merged.plan is None:
+        return
+    with guarded("The preview of this table cannot be made."):
+        table = Identifier.parse(merged.plan.heads.table).on_branch(merged.plan.target)
+        schema = reads.table(table).schema
+        decision = MergeDecision(plan=merged.plan, preview=told)
+        show_outcome(MergePreview.of(decision, schema))
+
+
+def _did(name: str | None, did: str) -> str:
+    return f"{_name(name)}  \n:small[{plain(did or 'left it as it was')}]"
+
+
+def _name(name: str | None) -> str:
+    return rows.NOTHING if name is None else code(name)

@@ -1,0 +1,83 @@
+"""Settling the conflicts of a merge of the catalog: what there is to decide on, and the draft.
+
+The draft belongs to a source, a target and the versions that they have in common: a branch that
+moves on keeps it, a merge begins another one.
+"""
+
+from dataclasses import dataclass, replace
+
+from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
+from branch_console.merge.policy import Policy
+from branch_console.merge.policy_draft import PolicyDraft, draft_id
+from branch_console.operations.catalog_requests import MergeCatalogRequest
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.permissions import Role, check_role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import paths_of
+from branch_console.procedures.catalog_merge.merge_catalog import catalog_merge_of
+from branch_console.procedures.merge.conflicts import keep_draft, kept_draft
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CatalogResolution:
+    """What there is to decide on, and what was decided.
+
+    Attributes:
+        asked: The plan without any decision: it has all conflicts.
+        plan: The plan with what the draft decides: it has those that are open.
+    """
+
+    asked: CatalogMergePlan
+    plan: CatalogMergePlan
+    draft: PolicyDraft
+
+    @property
+    def policy(self) -> str | None:
+        """What a run is asked with; None where nothing was decided."""
+        return self.draft.policy.to_yaml() if self.draft.decisions else None
+
+
+def find_catalog_resolution(warehouse: Warehouse, call: ProcedureCall) -> CatalogResolution:
+    """Return what there is to decide on for a merge of the catalog.
+
+    Args:
+        warehouse: Where the branches lie.
+        call: Arguments of `merge_catalog_branch`; a policy in them does not count.
+
+    Raises:
+        NotFound: A branch is no catalog branch, or there is no such database.
+        InvalidInput: The kept draft cannot be read; it names the line.
+    """
+    asked = catalog_merge_of(warehouse, _with_policy(call, None))
+    draft = _draft(warehouse, asked)
+    found = CatalogResolution(asked=asked, plan=asked, draft=draft)
+    if found.policy is None:
+        return found
+    return replace(found, plan=catalog_merge_of(warehouse, _with_policy(call, found.policy)))
+
+
+def save_catalog_draft(
+    warehouse: Warehouse, call: ProcedureCall, seen: PolicyDraft, wanted: Policy
+) -> PolicyDraft:
+    """Keep what somebody decided, as `save_draft` does for a table; raises as that does.
+
+    Args:
+        warehouse: Where the branches lie.
+        call: As for `find_catalog_resolution`; its actor decides.
+        seen: The draft that was looked at.
+        wanted: What is to become of it.
+    """
+    check_role(call.role, Role.EDITOR, "settle conflicts")
+    warehouse.check_writable()
+    asked = catalog_merge_of(warehouse, _with_policy(call, None))
+    paths = paths_of(warehouse)
+    return keep_draft(warehouse, paths, lambda: _draft(warehouse, asked), seen, wanted)
+
+
+def _draft(warehouse: Warehouse, asked: CatalogMergePlan) -> PolicyDraft:
+    named = draft_id(asked.source, asked.target, asked.versions.base)
+    return kept_draft(warehouse, paths_of(warehouse), named)
+
+
+def _with_policy(call: ProcedureCall, policy: str | None) -> ProcedureCall:
+    return call.asking(replace(call.request(MergeCatalogRequest), policy=policy))
