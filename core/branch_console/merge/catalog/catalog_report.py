@@ -72,6 +72,16 @@ def outcome_words(merged: ObjectMerge) -> str:
     return told
 
 
+def reported_words(plan: CatalogMergePlan) -> tuple[str, ...]:
+    """Say what the rules or a choice decided against a side, as a receipt keeps it."""
+    of_objects = (
+        f"{str(each.kind).capitalize()} {each.name}: {text}"
+        for each in plan.objects
+        for text in each.reported
+    )
+    return (*plan.reported, *of_objects)
+
+
 def did_words(merged: ObjectMerge) -> ThreeWay[str]:
     """Say what each side did to an object since the base; nothing where it left it alone."""
     did, work = merged.did, merged.work

@@ -17,6 +17,7 @@ from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL, 
 from branch_console.format.journals.written import NOTHING_WRITTEN, WRITTEN_ROWS, WrittenRows
 from branch_console.format.json_text import JsonObject
 from branch_console.format.receipt import Receipt
+from branch_console.merge.catalog.catalog_report import reported_words
 from branch_console.merge.catalog.catalog_steps import StepKind
 from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.procedures.call.call import ProcedureCall
@@ -202,7 +203,12 @@ class _Run:
             branch=planned.plan.target,
             codec=CATALOG_MERGE_JOURNAL,
             journal=journal_of_catalog_merge(
-                warehouse, planned, call, forks=_forks(planned), notes=(), files_verified=files
+                warehouse,
+                planned,
+                call,
+                forks=_forks(planned),
+                notes=reported_words(planned.plan),
+                files_verified=files,
             ),
         )
         staged = {
