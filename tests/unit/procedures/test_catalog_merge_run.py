@@ -13,9 +13,11 @@ from branch_console.format.catalog.catalog_version import CatalogVersion, Versio
 from branch_console.format.data_types import INT
 from branch_console.format.identifier import Identifier
 from branch_console.procedures.catalog_merge import publish_catalog
+from branch_console.procedures.run.all_tables import all_tables
 from tests.support.branch_bench import store_of
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import CatalogWarehouse
+from tests.support.examples import Examples
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 
 MERGE = "MERGE BRANCH dev"
@@ -61,7 +63,8 @@ def newest(bench: CatalogBench) -> CatalogVersion:
 def ends(bench: CatalogBench) -> list[str]:
     """The intents that nobody ended, of the catalog and of its tables."""
     warehouse = bench.warehouse(read_only=True)
-    places = [warehouse.ledger.paths, *(warehouse.table(each).paths for each in TABLES)]
+    tables = (table for _, table in all_tables(warehouse))
+    places = [warehouse.ledger.paths, *(table.paths for table in tables)]
     return [
         intent.operation_id
         for place in places
@@ -111,31 +114,105 @@ def test_a_table_that_was_merged_by_hand_does_not_come_twice(bench: CatalogBench
     assert heads(bench)[:2] == [(2, 1), (2, 1)]
 
 
-def test_a_kill_at_any_change_leaves_all_or_nothing(bench: CatalogBench, tmp_path: Path) -> None:
+def on_main(bench: CatalogBench) -> dict[str, tuple[int | None, list[int]]]:
+    """Head and schemas of all tables of main, by name."""
+    warehouse = bench.warehouse(read_only=True)
+    catalog = warehouse.catalog
+    names = [f"{home}.{name}" for home in catalog.databases() for name in catalog.table_names(home)]
+    tables = {name: warehouse.table(name) for name in names}
+    return {
+        **{home: (None, []) for home in catalog.databases()},
+        **{
+            name: (table.snapshots.latest_id(), list(table.schemas.ids()))
+            for name, table in tables.items()
+        },
+    }
+
+
+@pytest.fixture
+def many(made: CatalogWarehouse, bench: CatalogBench) -> CatalogBench:
+    """The branch also makes, moves and drops tables and databases, and writes to new tables."""
+    for number, statement in enumerate(
+        (
+            "CREATE TABLE air.routes (id INT)",
+            "DROP TABLE lab.notes",
+            "CREATE TABLE lab.notes (x INT)",
+            "CREATE DATABASE sea",
+            "CREATE TABLE sea.boats (b INT)",
+            "CREATE TABLE air.old (o INT)",
+            "ALTER TABLE air.old RENAME TO air.new",
+            "ALTER TABLE air.planes RENAME TO sea.planes",
+            "ALTER DATABASE lab RENAME TO laboratory",
+        )
+    ):
+        bench.now += number
+        bench.run(f"USE BRANCH dev; {statement}")
+    for snapshot_id in (1, 2):
+        made.commit("air.routes", snapshot_id, "dev")
+    return bench
+
+
+def test_objects_of_all_kinds_come_by_one_merge(many: CatalogBench) -> None:
+    receipt = many.run(MERGE)
+    assert on_main(many) == {
+        "air": (None, []),
+        "laboratory": (None, []),
+        "sea": (None, []),
+        "air.flights": (2, [0, 1]),
+        "air.new": (None, [0]),
+        "air.routes": (2, [0]),
+        "laboratory.notes": (None, [0]),
+        "sea.boats": (None, [0]),
+        "sea.planes": (2, [0, 1]),
+    }
+    assert "Table air.routes is new, with its history." in receipt.notes
+    assert many.run(MERGE).notes[-1] == "Nothing was changed."
+    # The ledger has main as it is, with the ids that the branch knows.
+    of_main = many.warehouse().ledger.recorded("main")
+    of_dev = many.warehouse().ledger.recorded("dev")
+    assert set(of_main.tables) == set(of_dev.tables)
+    assert set(of_main.databases) == set(of_dev.databases)
+    # All tables are still the branch's.
+    assert {str(each.state) for each in many.warehouse().on("dev").members()} == {"made"}
+    many.run("CREATE BRANCH later ON CATALOG")
+    assert newest(many).kind is VersionKind.SIGHTED
+
+
+@pytest.mark.parametrize("world", ["bench", "many"])
+def test_a_kill_at_any_change_leaves_all_or_nothing(
+    request: pytest.FixtureRequest, tmp_path: Path, world: str, examples: Examples
+) -> None:
+    bench: CatalogBench = request.getfixturevalue(world)
+    before = on_main(bench)
+
     def copied(name: str) -> CatalogBench:
         shutil.copytree(bench.root, tmp_path / name)
-        return CatalogBench(root=tmp_path / name)
+        return CatalogBench(root=tmp_path / name, now=bench.now)
 
     clean = copied("clean")
     counter = FaultyStore(inner=store_of(clean.root))
-    CatalogBench(root=clean.root, store=counter.store).run(MERGE, operation_id="it")
-    assert heads(clean) == AFTER
+    CatalogBench(root=clean.root, store=counter.store, now=bench.now).run(MERGE, operation_id="it")
+    after = on_main(clean)
+    assert after != before
     endings = set()
-    for number in range(1, len(counter.changes) + 1):
+    most = len(counter.changes)
+    for number in range(1, most + 1, max(1, most // examples(24, quick=6, long=most))):
         when = When.BEFORE if number % 2 else When.AFTER
         cut = copied(f"{number}")
         faulty = FaultyStore(inner=store_of(cut.root), fault=At(call=number, when=when))
         with pytest.raises(Killed):
-            CatalogBench(root=cut.root, store=faulty.store).run(MERGE, operation_id="it")
-        cut.recover()
-        after = heads(cut)
-        assert after in (BEFORE, AFTER), (number, when, faulty.changes[-1])
-        endings.add(after == AFTER)
+            CatalogBench(root=cut.root, store=faulty.store, now=bench.now).run(
+                MERGE, operation_id="it"
+            )
+        told = cut.recover().notes
+        found = on_main(cut)
+        assert found in (before, after), (number, when, faulty.changes[-1], told)
+        endings.add(found == after)
         assert ends(cut) == []
         assert cut.recover().notes == ("Nothing was cut off.",)
         # What was taken back can be merged.
         cut.run(MERGE)
-        assert heads(cut) == AFTER
+        assert on_main(cut) == after, (number, when, faulty.changes[-1])
         shutil.rmtree(cut.root)
     assert endings == {True, False}
 

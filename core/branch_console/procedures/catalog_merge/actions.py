@@ -12,6 +12,7 @@ from branch_console.procedures.catalog_merge.database_steps import (
     RenameDatabase,
     SetProperties,
 )
+from branch_console.procedures.catalog_merge.new_tables import CreateTable
 from branch_console.procedures.catalog_merge.step_actions import StepAction
 from branch_console.procedures.catalog_merge.table_content import MergeContent
 from branch_console.procedures.catalog_merge.table_steps import DropTable, MoveTable
@@ -20,6 +21,7 @@ ACTIONS: Final[Mapping[StepKind, StepAction]] = MappingProxyType(
     {
         StepKind.CREATE_DATABASE: CreateDatabase(),
         StepKind.MERGE_CONTENT: MergeContent(),
+        StepKind.CREATE_TABLE: CreateTable(),
         StepKind.DROP_TABLE: DropTable(),
         StepKind.MOVE_TABLE: MoveTable(),
         StepKind.DROP_DATABASE: DropDatabase(),

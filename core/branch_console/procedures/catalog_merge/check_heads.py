@@ -14,8 +14,9 @@ def check_unmoved(merge: MergeOperation) -> None:
     Raises:
         CommitConflict: It moved; nothing was changed.
     """
+    made = {each.object_id for each in merge.steps if each.kind is StepKind.CREATE_TABLE}
     for step in merge.steps:
-        if step.folder is None or step.step.before is None:
+        if step.folder is None or step.object_id in made:
             continue
         folder = merge.operation.paths.folder(step.folder)
         if merge.is_into_main:

@@ -1,0 +1,285 @@
+"""Tables that are new to the target: main gets them with their history, a branch as a fork."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from branch_console.catalog.sightings import find_birth
+from branch_console.commit.branch.branch_folder import remove_folder
+from branch_console.commit.branch.rescue import rescue_name
+from branch_console.commit.catalog.table_birth import give_main
+from branch_console.commit.catalog.table_retreat import retreat
+from branch_console.commit.journal import Journal
+from branch_console.diff.file_safety import FileSafety
+from branch_console.errors import CommitConflict, ErrorKind, Refused
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.journals.history import HistoryCopy, HistoryJournal
+from branch_console.format.journals.intent import Ending
+from branch_console.format.journals.merge import MERGE_JOURNAL
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
+from branch_console.procedures.history.file_sharing import (
+    Share,
+    journal_of_sharing,
+    put_fences,
+    put_pins,
+    safety_of,
+)
+from branch_console.procedures.history.history_transfer import complete_take_over
+from branch_console.procedures.merge.merge_kind import MergeKind
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.storage.directory_mover import MoveOutcome
+from branch_console.table.file_store_table import FileStoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable:
+    """Makes a table of the target that it did not have."""
+
+    def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Note what comes, in the ledger of the table; raises Refused and CommitConflict."""
+        if not merge.is_into_main:
+            return
+        source = _source(merge, step)
+        _check_alone(merge, step, source)
+        head, safety = source.head(), _safety(source)
+        if not safety.shares:
+            raise Refused(
+                f"{_name(merge, step)} cannot come: {' '.join(safety.reasons)} Nothing was merged.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+        operation_id = merge.step_id(step)
+        intent = merge.operation.intent
+        Operation.begin(
+            merge.warehouse,
+            source,
+            ProcedureCall(
+                name=str(MergeKind.MERGE),
+                arguments={
+                    "table": _name(merge, step),
+                    "branch": source.branch,
+                    "target": MAIN_BRANCH,
+                },
+                actor=intent.actor,
+                operation_id=operation_id,
+            ),
+            branch=MAIN_BRANCH,
+            codec=MERGE_JOURNAL,
+            journal=HistoryJournal(
+                copy=_copy_of(source, head),
+                sharing=journal_of_sharing(
+                    safety, source, operation_id, (source.branch, MAIN_BRANCH)
+                ),
+                event=LineageKind.FAST_FORWARDED,
+                schema_id_after=max(source.schemas.ids()),
+            ),
+            catalog_operation=merge.id,
+        )
+
+    def forget(self, merge: MergeOperation, step: MergeStep) -> None:
+        """End the operation of the table."""
+        operation = _operation(merge, step)
+        if operation is not None:
+            operation.end(
+                Ending.ROLLED_BACK,
+                "The merge of the catalog that this is a part of was not published.",
+            )
+
+    def is_done(self, merge: MergeOperation, step: MergeStep) -> bool:
+        """Whether main has the table at its place, or at one that it has after that."""
+        return not merge.is_into_main or _place_of(merge, step) is not None
+
+    def carry_out(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Give main the history of the branch, then the folder its place."""
+        if self.is_done(merge, step):
+            return
+        operation = _operation(merge, step)
+        if operation is None:
+            raise CommitConflict(
+                f"What was prepared for {_name(merge, step)} is gone from its ledger. Put the "
+                "files back from a copy, then run: branch-console recover.",
+                kind=ErrorKind.HEAD_MOVED,
+            )
+        journal = operation.read(MERGE_JOURNAL)
+        assert isinstance(journal, HistoryJournal)
+        table, store = operation.table, merge.warehouse.store
+        birth = find_birth(merge.warehouse.catalog.reader, table.paths.table)
+        if birth is None:
+            put_fences(operation, journal.sharing)
+            give_main(
+                table,
+                store,
+                journal.copy,
+                f"{merge.operation.paths.root}/new/{merge.step_id(step)}-schema",
+                lambda: put_pins(operation, journal.sharing),
+            )
+        elif birth != step.birth:
+            raise _taken(merge, step)
+        source, target = table.paths.table, merge.folder_of(step.object_id, step.after)
+        if source != target:
+            _move(merge, step, source, target)
+
+    def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
+        """Take main of the table away again; what others wrote to it stays in a rescue branch."""
+        if not merge.is_into_main:
+            return None
+        operation = _operation(merge, step)
+        if operation is None:
+            return None
+        table, store = operation.table, merge.warehouse.store
+        journal = operation.read(MERGE_JOURNAL)
+        assert isinstance(journal, HistoryJournal)
+        main = table.on(MAIN_BRANCH)
+        head, wanted = main.head(), journal.copy.new_head
+        is_ours = head is None or (wanted is not None and head.identity.same_as(wanted))
+        rescue = rescue_name(merge.step_id(step))
+        birth = find_birth(merge.warehouse.catalog.reader, table.paths.table)
+        if birth not in (None, step.birth):
+            return None
+        retreat(store, main.paths, rescue)
+        kept = table.on(rescue).paths.root
+        if is_ours:
+            store.remover.remove(_files_below(merge, kept))
+            remove_folder(store, kept)
+        source = merge.operation.paths.folder(step.folder or "")
+        if table.paths.table != source:
+            _move(merge, step, table.paths.table, source)
+        operation.end(Ending.ROLLED_BACK, "The merge of the catalog was turned back.")
+        if is_ours:
+            return None
+        return f"What others wrote to {_name(merge, step)} is kept by its branch {rescue!r}."
+
+    def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
+        """Record in the ledger of the table that main has it."""
+        name = _name(merge, step)
+        if not merge.is_into_main:
+            return f"Table {name} is new."
+        operation = _operation(merge, step)
+        if operation is not None:
+            journal = operation.read(MERGE_JOURNAL)
+            assert isinstance(journal, HistoryJournal)
+            if operation.receipt() is None:
+                complete_take_over(operation, journal)
+            operation.end(Ending.DONE)
+        return f"Table {name} is new, with its history."
+
+
+def _name(merge: MergeOperation, step: MergeStep) -> str:
+    return f"{merge.final_name(step.after.database)}.{step.after.name}"
+
+
+def _source(merge: MergeOperation, step: MergeStep) -> FileStoreTable:
+    """The new table on the branch that it lies on, where the merge begins."""
+    folder = merge.operation.paths.folder(step.folder or "")
+    return _table_at(merge, folder).on(merge.noted.source_content)
+
+
+def _table_at(merge: MergeOperation, folder: str) -> FileStoreTable:
+    identifier = Identifier(database="new", table=folder.rpartition("/")[2])
+    return FileStoreTable(merge.warehouse.catalog.reader, folder, identifier)
+
+
+def _place_of(merge: MergeOperation, step: MergeStep) -> str | None:
+    """Where main has the table at its place or at a later one; None where it is not there yet."""
+    reader = merge.warehouse.catalog.reader
+    source = merge.operation.paths.folder(step.folder or "")
+    target = merge.folder_of(step.object_id, step.after)
+    places = (each for each in merge.folders_of(step) if each != source or source == target)
+    return next((each for each in places if find_birth(reader, each) == step.birth), None)
+
+
+def _operation(merge: MergeOperation, step: MergeStep) -> Operation | None:
+    for folder in merge.folders_of(step):
+        table = _table_at(merge, folder)
+        journal = Journal(merge.warehouse.store, table.paths)
+        intent = journal.find(merge.step_id(step))
+        if intent is not None:
+            return Operation(
+                warehouse=merge.warehouse,
+                table=table,
+                journal=journal,
+                intent=intent,
+                is_resumed=merge.operation.is_resumed,
+                is_held=True,
+            )
+    return None
+
+
+def _copy_of(source: FileStoreTable, head: Snapshot | None) -> HistoryCopy:
+    return HistoryCopy(
+        source=source.branch,
+        target=MAIN_BRANCH,
+        expected_head=None,
+        expected_head_id=None,
+        new_head=None if head is None else head.identity,
+        new_head_id=None if head is None else head.id,
+        schema_ids=tuple(source.schemas.ids()),
+        tags=tuple(source.tags.names()),
+        snapshot_ids=tuple(source.snapshots.ids()),
+    )
+
+
+def _safety(source: FileStoreTable) -> FileSafety:
+    """Whether main may name the files of the branch, and what that takes."""
+    main = source.on(MAIN_BRANCH).with_schema(source.schema())
+    snapshots = source.snapshots.all()
+    return safety_of(
+        Share(
+            branches=(source, main),
+            on_main=snapshots[-1:],
+            history=snapshots,
+            can_copy=False,
+        )
+    )
+
+
+def _check_alone(merge: MergeOperation, step: MergeStep, source: FileStoreTable) -> None:
+    """Refuse a table whose folder has another place, while other tables lie in it too."""
+    reader = merge.warehouse.catalog.reader
+    target = merge.folder_of(step.object_id, step.after)
+    folder = source.paths.table
+    of_main = find_birth(reader, folder)
+    if folder == target:
+        if of_main is not None:
+            raise _taken(merge, step)
+        return
+    births = {find_birth(reader, source.on(each).paths.root) for each in source.branches.names()}
+    if {of_main, *births} - {None, step.birth}:
+        raise Refused(
+            f"{_name(merge, step)} shares its folder {merge.operation.paths.relative(folder)} "
+            "with another table, so that it cannot get another place. Nothing was merged. Drop or "
+            "rename the other one first.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
+    if merge.warehouse.file_io.exists(target):
+        raise _taken(merge, step)
+
+
+def _move(merge: MergeOperation, step: MergeStep, source: str, target: str) -> None:
+    match merge.warehouse.store.mover.move(source, target):
+        case MoveOutcome.DONE:
+            return
+        case MoveOutcome.TAKEN:
+            raise _taken(merge, step)
+        case MoveOutcome.UNSUPPORTED:
+            raise CommitConflict(
+                "This store cannot give a folder another name in one step, so that "
+                f"{_name(merge, step)} does not get its place.",
+                kind=ErrorKind.UNSUPPORTED,
+            )
+
+
+def _files_below(merge: MergeOperation, folder: str) -> Iterator[str]:
+    files = merge.warehouse.file_io
+    for each in files.list(folder):
+        if each.is_directory:
+            yield from _files_below(merge, each.path)
+        else:
+            yield each.path
+
+
+def _taken(merge: MergeOperation, step: MergeStep) -> CommitConflict:
+    return CommitConflict(
+        f"Another table has the folder of {_name(merge, step)} by now.", kind=ErrorKind.NAME_TAKEN
+    )
