@@ -23,6 +23,7 @@ from branch_console_app.views import (
     table,
 )
 from branch_console_app.widgets.parts.problem import show_problem
+from branch_console_app.widgets.parts.publishing import show_publishing
 from branch_console_app.widgets.parts.table_picker import here
 
 _TITLES = {
@@ -51,6 +52,7 @@ def main() -> None:
     try:
         _show_sidebar()
         with st.container(key="page"):
+            show_publishing()
             page.run()
     except PaimonError as error:
         if isinstance(error, NotFound) and state.shows_earlier_reading():

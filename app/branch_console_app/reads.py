@@ -40,6 +40,7 @@ from branch_console.procedures.browse.page_values import (
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
+from branch_console.procedures.catalog_merge.publishing_progress import Publishing
 from branch_console.procedures.compare.count_rows import CountWork
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console.procedures.undo.undo import UndoChance
@@ -100,6 +101,15 @@ def table_items(*identifiers: Identifier) -> tuple[TableItem, ...]:
 def known_tables() -> Mapping[Identifier, TableItem]:
     """Return the tables that were read so far, as they were then, without their schemas."""
     return _known_tables(*_reader())
+
+
+def publishing() -> Publishing | None:
+    """Return the merge of the catalog that is being published on main now, if one is."""
+    try:
+        return get_services().publishing()
+    except PaimonError:
+        # What cannot be read is told by the page that is about it.
+        return None
 
 
 def catalog_branch_names() -> tuple[str, ...]:
@@ -303,8 +313,21 @@ def receipt(operation_id: str) -> Receipt:
     return get_services().receipt(operation_id)
 
 
-def undo_chance(identifier: Identifier, operation_id: str) -> UndoChance:
-    """Tell whether an operation can be undone, on the heads as they are now."""
+def table_of_operation(operation_id: str) -> Identifier | None:
+    """Return the table that an operation changed, None for one of the catalog or of nothing."""
+    try:
+        return get_services().find_table_of_operation(operation_id)
+    except NotFound:
+        return None
+
+
+def undo_chance(identifier: Identifier | None, operation_id: str) -> UndoChance:
+    """Tell whether an operation can be undone, on the heads as they are now.
+
+    Args:
+        identifier: The table that it changed; None for an operation of the catalog.
+        operation_id: The operation.
+    """
     return get_services().undo_chance(operation_id, identifier)
 
 

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         CatalogBranchDetail,
     )
     from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
+    from branch_console.procedures.catalog_merge.publishing_progress import Publishing
     from branch_console.procedures.compare.count_rows import CountWork
     from branch_console.procedures.merge.conflicts import Resolution
     from branch_console.procedures.undo.undo import UndoChance
@@ -354,6 +355,12 @@ class Services(TableLists):
         from branch_console.procedures.catalog.browse_catalog import catalog_branches
 
         return catalog_branches(self.warehouse)
+
+    def publishing(self) -> Publishing | None:
+        """Return the merge of the catalog that is being published on main, if one is."""
+        from branch_console.procedures.catalog_merge.publishing_progress import find_publishing
+
+        return find_publishing(self.warehouse)
 
     def catalog_branch_names(self) -> tuple[str, ...]:
         """Return the names of the branches of the catalog, sorted."""

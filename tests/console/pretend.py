@@ -406,6 +406,12 @@ class PretendServices:
             )
         return self.receipts[operation_id]
 
+    def publishing(self) -> None:
+        return None
+
+    def find_table_of_operation(self, operation_id: str) -> Identifier | None:
+        return None
+
     def undo_chance(self, operation_id: str, table: Identifier | None = None) -> UndoChance:
         return self.undo_chances.get(operation_id, UndoChance(obstacle=None))
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from branch_console.procedures.catalog_merge.table_steps import MoveTable
 from branch_console_app.services import Services
 from tests.console.pages import Console, Page, settings
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import CatalogWarehouse
+from tests.support.faulty_store import Killed
 
 
 class SeenServices(Services):
@@ -135,3 +137,25 @@ def test_an_unknown_branch_of_the_address_is_said_to_be_missing(
     page = opened(ca_b="sprin")
     assert "**Branch `sprin` was not found.**" in page.text
     assert any("ca_b=spring" in query for _, query in page.links()), page.links()
+
+
+def test_while_a_merge_publishes_each_page_says_how_far_it_is(
+    run: CatalogBench, opened: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("CREATE BRANCH spring ON CATALOG LAZY")
+    run("USE BRANCH spring; ALTER TABLE air.planes RENAME TO air.aircraft")
+    run("USE BRANCH spring; DROP TABLE lab.notes")
+    run("USE BRANCH spring; ALTER DATABASE lab SET DBPROPERTIES ('team' = 'ann')")
+
+    def killed(*_: object) -> None:
+        raise Killed("before the second step")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MoveTable, "carry_out", killed)
+        with pytest.raises(Killed):
+            run("MERGE BRANCH spring")
+    for page in ("catalog", "overview"):
+        assert "**`main@2`, publishing 1 of 3.**" in opened(page).text
+    assert "The branches are shown when all of it is there." in opened().text
+    run.recover()
+    assert "publishing" not in opened().text

@@ -43,15 +43,23 @@ def show() -> None:
         show_problem(error, headline=f"The receipt of {code(operation_id)} cannot be shown.")
         state.link(PageName.JOBS, "Jobs", Location(warehouse=place.warehouse))
         return
-    _show_receipt(receipt, place)
-    if place.full_table:
-        identifier = Identifier.parse(place.full_table)
-        branch = _added_to(receipt)
-        reverts = operation_dialogs(identifier.on_branch(branch), place) if branch else {}
-        show_dialog({**undo_dialogs(identifier, place), **reverts})
+    identifier = _changed_table(place, operation_id)
+    _show_receipt(receipt, place, identifier)
+    undo, branch = undo_dialogs(identifier, place), _added_to(receipt)
+    if identifier is None or branch is None:
+        show_dialog(undo)
+    else:
+        show_dialog({**undo, **operation_dialogs(identifier.on_branch(branch), place)})
 
 
-def _show_receipt(receipt: Receipt, place: Location) -> None:
+def _changed_table(place: Location, operation_id: str) -> Identifier | None:
+    """Return the table that an operation changed; None for one of the catalog."""
+    if place.full_table is not None:
+        return Identifier.parse(place.full_table)
+    return reads.table_of_operation(operation_id)
+
+
+def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -> None:
     zone = state.zone()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(f"Receipt {receipt.operation_id[:8]}", anchor=False, width="content")
@@ -92,20 +100,18 @@ def _show_receipt(receipt: Receipt, place: Location) -> None:
                 ("Operation", code(receipt.operation_id)),
             ],
         )
-    chance = None
-    if place.full_table:
-        chance = reads.undo_chance(Identifier.parse(place.full_table), receipt.operation_id)
+    chance = reads.undo_chance(table, receipt.operation_id)
     st.caption("Statement")
     st.code(receipt.statement, language="sql", wrap_lines=True)
     show_same_as("receipt", receipt.operation_id)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if chance.obstacle is None:
+            offer(
+                Action.UNDO, "Undo", icon=":material/undo:", key="undo",
+                what=receipt.operation_id,
+            )  # fmt: skip
         if place.full_table:
-            if chance is not None and chance.obstacle is None:
-                offer(
-                    Action.UNDO, "Undo", icon=":material/undo:", key="undo",
-                    what=receipt.operation_id,
-                )  # fmt: skip
-            if _added_to(receipt) is not None and (chance is None or chance.undone_by is None):
+            if _added_to(receipt) is not None and chance.undone_by is None:
                 offer(
                     Action.REVERT, "Revert", icon=":material/settings_backup_restore:",
                     key="revert", what=receipt.operation_id,
@@ -115,7 +121,7 @@ def _show_receipt(receipt: Receipt, place: Location) -> None:
             PageName.JOB, "Job", place, view={"id": job_of(receipt)},
             icon=":material/checklist:",
         )  # fmt: skip
-    if chance is not None and chance.obstacle is not None:
+    if chance.obstacle is not None:
         _show_obstacle(chance.obstacle, chance.undone_by, place)
 
 

@@ -10,14 +10,20 @@ from branch_console_app.widgets.parts.dialogs import Dialogs
 from branch_console_app.widgets.parts.preview import show_command
 
 
-def undo_dialogs(identifier: Identifier, place: Location) -> Dialogs:
-    """Title and drawing of the dialog; the operation comes with the address."""
+def undo_dialogs(identifier: Identifier | None, place: Location) -> Dialogs:
+    """Title and drawing of the dialog; the operation comes with the address.
+
+    Args:
+        identifier: The table that it changed; None for an operation of the catalog.
+        place: The location that the job page keeps.
+    """
 
     def draw(operation_id: str | None) -> None:
         if operation_id is None:
             st.info("This address names no operation. Open its receipt and choose Undo.")
             return
-        request = UndoRequest(table=identifier.table_name, operation=operation_id)
+        table = None if identifier is None else identifier.table_name
+        request = UndoRequest(table=table, operation=operation_id)
         show_command(Form.of(request, "Undo", ":material/undo:"), place)
 
     return {Action.UNDO: ("Undo an operation", draw)}
