@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     )
     from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
     from branch_console.procedures.catalog_merge.publishing_progress import Publishing
+    from branch_console.procedures.compare.catalogs import ComparedCatalogs
     from branch_console.procedures.compare.count_rows import CountWork
     from branch_console.procedures.merge.conflicts import Resolution
     from branch_console.procedures.undo.undo import UndoChance
@@ -377,6 +378,12 @@ class Services(TableLists):
         from branch_console.procedures.catalog.browse_catalog import read_catalog_branch
 
         return read_catalog_branch(self.warehouse, name)
+
+    def compare_catalogs(self, before: str, after: str) -> ComparedCatalogs:
+        """Return in what databases and tables differ between two branches of the catalog."""
+        from branch_console.procedures.compare.catalogs import compare_catalogs
+
+        return compare_catalogs(self.warehouse, before, after)
 
     def catalog_tags(self) -> tuple[CatalogTag, ...]:
         """Return the tags of the catalog by name."""

@@ -52,6 +52,12 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.browse_catalog import (
     catalog_branches as list_catalog_branches,
 )
+from branch_console.procedures.compare.catalogs import (
+    ComparedCatalogs,
+)
+from branch_console.procedures.compare.catalogs import (
+    compare_catalogs as compare_branches_of_catalog,
+)
 from branch_console.procedures.compare.states import compare_states, find_state
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.preview import preview_call
@@ -92,6 +98,7 @@ __all__ = [
     "branches",
     "catalog_branches",
     "compare",
+    "compare_catalogs",
     "open_warehouse",
     "preview",
     "read_table",
@@ -217,6 +224,23 @@ def catalog_branches(warehouse: Warehouse) -> tuple[CatalogBranchItem, ...]:
         warehouse: The warehouse.
     """
     return list_catalog_branches(warehouse)
+
+
+def compare_catalogs(warehouse: Warehouse, before: str, after: str) -> ComparedCatalogs:
+    """Return in what databases and tables differ between two branches of the catalog.
+
+    Rows are told from metadata alone, exactly or with bounds; no row is read.
+
+    Args:
+        warehouse: The warehouse.
+        before: A branch of the catalog, or `main`.
+        after: The other one.
+
+    Raises:
+        InvalidInput: Both are one branch.
+        NotFound: One is no branch of the catalog.
+    """
+    return compare_branches_of_catalog(warehouse, before, after)
 
 
 def compare(warehouse: Warehouse, table: str, before: str, after: str) -> StateDiff:

@@ -7,6 +7,7 @@ from branch_console.merge.catalog.catalog_report import did_words
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog_merge.catalog_sides import CatalogMergeSpec
 from branch_console.procedures.catalog_merge.merge_catalog import preview_catalog_merge
+from branch_console.procedures.compare.catalogs import compare_catalogs
 from branch_console.spark.session.session import WarmSession
 from tests.support.statements import Statements
 
@@ -75,6 +76,25 @@ def test_a_preview_says_what_was_done_to_each_table(sql: Statements) -> None:
         "db.flights": "inserted rows, deleted rows (2 commits)",
         "db.planes": "inserted rows, updated rows, renamed column 'seats' to 'places' (2 commits)",
     }
+
+
+def test_rows_of_two_branches_are_compared_exactly_or_within_bounds(sql: Statements) -> None:
+    for branch in MODES:
+        found = compare_catalogs(sql.warehouse, branch, "main").objects
+        for each in found:
+            if each.content is None or each.content.rows is None:
+                continue
+            rows, (before, after) = each.content.rows, each.content.figures
+            counted = [
+                sql.rows(f"SELECT count(*) FROM `db$branch_{branch}`.{each.name[3:]}")[0][0],
+                sql.rows(f"SELECT count(*) FROM {each.name}")[0][0],
+            ]
+            for figure, number in zip((before, after), counted, strict=True):
+                assert figure is not None
+                assert figure.rows in (None, number)
+            if rows.net is not None:
+                assert rows.net == counted[1] - counted[0]
+    assert {each.name for each in found} >= {"db.flights", "db.planes"}
 
 
 def test_a_tag_of_the_catalog_reads_as_the_tag_of_each_table_does(sql: Statements) -> None:

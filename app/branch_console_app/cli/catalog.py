@@ -136,6 +136,37 @@ def _happened(change: ChangedObject) -> str:
     return f"{', '.join(words)}{keys}"
 
 
+@catalog.command("compare")
+def compare(
+    before: Annotated[str, typer.Argument(metavar="A", help="A catalog branch, or main.")],
+    after: Annotated[
+        str, typer.Argument(metavar="B", help="The branch compared with it.")
+    ] = "main",
+    quality: Annotated[
+        bool,
+        typer.Option(
+            "--quality", help="Let a worker judge each table that differs by its quality rules."
+        ),
+    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="All objects that differ.")] = False,
+    warehouse: WarehouseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell which databases and tables differ between two branches of the catalog.
+
+    Rows are told from metadata: a number, or how many there are at most. Objects that are the same
+    are counted and not opened.
+
+    For example: branch-console catalog compare main dev
+    """
+    # Who asks for help does not wait for what compares.
+    from branch_console_app.cli.compare_catalogs import compare_branches  # noqa: PLC0415
+
+    compare_branches(
+        open_services(warehouse), (before, after), quality=quality, every=every, as_json=as_json
+    )
+
+
 @catalog.command("log")
 def log(
     name: Annotated[

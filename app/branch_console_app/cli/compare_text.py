@@ -33,9 +33,9 @@ def states_document(diff: StateDiff, *, files: bool) -> dict[str, object]:
         "b": _state_object(diff.after),
         "same": diff.is_empty,
         "rows": {
-            "added": _bounds_object(diff.rows.added),
-            "removed": _bounds_object(diff.rows.removed),
-            "changed": _bounds_object(diff.rows.changed),
+            "added": bounds_object(diff.rows.added),
+            "removed": bounds_object(diff.rows.removed),
+            "changed": bounds_object(diff.rows.changed),
             "net": diff.rows.net,
             "exact": diff.rows.is_exact,
             "why_not_exact": list(diff.rows.reasons),
@@ -74,7 +74,8 @@ def _partition_object(line: PartitionLine, noun: str) -> dict[str, object]:
     return {sides.get(key, key): value for key, value in asdict(line).items()}
 
 
-def _bounds_object(bounds: CountBounds) -> dict[str, object]:
+def bounds_object(bounds: CountBounds) -> dict[str, object]:
+    """Return a number as far as it is known, for a JSON document."""
     return {"at_least": bounds.low, "at_most": bounds.high, "label": label_of(bounds)}
 
 

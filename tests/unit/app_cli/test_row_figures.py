@@ -84,6 +84,7 @@ ACTS: tuple[tuple[str, ...], ...] = (
     ("drop-branch", NAME, "newer", "--confirm", "newer"),
     ("catalog", "create", "whole"),
     ("catalog", "show", "whole"),
+    ("catalog", "compare", "main", "whole"),
     ("catalog", "list"),
     ("catalog", "log", "whole"),
     ("catalog", "tag", "release"),
