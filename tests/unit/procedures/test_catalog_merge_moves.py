@@ -167,6 +167,20 @@ def test_a_step_that_somebody_forestalls_is_not_carried_out(sql: CatalogBench) -
         action_of(StepKind.SET_PROPERTIES).carry_out(steps.merge, steps.merge.steps[-1])
 
 
+def test_a_merge_into_a_branch_leaves_main_as_it_is(sql: CatalogBench) -> None:
+    sql("CREATE BRANCH test ON CATALOG; USE BRANCH dev; CREATE DATABASE lab")
+    sql(
+        "USE BRANCH dev; DROP TABLE air.t; ALTER TABLE air.u RENAME TO shop.v; "
+        "ALTER DATABASE air SET DBPROPERTIES (a = 1); ALTER DATABASE air RENAME TO sky; "
+        "DROP DATABASE old"
+    )
+    before = sql.objects()
+    sql("MERGE BRANCH dev TO test")
+    assert sql.objects() == before
+    assert sql.rows("SHOW TABLES IN BRANCH test") == [("shop", "v")]
+    assert sql.rows("SHOW DATABASES IN BRANCH test") == [("lab",), ("shop",), ("sky",)]
+
+
 def there_and_back(steps: MergeSteps) -> None:
     steps.carry_out()
     steps.take_back()

@@ -13,20 +13,20 @@ from branch_console.procedures.catalog_merge.database_steps import (
     SetProperties,
 )
 from branch_console.procedures.catalog_merge.new_tables import CreateTable
-from branch_console.procedures.catalog_merge.step_actions import StepAction
+from branch_console.procedures.catalog_merge.step_actions import OnMain, StepAction
 from branch_console.procedures.catalog_merge.table_content import MergeContent
 from branch_console.procedures.catalog_merge.table_steps import DropTable, MoveTable
 
 ACTIONS: Final[Mapping[StepKind, StepAction]] = MappingProxyType(
     {
-        StepKind.CREATE_DATABASE: CreateDatabase(),
+        StepKind.CREATE_DATABASE: OnMain(action=CreateDatabase()),
         StepKind.MERGE_CONTENT: MergeContent(),
         StepKind.CREATE_TABLE: CreateTable(),
-        StepKind.DROP_TABLE: DropTable(),
-        StepKind.MOVE_TABLE: MoveTable(),
-        StepKind.DROP_DATABASE: DropDatabase(),
-        StepKind.RENAME_DATABASE: RenameDatabase(),
-        StepKind.SET_PROPERTIES: SetProperties(),
+        StepKind.DROP_TABLE: OnMain(action=DropTable()),
+        StepKind.MOVE_TABLE: OnMain(action=MoveTable()),
+        StepKind.DROP_DATABASE: OnMain(action=DropDatabase()),
+        StepKind.RENAME_DATABASE: OnMain(action=RenameDatabase()),
+        StepKind.SET_PROPERTIES: OnMain(action=SetProperties()),
     }
 )
 

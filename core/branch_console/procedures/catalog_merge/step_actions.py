@@ -293,6 +293,40 @@ class StepAction(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnMain:
+    """Carries out steps on folders and files of main; a branch has all of it in its version."""
+
+    action: StepAction
+
+    def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
+        """As the action does."""
+        if merge.is_into_main:
+            self.action.prepare(merge, step)
+
+    def forget(self, merge: MergeOperation, step: MergeStep) -> None:
+        """As the action does."""
+        if merge.is_into_main:
+            self.action.forget(merge, step)
+
+    def is_done(self, merge: MergeOperation, step: MergeStep) -> bool:
+        """As the action does; on a branch the version has done it."""
+        return not merge.is_into_main or self.action.is_done(merge, step)
+
+    def carry_out(self, merge: MergeOperation, step: MergeStep) -> None:
+        """As the action does."""
+        if merge.is_into_main:
+            self.action.carry_out(merge, step)
+
+    def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
+        """As the action does; on a branch the next version takes it back."""
+        return self.action.take_back(merge, step) if merge.is_into_main else None
+
+    def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
+        """As the action does."""
+        return self.action.complete(merge, step) if merge.is_into_main else None
+
+
 def _place(place: JournalledPlace | None) -> StepPlace | None:
     if place is None:
         return None
