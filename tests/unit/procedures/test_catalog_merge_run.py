@@ -10,10 +10,14 @@ from branch_console.commit.journal import Journal
 from branch_console.commit.schema.schema_commit import add_column, change_schema
 from branch_console.errors import CommitConflict
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
-from branch_console.format.data_types import INT
+from branch_console.format.data_types import INT, STRING
 from branch_console.format.identifier import Identifier
-from branch_console.procedures.catalog_merge import publish_catalog
+from branch_console.format.journals.merge import MergeJournal
+from branch_console.format.receipt import Receipt
+from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.catalog_merge import publish_catalog, table_content
 from branch_console.procedures.run.all_tables import all_tables
+from branch_console.procedures.run.open_operation import Operation
 from tests.support.branch_bench import store_of
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import CatalogWarehouse
@@ -267,3 +271,94 @@ def test_a_runner_meets_what_took_its_number(
         assert heads(bench) == AFTER
         assert str(newest(bench).name) == "main@3"
     assert ends(bench) == []
+
+
+@pytest.fixture
+def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None]:
+    """Have somebody else act once a merge is decided, before any of it can be seen."""
+
+    def plan(act: Callable[[], None]) -> None:
+        forward = publish_catalog.go_forward
+
+        def late(merge: publish_catalog.MergeOperation, version: CatalogVersion) -> Receipt:
+            monkeypatch.setattr(publish_catalog, "go_forward", forward)
+            act()
+            return forward(merge, version)
+
+        monkeypatch.setattr(publish_catalog, "go_forward", late)
+
+    return plan
+
+
+def test_a_commit_that_touches_nothing_that_is_merged_is_built_on(
+    made: CatalogWarehouse,
+    bench: CatalogBench,
+    between: Callable[[Callable[[], None]], None],
+) -> None:
+    between(lambda: made.commit("air.planes", 2, "main"))
+    receipt = bench.run(MERGE)
+    assert heads(bench) == [(2, 1), (3, 1), (1, 0)]
+    assert any("carried over snapshot 2" in note for note in receipt.notes), receipt.notes
+
+
+def test_a_column_that_somebody_adds_first_is_planned_with(
+    made: CatalogWarehouse,
+    bench: CatalogBench,
+    between: Callable[[Callable[[], None]], None],
+) -> None:
+    def alter() -> None:
+        table = made.warehouse.table("air.planes")
+        change_schema(table, made.warehouse.store, [add_column("mine", INT)], now_millis=1)
+
+    between(alter)
+    receipt = bench.run(MERGE)
+    assert heads(bench)[1] == (2, 2)
+    assert any("Planned again" in note for note in receipt.notes), receipt.notes
+    names = [each.name for each in bench.warehouse().table("air.planes").schema().fields]
+    assert {"mine", "extra2"} <= set(names)
+
+
+@pytest.mark.parametrize("is_built_on", [False, True], ids=["alone", "built on"])
+def test_a_merge_that_meets_a_conflict_behind_its_commit_point_turns_back(
+    made: CatalogWarehouse,
+    many: CatalogBench,
+    between: Callable[[Callable[[], None]], None],
+    is_built_on: bool,
+) -> None:
+    bench, before = many, on_main(many)
+
+    def collide() -> None:
+        table = made.warehouse.table("air.planes")
+        change_schema(table, made.warehouse.store, [add_column("extra2", STRING)], now_millis=1)
+        if is_built_on:
+            publish = table_content.publish_merge
+
+            def late(operation: Operation, journal: MergeJournal) -> Snapshot:
+                landed = publish(operation, journal)
+                made.commit("air.flights", 3, "main")
+                return landed
+
+            monkeypatch.setattr(table_content, "publish_merge", late)
+
+    monkeypatch = pytest.MonkeyPatch()
+    between(collide)
+    with monkeypatch.context(), pytest.raises(CommitConflict, match="turned back") as told:
+        bench.run(MERGE, operation_id="it")
+    monkeypatch.undo()
+    after = on_main(bench)
+    assert after["air.planes"] == (1, [0, 1])
+    # What came had no rows; the schema stays, as others may have written by it.
+    flights = (3, [0, 1]) if is_built_on else (1, [0])
+    assert after == {**before, "air.planes": (1, [0, 1]), "air.flights": flights}
+    assert ("others had built on it" in told.value.message) is is_built_on
+    version = newest(bench)
+    assert version.kind is VersionKind.TURNED_BACK
+    assert [str(each) for each in version.voids] == ["main@2"]
+    assert ends(bench) == []
+    assert bench.recover().notes == ("Nothing was cut off.",)
+    recorded = bench.warehouse().ledger
+    for part in ("tables", "databases"):
+        now, then = (getattr(recorded.recorded("main", each), part) for each in (3, 1))
+        assert {key: each.name for key, each in now.items()} == {
+            key: each.name for key, each in then.items()
+        }

@@ -106,6 +106,19 @@ class KnownDatabase:
     file: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeDirection:
+    """Which way a decided merge goes for good.
+
+    Attributes:
+        turns_back: Whether its steps are taken back.
+        reason: Why they are, as it completes "because …"; empty where they are not.
+    """
+
+    turns_back: bool
+    reason: str = ""
+
+
 _PLACE: Final = Layout(
     JournalledPlace,
     needed("name", str),
@@ -145,6 +158,10 @@ CATALOG_MERGE_JOURNAL: Final = Codec(
             VERIFIED,
         )
     },
+)
+MERGE_DIRECTION: Final = Codec(
+    what="note of a merge of the catalog on the way that it goes",
+    reads={1: Layout(MergeDirection, needed("turnsBack", bool), since("reason", str, default=""))},
 )
 KNOWN_DATABASE: Final = Codec(
     what="note of a merge of the catalog on a database",

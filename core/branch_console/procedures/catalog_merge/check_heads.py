@@ -4,6 +4,7 @@ from branch_console.catalog.sightings import find_birth
 from branch_console.errors import CommitConflict, ErrorKind
 from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.procedures.catalog_merge.actions import action_of
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
 from branch_console.procedures.catalog_merge.table_content import name_of, table_at
 
@@ -23,6 +24,20 @@ def check_unmoved(merge: MergeOperation) -> None:
             _check_birth(merge, step, folder)
         if step.kind is StepKind.MERGE_CONTENT:
             _check_head(merge, step, folder)
+
+
+def read_back(merge: MergeOperation) -> None:
+    """See that what the steps were to do is there.
+
+    Raises:
+        CommitConflict: Something of it is not there any more.
+    """
+    for step in merge.steps:
+        if not action_of(step.kind).is_done(merge, step):
+            raise CommitConflict(
+                f"what the merge did by its step {step.name} ({step.kind}) is gone again.",
+                kind=ErrorKind.HEAD_MOVED,
+            )
 
 
 def _check_birth(merge: MergeOperation, step: MergeStep, folder: str) -> None:

@@ -213,6 +213,9 @@ class RenameDatabase:
         if self._is_at(merge, step, step.before):
             return None
         if not _holds(merge, _after(merge, step), step.object_id):
+            before = _before(merge, step)
+            if merge.warehouse.file_io.exists(before) and _file_in(merge, before) is None:
+                return None  # it has its first file by the move, which did not begin
             earlier = _earlier_places(merge, step)
             is_made = step.object_id in _made(merge)
             if is_made or any(_holds(merge, place, step.object_id) for place in earlier):

@@ -8,20 +8,25 @@ import time
 from dataclasses import replace
 from typing import Final
 
-from branch_console.errors import CommitConflict, ErrorKind, Refused
+from branch_console.errors import CommitConflict, ErrorKind, NotFound, Refused
 from branch_console.format.catalog.catalog_version import (
     CatalogVersion,
     VersionKind,
     VersionName,
 )
-from branch_console.format.journals.catalog_merge import CatalogMergeJournal
+from branch_console.format.journals.catalog_merge import CatalogMergeJournal, MergeDirection
 from branch_console.format.journals.intent import Ending
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog_merge.actions import action_of
-from branch_console.procedures.catalog_merge.check_heads import check_unmoved
+from branch_console.procedures.catalog_merge.check_heads import check_unmoved, read_back
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation
+from branch_console.procedures.catalog_merge.turn_back import (
+    decide_direction,
+    direction_of,
+    turn_back,
+)
 from branch_console.procedures.run.receipts import event_of, receipt_of
 
 _CLAIM_SECONDS: Final = 5.0
@@ -79,12 +84,32 @@ def go_forward(merge: MergeOperation, version: CatalogVersion) -> Receipt:
     """Carry out all steps, look at what came of them, and record it.
 
     Raises:
-        CommitConflict: A step lost against somebody else.
+        CommitConflict: A step lost against somebody else, and all of them were taken back.
+        Refused: They are to be taken back, and something is in the way.
     """
-    for step in merge.steps:
-        action_of(step.kind).carry_out(merge, step)
+    direction = _carry_out(merge)
+    if direction.turns_back:
+        error = turn_back(merge, version, direction)
+        merge.journal.release(_claim_of(merge), merge.id)
+        raise error
     told = [action_of(step.kind).complete(merge, step) for step in merge.steps]
     return _complete(merge, version, [each for each in told if each is not None])
+
+
+def _carry_out(merge: MergeOperation) -> MergeDirection:
+    """Carry out the steps while nobody turns back; return which way the merge goes."""
+    try:
+        for step in merge.steps:
+            # Whoever else is at work on it may have turned back by now.
+            direction = direction_of(merge)
+            if direction is not None:
+                return direction
+            action_of(step.kind).carry_out(merge, step)
+        read_back(merge)
+    except CommitConflict as error:
+        lost = MergeDirection(turns_back=True, reason=error.message)
+        return decide_direction(merge, lost)
+    return decide_direction(merge, MergeDirection(turns_back=False))
 
 
 def roll_back(merge: MergeOperation, reason: str) -> CommitConflict:
@@ -128,7 +153,10 @@ def _commit(merge: MergeOperation) -> CatalogVersion:
         check_unmoved(merge)
         if ledger.publish(publisher, version):
             return version
-        found = ledger.version(version.name)
+        try:
+            found = ledger.version(version.name)
+        except NotFound:
+            continue  # the store did not tell whether it made it
         if found.operation == merge.id and found.kind is VersionKind.MERGED:
             return found
         if found.kind is not VersionKind.SIGHTED:

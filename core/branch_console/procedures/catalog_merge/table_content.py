@@ -3,7 +3,7 @@
 It is an operation of the table, whose intent says which operation of the catalog it is a part of.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,28 +15,36 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.journals.history import HistoryJournal
 from branch_console.format.journals.intent import Ending
 from branch_console.format.journals.merge import MERGE_JOURNAL, AnyMergeJournal, MergeJournal
+from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
-from branch_console.merge.plan import SchemaPlan, can_run
+from branch_console.merge.plan import SchemaPlan, can_run, merging
 from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.catalog_merge.content_back import take_content_back, was_taken_back
 from branch_console.procedures.catalog_merge.step_actions import (
     MergeOperation,
     MergeStep,
     StagedContent,
 )
 from branch_console.procedures.history.history_transfer import complete_take_over, take_over
+from branch_console.procedures.merge.inputs import decided_for
 from branch_console.procedures.merge.merge_branch import journal_of_decision
-from branch_console.procedures.merge.merge_kind import MergeKind
+from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from branch_console.procedures.merge.publish import (
     complete_merge,
     find_landed,
     publish_merge,
+    rules_of_journal,
     withdraw_merge,
 )
 from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.procedures.run.written_rows import hand_over_staged_rows, take_staged_rows
 from branch_console.table.file_store_table import FileStoreTable
 
+_MOST_TRIES: Final = 3
+"""How often a table is planned again whose publish others were faster than."""
+_LONGEST_MILLIS: Final = 60_000
 _NOT_PUBLISHED: Final = "The merge of the catalog that this is a part of was not published."
 
 
@@ -80,10 +88,12 @@ class MergeContent:
             table = target_of(merge, step)
             newest = TableSchema.from_json(step.schemas[-1])
             return newest.id in table.schemas.ids()
-        return any(
-            _find_landed(operation, operation.read(MERGE_JOURNAL)) is not None
-            for operation in operations_of(merge, step)
-        )
+        operation = newest_operation(merge, step)
+        if operation is None or was_taken_back(operation):
+            return False
+        is_recorded = operation.receipt() is not None
+        journal = operation.read(MERGE_JOURNAL)
+        return is_recorded or _find_landed(operation, journal) is not None
 
     def carry_out(self, merge: MergeOperation, step: MergeStep) -> None:
         """Publish the schemas, then one snapshot; raises CommitConflict."""
@@ -92,26 +102,36 @@ class MergeContent:
             files = [(TableSchema.from_json(each).id, each.encode()) for each in step.schemas]
             publish_files(store, [(table.paths.schema(key), data) for key, data in files])
             return
-        operation = newest_operation(merge, step)
-        if operation is None:
+        tries = list(operations_of(merge, step))
+        if not tries:
             raise _lost(step)
-        journal = operation.read(MERGE_JOURNAL)
-        try:
-            if isinstance(journal, HistoryJournal):
-                take_over(operation, journal)
+        if tries[-1].receipt() is not None:
+            return
+        while True:
+            try:
+                _publish(tries[-1])
+            except CommitConflict as error:
+                tries[-1].end(Ending.STOPPED, error.message)
+                tries.append(_planned_again(merge, step, tries, error))
             else:
-                publish_merge(operation, journal)
-        except CommitConflict as error:
-            operation.end(Ending.STOPPED, error.message)
-            raise
+                return
 
     def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
-        """Withdraw the schemas, or what was published."""
+        """Withdraw the schemas, or what was published; raises CommitConflict."""
         if step.schemas:
             schemas = [TableSchema.from_json(each) for each in step.schemas]
             withdraw_schemas(target_of(merge, step), merge.warehouse.store, schemas)
             return None
-        raise NotImplementedError
+        operation = newest_operation(merge, step)
+        if operation is None:
+            return None
+        journal = operation.read(MERGE_JOURNAL)
+        if operation.receipt() is None and _find_landed(operation, journal) is None:
+            if isinstance(journal, MergeJournal):
+                withdraw_merge(operation, journal)
+            operation.end(Ending.ROLLED_BACK, _NOT_PUBLISHED)
+            return None
+        return take_content_back(operation, journal, _recorded(operation, journal, step))
 
     def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
         """Record the merge in the ledger of the table."""
@@ -122,19 +142,77 @@ class MergeContent:
         operation = newest_operation(merge, step)
         if operation is None:
             raise _lost(step)
-        done = operation.receipt()
+        done = _recorded(operation, operation.read(MERGE_JOURNAL), step)
         name = operation.table.identifier.table_name
-        if done is None:
-            journal = operation.read(MERGE_JOURNAL)
-            if isinstance(journal, HistoryJournal):
-                done = complete_take_over(operation, journal)
-            else:
-                landed = find_landed(operation, journal)
-                if landed is None:
-                    raise _lost(step)
-                done = complete_merge(operation, journal, landed)
+        return f"{name}: {' '.join(done.notes)}" if done.notes else None
+
+
+def _publish(operation: Operation) -> None:
+    ended = operation.journal.end_of(operation.intent.operation_id)
+    if ended is not None and ended.ending is not Ending.DONE:
+        raise CommitConflict(ended.message or _NOT_PUBLISHED, kind=ErrorKind.HEAD_MOVED)
+    journal = operation.read(MERGE_JOURNAL)
+    if isinstance(journal, HistoryJournal):
+        take_over(operation, journal)
+    else:
+        publish_merge(operation, journal)
+
+
+def _planned_again(
+    merge: MergeOperation, step: MergeStep, tries: Sequence[Operation], lost: CommitConflict
+) -> Operation:
+    """Plan the merge of a table on what others committed first, where every decision stands.
+
+    Raises:
+        CommitConflict: What stopped the last try, where this comes to a conflict, needs rows to be
+            read, or was tried often enough.
+    """
+    last, now = tries[-1], merge.warehouse.clock()
+    journal = last.read(MERGE_JOURNAL)
+    waited = now - (tries[1].intent.time_millis if len(tries) > 1 else now)
+    is_judged = journal.gate is not None
+    if len(tries) > _MOST_TRIES or waited > _LONGEST_MILLIS or is_judged:
+        raise lost
+    if not isinstance(journal, MergeJournal) or journal.row_messages is not None:
+        raise lost
+    target = last.table.on(journal.target)
+    spec = MergeSpec(
+        kind=MergeKind.MERGE, source=journal.source, target=journal.target, one_version=True
+    )
+    rules, heads = rules_of_journal(journal), PlannedHeads(source_id=journal.theirs_id)
+    try:
+        decided = decided_for(merge.warehouse, target, spec, rules, heads)
+    except Refused as error:
+        raise lost from error
+    plan = merging(decided.plan)
+    if plan is None or plan.writes_rows or plan.heads.theirs.id != journal.theirs_id:
+        raise lost
+    call = call_of_step(merge, step, _again(len(tries)))
+    again = _journal_of(StagedContent(decided=decided), call)
+    note = f"Planned again at snapshot {plan.heads.ours.id}, as others committed first."
+    return Operation.begin(
+        merge.warehouse,
+        target,
+        call,
+        branch=target.branch,
+        codec=MERGE_JOURNAL,
+        journal=replace(again, notes=(*again.notes, note)),
+        catalog_operation=merge.id,
+    )
+
+
+def _recorded(operation: Operation, journal: AnyMergeJournal, step: MergeStep) -> Receipt:
+    """Return the receipt of what was published, which is recorded by then."""
+    done = operation.receipt()
+    if done is not None:
         operation.end(Ending.DONE)
-        return f"{name}: {done.notes[0]}" if done.notes else None
+        return done
+    if isinstance(journal, HistoryJournal):
+        return complete_take_over(operation, journal)
+    landed = find_landed(operation, journal)
+    if landed is None:
+        raise _lost(step)
+    return complete_merge(operation, journal, landed)
 
 
 def call_of_step(merge: MergeOperation, step: MergeStep, attempt: str = "") -> ProcedureCall:

@@ -235,7 +235,7 @@ def _decided(operation: Operation, target: FileStoreTable, journal: MergeJournal
     source = target.on(spec.source)
     ours = _snapshot(target, journal.ours_id, journal.ours)
     theirs = _snapshot(source, journal.theirs_id, journal.theirs)
-    rules = _rules(journal)
+    rules = rules_of_journal(journal)
     plan = remembered_plan(operation.warehouse, target, spec, rules, ours, theirs)
     if plan is None:
         planned = plan_merge(sides_of(target, spec, ours, theirs), rules)
@@ -431,7 +431,8 @@ def _snapshot(table: FileStoreTable, snapshot_id: int, wanted: SnapshotIdentity 
     return found
 
 
-def _rules(journal: MergeJournal) -> MergeRules:
+def rules_of_journal(journal: MergeJournal) -> MergeRules:
+    """Return the rules that a merge was decided by; raises FormatError where one is not known."""
     try:
         return MergeRules(
             strict=journal.strict,

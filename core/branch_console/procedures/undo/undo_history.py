@@ -5,13 +5,11 @@ rescue branch of then, byte for byte.
 """
 
 from dataclasses import replace
-from typing import TypeAlias
 
 from branch_console.commit.base.head_check import is_at
 from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.journal import Journal
 from branch_console.errors import ErrorKind, NotFound
-from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.history import HistoryCopy, HistoryJournal, RollbackJournal
 from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.merge import MergeJournal
@@ -19,7 +17,6 @@ from branch_console.format.journals.procedures import codec_of
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import HeadMove
 from branch_console.format.snapshot import Snapshot
-from branch_console.format.table_schema import TableSchema
 from branch_console.format.tag import Tag
 from branch_console.procedures.branch.drop_branch import open_operations
 from branch_console.procedures.branch.fast_forward_preview import rewound_consumers
@@ -33,14 +30,12 @@ from branch_console.procedures.history.dependents import (
     tags_read_by,
 )
 from branch_console.procedures.history.protection import protection_of
+from branch_console.procedures.history.way_back import Moving, inverse_of
 from branch_console.procedures.run.procedure import Planned
 from branch_console.procedures.undo.undo_preview import Traced, planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
 
 _SHOWN = 20
-
-_Done: TypeAlias = MergeJournal | HistoryJournal | RollbackJournal
-"""What an operation noted that moved the head of a branch."""
 
 
 def plan_way_back(
@@ -61,7 +56,7 @@ def plan_way_back(
         )
     move = event.receipt.moves[0]
     done = _done(ledger, intent)
-    then = _inverse(done, move, rescue_name(call.operation_id))
+    then = inverse_of(done, move, rescue_name(call.operation_id))
     found = traced(table, event, event.branch)
     kept = found if then.source == then.target else traced(table, event, then.source)
     target = table.on(found.name)
@@ -102,78 +97,17 @@ def plan_way_back(
     )
 
 
-def _done(ledger: Journal, intent: Intent) -> _Done:
+def _done(ledger: Journal, intent: Intent) -> Moving:
     """Return what an operation noted that moved a head.
 
     Raises:
         FormatError: Its journal cannot be read.
     """
-    done: _Done = ledger.decode(intent, codec_of(intent.procedure))
+    done: Moving = ledger.decode(intent, codec_of(intent.procedure))
     return done
 
 
-def _inverse(done: _Done, move: HeadMove, rescue_branch: str) -> HistoryCopy:
-    """Turn what an operation did around."""
-    if not isinstance(done, HistoryJournal):
-        return HistoryCopy(
-            source=move.branch,
-            target=move.branch,
-            expected_head=move.after,
-            expected_head_id=move.after_id,
-            new_head=move.before,
-            new_head_id=move.before_id,
-            schema_ids=(),
-            tags=(),
-            snapshot_ids=(),
-            # It added one snapshot, whose number only its end knows.
-            remove_snapshot_ids=() if move.after_id is None else (move.after_id,),
-            remove_schema_ids=_added_schemas(done),
-            remove_tags=(*_rollback_pins(done), *_pins(done, move)),
-            rescue_branch=rescue_branch,
-        )
-    copy = done.copy
-    removed = copy.snapshot_ids
-    if done.expired_tag is not None and copy.new_head_id is not None:
-        removed = (copy.new_head_id, *removed)
-    return HistoryCopy(
-        source=copy.rescue_branch or copy.target,
-        target=copy.target,
-        expected_head=copy.new_head,
-        expected_head_id=copy.new_head_id,
-        new_head=copy.expected_head,
-        new_head_id=copy.expected_head_id,
-        schema_ids=copy.remove_schema_ids,
-        tags=copy.remove_tags,
-        snapshot_ids=tuple(sorted(copy.remove_snapshot_ids)),
-        remove_snapshot_ids=removed,
-        remove_schema_ids=copy.schema_ids,
-        remove_tags=(*copy.tags, *_pins(done, move)),
-        rescue_branch=rescue_branch,
-    )
-
-
-def _added_schemas(done: MergeJournal | RollbackJournal) -> tuple[int, ...]:
-    if isinstance(done, RollbackJournal):
-        return ()
-    return tuple(TableSchema.from_json(text).id for text in done.schemas)
-
-
-def _rollback_pins(done: MergeJournal | RollbackJournal) -> tuple[str, ...]:
-    """The tags by which a rollback keeps what it brought back, and what it made."""
-    if isinstance(done, MergeJournal):
-        return ()
-    return (done.pin,) if done.pin_made is None else (done.pin, done.pin_made)
-
-
-def _pins(done: _Done, move: HeadMove) -> tuple[str, ...]:
-    """The pins that leave with what an operation brought to main.
-
-    Those of a merge that took files of main to another branch stay: its rescue branch has them.
-    """
-    return done.sharing.tags if move.branch == MAIN_BRANCH else ()
-
-
-def _moved_tags(target: FileStoreTable, then: HistoryCopy, done: _Done) -> tuple[str, ...]:
+def _moved_tags(target: FileStoreTable, then: HistoryCopy, done: Moving) -> tuple[str, ...]:
     """Tags that an operation brought, and that somebody has moved since: these are theirs.
 
     What was brought is told by the branch that it came from, or else names a snapshot that leaves.
@@ -193,7 +127,7 @@ def _moved_tags(target: FileStoreTable, then: HistoryCopy, done: _Done) -> tuple
     return tuple(moved)
 
 
-def _source_of(done: _Done) -> str | None:
+def _source_of(done: Moving) -> str | None:
     """The branch that something came from; None for a rollback by a new snapshot."""
     match done:
         case MergeJournal():
@@ -240,7 +174,7 @@ def _expired_blocks(target: FileStoreTable, copy: HistoryCopy) -> tuple[Conseque
 
 
 def _schema_blocks(
-    target: FileStoreTable, done: _Done, copy: HistoryCopy
+    target: FileStoreTable, done: Moving, copy: HistoryCopy
 ) -> tuple[Consequence, ...]:
     """Refuse where the table was altered since, so that schemas in the middle would leave."""
     expected = None if isinstance(done, RollbackJournal) else done.schema_id_after
@@ -255,7 +189,7 @@ def _schema_blocks(
     )
 
 
-def _tag_blocks(target: FileStoreTable, done: _Done, copy: HistoryCopy) -> tuple[Consequence, ...]:
+def _tag_blocks(target: FileStoreTable, done: Moving, copy: HistoryCopy) -> tuple[Consequence, ...]:
     """Refuse where a tag that stays is read by a schema that leaves.
 
     The base tag of a branch keeps files: it is read on that branch, by the schema it has there. And
@@ -280,7 +214,7 @@ def _tag_blocks(target: FileStoreTable, done: _Done, copy: HistoryCopy) -> tuple
     )
 
 
-def _was_there(target: FileStoreTable, done: _Done, copy: HistoryCopy, tag: Tag) -> bool:
+def _was_there(target: FileStoreTable, done: Moving, copy: HistoryCopy, tag: Tag) -> bool:
     """Whether a tag was there before the operation, as its rescue branch or its journal tells."""
     if copy.source != copy.target:
         kept = target.on(copy.source).tags.find(tag.name)

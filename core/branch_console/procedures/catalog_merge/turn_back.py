@@ -1,0 +1,134 @@
+"""A decided merge of the catalog that cannot be finished: every step is taken back.
+
+One mark, made once, says which way a merge goes, so that of two who are at work on it none goes
+forward while the other turns back. Where a step cannot be taken back the operation stays open: a
+person settles what is in the way.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from branch_console.errors import CommitConflict, ErrorKind, NotFound, Refused
+from branch_console.format.catalog.catalog_version import (
+    CatalogVersion,
+    DatabaseChange,
+    TableChange,
+    VersionKind,
+    VersionName,
+)
+from branch_console.format.journals.catalog_merge import MERGE_DIRECTION, MergeDirection
+from branch_console.format.journals.intent import End, Ending
+from branch_console.format.json_text import to_pretty_json
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Counts
+from branch_console.procedures.catalog_merge.actions import action_of
+from branch_console.procedures.catalog_merge.step_actions import MergeOperation
+from branch_console.procedures.run.receipts import event_of, receipt_of
+
+_DIRECTION: Final = "direction"
+
+
+def direction_of(merge: MergeOperation) -> MergeDirection | None:
+    """Return which way a merge goes for good; None while it goes forward and may turn yet."""
+    found = merge.journal.find_step(merge.id, _DIRECTION)
+    return None if found is None else _read(merge, found)
+
+
+def decide_direction(merge: MergeOperation, wanted: MergeDirection) -> MergeDirection:
+    """Say which way a merge goes, unless somebody said so before; return which way it goes."""
+    content = to_pretty_json(MERGE_DIRECTION.encode(wanted)).encode()
+    return _read(merge, merge.journal.mark(merge.id, _DIRECTION, content))
+
+
+def turn_back(
+    merge: MergeOperation, version: CatalogVersion, direction: MergeDirection
+) -> CommitConflict:
+    """Take all steps back, the last one first, and record it; return what tells of it.
+
+    Raises:
+        Refused: A step cannot be taken back: the operation stays open, and waits for a person.
+    """
+    told = []
+    for step in reversed(merge.steps):
+        try:
+            note = action_of(step.kind).take_back(merge, step)
+        except CommitConflict as error:
+            raise Refused(
+                f"Operation {merge.id} is turning back, because {direction.reason} It waits: "
+                f"{error.message} Once that is settled, run: branch-console recover.",
+                kind=ErrorKind.CONFLICTS_OPEN,
+                operation_id=merge.id,
+            ) from error
+        if note is not None:
+            told.append(note)
+    turned = _turned_back(merge, version)
+    reason = (
+        f"The merge was decided and then turned back, because {direction.reason} "
+        f"{merge.noted.target!r} is as before: {turned.name}."
+    )
+    receipt = receipt_of(merge.operation, counts=Counts(), notes=(reason, *told))
+    event = event_of(merge.operation, LineageKind.UNDONE, receipt)
+    message = " ".join(receipt.notes)
+    end = End(
+        ending=Ending.ROLLED_BACK,
+        time_millis=merge.warehouse.clock(),
+        message=message,
+    )
+    merge.journal.conclude(merge.id, [event], end)
+    return CommitConflict(message, kind=ErrorKind.HEAD_MOVED)
+
+
+def _turned_back(merge: MergeOperation, version: CatalogVersion) -> CatalogVersion:
+    """Make the version that voids the edge of the merge, unless an earlier try has."""
+    ledger, publisher = merge.warehouse.ledger, merge.warehouse.store.publisher
+    number = version.number + 1
+    while True:
+        try:
+            found = ledger.version(VersionName(branch=version.branch, number=number))
+        except NotFound:
+            made = _version_back(merge, version, number)
+            if ledger.publish(publisher, made):
+                return made
+            continue
+        if found.operation == merge.id and found.kind is VersionKind.TURNED_BACK:
+            return found
+        number += 1
+
+
+def _version_back(merge: MergeOperation, version: CatalogVersion, number: int) -> CatalogVersion:
+    before = merge.warehouse.ledger.recorded(version.branch, version.number - 1)
+    databases: Mapping[str, DatabaseChange | None] = {
+        key: _database_back(before.databases.get(key), change)
+        for key, change in version.databases.items()
+    }
+    tables: Mapping[str, TableChange | None] = {
+        key: before.tables.get(key) for key in version.tables
+    }
+    return CatalogVersion(
+        branch=version.branch,
+        number=number,
+        kind=VersionKind.TURNED_BACK,
+        parents=(VersionName(branch=version.branch, number=number - 1),),
+        voids=(version.name,),
+        operation=merge.id,
+        actor=version.actor,
+        time_millis=merge.warehouse.clock(),
+        databases=databases,
+        tables=tables,
+    )
+
+
+def _database_back(
+    before: DatabaseChange | None, change: DatabaseChange | None
+) -> DatabaseChange | None:
+    """Return what makes a database what it was before a change."""
+    if before is None or change is None:
+        return before
+    gone = {key: None for key in change.properties if key not in before.properties}
+    return DatabaseChange(
+        name=before.name, properties={**gone, **before.properties}, has_file=before.has_file
+    )
+
+
+def _read(merge: MergeOperation, content: bytes) -> MergeDirection:
+    return merge.journal.decode_step(merge.id, _DIRECTION, content, MERGE_DIRECTION)
