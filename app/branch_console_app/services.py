@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         TableSummary,
         TagItem,
     )
-    from branch_console.procedures.call.consequence import Preview
+    from branch_console.procedures.call.consequence import Consequence, Preview
     from branch_console.procedures.call.warehouse import Warehouse
     from branch_console.procedures.catalog.browse_catalog import (
         CatalogBranchDetail,
@@ -350,6 +350,12 @@ class Services(TableLists):
 
         call = self.call("merge_branch", arguments, "resolve")
         return save_draft(self.writable_warehouse, call, seen, wanted)
+
+    def rules_of_catalog_merge(self, plan: CatalogMergePlan) -> tuple[Consequence, ...]:
+        """Tell by which rules a merge of the catalog will be judged, table by table."""
+        from branch_console.procedures.catalog_merge.tables_gate import told_rules_of
+
+        return tuple(told_rules_of(self.warehouse, plan))
 
     def catalog_branches(self) -> tuple[CatalogBranchItem, ...]:
         """Return the branches of the catalog by name, broken ones with their error."""

@@ -46,11 +46,13 @@ def run_catalog_merge(
         background: Whether to leave once the job is enqueued.
     """
     plan = services.preview_catalog_merge(arguments)
+    judged = tuple(each.text for each in services.rules_of_catalog_merge(plan))
+    document = {**plan.to_object(), "judged": list(judged)}
     runs = not preview and plan.can_run
     if not as_json:
-        print_catalog_merge(plan)
+        print_catalog_merge(plan, judged)
     elif not runs:
-        print_json(plan.to_object())
+        print_json(document)
     if not runs:
         return _REFUSED if plan.verdict in _STOPS else 0
     if not as_json:
@@ -61,12 +63,17 @@ def run_catalog_merge(
         {**arguments, "plan_id": plan.id},
         background=background,
         as_json=as_json,
-        beside=plan.to_object(),
+        beside=document,
     )
 
 
-def print_catalog_merge(plan: CatalogMergePlan) -> None:
-    """Print the report of a merge of the catalog; what blocks it comes first."""
+def print_catalog_merge(plan: CatalogMergePlan, judged: tuple[str, ...]) -> None:
+    """Print the report of a merge of the catalog; what blocks it comes first.
+
+    Args:
+        plan: The decision.
+        judged: By which rules tables will be judged, in sentences.
+    """
     print_line(f"{plan.verdict}: {verdict_words(plan)}")
     print_line()
     print_fields(
@@ -89,6 +96,7 @@ def print_catalog_merge(plan: CatalogMergePlan) -> None:
         *(conflict_words(conflict) for conflict in plan.conflicts),
         *(f"{each.name}: {text}" for each in plan.objects for text in each.reported),
         *plan.reported,
+        *judged,
     ]
     if lines:
         print_line()

@@ -111,7 +111,7 @@ class MergeCatalogRequest(
     Request,
     procedure="merge_catalog_branch",
     job=("Merge a catalog branch", ""),
-    terms=PREVIEWED,
+    terms=(*PREVIEWED, "override_gate"),
     sql=Unserved(why="MERGE BRANCH … asks for it."),
     command=Unserved(why="merge --catalog and merge --database ask for it."),
 ):

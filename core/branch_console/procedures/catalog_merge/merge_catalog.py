@@ -39,6 +39,7 @@ from branch_console.procedures.catalog_merge.catalog_sides import (
     read_catalog_sides,
 )
 from branch_console.procedures.catalog_merge.planned_merge import PlannedCatalogMerge, subject_of
+from branch_console.procedures.catalog_merge.tables_gate import told_rules_of
 from branch_console.procedures.merge.inputs import DecidedMerge, rules_by
 from branch_console.procedures.run.receipts import receipt_without_change
 
@@ -139,7 +140,7 @@ def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planne
             call, plan.id, notes, started_millis=now, finished_millis=now
         )
     return PlannedCatalogMerge(
-        preview=_preview(plan),
+        preview=_preview(plan, tuple(told_rules_of(warehouse, plan))),
         journal=OperationJournal(plan_id=plan.id),
         branch=plan.target,
         already=already,
@@ -155,12 +156,13 @@ def not_served_of(plan: CatalogMergePlan) -> tuple[Consequence, ...]:
     return tuple(blocks(each.message, each.kind) for each in refusals)
 
 
-def _preview(plan: CatalogMergePlan) -> Preview:
+def _preview(plan: CatalogMergePlan, judged: tuple[Consequence, ...]) -> Preview:
     told = [keeps(verdict_words(plan))]
     told += [consequence for each in plan.objects for consequence in _consequences(each)]
     told += [changes(text) for text in plan.reported]
     if plan.steps and (cost := cost_words(plan)):
         told.append(changes(cost))
+    told += judged
     told += not_served_of(plan)
     return Preview(
         procedure=MergeCatalogRequest.procedure,

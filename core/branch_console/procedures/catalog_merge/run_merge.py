@@ -14,7 +14,13 @@ from branch_console.errors import InvalidInput, PaimonError
 from branch_console.format.catalog.catalog_version import TableChange
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL, CatalogMergeJournal
-from branch_console.format.journals.written import NOTHING_WRITTEN, WRITTEN_ROWS, WrittenRows
+from branch_console.format.journals.written import (
+    JUDGED_RESULT,
+    NOTHING_WRITTEN,
+    WRITTEN_ROWS,
+    JudgedResult,
+    WrittenRows,
+)
 from branch_console.format.json_text import JsonObject
 from branch_console.format.receipt import Receipt
 from branch_console.merge.catalog.catalog_report import reported_words
@@ -42,11 +48,13 @@ from branch_console.procedures.catalog_merge.step_actions import (
     MergeStep,
     StagedContent,
 )
+from branch_console.procedures.catalog_merge.tables_gate import judge_tables, with_gate
 from branch_console.procedures.merge.inputs import DecidedMerge
 from branch_console.procedures.merge.merge_branch import files_of_merge
 from branch_console.procedures.merge.merge_kind import MergeKind
 from branch_console.procedures.merge.reconcile_rows import settle_rows_of
 from branch_console.procedures.run.procedure import finish_operation, finish_verb
+from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.procedures.run.receipts import number_of
 from branch_console.procedures.run.written_rows import let_go_staged_rows, withdraw_rows
 from branch_console.table.file_checks import FILES_TO_VERIFY
@@ -87,7 +95,7 @@ class _Run:
         if "receipt" in checked:
             return Receipt.from_json(str(checked["receipt"]))
         plan_id = None if "plan_id" not in checked else str(checked["plan_id"])
-        files, written = 0, dict[str, WrittenRows]()
+        files, written, judged = 0, dict[str, WrittenRows](), dict[str, JudgedResult]()
         if plan_id is not None:
             verified = self._stages.run(
                 "verify files",
@@ -101,9 +109,15 @@ class _Run:
                 message="Comparing rows that both sides may have changed.",
             )
             written = _written(compared)
+            found = self._stages.run(
+                STAGE,
+                partial(self._judge, plan_id, written),
+                message="Judging the results by the rules of their tables.",
+            )
+            judged = _judged(found)
         facts = self._stages.run(
             self._verb.name.replace("_", " "),
-            lambda _: self._carry_out(plan_id, written, files),
+            lambda _: self._carry_out(plan_id, written, judged, files),
             message=self._verb.doing,
             publishes=True,
         )
@@ -151,6 +165,24 @@ class _Run:
             raise
         return {key: WRITTEN_ROWS.encode(each) for key, each in written.items()}
 
+    def _judge(self, plan_id: str, written: dict[str, WrittenRows], progress: Progress) -> Facts:
+        """Judge all tables by their rules; where one of them blocks, all of the merge goes."""
+        planned = self._planned(plan_id)
+        try:
+            found = judge_tables(
+                self._warehouse,
+                self._rows,
+                self._call,
+                planned.plan,
+                planned.decided,
+                written,
+                progress,
+            )
+        except BaseException as error:
+            self._give_up(planned, written, is_refused=isinstance(error, PaimonError))
+            raise
+        return {key: JUDGED_RESULT.encode(each) for key, each in found.items()}
+
     def _give_up(
         self, planned: PlannedCatalogMerge, written: dict[str, WrittenRows], *, is_refused: bool
     ) -> None:
@@ -181,7 +213,13 @@ class _Run:
             role=self._call.role,
         )
 
-    def _carry_out(self, plan_id: str | None, written: dict[str, WrittenRows], files: int) -> Facts:
+    def _carry_out(
+        self,
+        plan_id: str | None,
+        written: dict[str, WrittenRows],
+        judged: dict[str, JudgedResult],
+        files: int,
+    ) -> Facts:
         warehouse, call = self._warehouse, self._call
         warehouse.check_writable()
         operation = CatalogOperation.find(warehouse, call.operation_id)
@@ -197,23 +235,31 @@ class _Run:
         if planned.already is not None:
             return {"receipt": planned.already.to_json()}
         planned = self._noted(planned)
+        journal = journal_of_catalog_merge(
+            warehouse,
+            planned,
+            call,
+            forks=_forks(planned),
+            notes=reported_words(planned.plan),
+            files_verified=files,
+        )
+        try:
+            journal = with_gate(warehouse, call, planned.plan, journal, judged)
+        except PaimonError:
+            self._give_up(planned, written, is_refused=True)
+            raise
         begun = CatalogOperation.begin(
             warehouse,
             call,
             branch=planned.plan.target,
             codec=CATALOG_MERGE_JOURNAL,
-            journal=journal_of_catalog_merge(
-                warehouse,
-                planned,
-                call,
-                forks=_forks(planned),
-                notes=reported_words(planned.plan),
-                files_verified=files,
-            ),
+            journal=journal,
         )
         staged = {
             step.object_id: StagedContent(
-                decided=decided, written=written.get(step.object_id, NOTHING_WRITTEN)
+                decided=decided,
+                written=written.get(step.object_id, NOTHING_WRITTEN),
+                judged=judged.get(step.object_id),
             )
             for step, decided in _contents(planned)
         }
@@ -252,6 +298,11 @@ def _contents(planned: PlannedCatalogMerge) -> Iterator[tuple[MergeStep, Decided
 def _written(facts: Facts) -> dict[str, WrittenRows]:
     raw = JsonObject(facts, "rows of a merge of the catalog")
     return {key: WRITTEN_ROWS.decode(raw.get(key, dict)) for key in facts}
+
+
+def _judged(facts: Facts) -> dict[str, JudgedResult]:
+    raw = JsonObject(facts, "verdicts of a merge of the catalog")
+    return {key: JUDGED_RESULT.decode(raw.get(key, dict)) for key in facts}
 
 
 def _forks(planned: PlannedCatalogMerge) -> dict[str, TableChange]:

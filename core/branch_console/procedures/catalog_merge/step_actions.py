@@ -20,7 +20,7 @@ from branch_console.format.journals.catalog_merge import (
     JournalledPlace,
     JournalledStep,
 )
-from branch_console.format.journals.written import NOTHING_WRITTEN, WrittenRows
+from branch_console.format.journals.written import NOTHING_WRITTEN, JudgedResult, WrittenRows
 from branch_console.format.json_text import JsonObject
 from branch_console.merge.catalog.catalog_steps import CatalogStep, StepKind, StepPlace
 from branch_console.merge.file_moves import MergeRules
@@ -119,10 +119,12 @@ class StagedContent:
     Attributes:
         decided: The merge of the table.
         written: The rows that were written for it.
+        judged: What its rules said of it; None where it has none.
     """
 
     decided: DecidedMerge
     written: WrittenRows = NOTHING_WRITTEN
+    judged: JudgedResult | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

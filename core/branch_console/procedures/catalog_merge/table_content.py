@@ -301,6 +301,9 @@ def _journal_of(staged: StagedContent, call: ProcedureCall) -> AnyMergeJournal:
             kind=ErrorKind.HEAD_MOVED,
         )
     journal = replace(journal, plan_id=decided.plan.id)
+    if staged.judged is not None:
+        gate, counted = staged.judged.gate, staged.judged.rows_counted
+        journal = replace(journal, gate=gate, rows_counted=counted or journal.rows_counted)
     if isinstance(journal, MergeJournal) and staged.written.row_messages is not None:
         return replace(
             journal,

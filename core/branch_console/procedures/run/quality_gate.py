@@ -28,7 +28,7 @@ from branch_console.procedures.run.rule_evaluation import (
     keep_report,
 )
 from branch_console.quality.findings import Finding, GateReport, GateVerdict, findings_of
-from branch_console.quality.gate import failing_ids, judge
+from branch_console.quality.gate import failing_ids, judge, judge_state
 from branch_console.quality.rules import RuleKind, RuleSet
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.table_state import ReadState
@@ -43,10 +43,14 @@ J = TypeVar("J", bound=OperationJournal)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedSides:
-    """Two states of a table; the rules are judged on the second."""
+    """Two states of a table; the rules are judged on the second.
+
+    Attributes:
+        before: None where the table is new: then nothing failed before.
+    """
 
     table: Identifier
-    before: JudgedState
+    before: JudgedState | None
     after: JudgedState
 
 
@@ -78,14 +82,20 @@ def is_of_the_moment(warehouse: Warehouse, call: ProcedureCall) -> bool:
     )
 
 
-def told_rules(rules: RuleSet | None) -> list[Consequence]:
-    """Tell by which rules a result will be judged; nothing where there are none."""
+def told_rules(rules: RuleSet | None, table: str | None = None) -> list[Consequence]:
+    """Tell by which rules a result will be judged; nothing where there are none.
+
+    Args:
+        rules: The rules.
+        table: The name of their table, where the preview is of many.
+    """
     if rules is None:
         return []
+    of_table = "" if table is None else f" of {table}"
     return [
         changes(
-            f"{count(len(rules.rules), 'quality rule')} will be judged on the staged result, "
-            "before anything is published: not judged yet.",
+            f"{count(len(rules.rules), 'quality rule')}{of_table} will be judged on the staged "
+            "result, before anything is published: not judged yet.",
             tuple(f"{each.id} ({each.severity}): {each.text}" for each in rules.rules),
         )
     ]
@@ -103,35 +113,78 @@ def judge_result(
     Raises:
         Refused: The gate blocks, and the call does not override it.
     """
+    rules, report = report_on(warehouse, rows, call, sides, progress)
+    check_passes(call, report)
+    return passed_result(warehouse, rows, call, sides, rules, report, progress)
+
+
+def report_on(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    sides: GateSides,
+    progress: Progress,
+) -> tuple[RuleSet, GateReport]:
+    """Judge a staged result by the rules of its table, and keep what is found.
+
+    Raises:
+        Refused: The rules are gone.
+    """
     started = warehouse.clock()
     rules = find_rules(warehouse, sides.table)
     if rules is None:
         raise stale("The rules of the table were taken away meanwhile.")
     report = judge_sides(warehouse, rows, call, sides, rules, progress)
     keep_report(warehouse, rows, call, report, started)
-    reason = call.agreement.override_gate
-    if report.verdict.blocks and reason is None:
+    return rules, report
+
+
+def check_passes(call: ProcedureCall, report: GateReport) -> None:
+    """Raise Refused where the gate blocks, and the call does not override it."""
+    if report.verdict.blocks and call.agreement.override_gate is None:
         raise Refused(
             f"{_said(report.blocking)} Nothing was changed. Mend the source, or let an operator "
             "override the gate with a reason.",
             kind=ErrorKind.GATE_FAILED,
             gate=report.to_object(),
         )
-    gate = report.to_object()
-    notes = [f"Gate: {report.verdict}.", *_worth_telling(report)]
-    if report.verdict.blocks:
-        override = GateOverride(
-            reason=reason or "", actor=call.actor, time_millis=warehouse.clock()
-        )
-        gate = override.on(gate)
-        notes = [f"Gate overridden by {call.actor}: {reason}", *notes]
+
+
+def passed_result(
+    warehouse: Warehouse,
+    rows: RowEngine,
+    call: ProcedureCall,
+    sides: GateSides,
+    rules: RuleSet,
+    report: GateReport,
+    progress: Progress,
+) -> JudgedResult:
+    """Return what an operation notes of a result that passes, or that an operator lets pass."""
     return JudgedResult(
         plan_id=sides.plan_id,
         digest=rules.digest,
-        gate=gate,
-        notes=tuple(notes),
+        gate=overridden(warehouse, call, report),
+        notes=gate_notes(call, report),
         rows_counted=_counted(rows, call, sides, progress),
     )
+
+
+def overridden(warehouse: Warehouse, call: ProcedureCall, report: GateReport) -> dict[str, object]:
+    """Return what the gate said as JSON values, with who overrode it where it blocks."""
+    gate = report.to_object()
+    if not report.verdict.blocks:
+        return gate
+    reason = call.agreement.override_gate or ""
+    override = GateOverride(reason=reason, actor=call.actor, time_millis=warehouse.clock())
+    return override.on(gate)
+
+
+def gate_notes(call: ProcedureCall, report: GateReport) -> tuple[str, ...]:
+    """Return what a receipt tells of the gate, the override first."""
+    notes = (f"Gate: {report.verdict}.", *_worth_telling(report))
+    if not report.verdict.blocks:
+        return notes
+    return (f"Gate overridden by {call.actor}: {call.agreement.override_gate}", *notes)
 
 
 def _counted(
@@ -142,7 +195,7 @@ def _counted(
         count_rows_of, rows, sides.table, operation_id=call.operation_id, progress=progress
     )
     try:
-        return rows_of(sides.before), rows_of(sides.after)
+        return 0 if sides.before is None else rows_of(sides.before), rows_of(sides.after)
     except PaimonError as error:
         # Whoever overrode rules that cannot be evaluated there is not stopped by a count.
         if isinstance(error, InvalidInput) or error.kind is ErrorKind.UNEXPECTED:
@@ -227,6 +280,8 @@ def judge_sides(
         progress=progress,
     )
     after = look(sides.after, rules.rules)
+    if sides.before is None:
+        return judge_state(rules, after)
     failing = failing_ids(rules, after)
     # What passes on the result passes the gate, however the target stands.
     asked_again = [each for each in rules.rules if each.id in failing]
