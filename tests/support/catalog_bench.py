@@ -11,7 +11,7 @@ from branch_console.format.other_catalog import CatalogKind
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.consequence import Preview
-from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.row_engine import NoRowEngine, RowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import paths_of
@@ -19,9 +19,11 @@ from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.preview import preview_call
 from branch_console.procedures.statement.query import answer_query
 from branch_console.sql.parser import parse_statements
+from branch_console.storage.file_io import FileIO
 from branch_console.storage.store_probe import StoreVerdict
 from branch_console.table.database_files import find_database_file
 from tests.support.branch_bench import NOW, tree
+from tests.support.local_row_engine import LocalRows
 
 
 class _MetadataOnly(NoRowEngine):
@@ -42,6 +44,11 @@ class CatalogBench:
     kind: CatalogKind | None = None
     now: int = NOW
     last: str = field(default="", init=False)
+
+    @property
+    def engine(self) -> RowEngine:
+        """What looks at files, and compares rows of merges."""
+        return LocalRows(FileIO.for_url(str(self.root)))
 
     def warehouse(self, *, read_only: bool = False) -> Warehouse:
         """Open the warehouse."""
@@ -69,7 +76,7 @@ class CatalogBench:
             call = self.call(
                 statement.procedure, operation_id, role=role, **dict(statement.arguments)
             )
-            receipt = run_call(warehouse, NoRowEngine(), call, InlineStages())
+            receipt = run_call(warehouse, self.engine, call, InlineStages())
         return receipt
 
     def __call__(self, text: str) -> str:
@@ -88,7 +95,7 @@ class CatalogBench:
     def do(self, name: str, **arguments: Argument) -> Receipt:
         """Call a procedure."""
         call = self.call(name, **arguments)
-        return run_call(self.warehouse(), NoRowEngine(), call, InlineStages())
+        return run_call(self.warehouse(), self.engine, call, InlineStages())
 
     def preview(self, text: str) -> Preview:
         """Ask what a statement would do, and see that it wrote nothing."""
