@@ -37,6 +37,7 @@ from branch_console.operations.database_requests import (
     SetDatabasePropertiesRequest,
 )
 from branch_console.operations.isolation import InsertScope, Isolation
+from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
 from branch_console.operations.request import Request as ProcedureRequest
 from branch_console.operations.tag_requests import CreateTagRequest, DeleteTagRequest
@@ -79,6 +80,7 @@ __all__ = [
     "DropCatalogBranchRequest",
     "DropDatabaseRequest",
     "ErrorKind",
+    "ExpireSnapshotsRequest",
     "FastForwardRequest",
     "InsertScope",
     "Isolation",

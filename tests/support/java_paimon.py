@@ -398,6 +398,12 @@ class JavaTable:
             builder.changelogRetainMax(kept).changelogRetainMin(kept)
         return int(self.load().newExpireSnapshots().config(builder.build()).expire())
 
+    def expire(self, options: Mapping[str, str]) -> int:
+        """Expire as a writer does with the options of the table and these; the number that went."""
+        table = self.load(options)
+        config = table.coreOptions().expireConfig()
+        return int(table.newExpireSnapshots().config(config).expire())
+
     def set_consumer(self, name: str, next_snapshot: int) -> None:
         """Note how far a streaming reader has come."""
         consumer = java_class("consumer.Consumer")(next_snapshot)

@@ -3,7 +3,6 @@
 What the table lacks, or the tests lack, fails here: no rule loses its test unseen.
 """
 
-import importlib.util
 import json
 import os
 import re
@@ -15,8 +14,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-
-from branch_console.procedures.registry import VERBS
 
 # One worker asks pytest for all of them.
 pytestmark = pytest.mark.xdist_group("statements")
@@ -149,9 +146,3 @@ def test_a_row_that_says_other_than_the_tests_is_found(
     line = f"| C01 | It holds | {' | '.join(tried)} | [test_a](../../tests/a.py) |"
     depths = {} if depth is None else {"tests/a.py::test_a": depth}
     assert next(faults_of(rows_of(line), depths)).startswith(fault)
-
-
-def test_nothing_here_expires_snapshots_yet() -> None:
-    # With the first of them R11 is due: expiry that races branches and merges.
-    assert importlib.util.find_spec("branch_console.maintenance") is None
-    assert [verb for verb in VERBS if "expire" in verb or "orphan" in verb] == []

@@ -17,6 +17,7 @@ from branch_console.operations.branch_requests import (
     ReplaceMainRequest,
     RollbackRequest,
 )
+from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 from branch_console.operations.request import Request
 from branch_console.operations.tag_requests import CreateTagRequest, DeleteTagRequest
 from branch_console.operations.undo_request import UndoRequest
@@ -76,6 +77,7 @@ for _request in (
     PinBranchRequest,
     RepairBranchRequest,
     FenceBranchRequest,
+    ExpireSnapshotsRequest,
 ):
     add_previewed(lifecycle, _request)
 

@@ -38,6 +38,8 @@ class LineageKind(StrEnum):
     UNFENCED = "unfenced"
     REPAIRED = "repaired"
     ALTERED = "altered"
+    EXPIRED = "expired"
+    RELEASED = "released"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,6 +153,10 @@ def _number(key: str, default: int) -> ConfigOption[int]:
     return ConfigOption(key=key, parse=_parse_int, default=default)
 
 
+def _maybe_number(key: str) -> ConfigOption[int | None]:
+    return ConfigOption(key=key, parse=_parse_int, default=None)
+
+
 def _flag(key: str, default: bool, *older_keys: str) -> ConfigOption[bool]:
     return ConfigOption(key=key, parse=_parse_bool, default=default, older_keys=older_keys)
 
@@ -219,9 +223,7 @@ PARTITION_LEGACY_NAME: Final = _flag("partition.legacy-name", True)
 DYNAMIC_PARTITION_OVERWRITE: Final = _flag("dynamic-partition-overwrite", True)
 OVERWRITE_UPGRADE: Final = _flag("overwrite-upgrade", True)
 COMPACTION_TRIGGER: Final = _number("num-sorted-run.compaction-trigger", 5)
-NUM_LEVELS: Final[ConfigOption[int | None]] = ConfigOption(
-    key="num-levels", parse=_parse_int, default=None
-)
+NUM_LEVELS: Final = _maybe_number("num-levels")
 
 MANIFEST_FORMAT: Final = _text("manifest.format", "avro")
 MANIFEST_COMPRESSION: Final = _text("manifest.compression", "zstd")
@@ -239,11 +241,20 @@ COMMIT_MAX_RETRY_WAIT: Final = _duration("commit.max-retry-wait", 10 * _SECOND)
 COMMIT_TIMEOUT: Final[ConfigOption[int | None]] = ConfigOption(
     key="commit.timeout", parse=parse_duration, default=None
 )
-COMMIT_STRICT_MODE_LAST_SAFE_SNAPSHOT: Final[ConfigOption[int | None]] = ConfigOption(
-    key="commit.strict-mode.last-safe-snapshot", parse=_parse_int, default=None
+COMMIT_STRICT_MODE_LAST_SAFE_SNAPSHOT: Final = _maybe_number(
+    "commit.strict-mode.last-safe-snapshot"
 )
 COMMIT_DISCARD_DUPLICATE_FILES: Final = _flag("commit.discard-duplicate-files", False)
 SNAPSHOT_NUM_RETAINED_MIN: Final = _number("snapshot.num-retained.min", 10)
+SNAPSHOT_NUM_RETAINED_MAX: Final = _number("snapshot.num-retained.max", INFINITE)
+SNAPSHOT_TIME_RETAINED: Final = _duration("snapshot.time-retained", _HOUR)
+SNAPSHOT_EXPIRE_LIMIT: Final = _number("snapshot.expire.limit", 50)
+# Where they are not set, changelogs go with their snapshots.
+CHANGELOG_NUM_RETAINED_MAX: Final = _maybe_number("changelog.num-retained.max")
+CHANGELOG_NUM_RETAINED_MIN: Final = _maybe_number("changelog.num-retained.min")
+CHANGELOG_TIME_RETAINED: Final[ConfigOption[int | None]] = ConfigOption(
+    key="changelog.time-retained", parse=parse_duration, default=None
+)
 
 BRANCH: Final = _text("branch", "main")
 SCAN_FALLBACK_BRANCH: Final = _maybe_text("scan.fallback-branch")

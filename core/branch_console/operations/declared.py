@@ -42,6 +42,7 @@ from branch_console.operations.database_requests import (
     SetDatabasePropertiesRequest,
 )
 from branch_console.operations.demo_request import BuildDemoRequest
+from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 from branch_console.operations.merge_requests import (
     CherryPickRequest,
     CompareRowsRequest,
@@ -74,6 +75,7 @@ _ALL: Final[tuple[type[Request], ...]] = (
     PinBranchRequest,
     QueryRequest,
     FenceBranchRequest,
+    ExpireSnapshotsRequest,
     RepairBranchRequest,
     ReplaceMainRequest,
     FastForwardRequest,

@@ -26,6 +26,7 @@ from branch_console.procedures.catalog.database_statement import (
 from branch_console.procedures.catalog.drop import DROP_CATALOG_BRANCH
 from branch_console.procedures.catalog.tags import CREATE_CATALOG_TAG, DELETE_CATALOG_TAG
 from branch_console.procedures.catalog_merge.run_merge import MERGE_CATALOG
+from branch_console.procedures.maintenance.expire_snapshots import EXPIRE_SNAPSHOTS
 from branch_console.procedures.merge.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from branch_console.procedures.run.procedure import Verb
 from branch_console.procedures.statement.table_statement import (
@@ -41,6 +42,7 @@ _ALL: Final = (
     CREATE_TAG,
     DELETE_TAG,
     DROP_BRANCH,
+    EXPIRE_SNAPSHOTS,
     FENCE_BRANCH,
     MERGE_BRANCH,
     PIN_BRANCH,

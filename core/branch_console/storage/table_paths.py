@@ -158,3 +158,20 @@ class TablePaths:
     def policy_draft(self, draft: str, version: int) -> str:
         """The path of a version of a draft."""
         return f"{self.policy_draft_dir(draft)}/{POLICY_PREFIX}{version}"
+
+    @property
+    def retired_dir(self) -> str:
+        """The folder of names that expiries took from branches, and that undo brings back."""
+        return f"{self.lineage_dir}/retired"
+
+    def retired_branch_dir(self, operation_id: str, branch: str) -> str:
+        """The folder of the names that one expiry took from a branch."""
+        return f"{self.retired_dir}/{operation_id}/{BRANCH_PREFIX}{branch}"
+
+    def retired_snapshot(self, operation_id: str, branch: str, snapshot_id: int) -> str:
+        """The path of a snapshot that an expiry took from a branch."""
+        return f"{self.retired_branch_dir(operation_id, branch)}/{SNAPSHOT_PREFIX}{snapshot_id}"
+
+    def release_list(self, operation_id: str) -> str:
+        """The path of the list of files that an operation is about to remove."""
+        return f"{self.lineage_dir}/release-{operation_id}.arrow"

@@ -173,7 +173,15 @@ class ManifestScan:
         """
         if snapshot.index_manifest is None:
             return NO_INDEX_FILES
-        path = paths.manifest(snapshot.index_manifest)
+        return self.read_index(paths, snapshot.index_manifest)
+
+    def read_index(self, paths: TablePaths, name: str) -> pa.Table:
+        """What an index manifest lists, with the columns of INDEX_MANIFEST_ENTRY.
+
+        Raises:
+            FormatError: The index manifest is missing or broken.
+        """
+        path = paths.manifest(name)
         return self._tables.get((path,), lambda: self._decode_file(path, decode_index_manifest))
 
     def _read_one(self, path: str, count: int) -> pa.Table:

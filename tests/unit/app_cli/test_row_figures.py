@@ -91,6 +91,7 @@ ACTS: tuple[tuple[str, ...], ...] = (
     ("catalog", "tags"),
     ("catalog", "delete-tag", "release", "--confirm", "release"),
     ("catalog", "drop", "whole", "--confirm", "whole"),
+    ("expire", NAME, "--retain-max", "1", "--retain-min", "1"),
     ("recover",),
 )
 CALLS: tuple[str, ...] = (
@@ -114,6 +115,7 @@ CALLS: tuple[str, ...] = (
     "replace_main(table => 'TABLE', branch => 'newer', confirm => 'main')",
     "drop_branch(table => 'TABLE', branch => 'fix-delays', confirm => 'fix-delays')",
     "delete_branch('TABLE', 'newer')",
+    "expire_snapshots('TABLE', 1, 1)",
     "create_catalog_branch(branch => 'whole', lazy => true)",
     "create_database(database => 'lab', branch => 'whole', properties => '{\"team\": \"ops\"}')",
     "set_database_properties(database => 'lab', branch => 'whole', properties => '{\"a\": \"0\"}')",

@@ -42,6 +42,11 @@ def _twice(bench: BranchBench) -> dict[str, str | int | bool]:
     return {"snapshot": 1}
 
 
+def _old(bench: BranchBench) -> dict[str, str | int | bool]:
+    bench.append("b")
+    return {"retain_max": 1, "retain_min": 1}
+
+
 CASES: dict[str, Steps] = {
     "create_branch": lambda bench: {"branch": "dev"},
     "drop_branch": _branch,
@@ -55,6 +60,7 @@ CASES: dict[str, Steps] = {
     "revert": lambda bench: {**_twice(bench), "snapshot": 2},
     "delete_tag": _tagged,
     "rollback": _twice,
+    "expire_snapshots": _old,
 }
 
 

@@ -21,6 +21,7 @@ from branch_console.format.journals.catalog_branches import (
     DROP_CATALOG_BRANCH_JOURNAL,
 )
 from branch_console.format.journals.codec import Codec
+from branch_console.format.journals.expiry import EXPIRE_JOURNAL
 from branch_console.format.journals.history import (
     FORWARD_JOURNAL,
     REPLACE_JOURNAL,
@@ -48,6 +49,7 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "create_tag": TAG_JOURNAL,
         "delete_tag": UNTAG_JOURNAL,
         "drop_branch": DROP_JOURNAL,
+        "expire_snapshots": EXPIRE_JOURNAL,
         "fast_forward": FORWARD_JOURNAL,
         "fence_branch": FENCE_JOURNAL,
         "merge_branch": MERGE_JOURNAL,

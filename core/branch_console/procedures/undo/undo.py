@@ -9,6 +9,7 @@ from branch_console.commit.rows.write_receipt import find_receipt_of_write
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.branches import FenceBranchJournal, RenameBranchJournal
+from branch_console.format.journals.expiry import UnexpireJournal
 from branch_console.format.journals.history import HistoryJournal
 from branch_console.format.journals.tags import TagJournal, UntagJournal
 from branch_console.format.journals.terms import OperationJournal
@@ -31,6 +32,7 @@ from branch_console.procedures.undo.undo_branch import (
     plan_rename_back,
     plan_restore,
 )
+from branch_console.procedures.undo.undo_expiry import finish_expiry_back, plan_expiry_back
 from branch_console.procedures.undo.undo_fence import plan_fence_back
 from branch_console.procedures.undo.undo_history import plan_way_back
 from branch_console.procedures.undo.undo_objects import UNDO_OF_CATALOG
@@ -53,6 +55,7 @@ _WAYS: Final[Mapping[LineageKind, Way]] = MappingProxyType(
         LineageKind.UNTAGGED: plan_tag_back,
         LineageKind.FENCED: plan_fence_back,
         LineageKind.UNFENCED: plan_fence_back,
+        LineageKind.EXPIRED: plan_expiry_back,
     }
 )
 _INSTEAD: Final[Mapping[LineageKind, str]] = MappingProxyType(
@@ -62,6 +65,7 @@ _INSTEAD: Final[Mapping[LineageKind, str]] = MappingProxyType(
         LineageKind.PROTECTED: "remove the protection instead.",
         LineageKind.UNPROTECTED: "protect the branch again instead.",
         LineageKind.PINNED: "delete the tag instead.",
+        LineageKind.RELEASED: "the files are gone.",
         LineageKind.REPAIRED: "files of the branch need the schemas that it copied.",
     }
 )
@@ -181,6 +185,8 @@ def _finish(operation: Operation, journal: UndoJournal) -> Receipt:
             return finish_tag_deletion(operation, journal)
         case FenceBranchJournal():
             return finish_fence(operation, journal)
+        case UnexpireJournal():
+            return finish_expiry_back(operation, journal)
         case _:
             assert_never(journal)
 

@@ -1,0 +1,123 @@
+"""Which snapshots of a branch an expiry takes: Paimon's rule, and what holds some longer.
+
+Source: Paimon ExpireSnapshotsImpl.expire, ExpireConfig, ProcedureUtils.fillInSnapshotOptions.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from branch_console.errors import ErrorKind, InvalidInput
+
+
+class HoldKind(StrEnum):
+    """Why snapshots stay that an expiry would take."""
+
+    CONSUMER = "consumer"
+    MERGE_BASE = "merge base"
+    UNDO = "undo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotHold:
+    """Why the snapshots of a branch stay from some id on.
+
+    Attributes:
+        owner: The consumer, the branch or the operation that needs them.
+        since_id: The oldest snapshot that stays.
+        until_millis: When it ends by itself; None where only somebody can end it.
+    """
+
+    kind: HoldKind
+    owner: str
+    since_id: int
+    until_millis: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How many snapshots stay, and for how long.
+
+    Attributes:
+        retain_max: The most that stay, however young.
+        retain_min: The fewest that stay, however old.
+        older_than_millis: A snapshot goes only if its successor was committed before this time.
+        max_deletes: The most that go in one run.
+        is_changelog_kept: Whether changelogs stay longer than their snapshots.
+    """
+
+    retain_max: int
+    retain_min: int
+    older_than_millis: int
+    max_deletes: int
+    is_changelog_kept: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what Paimon refuses; raises InvalidInput."""
+        if self.retain_max < self.retain_min:
+            raise InvalidInput(
+                f"retainMax ({self.retain_max}) must not be less than retainMin "
+                f"({self.retain_min}). No snapshot expired; choose others.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                argument="retain_max",
+            )
+        if self.retain_min < 1:
+            raise InvalidInput(
+                f"retainMin ({self.retain_min}) must be 1 or more: the newest snapshot of a branch "
+                "is what it holds. No snapshot expired; choose another.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                argument="retain_min",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry:
+    """The snapshots of a branch that go: from the oldest one up to, and without, an end.
+
+    Attributes:
+        holds: What keeps snapshots that would have gone.
+    """
+
+    first_id: int
+    end_id: int
+    holds: tuple[SnapshotHold, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many go, given that ids have no gaps."""
+        return self.end_id - self.first_id
+
+
+def plan_expiry(
+    times: Mapping[int, int], retention: Retention, holds: Sequence[SnapshotHold] = ()
+) -> Expiry:
+    """Decide which snapshots of a branch go.
+
+    Args:
+        times: When each snapshot of the branch was committed, in milliseconds, by its id; one at
+            least.
+        retention: The limits.
+        holds: What keeps snapshots besides.
+
+    Returns:
+        What goes; the end is the first id where nothing does.
+    """
+    first, latest = min(times), max(times)
+    wanted = _end(times, retention, first, latest)
+    end = min((wanted, *(each.since_id for each in holds)))
+    return Expiry(
+        first_id=first,
+        end_id=max(first, end),
+        holds=tuple(each for each in holds if each.since_id < wanted),
+    )
+
+
+def _end(times: Mapping[int, int], retention: Retention, first: int, latest: int) -> int:
+    least = max(latest - retention.retain_max + 1, first)
+    end = max(first, min(latest - retention.retain_min + 1, first + retention.max_deletes))
+    for snapshot_id in range(least, end):
+        successor = times.get(snapshot_id + 1)
+        # The successor tells how long a snapshot has been history.
+        if successor is not None and retention.older_than_millis <= successor:
+            return snapshot_id
+    return end

@@ -1,0 +1,136 @@
+"""The journals of expiry: which names leave which branch, and whose files go."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from branch_console.errors import FormatError
+from branch_console.format.journals.codec import Codec, Layout
+from branch_console.format.journals.keys import needed, since, texts, told, values
+from branch_console.format.journals.terms import PLAN_ID, REASON, UNDOES, OperationJournal
+from branch_console.format.json_text import JsonObject
+
+MAINTENANCE_CLAIM: Final = "$maintenance"
+"""What release and undo of expiries claim, so that there is one of them per table at a time. No
+branch can have the name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetiredSnapshot:
+    """A snapshot whose name leaves its branch.
+
+    Attributes:
+        delta_manifest_list: Tells it from another one that took its number.
+    """
+
+    id: int
+    delta_manifest_list: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchRetirement:
+    """The snapshots that leave one branch, rising.
+
+    Attributes:
+        successor: The snapshot behind them, which the branch begins with from then on.
+        keeps_changelogs: Whether each becomes a changelog that outlives it.
+    """
+
+    branch: str
+    snapshots: tuple[RetiredSnapshot, ...]
+    successor: RetiredSnapshot
+    keeps_changelogs: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpireJournal(OperationJournal):
+    """An expiry.
+
+    Attributes:
+        retirements: What leaves each branch.
+        releases: Earlier expiries whose grace is over, and whose files go now.
+        grace_millis: How long its own names are kept for undo; 0 lets their files go at once.
+    """
+
+    retirements: tuple[BranchRetirement, ...] = ()
+    releases: tuple[str, ...] = ()
+    grace_millis: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnexpireJournal(OperationJournal):
+    """An expiry that is taken back: its names return.
+
+    Attributes:
+        expiry: The operation that has them.
+        branches: Each branch that it took names from, and what that branch is called now.
+    """
+
+    expiry: str = ""
+    branches: tuple[tuple[str, str], ...] = ()
+
+
+def _retirements(raw: JsonObject, key: str) -> tuple[BranchRetirement, ...]:
+    return tuple(
+        BranchRetirement(
+            branch=each.get("branch", str),
+            snapshots=(snapshots := _snapshots(each)),
+            successor=RetiredSnapshot(
+                id=snapshots[-1].id + 1, delta_manifest_list=each.get("successor", str)
+            ),
+            keeps_changelogs=each.find("keepsChangelogs", bool) or False,
+        )
+        for each in raw.objects(key)
+    )
+
+
+def _snapshots(raw: JsonObject) -> tuple[RetiredSnapshot, ...]:
+    first, names = raw.get("firstId", int), raw.texts("deltaManifestLists")
+    if not all(names) or not names:
+        raise FormatError(f"The {raw.what} has a branch without manifest lists of its snapshots.")
+    return tuple(
+        RetiredSnapshot(id=first + number, delta_manifest_list=name)
+        for number, name in enumerate(names)
+    )
+
+
+def _objects(retirements: Iterable[BranchRetirement]) -> list[dict[str, object]]:
+    return [
+        {
+            "branch": each.branch,
+            "firstId": each.snapshots[0].id,
+            "deltaManifestLists": [snapshot.delta_manifest_list for snapshot in each.snapshots],
+            "successor": each.successor.delta_manifest_list,
+            "keepsChangelogs": each.keeps_changelogs,
+        }
+        for each in retirements
+    ]
+
+
+EXPIRE_JOURNAL: Final = Codec(
+    what="journal of an expiry",
+    reads={
+        1: Layout(
+            ExpireJournal,
+            PLAN_ID,
+            REASON,
+            told("claims", lambda _: MAINTENANCE_CLAIM),
+            values("retirements", _retirements, _objects),
+            texts("releases"),
+            since("graceMillis", int, default=0),
+        )
+    },
+)
+UNEXPIRE: Final = (
+    told("claims", lambda _: MAINTENANCE_CLAIM),
+    needed("expiry", str),
+    values(
+        "branches",
+        lambda raw, key: tuple(
+            (each.get("then", str), each.get("now", str)) for each in raw.objects(key)
+        ),
+        lambda pairs: [{"then": then, "now": now} for then, now in pairs],
+    ),
+    PLAN_ID,
+    UNDOES,
+)

@@ -1,0 +1,199 @@
+"""The files that references name, read as far as it takes to tell who needs which."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from branch_console.format.avro_encoding import required
+from branch_console.maintenance.references import Reference, ReferenceKind
+from branch_console.table.data_file_paths import data_file_paths, index_file_path
+from branch_console.table.file_columns import name_prints, read_file_columns
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.manifest_scan import entry_counts
+
+# `rank` says when a file goes: what other files are found by goes after these.
+RELEASED_FILES: Final = pa.schema(
+    [
+        required("path", pa.string()),
+        required("file_size", pa.int64()),
+        required("rank", pa.int8()),
+        required("name", pa.uint64()),
+    ]
+)
+DATA_RANK: Final = 0
+INDEX_RANK: Final = 1
+STATISTICS_RANK: Final = 2
+MANIFEST_RANK: Final = 3
+LIST_RANK: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedLists:
+    """The manifest lists that one reference names, and what else it names itself.
+
+    Attributes:
+        live: Lists of the state.
+        added: The list of changelog files.
+        written: The list of a delta that is a changelog itself.
+        kept: Lists that stay although no file of theirs does because of this reference.
+    """
+
+    live: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    index_manifest: str | None = None
+    statistics: str | None = None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All lists."""
+        return (*self.live, *self.added, *self.written, *self.kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NamedFiles:
+    """What references lead to, each list and each manifest read once.
+
+    Attributes:
+        manifests: How many entries each manifest has, by name, in the order of their numbers.
+        lists: The numbers of the manifests of each list.
+        index_files: The paths and sizes of the index files of each index manifest.
+        columns: Columns of FILE_COLUMNS, of all manifests.
+    """
+
+    manifests: Mapping[str, int]
+    lists: Mapping[str, tuple[int, ...]]
+    index_files: Mapping[str, Mapping[str, int]]
+    columns: pa.Table
+
+    def numbers(self, lists: Iterable[str]) -> tuple[int, ...]:
+        """Return the numbers of the manifests that some lists name."""
+        return tuple(itertools.chain.from_iterable(self.lists[each] for each in lists))
+
+
+def lists_of(reference: Reference) -> NamedLists:
+    """Return the lists that a reference names.
+
+    A changelog outlives what its snapshot held besides. Source: Paimon ChangelogDeletion, and
+    SnapshotDeletion for what it leaves to that.
+    """
+    snapshot = reference.snapshot
+    changelog = snapshot.changelog_manifest_list
+    added = () if changelog is None else (changelog,)
+    state = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
+    if reference.kind is not ReferenceKind.CHANGELOG:
+        return NamedLists(
+            live=state,
+            added=added,
+            index_manifest=snapshot.index_manifest,
+            statistics=snapshot.statistics,
+        )
+    if reference.has_changelog_files:
+        return NamedLists(added=added)
+    return NamedLists(added=added, written=state[1:], kept=state[:1])
+
+
+def read_named_files(table: FileStoreTable, named: Sequence[NamedLists]) -> NamedFiles:
+    """Read what references lead to.
+
+    Raises:
+        FormatError: A list or a manifest is missing or broken.
+    """
+    names = list(dict.fromkeys(itertools.chain.from_iterable(each.all for each in named)))
+    read = table.reader.each(lambda name: _manifests_of(table, name), names)
+    numbers: dict[str, int] = {}
+    entries: dict[str, int] = {}
+    lists = {}
+    for name, found in zip(names, read, strict=True):
+        for manifest, count in found:
+            numbers.setdefault(manifest, len(numbers))
+            entries[manifest] = count
+        lists[name] = tuple(numbers[manifest] for manifest, _ in found)
+    indexes = {each.index_manifest for each in named if each.index_manifest is not None}
+    return NamedFiles(
+        manifests=entries,
+        lists=lists,
+        index_files={name: _index_files(table, name) for name in sorted(indexes)},
+        columns=read_file_columns(table.scan, table.paths, entries),
+    )
+
+
+def released_data_files(
+    table: FileStoreTable, files: NamedFiles, manifests: Iterable[int], names: "_Names"
+) -> pa.Table:
+    """Return the data files of some names, with the files that lie beside them.
+
+    Args:
+        table: The table on the branch whose folders the files lie in.
+        files: What was read.
+        manifests: The numbers of the manifests that name them.
+        names: The numbers of their names.
+
+    Returns:
+        Columns of RELEASED_FILES; the name of a file that lies beside is that of its data file.
+    """
+    by_number = list(files.manifests.items())
+    found = []
+    for manifest in manifests:
+        entries = table.scan.read_past(table.paths, [by_number[manifest]])
+        prints = name_prints(entries["file_name"])
+        chosen = np.isin(prints, names)
+        if chosen.any():
+            part = entries.filter(pa.array(chosen))
+            found += list(_files_of(table, part, prints[chosen]))
+    parts = [RELEASED_FILES.empty_table(), *found]
+    whole = pa.concat_tables(parts).combine_chunks()
+    return whole.take(_first_of_each(whole["path"]))
+
+
+_Names = np.ndarray[tuple[int], np.dtype[np.uint64]]
+
+
+def _files_of(table: FileStoreTable, entries: pa.Table, prints: _Names) -> Iterator[pa.Table]:
+    paths = data_file_paths(table, entries)
+    sizes, rank = entries["file_size"], pa.array([DATA_RANK], pa.int8())
+    count = entries.num_rows
+    yield _released(paths, sizes, rank, pa.array(prints))
+    extra = entries["extra_files"].combine_chunks()
+    parents = pc.list_parent_indices(extra)
+    if len(parents):
+        folders = pc.replace_substring_regex(paths.take(parents), r"[^/]*$", "")
+        beside = pc.binary_join_element_wise(folders, pc.list_flatten(extra), "")
+        unknown = pa.repeat(pa.scalar(0, pa.int64()), len(beside))
+        yield _released(beside, unknown, rank, pa.array(prints).take(parents))
+    assert count == len(paths)
+
+
+def _released(paths: pa.Array, sizes: pa.Array, rank: pa.Array, names: pa.Array) -> pa.Table:
+    ranks = pa.repeat(rank[0], len(paths))
+    sizes = sizes.combine_chunks() if isinstance(sizes, pa.ChunkedArray) else sizes
+    return pa.Table.from_arrays([paths, sizes, ranks, names], schema=RELEASED_FILES)
+
+
+def _first_of_each(column: pa.ChunkedArray) -> pa.Array:
+    _, rows = np.unique(column.to_numpy(zero_copy_only=False).astype(object), return_index=True)
+    return pa.array(np.sort(rows))
+
+
+def _manifests_of(table: FileStoreTable, name: str) -> list[tuple[str, int]]:
+    found = table.scan.read_list(table.paths, name)
+    return list(zip(found["file_name"].to_pylist(), entry_counts(found), strict=True))
+
+
+def _index_files(table: FileStoreTable, index_manifest: str) -> dict[str, int]:
+    entries = table.scan.read_index(table.paths, index_manifest)
+    return {
+        index_file_path(table, name, external): size
+        for name, external, size in zip(
+            entries["file_name"].to_pylist(),
+            entries["external_path"].to_pylist(),
+            entries["file_size"].to_pylist(),
+            strict=True,
+        )
+    }

@@ -1,0 +1,150 @@
+"""Everything in a table that leads to files: snapshots, tags and changelogs of all branches.
+
+Retired names count too. A reference that cannot be read stops whoever asks: what it leads to is not
+known, so nothing may leave the table.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeVar
+
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.options import CHANGELOG_PRODUCER
+from branch_console.format.snapshot import Snapshot
+from branch_console.storage.table_paths import BRANCH_PREFIX, CHANGELOG_PREFIX, SNAPSHOT_PREFIX
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.versioned_files import (
+    FileState,
+    decode_states,
+    list_numbered,
+    list_prefixed,
+    values_of,
+)
+
+_NO_CHANGELOGS: Final = "none"
+
+T = TypeVar("T")
+
+
+class ReferenceKind(StrEnum):
+    """What leads to files."""
+
+    SNAPSHOT = "snapshot"
+    TAG = "tag"
+    CHANGELOG = "changelog"
+    RETIRED = "retired snapshot"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """One name that leads to files.
+
+    Attributes:
+        branch: The branch that has it, or had it.
+        name: A number, or the name of a tag.
+        snapshot: What it names.
+        expiry: The operation that retired it, None for others.
+        has_changelog_files: Whether a changelog is read from files of its own, or else from the
+            files of its delta.
+    """
+
+    kind: ReferenceKind
+    branch: str
+    name: str
+    snapshot: Snapshot
+    expiry: str | None = None
+    has_changelog_files: bool = True
+
+
+def list_references(table: FileStoreTable) -> tuple[Reference, ...]:
+    """Return every reference of a table.
+
+    What a listing names and is gone by the time that it is read is left out.
+
+    Raises:
+        FormatError: One cannot be decoded.
+        StorageError: The store did not answer.
+    """
+    branches = (MAIN_BRANCH, *table.branches.names())
+    found = (_of_branch(table.on_listed(name)) for name in branches)
+    # Retired names come last: what is retired meanwhile is then seen here or there.
+    return (*itertools.chain.from_iterable(found), *_retired(table))
+
+
+def retired_operations(table: FileStoreTable) -> tuple[str, ...]:
+    """Return the expiries whose names can still be brought back."""
+    return tuple(sorted(table.reader.files.folder_names(table.paths.retired_dir)))
+
+
+def retired_branches(table: FileStoreTable, operation_id: str) -> tuple[str, ...]:
+    """Return the branches that one expiry took names from."""
+    names = table.reader.files.folder_names(f"{table.paths.retired_dir}/{operation_id}")
+    return tuple(sorted(name.removeprefix(BRANCH_PREFIX) for name in names))
+
+
+def _of_branch(table: FileStoreTable) -> Iterator[Reference]:
+    # Also what stands before a gap, which no history shows: it may become one again.
+    listed = list_numbered(table.reader, table.paths.snapshot_dir, SNAPSHOT_PREFIX)
+    beyond = {str(number): status for number, status in listed.items()}
+    states = decode_states(table.reader, beyond, Snapshot.from_json)
+    for state in _readable(states):
+        yield Reference(
+            kind=ReferenceKind.SNAPSHOT,
+            branch=table.branch,
+            name=state.name,
+            snapshot=_value(state),
+        )
+    for tag in values_of(table.tags.states()):
+        yield Reference(
+            kind=ReferenceKind.TAG, branch=table.branch, name=tag.name, snapshot=tag.snapshot
+        )
+    changelogs = list_prefixed(table.reader, table.paths.changelog_dir, CHANGELOG_PREFIX)
+    if changelogs:
+        has_files = has_changelog_files(table)
+        for state in _readable(decode_states(table.reader, changelogs, Snapshot.from_json)):
+            yield Reference(
+                kind=ReferenceKind.CHANGELOG,
+                branch=table.branch,
+                name=state.name,
+                snapshot=_value(state),
+                has_changelog_files=has_files,
+            )
+
+
+def has_changelog_files(table: FileStoreTable) -> bool:
+    """Whether writers of a branch write changelogs as files of their own.
+
+    Raises:
+        NotFound: The branch has no schema.
+        FormatError: Its newest schema cannot be decoded.
+    """
+    return table.schema().options.read(CHANGELOG_PRODUCER) != _NO_CHANGELOGS
+
+
+def _retired(table: FileStoreTable) -> Iterator[Reference]:
+    for operation_id in retired_operations(table):
+        for branch in retired_branches(table, operation_id):
+            folder = table.paths.retired_branch_dir(operation_id, branch)
+            listed = list_prefixed(table.reader, folder, SNAPSHOT_PREFIX)
+            for state in _readable(decode_states(table.reader, listed, Snapshot.from_json)):
+                yield Reference(
+                    kind=ReferenceKind.RETIRED,
+                    branch=branch,
+                    name=state.name,
+                    snapshot=_value(state),
+                    expiry=operation_id,
+                )
+
+
+def _readable(states: Sequence[FileState[T]]) -> Sequence[FileState[T]]:
+    """Return the states; raises the error of the first that cannot be decoded."""
+    for _ in values_of(tuple(states)):
+        pass
+    return states
+
+
+def _value(state: FileState[T]) -> T:
+    assert state.value is not None
+    return state.value

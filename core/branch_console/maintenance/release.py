@@ -1,0 +1,72 @@
+"""Bytes leave a table: the only way in which they do, a batch at a time.
+
+What goes was listed durably before the first file went, so that whoever goes on after a crash knows
+it although the manifests that named it are gone.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.base.metadata_copy import publish_once
+from branch_console.format.journals.arrow_stream import ArrowStream
+from branch_console.table.file_store_table import FileStoreTable
+
+_BATCH: Final = 1_000
+_BATCHES_BETWEEN_LOOKS: Final = 10
+_SECONDS_BETWEEN_LOOKS: Final = 30.0
+
+LookAgain: TypeAlias = Callable[[pa.Table], pa.Table]
+"""Leaves out of files that are about to go those that something needs by now."""
+
+
+def list_release(
+    table: FileStoreTable, store: CommitStore, operation_id: str, files: pa.Table
+) -> pa.Table:
+    """Note durably which files an operation removes; return what it noted first."""
+    data = ArrowStream.of(files).data
+    _, found = publish_once(store, table.paths.release_list(operation_id), data)
+    return ArrowStream(data=found).table
+
+
+def find_release_list(
+    table: FileStoreTable, store: CommitStore, operation_id: str
+) -> pa.Table | None:
+    """Return the files that an operation noted, None where it has not."""
+    found = store.files.find(table.paths.release_list(operation_id))
+    return None if found is None else ArrowStream(data=found).table
+
+
+def forget_release_list(table: FileStoreTable, store: CommitStore, operation_id: str) -> None:
+    """Remove the list of an operation that is over."""
+    store.remover.remove([table.paths.release_list(operation_id)])
+
+
+def remove_files(
+    store: CommitStore,
+    files: pa.Table,
+    look_again: LookAgain,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> int:
+    """Remove files, data first and what leads to it last; return how many were there.
+
+    Args:
+        store: The store.
+        files: Columns of RELEASED_FILES.
+        look_again: Asked before the first batch, and again and again on the way.
+        clock: Seconds.
+    """
+    removed, batches, looked = 0, 0, clock()
+    left = look_again(files.sort_by([("rank", "ascending")]))
+    while left.num_rows:
+        if batches == _BATCHES_BETWEEN_LOOKS or clock() - looked > _SECONDS_BETWEEN_LOOKS:
+            left, batches, looked = look_again(left), 0, clock()
+            continue
+        batch, left = left.slice(0, _BATCH), left.slice(_BATCH)
+        removed += store.remover.remove(batch["path"].to_pylist())
+        batches += 1
+    return removed

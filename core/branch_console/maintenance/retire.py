@@ -1,0 +1,151 @@
+"""Names leave a branch, and come back: no byte of a data file is touched.
+
+They go in rising order behind a raised EARLIEST hint, so that a retirement that was cut off leaves
+a shorter history without gaps.
+"""
+
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.base.metadata_copy import publish_once
+from branch_console.errors import CommitConflict, ErrorKind, FormatError
+from branch_console.format.journals.expiry import BranchRetirement, RetiredSnapshot
+from branch_console.format.snapshot import Snapshot
+from branch_console.storage.table_paths import CHANGELOG_PREFIX, LATEST, SNAPSHOT_PREFIX
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.versioned_files import list_numbered
+
+
+def retire(
+    table: FileStoreTable, store: CommitStore, operation_id: str, retirement: BranchRetirement
+) -> None:
+    """Take snapshots from a branch; what is gone already is no error.
+
+    Args:
+        table: The table on the branch.
+        store: Its store.
+        operation_id: The operation that keeps their names until they are released.
+        retirement: Which snapshots.
+
+    Raises:
+        CommitConflict: The branch was rewritten in the meantime; it holds what it held.
+    """
+    paths, branch = table.paths, retirement.branch
+    check_successor(table, retirement.successor)
+    doomed = []
+    for snapshot in retirement.snapshots:
+        path = paths.snapshot(snapshot.id)
+        data = store.files.find(path)
+        if data is None:
+            continue
+        _check_same(path, data, snapshot)
+        kept = paths.retired_snapshot(operation_id, branch, snapshot.id)
+        _copy(store, kept, data)
+        if retirement.keeps_changelogs:
+            _copy(store, paths.changelog(snapshot.id), data)
+        doomed.append(path)
+    if retirement.keeps_changelogs:
+        _write_changelog_hint(table, store)
+    # Readers that trust the hint must not begin at a snapshot that is about to go.
+    store.publisher.replace_hint(paths.earliest_hint, str(retirement.successor.id).encode())
+    store.remover.remove(doomed)
+    try:
+        check_successor(table, retirement.successor)
+    except CommitConflict:
+        # Whoever cut the history meanwhile kept what we took; a branch must not end up empty.
+        bring_back(table, store, operation_id, branch)
+        raise
+
+
+def bring_back(table: FileStoreTable, store: CommitStore, operation_id: str, then: str) -> int:
+    """Give a branch back the names that an expiry took from it; return how many came.
+
+    They come in falling order, so that a return that was cut off leaves no gap either.
+
+    Args:
+        table: The table on the branch.
+        store: Its store.
+        operation_id: The expiry.
+        then: What the branch was called then.
+
+    Raises:
+        CommitConflict: Another history has taken the numbers.
+    """
+    paths = table.paths
+    folder = paths.retired_branch_dir(operation_id, then)
+    retired = sorted(list_numbered(table.reader, folder, SNAPSHOT_PREFIX), reverse=True)
+    for snapshot_id in retired:
+        data = store.files.read(paths.retired_snapshot(operation_id, then, snapshot_id))
+        _copy(store, paths.snapshot(snapshot_id), data)
+        changelog = paths.changelog(snapshot_id)
+        if store.files.find(changelog) == data:
+            store.remover.remove([changelog])
+    if retired:
+        store.publisher.replace_hint(paths.earliest_hint, str(retired[-1]).encode())
+        _write_changelog_hint(table, store)
+    return len(retired)
+
+
+def forget_retired(
+    table: FileStoreTable, store: CommitStore, operation_id: str, branches: tuple[str, ...]
+) -> None:
+    """Remove the names that an expiry took: their files are gone, or they are back."""
+    paths = table.paths
+    folders = [paths.retired_branch_dir(operation_id, branch) for branch in branches]
+    for folder in folders:
+        listed = list_numbered(table.reader, folder, SNAPSHOT_PREFIX)
+        store.remover.remove(f"{folder}/{SNAPSHOT_PREFIX}{each}" for each in sorted(listed))
+    above = f"{paths.retired_dir}/{operation_id}"
+    store.remover.remove_empty_directories([*folders, above])
+
+
+def _copy(store: CommitStore, path: str, data: bytes) -> None:
+    _, found = publish_once(store, path, data)
+    if found != data:
+        raise CommitConflict(
+            f"{path} holds another snapshot. No snapshot left the branch, or came back to it; look "
+            "at its history, then try again.",
+            kind=ErrorKind.HEAD_MOVED,
+            path=path,
+        )
+
+
+def _check_same(path: str, data: bytes, planned: RetiredSnapshot) -> None:
+    try:
+        found = Snapshot.from_json(data)
+    except FormatError:
+        found = None
+    if found is None or found.delta_manifest_list != planned.delta_manifest_list:
+        raise CommitConflict(
+            f"{path} is another snapshot than the one that was to expire: the branch was rewritten "
+            "in the meantime. Nothing expired; try again.",
+            kind=ErrorKind.HEAD_MOVED,
+            path=path,
+        )
+
+
+def check_successor(table: FileStoreTable, successor: RetiredSnapshot) -> None:
+    """See that a branch still goes on from where an expiry ends.
+
+    Raises:
+        CommitConflict: Its history was cut or replaced, so that the names belong to another one.
+    """
+    found = table.snapshots.find(successor.id)
+    if found is None or found.delta_manifest_list != successor.delta_manifest_list:
+        raise CommitConflict(
+            f"Branch {table.branch!r} does not have snapshot {successor.id} any more, which the "
+            "expiry ends before: its history was cut, replaced or expired in the meantime. Nothing "
+            "was changed; look at the branch, then try again.",
+            kind=ErrorKind.HEAD_MOVED,
+            branch=table.branch,
+            snapshot_id=successor.id,
+        )
+
+
+def _write_changelog_hint(table: FileStoreTable, store: CommitStore) -> None:
+    """Say which changelog is the newest, as Paimon does; what is the oldest it finds by a list."""
+    paths = table.paths
+    hint = f"{paths.changelog_dir}/{LATEST}"
+    newest = max(list_numbered(table.reader, paths.changelog_dir, CHANGELOG_PREFIX), default=None)
+    if newest is None:
+        store.remover.remove([hint])
+    else:
+        store.publisher.replace_hint(hint, str(newest).encode())

@@ -1,0 +1,120 @@
+"""The requests by which files leave a table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.options import parse_duration
+from branch_console.operations.agreement import PREVIEWED
+from branch_console.operations.argument import argument
+from branch_console.operations.request import Request, SqlProcedure
+from branch_console.operations.shared_arguments import reason_argument, table_argument
+
+_GRACE_MILLIS: Final = 600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpireSnapshotsRequest(
+    Request,
+    procedure="expire_snapshots",
+    job=("Expire snapshots", "of"),
+    terms=PREVIEWED,
+    sql=(
+        SqlProcedure(
+            name="expire_snapshots",
+            order=("table", "retain_max", "retain_min", "older_than", "max_deletes", "options"),
+        ),
+    ),
+    command="expire",
+):
+    """Take old snapshots from a branch, and remove files that no branch or tag needs any more.
+
+    For example: branch-console expire air.flights --retain-max 10 --dry-run
+    """
+
+    table: str = table_argument(with_branch=True)
+    retain_max: int | None = argument(
+        "The most snapshots that stay; where left out, option snapshot.num-retained.max.",
+        default=None,
+        cli="--retain-max COUNT",
+        least=1,
+    )
+    retain_min: int | None = argument(
+        "The fewest snapshots that stay; where left out, option snapshot.num-retained.min.",
+        default=None,
+        cli="--retain-min COUNT",
+        least=1,
+    )
+    older_than: str | None = argument(
+        "Take only snapshots that were followed by another one before this time, in the zone of "
+        "this machine: 2026-01-31 12:00:00; where left out, option snapshot.time-retained.",
+        default=None,
+        cli="--older-than TIME",
+    )
+    max_deletes: int | None = argument(
+        "The most snapshots that go at once; where left out, option snapshot.expire.limit.",
+        default=None,
+        cli="--max-deletes COUNT",
+        least=1,
+    )
+    options: str | None = argument(
+        "Options of the table for this run: 'snapshot.expire.limit=100,consumer.changelog-only="
+        "true'.",
+        default=None,
+        cli="--options OPTIONS",
+    )
+    branches: str | None = argument(
+        "Expire several branches at once: 'all', or a pattern such as 'tmp-*'.",
+        default=None,
+        cli="--branches PATTERN",
+    )
+    grace: str | None = argument(
+        "How long undo can bring the snapshots back before their files go: '10 min' where left "
+        "out; '0 s' removes them at once.",
+        default=None,
+        cli="--grace DURATION",
+    )
+    reason: str | None = reason_argument()
+
+    def older_than_millis(self) -> int | None:
+        """Return the time in milliseconds, None where none is said; raises InvalidInput."""
+        if self.older_than is None:
+            return None
+        try:
+            # Without a zone a time is one of this machine, as in Paimon.
+            return int(datetime.fromisoformat(self.older_than.strip()).timestamp() * 1000)
+        except (ValueError, OverflowError) as error:
+            raise self._refusal(
+                "older_than",
+                f"is {self.older_than!r}, which is no time. Write it as '2026-01-31 12:00:00'.",
+            ) from error
+
+    def grace_millis(self) -> int:
+        """Return how long undo can bring names back, in milliseconds; raises InvalidInput."""
+        if self.grace is None:
+            return _GRACE_MILLIS
+        try:
+            return parse_duration(self.grace)
+        except ValueError as error:
+            raise self._refusal(
+                "grace", f"is {self.grace!r}: {error}. Write it as '10 min'."
+            ) from error
+
+    def option_pairs(self) -> Mapping[str, str]:
+        """Return the options of this run by their keys; raises InvalidInput."""
+        pairs = [each.partition("=") for each in (self.options or "").split(",") if each.strip()]
+        if not all(equals and key.strip() for key, equals, _ in pairs):
+            raise self._refusal(
+                "options",
+                f"must be pairs such as 'snapshot.expire.limit=100', not {self.options!r}.",
+            )
+        return {key.strip(): value.strip() for key, _, value in pairs}
+
+    def _refusal(self, argument: str, told: str) -> InvalidInput:
+        return InvalidInput(
+            f"The argument {argument!r} of {self.procedure} {told} Nothing expired.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            argument=argument,
+        )

@@ -1,0 +1,428 @@
+"""Expiring snapshots: names leave a branch, and after a grace the files that nothing needs go."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from branch_console.commit.branch.rescue import RESCUE_PREFIX
+from branch_console.commit.journal import Journal
+from branch_console.diff.expiry.retention import Expiry, HoldKind, SnapshotHold, plan_expiry
+from branch_console.diff.history_move import count, id_range
+from branch_console.errors import CommitConflict, ErrorKind, InvalidInput
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.journals.expiry import (
+    EXPIRE_JOURNAL,
+    MAINTENANCE_CLAIM,
+    BranchRetirement,
+    ExpireJournal,
+    RetiredSnapshot,
+)
+from branch_console.format.journals.terms import OperationJournal
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Counts, Receipt
+from branch_console.format.scan_options import moment_text
+from branch_console.format.snapshot import Snapshot
+from branch_console.maintenance.references import (
+    Reference,
+    ReferenceKind,
+    has_changelog_files,
+    list_references,
+    retired_operations,
+)
+from branch_console.maintenance.retire import retire
+from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    NOTHING_TO_UNDO,
+    Consequence,
+    Preview,
+    blocks,
+    keeps,
+    loses,
+    plan_digest,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.holds import find_holds
+from branch_console.procedures.maintenance.limits import retention_of
+from branch_console.procedures.maintenance.release_files import (
+    Released,
+    find_other_operation,
+    find_released_files,
+    release,
+)
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.receipts import event_of, receipt_of, receipt_without_change
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.missing_branch import no_branch
+
+_ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BranchPlan:
+    """What goes of one branch, and what was looked at for that."""
+
+    table: FileStoreTable
+    expiry: Expiry
+    snapshots: Mapping[int, Snapshot]
+    keeps_changelogs: bool
+
+    @property
+    def retirement(self) -> BranchRetirement:
+        ids = range(self.expiry.first_id, self.expiry.end_id)
+        return BranchRetirement(
+            branch=self.table.branch,
+            snapshots=tuple(self._named(each) for each in ids),
+            successor=self._named(self.expiry.end_id),
+            keeps_changelogs=self.keeps_changelogs,
+        )
+
+    def _named(self, snapshot_id: int) -> RetiredSnapshot:
+        found = self.snapshots[snapshot_id]
+        return RetiredSnapshot(id=found.id, delta_manifest_list=found.delta_manifest_list)
+
+
+def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide which snapshots expire, and which files nothing needs then.
+
+    Raises:
+        InvalidInput: A limit contradicts another, or no branch has such a name.
+        NotFound: There is no such table or branch.
+        FormatError: A reference of the table cannot be read, so nothing may go.
+    """
+    asked, table = call.request(ExpireSnapshotsRequest), table_of(warehouse, call)
+    now, grace = warehouse.clock(), asked.grace_millis()
+    plans = [
+        plan
+        for branch in _branches(table, asked.branches)
+        if (plan := _plan_branch(branch, asked, now)) is not None
+    ]
+    going = [each for each in plans if each.expiry.count]
+    due = _due_expiries(warehouse, table, now)
+    references = list_references(table) if going or due else ()
+    files = _files_that_go(table, references, going, due)
+    told = _told(table, plans, going, due, files, grace)
+    obstacles = _obstacles(warehouse, table, call) if going or due else ()
+    preview = Preview(
+        procedure=call.name,
+        title=f"Expire snapshots of {table.identifier.table_name}",
+        plan_id=plan_digest(
+            call,
+            [_facts(each.retirement) for each in going],
+            due,
+            files.num_rows,
+            _size(files),
+            [each.text for each in told],
+        ),
+        consequences=(*obstacles, *told),
+        typed_name=None,
+        role=Role.OPERATOR,
+        undo=_undo_text(going, grace),
+    )
+    if not going and not due:
+        nothing = receipt_without_change(
+            call,
+            preview.plan_id,
+            tuple(each.text for each in told),
+            started_millis=now,
+            finished_millis=now,
+        )
+        return Planned(
+            preview=preview,
+            table=table,
+            branch=table.branch,
+            journal=OperationJournal(),
+            already=nothing,
+        )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=table.branch,
+        journal=ExpireJournal(
+            plan_id=preview.plan_id,
+            reason=asked.reason,
+            retirements=tuple(each.retirement for each in going),
+            releases=due,
+            grace_millis=grace,
+        ),
+    )
+
+
+def finish_expire(operation: Operation, journal: ExpireJournal) -> Receipt:
+    """Take the names, then remove the files whose grace is over.
+
+    Raises:
+        CommitConflict: Another expiry is at work, or a branch was rewritten in the meantime.
+        FormatError: What the table needs cannot be told any more; no file was removed.
+    """
+    operation_id = operation.intent.operation_id
+    claim_maintenance(operation)
+    try:
+        store = operation.warehouse.store
+        for each in journal.retirements:
+            retire(operation.table.on_listed(each.branch), store, operation_id, each)
+        own = () if journal.grace_millis or not journal.retirements else (operation_id,)
+        released = release(operation, (*journal.releases, *own))
+        receipt = receipt_of(
+            operation,
+            counts=Counts(snapshots_removed=_count(journal.retirements)),
+            notes=(*map(_note, journal.retirements), *_notes(journal, released)),
+        )
+        kind = LineageKind.EXPIRED if journal.retirements else LineageKind.RELEASED
+        return operation.complete(event_of(operation, kind, receipt))
+    finally:
+        operation.journal.release(MAINTENANCE_CLAIM, operation_id)
+
+
+EXPIRE_SNAPSHOTS = Verb(
+    name="expire_snapshots",
+    what="expire snapshots",
+    doing="Expiring snapshots.",
+    plan=plan_expire,
+    codec=EXPIRE_JOURNAL,
+    finish=finish_expire,
+)
+
+
+def claim_maintenance(operation: Operation) -> None:
+    """Be the only one that retires names of a table, brings them back or removes files.
+
+    Raises:
+        CommitConflict: Another operation is at work.
+    """
+    own = operation.intent.operation_id
+    holder = operation.journal.claim(MAINTENANCE_CLAIM, own)
+    if holder != own:
+        raise CommitConflict(
+            f"Operation {holder} expires snapshots of {operation.subject}, or was cut off at it. "
+            "Nothing was changed by this one. Wait for it, or run: branch-console recover.",
+            kind=ErrorKind.BRANCH_IN_USE,
+            operation_id=holder,
+        )
+
+
+def _branches(table: FileStoreTable, pattern: str | None) -> tuple[FileStoreTable, ...]:
+    if pattern is None:
+        if table.branch != MAIN_BRANCH and not table.branches.exists(table.branch):
+            raise no_branch(table, table.branch)
+        return (table,)
+    names = [MAIN_BRANCH, *table.branches.names()]
+    if pattern == _ALL:
+        chosen = [name for name in names if not name.startswith(RESCUE_PREFIX)]
+    else:
+        chosen = [name for name in names if fnmatchcase(name, pattern)]
+    if not chosen:
+        raise InvalidInput(
+            f"No branch of {table.identifier.table_name} has a name like {pattern!r}. Nothing "
+            "expired.",
+            kind=ErrorKind.INVALID_NAME,
+            branches=pattern,
+        )
+    return tuple(table.on_listed(name) for name in chosen)
+
+
+def _plan_branch(
+    table: FileStoreTable, asked: ExpireSnapshotsRequest, now_millis: int
+) -> _BranchPlan | None:
+    schema = table.schema()
+    options = schema.options.merged(asked.option_pairs())
+    retention = retention_of(asked, options, now_millis)
+    snapshots = {each.id: each for each in table.snapshots.all()}
+    if not snapshots:
+        return None
+    times = {number: each.time_millis for number, each in snapshots.items()}
+    expiry = plan_expiry(times, retention)
+    # To look for merge bases takes longer than all the rest: most branches have nothing to take.
+    if expiry.count:
+        holds = find_holds(table, options, now_millis=now_millis)
+        expiry = plan_expiry(times, retention, holds)
+    return _BranchPlan(
+        table=table,
+        expiry=expiry,
+        snapshots=snapshots,
+        keeps_changelogs=retention.is_changelog_kept,
+    )
+
+
+def _due_expiries(warehouse: Warehouse, table: FileStoreTable, now_millis: int) -> tuple[str, ...]:
+    """The expiries that are over, and whose names nobody can bring back any more."""
+    journal = Journal(warehouse.store, table.paths)
+    due = []
+    for operation_id in retired_operations(table):
+        end, intent = journal.end_of(operation_id), journal.find(operation_id)
+        if end is None or intent is None:
+            continue
+        grace = journal.decode(intent, EXPIRE_JOURNAL).grace_millis
+        if now_millis >= end.time_millis + grace:
+            due.append(operation_id)
+    return tuple(due)
+
+
+def _files_that_go(
+    table: FileStoreTable,
+    references: Sequence[Reference],
+    plans: Sequence[_BranchPlan],
+    due: Sequence[str],
+) -> pa.Table:
+    """The files that nothing needs once the names are gone, be it now or after a grace."""
+    taken = {
+        (each.table.branch, str(number))
+        for each in plans
+        for number in range(each.expiry.first_id, each.expiry.end_id)
+    }
+    going: list[Reference] = []
+    kept: list[Reference] = []
+    for reference in references:
+        is_taken = reference.kind is ReferenceKind.SNAPSHOT and (
+            (reference.branch, reference.name) in taken
+        )
+        (going if is_taken or reference.expiry in due else kept).append(reference)
+    for plan in plans:
+        if plan.keeps_changelogs:
+            has_files = has_changelog_files(plan.table)
+            kept += [
+                Reference(
+                    kind=ReferenceKind.CHANGELOG,
+                    branch=plan.table.branch,
+                    name=str(number),
+                    snapshot=plan.snapshots[number],
+                    has_changelog_files=has_files,
+                )
+                for number in range(plan.expiry.first_id, plan.expiry.end_id)
+            ]
+    return find_released_files(table, going, kept)
+
+
+def _obstacles(
+    warehouse: Warehouse, table: FileStoreTable, call: ProcedureCall
+) -> tuple[Consequence, ...]:
+    other = find_other_operation(Journal(warehouse.store, table.paths), call.operation_id)
+    if other is None:
+        return ()
+    return (
+        blocks(
+            f"Operation {other} is at work on {table.identifier.table_name}, or was cut off, and "
+            "may need what would expire. Wait for it, or run: branch-console recover.",
+            ErrorKind.BRANCH_IN_USE,
+        ),
+    )
+
+
+def _told(
+    table: FileStoreTable,
+    plans: Sequence[_BranchPlan],
+    going: Sequence[_BranchPlan],
+    due: Sequence[str],
+    files: pa.Table,
+    grace_millis: int,
+) -> tuple[Consequence, ...]:
+    told = [loses(_goes(each)) for each in going]
+    if not going:
+        names = ", ".join(repr(each.table.branch) for each in plans) or repr(table.branch)
+        told.append(keeps(f"No snapshot of {names} is due to expire."))
+    for plan in plans:
+        told += [keeps(_held(plan, each)) for each in plan.expiry.holds]
+    if going or due:
+        when = f" after {count(grace_millis // 60_000, 'minute')}" if grace_millis else ""
+        text = f"{count(files.num_rows, 'file')} with {_size(files):,} bytes of data"
+        if going and when:
+            told.append(
+                loses(
+                    f"{text} are needed by no branch, tag or changelog then. They go with the "
+                    f"first expiry of the table{when}."
+                )
+            )
+        else:
+            told.append(loses(f"{text} are needed by no branch, tag or changelog, and go."))
+    if due:
+        told.append(
+            loses("Undo does not bring back any more what earlier expiries took.", tuple(due))
+        )
+    return tuple(told)
+
+
+def _goes(plan: _BranchPlan) -> str:
+    ids = range(plan.expiry.first_id, plan.expiry.end_id)
+    first, last = plan.snapshots[ids[0]], plan.snapshots[ids[-1]]
+    text = (
+        f"Snapshots {id_range(ids)} of {plan.table.branch!r} expire: {len(ids):,}, committed from "
+        f"{moment_text(first.time_millis)} to {moment_text(last.time_millis)}."
+        if len(ids) > 1
+        else f"Snapshot {ids[0]} of {plan.table.branch!r} expires, committed at "
+        f"{moment_text(first.time_millis)}."
+    )
+    return f"{text} Their changelogs stay." if plan.keeps_changelogs else text
+
+
+def _held(plan: _BranchPlan, hold: SnapshotHold) -> str:
+    stays = f"Snapshot {hold.since_id} of {plan.table.branch!r} and later ones stay"
+    match hold.kind:
+        case HoldKind.CONSUMER:
+            return f"{stays}: consumer {hold.owner!r} reads {hold.since_id} next."
+        case HoldKind.MERGE_BASE:
+            return f"{stays}: a merge with branch {hold.owner!r} starts from there."
+        case HoldKind.UNDO:
+            until = moment_text(hold.until_millis or 0)
+            return f"{stays} until {until}: operation {hold.owner} can be undone."
+
+
+def _undo_text(going: Sequence[_BranchPlan], grace_millis: int) -> str:
+    if not going:
+        return NOTHING_TO_UNDO
+    if not grace_millis:
+        return "There is no undo: the files go at once."
+    return (
+        "Undo brings the snapshots back until their files go: for "
+        f"{count(grace_millis // 60_000, 'minute')} at least, and until the next expiry of the "
+        "table."
+    )
+
+
+def _notes(journal: ExpireJournal, released: Released) -> tuple[str, ...]:
+    notes = []
+    if journal.retirements and journal.grace_millis:
+        notes.append(
+            "Their files go with the first expiry of the table after "
+            f"{count(journal.grace_millis // 60_000, 'minute')}."
+        )
+    if released.waits_for is not None:
+        notes.append(
+            f"No file was removed: operation {released.waits_for} is open and may need some. They "
+            "go with the next expiry."
+        )
+    elif journal.releases or not journal.grace_millis:
+        notes.append(
+            f"{count(released.files, 'file')} with {released.size:,} bytes of data were removed."
+        )
+        if released.gone:
+            notes.append(f"{count(released.gone, 'file')} had gone already.")
+    return tuple(notes)
+
+
+def _note(retirement: BranchRetirement) -> str:
+    ids = [each.id for each in retirement.snapshots]
+    verb = "expired" if len(ids) > 1 else "has expired"
+    noun = "Snapshots" if len(ids) > 1 else "Snapshot"
+    return f"{noun} {id_range(ids)} of {retirement.branch!r} {verb}."
+
+
+def _count(retirements: Sequence[BranchRetirement]) -> int:
+    return sum(len(each.snapshots) for each in retirements)
+
+
+def _facts(retirement: BranchRetirement) -> Sequence[object]:
+    return [
+        retirement.branch,
+        [(each.id, each.delta_manifest_list) for each in retirement.snapshots],
+        retirement.keeps_changelogs,
+    ]
+
+
+def _size(files: pa.Table) -> int:
+    size: int = pc.sum(files["file_size"]).as_py() or 0
+    return size

@@ -1,0 +1,115 @@
+"""Why snapshots of a branch stay that an expiry would take: consumers, merges and undo."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from branch_console.commit.branch.rescue import RESCUE_PREFIX
+from branch_console.diff.expiry.retention import HoldKind, SnapshotHold
+from branch_console.diff.lineage import merge_source
+from branch_console.errors import NotFound
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
+from branch_console.format.options import CONSUMER_CHANGELOG_ONLY, Options
+from branch_console.procedures.history.merge_heads import MergeBase, MergeHeads, find_heads
+from branch_console.table.file_store_table import FileStoreTable
+
+UNDO_WINDOW_MILLIS: Final = 7 * 86_400_000
+"""How long what an operation replaced is kept, so that the operation can be undone."""
+
+_MOVES_HEAD: Final = frozenset(
+    {
+        LineageKind.MERGED,
+        LineageKind.CHERRY_PICKED,
+        LineageKind.REVERTED,
+        LineageKind.FAST_FORWARDED,
+        LineageKind.REPLACED,
+        LineageKind.ROLLED_BACK,
+    }
+)
+
+
+def find_holds(
+    table: FileStoreTable, options: Options, *, now_millis: int
+) -> tuple[SnapshotHold, ...]:
+    """Return what keeps snapshots of a branch.
+
+    Args:
+        table: The table on the branch.
+        options: Its options, with those of the request on top.
+        now_millis: The time.
+
+    Raises:
+        FormatError: A consumer, a snapshot or a tag cannot be decoded.
+    """
+    return (
+        *_consumers(table, options),
+        *_merge_bases(table),
+        *_promised_undo(table, now_millis),
+    )
+
+
+def _consumers(table: FileStoreTable, options: Options) -> Iterator[SnapshotHold]:
+    if options.read(CONSUMER_CHANGELOG_ONLY):
+        return
+    for consumer in table.consumers.all():
+        yield SnapshotHold(
+            kind=HoldKind.CONSUMER, owner=consumer.id, since_id=consumer.next_snapshot_id
+        )
+
+
+def _merge_bases(table: FileStoreTable) -> Iterator[SnapshotHold]:
+    head = table.head()
+    if head is None:
+        return
+    for name in (MAIN_BRANCH, *table.branches.names()):
+        other = table.on_listed(name)
+        theirs = None
+        # A rescue branch is kept to be restored, not to be merged.
+        if name != table.branch and not name.startswith(RESCUE_PREFIX):
+            theirs = other.head()
+        if theirs is None:
+            continue
+        try:
+            heads = find_heads(table, other, head, theirs)
+        except NotFound:
+            continue  # they share nothing that a merge could start from
+        for base in heads.bases:
+            since = _needed_since(table, heads, base)
+            if since is not None:
+                yield SnapshotHold(kind=HoldKind.MERGE_BASE, owner=name, since_id=since)
+
+
+def _needed_since(table: FileStoreTable, heads: MergeHeads, base: MergeBase) -> int | None:
+    """Return the oldest snapshot of the branch that a merge from a base looks at."""
+    if base.listed_on == table.branch and table.snapshots.holds(base.snapshot):
+        return base.snapshot.id
+    for snapshot in heads.ours_history:
+        source = merge_source(snapshot)
+        if source is not None and source.same_as(base.snapshot.identity):
+            return snapshot.id
+    return heads.root.id if table.snapshots.holds(heads.root) else None
+
+
+def _promised_undo(table: FileStoreTable, now_millis: int) -> Iterator[SnapshotHold]:
+    events = table.ledger.whole()
+    undone = undone_by(events)
+    for event in _recent(events, now_millis):
+        if event.receipt is None or event.operation_id in undone or event.undoes is not None:
+            continue
+        for move in event.receipt.moves:
+            if move.branch == table.branch and move.before is not None and move.before_id:
+                found = table.snapshots.find(move.before_id)
+                if found is not None and found.identity.same_as(move.before):
+                    yield SnapshotHold(
+                        kind=HoldKind.UNDO,
+                        owner=event.operation_id,
+                        since_id=move.before_id,
+                        until_millis=event.time_millis + UNDO_WINDOW_MILLIS,
+                    )
+
+
+def _recent(events: Iterable[LineageEvent], now_millis: int) -> Iterator[LineageEvent]:
+    for event in events:
+        is_young = now_millis - event.time_millis < UNDO_WINDOW_MILLIS
+        if event.kind in _MOVES_HEAD and is_young:
+            yield event

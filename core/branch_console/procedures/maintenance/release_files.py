@@ -1,0 +1,295 @@
+"""Which files a release removes, and how it does: what only retired names lead to, looked at anew.
+
+Read by maintenance, decided by diff; here both come together.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from branch_console.commit.journal import Journal
+from branch_console.commit.rows import row_write, staged_rows
+from branch_console.diff.expiry.reachability import ReferredManifests, reach, unbalanced
+from branch_console.errors import ErrorKind, FormatError
+from branch_console.maintenance.named_files import (
+    INDEX_RANK,
+    LIST_RANK,
+    MANIFEST_RANK,
+    RELEASED_FILES,
+    STATISTICS_RANK,
+    NamedFiles,
+    NamedLists,
+    lists_of,
+    read_named_files,
+    released_data_files,
+)
+from branch_console.maintenance.references import (
+    Reference,
+    ReferenceKind,
+    list_references,
+    retired_branches,
+)
+from branch_console.maintenance.release import (
+    find_release_list,
+    forget_release_list,
+    list_release,
+    remove_files,
+)
+from branch_console.maintenance.retire import forget_retired
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.table.file_store_table import FileStoreTable
+
+_GOING, _KEPT = 0, 1
+_REMOVED: Final = "removed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """What a release did.
+
+    Attributes:
+        files: How many files it removed.
+        size: The bytes of the data files and index files among them.
+        gone: How many of the files that it was to remove had gone already.
+        waits_for: The operation that the files wait for; nothing was removed then.
+    """
+
+    files: int = 0
+    size: int = 0
+    gone: int = 0
+    waits_for: str | None = None
+
+
+def find_released_files(
+    table: FileStoreTable, going: Sequence[Reference], kept: Sequence[Reference]
+) -> pa.Table:
+    """Decide which files are needed by nothing once some references are gone.
+
+    Args:
+        table: The table on any branch.
+        going: The references that go.
+        kept: All others.
+
+    Returns:
+        Columns of RELEASED_FILES.
+
+    Raises:
+        FormatError: A reference leads to a file that is missing or broken, or manifests contradict
+            each other: then nothing of the table may go.
+    """
+    if not going:
+        return RELEASED_FILES.empty_table()
+    named = [lists_of(each) for each in (*going, *kept)]
+    files = read_named_files(table, named)
+    referred = [
+        _referred(files, lists, _GOING if number < len(going) else _KEPT)
+        for number, lists in enumerate(named)
+    ]
+    found = reach(files.columns, referred)
+    names = found.names[found.only_needed_by(_GOING)]
+    _check_balanced(files, unbalanced(files.columns, referred, names))
+    theirs, others = named[: len(going)], named[len(going) :]
+    data = _data_files(table, going, referred, files, names)
+    return pa.concat_tables([*data, _metadata(table, files, theirs, others)]).combine_chunks()
+
+
+def without_needed(
+    table: FileStoreTable, files: pa.Table, references: Sequence[Reference]
+) -> pa.Table:
+    """Leave out of files that are about to go those that some references need.
+
+    Raises:
+        FormatError: As `find_released_files`.
+    """
+    if not references or not files.num_rows:
+        return files
+    named = [lists_of(each) for each in references]
+    read = read_named_files(table, named)
+    found = reach(read.columns, [_referred(read, each, _GOING) for each in named])
+    needed = pa.array(found.names[found.needed_by(_GOING)])
+    paths = pa.array(_metadata(table, read, named, ())["path"].to_pylist(), pa.string())
+    is_data = pc.equal(files["rank"], 0)
+    is_needed = pc.or_(
+        pc.and_(is_data, pc.is_in(files["name"], value_set=needed)),
+        pc.is_in(files["path"], value_set=paths),
+    )
+    return files.filter(pc.invert(is_needed))
+
+
+def release(operation: Operation, expiries: Collection[str]) -> Released:
+    """Remove the files of expiries whose grace is over, as far as nothing needs them.
+
+    Going on after a crash is no different: what was listed before is looked at once more.
+
+    Raises:
+        FormatError: What the table needs cannot be told, so nothing is removed.
+    """
+    table, store = operation.table, operation.warehouse.store
+    operation_id = operation.intent.operation_id
+    if not expiries:
+        return Released()
+    done = operation.journal.find_step(operation_id, _REMOVED)
+    if done is not None:
+        _forget(operation, expiries)
+        return Released(**json.loads(done))
+    listed = find_release_list(table, store, operation_id)
+    known: set[_Key] = set()
+    if listed is None:
+        other = find_other_operation(operation.journal, operation_id)
+        if other is not None:
+            return Released(waits_for=other)
+        references = list_references(table)
+        going = [each for each in references if each.expiry in expiries]
+        kept = [each for each in references if each.expiry not in expiries]
+        listed = list_release(table, store, operation_id, find_released_files(table, going, kept))
+        known.update(map(_key, kept))
+
+    def look_again(left: pa.Table) -> pa.Table:
+        fresh = [
+            each
+            for each in list_references(table)
+            if each.expiry not in expiries and _key(each) not in known
+        ]
+        known.update(map(_key, fresh))
+        return without_needed(table, left, fresh)
+
+    left = look_again(listed)
+    removed = remove_files(store, left, look_again)
+    released = {
+        "files": removed,
+        "size": pc.sum(left["file_size"]).as_py() or 0,
+        "gone": left.num_rows - removed,
+    }
+    # The first to come so far counts: who goes on after a crash finds most files gone.
+    done = operation.journal.mark(operation_id, _REMOVED, json.dumps(released).encode())
+    _forget(operation, expiries)
+    return Released(**json.loads(done))
+
+
+def _forget(operation: Operation, expiries: Collection[str]) -> None:
+    table, store = operation.table, operation.warehouse.store
+    for expiry in expiries:
+        forget_retired(table, store, expiry, retired_branches(table, expiry))
+    forget_release_list(table, store, operation.intent.operation_id)
+
+
+def find_other_operation(journal: Journal, own: str) -> str | None:
+    """Return another operation that is open, and may have seen the names that are retired now.
+
+    Rows that are written or staged are in no snapshot yet, and build on the newest one.
+
+    Args:
+        journal: Of the table.
+        own: The operation that asks.
+    """
+    found = journal.open_intents()
+    for broken in found.broken:
+        return broken.operation_id
+    for intent in found.readable:
+        is_own = intent.operation_id == own
+        if not is_own and intent.procedure not in (row_write.PROCEDURE, staged_rows.PROCEDURE):
+            return intent.operation_id
+    return None
+
+
+_Key = tuple[ReferenceKind, str, str, str, str]
+
+
+def _key(reference: Reference) -> _Key:
+    lists = reference.snapshot.identity.manifest_lists
+    return (reference.kind, reference.branch, reference.name, *lists)
+
+
+def _referred(files: NamedFiles, lists: NamedLists, owner: int) -> ReferredManifests:
+    return ReferredManifests(
+        owner=owner,
+        live=files.numbers(lists.live),
+        added=files.numbers(lists.added),
+        written=files.numbers(lists.written),
+    )
+
+
+def _check_balanced(
+    files: NamedFiles, names: "np.ndarray[tuple[int], np.dtype[np.uint64]]"
+) -> None:
+    if not len(names):
+        return
+    is_wrong = pc.is_in(files.columns["name"], value_set=pa.array(names))
+    numbers = pc.unique(files.columns["manifest"].filter(is_wrong)).to_pylist()
+    manifests = [list(files.manifests)[number] for number in sorted(numbers)]
+    raise FormatError(
+        f"Manifests {', '.join(manifests[:3])} contradict each other: they add a file twice, or "
+        "delete one that was not there. What the table needs is not known, so no file was removed. "
+        "Run branch-console doctor, and restore the manifests.",
+        kind=ErrorKind.BROKEN_FILE,
+    )
+
+
+def _data_files(
+    table: FileStoreTable,
+    going: Sequence[Reference],
+    referred: Sequence[ReferredManifests],
+    files: NamedFiles,
+    names: "np.ndarray[tuple[int], np.dtype[np.uint64]]",
+) -> list[pa.Table]:
+    """The data files of each branch that had them, as its own options place them."""
+    is_going = np.isin(files.columns["name"].to_numpy(), names)
+    holding = set(np.unique(files.columns["manifest"].to_numpy()[is_going]).tolist())
+    found = []
+    for branch in dict.fromkeys(each.branch for each in going):
+        theirs = set[int]()
+        for reference, manifests in zip(going, referred, strict=False):
+            if reference.branch == branch:
+                theirs |= {*manifests.live, *manifests.added, *manifests.written}
+        there = table.on_listed(branch)
+        found.append(released_data_files(there, files, sorted(theirs & holding), names))
+        holding -= theirs
+    return found
+
+
+def _metadata(
+    table: FileStoreTable,
+    files: NamedFiles,
+    going: Iterable[NamedLists],
+    kept: Iterable[NamedLists],
+) -> pa.Table:
+    rows = _named(table, files, going)
+    for path in _named(table, files, kept):
+        rows.pop(path, None)
+    return pa.Table.from_pylist(
+        [
+            {"path": path, "file_size": size, "rank": rank, "name": 0}
+            for path, (rank, size) in rows.items()
+        ],
+        RELEASED_FILES,
+    )
+
+
+def _named(
+    table: FileStoreTable, files: NamedFiles, named: Iterable[NamedLists]
+) -> dict[str, tuple[int, int]]:
+    """Every file but data files that references lead to: its rank, and its size if that is told."""
+    lists: set[str] = set()
+    indexes: set[str] = set()
+    found: dict[str, tuple[int, int]] = {}
+    for each in named:
+        lists.update(each.all)
+        if each.index_manifest is not None:
+            indexes.add(each.index_manifest)
+        if each.statistics is not None:
+            found[table.paths.statistics(each.statistics)] = (STATISTICS_RANK, 0)
+    for index in indexes:
+        found[table.paths.manifest(index)] = (MANIFEST_RANK, 0)
+        for path, size in files.index_files[index].items():
+            found[path] = (INDEX_RANK, size)
+    by_number = list(files.manifests)
+    for number in sorted(set(files.numbers(lists))):
+        found[table.paths.manifest(by_number[number])] = (MANIFEST_RANK, 0)
+    for name in sorted(lists):
+        found[table.paths.manifest(name)] = (LIST_RANK, 0)
+    return found

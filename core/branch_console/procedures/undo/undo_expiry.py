@@ -1,0 +1,103 @@
+"""Undoing an expiry: the names come back, as long as none of their files was removed."""
+
+from branch_console.commit.journal import Journal
+from branch_console.diff.history_move import count, id_range
+from branch_console.errors import CommitConflict, ErrorKind
+from branch_console.format.journals.expiry import (
+    EXPIRE_JOURNAL,
+    MAINTENANCE_CLAIM,
+    BranchRetirement,
+    UnexpireJournal,
+)
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.receipt import Counts, Receipt
+from branch_console.maintenance.references import retired_branches
+from branch_console.maintenance.retire import bring_back, check_successor, forget_retired
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Consequence, blocks, changes, keeps
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.expire_snapshots import claim_maintenance
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.receipts import event_of, receipt_of
+from branch_console.procedures.undo.undo_preview import planned_undo, traced
+from branch_console.table.file_store_table import FileStoreTable
+
+
+def plan_expiry_back(
+    warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
+) -> Planned:
+    """Decide whether branches can have back the snapshots that an expiry took."""
+    expiry = event.operation_id
+    journal = Journal(warehouse.store, table.paths)
+    intent, there = journal.find(expiry), retired_branches(table, expiry)
+    told: list[Consequence] = []
+    branches: list[tuple[str, str]] = []
+    if intent is None or not there:
+        told.append(
+            blocks(
+                "Undo is not possible: files that only the expired snapshots held were removed.",
+                ErrorKind.UNDO_BLOCKED,
+            )
+        )
+    else:
+        for each in journal.decode(intent, EXPIRE_JOURNAL).retirements:
+            if each.branch in there:
+                found = traced(table, event, each.branch)
+                branches.append((each.branch, found.name))
+                told += found.gone or _told(table.on_listed(found.name), each)
+        told.append(keeps("No file was removed: all that they held is there."))
+    return planned_undo(
+        call,
+        table,
+        event,
+        told,
+        branch=event.branch,
+        journal=UnexpireJournal(expiry=expiry, branches=tuple(branches)),
+        role=Role.OPERATOR,
+    )
+
+
+def finish_expiry_back(operation: Operation, journal: UnexpireJournal) -> Receipt:
+    """Bring the names back.
+
+    Raises:
+        CommitConflict: Another expiry is at work, or a branch was rewritten in the meantime.
+    """
+    table, store = operation.table, operation.warehouse.store
+    claim_maintenance(operation)
+    try:
+        intent = operation.journal.find(journal.expiry)
+        if intent is None:
+            raise CommitConflict(
+                f"The journal of operation {journal.expiry} is gone. No snapshot came back.",
+                kind=ErrorKind.UNDO_BLOCKED,
+            )
+        planned = {
+            each.branch: each
+            for each in operation.journal.decode(intent, EXPIRE_JOURNAL).retirements
+        }
+        notes, came = [], 0
+        for then, now in journal.branches:
+            retirement, branch = planned[then], table.on_listed(now)
+            check_successor(branch, retirement.successor)
+            came += bring_back(branch, store, journal.expiry, then)
+            ids = [each.id for each in retirement.snapshots]
+            notes.append(f"{count(len(ids), 'snapshot')} of {now!r} came back: {id_range(ids)}.")
+        forget_retired(table, store, journal.expiry, tuple(then for then, _ in journal.branches))
+        receipt = receipt_of(operation, counts=Counts(snapshots_added=came), notes=tuple(notes))
+        return operation.complete(
+            event_of(operation, LineageKind.UNDONE, receipt, undoes=journal.undoes)
+        )
+    finally:
+        operation.journal.release(MAINTENANCE_CLAIM, operation.intent.operation_id)
+
+
+def _told(branch: FileStoreTable, retirement: BranchRetirement) -> list[Consequence]:
+    ids = [each.id for each in retirement.snapshots]
+    try:
+        check_successor(branch, retirement.successor)
+    except CommitConflict as error:
+        return [blocks(f"Undo is not possible: {error.message}", ErrorKind.UNDO_BLOCKED)]
+    return [changes(f"Snapshots of {branch.branch!r} come back: {id_range(ids)}.")]

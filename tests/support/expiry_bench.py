@@ -1,0 +1,136 @@
+"""A table whose data files are there, and what each of its references needs, found one by one."""
+
+from pathlib import Path
+
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.format.receipt import Receipt
+from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.call.call import Argument
+from branch_console.storage.table_paths import CHANGELOG_PREFIX, SNAPSHOT_PREFIX
+from branch_console.table.data_file_paths import data_file_paths, index_file_path
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.versioned_files import decode_states, list_prefixed, values_of
+from tests.support.branch_bench import BranchBench
+from tests.support.commit_tables import data_files, message
+
+LATER = 4_000_000_000_000
+"""Long after all that tests commit."""
+AT_ONCE = "snapshot.num-retained.min=1,snapshot.time-retained=1 ms"
+
+
+class ExpiryBench(BranchBench):
+    """A BranchBench that makes the data files which its commits name."""
+
+    def __init__(self, root: Path, **given: object) -> None:
+        super().__init__(root, **given)  # type: ignore[arg-type]
+        self.root = root
+
+    def add(self, *names: str, branch: str = "main") -> None:
+        """Commit files, and make them."""
+        self.append(*names, branch=branch)
+        self._make(names)
+
+    def replace(self, *names: str, branch: str = "main") -> None:
+        """Commit files in place of all that are live, if there are any, and make them."""
+        self.swap(self.live_names(branch), names, branch=branch)
+
+    def swap(self, gone: set[str], names: tuple[str, ...], branch: str = "main") -> None:
+        """Commit files in place of some that are live, given these by their file names."""
+        table = self.table(branch)
+        head = table.head()
+        if head is None:
+            self.add(*names, branch=branch)
+            return
+        live = table.live_files(head)
+        doomed = live.filter([name in gone for name in live["file_name"].to_pylist()])
+        self.committer(branch).commit(
+            [message(new_files=data_files(names), deleted_files=doomed)],
+            user="alice",
+            identifier=hash((branch, names, head.id)) % (1 << 40),
+        )
+        self._make(names)
+
+    def _make(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            path = Path(self.path) / "bucket-0" / f"data-{name}.parquet"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(name.encode())
+
+    def expire(
+        self,
+        operation: str = "expiry",
+        *,
+        branch: str = "main",
+        store: CommitStore | None = None,
+        now: int = LATER,
+        **arguments: Argument,
+    ) -> Receipt:
+        """Expire all that may go of a branch but its newest snapshot."""
+        given: dict[str, Argument] = {"retain_max": 1, "options": AT_ONCE, "grace": "0 s"}
+        name = "db.t" if branch == "main" else f"db.t$branch_{branch}"
+        return self.call(
+            "expire_snapshots",
+            operation=operation,
+            store=store,
+            clock=lambda: now,
+            **{**given, "table": name, **arguments},
+        )
+
+    def broken(self) -> list[str]:
+        """What references of any branch name and is not there."""
+        return sorted(path for path in self.needed() if not Path(path).exists())
+
+    def needed(self) -> set[str]:
+        """Every file that a snapshot, a tag or a changelog of any branch names."""
+        found: set[str] = set()
+        main = self.table()
+        for branch in ("main", *main.branches.names()):
+            table = main.on_listed(branch)
+            for snapshot in (
+                *_named(table, table.paths.snapshot_dir, SNAPSHOT_PREFIX),
+                *(tag.snapshot for tag in table.tags.all()),
+            ):
+                found |= _needed_by(table, snapshot)
+            for changelog in _named(table, table.paths.changelog_dir, CHANGELOG_PREFIX):
+                entries = table.delta_entries(changelog)
+                found |= set(data_file_paths(table, entries).to_pylist())
+        return found
+
+    def snapshot_ids(self, branch: str = "main") -> tuple[int, ...]:
+        """The ids of a branch."""
+        return self.table(branch).snapshots.ids()
+
+    def data_names(self) -> set[str]:
+        """The names of the data files that are there, without prefix and suffix."""
+        folder = Path(self.path) / "bucket-0"
+        return {path.stem.removeprefix("data-") for path in folder.glob("data-*")}
+
+
+def _named(table: FileStoreTable, folder: str, prefix: str) -> tuple[Snapshot, ...]:
+    listed = list_prefixed(table.reader, folder, prefix)
+    return tuple(values_of(decode_states(table.reader, listed, Snapshot.from_json)))
+
+
+def _needed_by(table: FileStoreTable, snapshot: Snapshot) -> set[str]:
+    paths = table.paths
+    lists = [snapshot.base_manifest_list, snapshot.delta_manifest_list]
+    if snapshot.changelog_manifest_list is not None:
+        lists.append(snapshot.changelog_manifest_list)
+    found = {paths.manifest(each) for each in lists}
+    for each in lists:
+        manifests = table.scan.read_list(paths, each)
+        found |= {paths.manifest(name) for name in manifests["file_name"].to_pylist()}
+    found |= set(data_file_paths(table, table.live_files(snapshot)).to_pylist())
+    found |= set(data_file_paths(table, table.changelog_entries(snapshot)).to_pylist())
+    if snapshot.index_manifest is not None:
+        found.add(paths.manifest(snapshot.index_manifest))
+        indexes = table.index_entries(snapshot)
+        found |= {
+            index_file_path(table, name, outside)
+            for name, outside in zip(
+                indexes["file_name"].to_pylist(), indexes["external_path"].to_pylist(), strict=True
+            )
+        }
+    if snapshot.statistics is not None:
+        found.add(paths.statistics(snapshot.statistics))
+    return found

@@ -1,0 +1,262 @@
+"""Snapshots expire over all branches: what others need stays, and undo brings names back."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from branch_console.errors import FormatError, InvalidInput, Refused
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.recover import recover_table
+from tests.support.branch_bench import TrustingRows, store_of, tree
+from tests.support.expiry_bench import LATER, ExpiryBench
+from tests.support.faulty_store import At, FaultyStore, Killed, When
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> ExpiryBench:
+    """Main replaced its files twice since a branch was made, which replaced its own once."""
+    made = ExpiryBench(tmp_path / "made")
+    made.add("a", "b")
+    made.branch("dev")
+    made.replace("c")
+    made.replace("d", branch="dev")
+    made.replace("e")
+    return made
+
+
+def world(bench: ExpiryBench) -> dict[str, bytes]:
+    """All files but ours, and the hints: they are never needed."""
+    return {
+        path: data
+        for path, data in tree(bench.root).items()
+        if "branch-lineage" not in path and not path.endswith(("EARLIEST", "LATEST"))
+    }
+
+
+def test_what_a_branch_or_a_tag_needs_outlives_the_expiry_of_main(bench: ExpiryBench) -> None:
+    # A merge with the branch would start from snapshot 1, so all of main stays.
+    kept = bench.expire("held")
+    assert kept.counts.snapshots_removed == 0
+    assert kept.notes[-1] == (
+        "Snapshot 1 of 'main' and later ones stay: a merge with branch 'dev' starts from there."
+    )
+    assert bench.broken() == []
+
+
+def test_files_that_nothing_needs_go_and_shared_ones_stay(tmp_path: Path) -> None:
+    bench = ExpiryBench(tmp_path)
+    bench.add("a")
+    bench.tag("v1")
+    bench.replace("b")
+    bench.replace("c")
+    receipt = bench.expire()
+    assert bench.snapshot_ids() == (3,)
+    assert bench.data_names() == {"a", "c"}  # a tag needs the first
+    assert bench.broken() == []
+    assert receipt.counts.snapshots_removed == 2
+    assert receipt.notes[0] == "Snapshots 1, 2 of 'main' expired."
+    assert "with 1,000 bytes of data were removed." in receipt.notes[-1]
+    # Again there is nothing to take, which is no error (L5).
+    again = bench.expire("again")
+    assert again.notes == ("No snapshot of 'main' is due to expire.",)
+    assert again.counts.snapshots_removed == 0
+
+
+def test_a_branch_keeps_what_main_removed(bench: ExpiryBench) -> None:
+    """H2 without any tag: the branch holds the snapshot that it was made from."""
+    for name in bench.table().tags.names():
+        Path(bench.table().paths.tag(name)).unlink()
+    for branch, left in (("main", {3}), ("dev", {2})):
+        before = bench.needed()
+        bench.expire(f"expire-{branch}", branch=branch)
+        assert bench.broken() == []
+        assert bench.needed() <= before
+        assert set(bench.snapshot_ids(branch)) >= left
+
+
+@pytest.mark.parametrize("branches", ["all", "d*"])
+def test_several_branches_expire_at_once(bench: ExpiryBench, branches: str) -> None:
+    for name in ("main", "dev"):
+        bench.replace(f"{name}-2", branch=name)
+    bench.expire(branches=branches)
+    assert bench.broken() == []
+
+
+def test_undo_brings_back_every_byte_until_the_next_expiry(tmp_path: Path) -> None:
+    bench = ExpiryBench(tmp_path)
+    for name in "abc":
+        bench.replace(name)
+    before = world(bench)
+    kept = bench.expire("first", grace="10 min")
+    assert bench.snapshot_ids() == (3,)
+    assert kept.notes[1] == "Their files go with the first expiry of the table after 10 minutes."
+    assert bench.data_names() == {"a", "b", "c"}
+    back = undo(bench, "back", "first")
+    assert back.notes == ("2 snapshots of 'main' came back: 1, 2.",)
+    assert world(bench) == before
+    assert bench.table().snapshots.earliest_id() == 1
+
+    bench.expire("second", grace="10 min")
+    young = bench.expire("young", now=LATER + 599_999)
+    assert young.notes == ("No snapshot of 'main' is due to expire.",)
+    assert bench.data_names() == {"a", "b", "c"}
+    over = bench.expire("over", now=LATER + 700_000)
+    assert bench.data_names() == {"c"}
+    assert "2,000 bytes of data were removed." in over.notes[-1]
+    with pytest.raises(Refused, match="files that only the expired snapshots held were removed"):
+        undo(bench, "late", "second")
+    with pytest.raises(InvalidInput, match="the files are gone"):
+        undo(bench, "over-back", "over")
+
+
+def undo(bench: ExpiryBench, operation: str, undone: str) -> Receipt:
+    call = ProcedureCall(
+        name="undo",
+        arguments={"table": "db.t", "operation": undone},
+        actor="ann",
+        operation_id=operation,
+        role="operator",
+    )
+    warehouse = bench.warehouse(clock=lambda: LATER)
+    return run_call(warehouse, TrustingRows(), call, InlineStages())
+
+
+@pytest.mark.parametrize("grace", ["0 s", "10 min"])
+def test_a_kill_at_any_change_leaves_every_reference_whole(tmp_path: Path, grace: str) -> None:
+    made = ExpiryBench(tmp_path / "made")
+    made.add("a")
+    made.branch("dev")
+    for name in "bc":
+        made.replace(name, branch="dev")
+    for name in "de":
+        made.replace(name)
+    for name in made.table().tags.names():
+        Path(made.table().paths.tag(name)).unlink()
+    Path(made.table().paths.snapshot(1)).unlink()  # so that no merge starts from there
+    shutil.copytree(made.root, tmp_path / "clean")
+    counter = FaultyStore(inner=store_of(tmp_path / "clean"))
+    clean = ExpiryBench(tmp_path / "clean")
+    clean.expire(store=counter.store, grace=grace)
+    new, old = world(clean), world(made)
+    assert set(new) < set(old)
+    for number in range(1, len(counter.changes) + 1):
+        cut = ExpiryBench(shutil.copytree(made.root, tmp_path / f"{number}"))
+        when = When.BEFORE if number % 2 else When.AFTER
+        faulty = FaultyStore(inner=store_of(cut.root), fault=At(call=number, when=when))
+        with pytest.raises(Killed):
+            cut.expire(store=faulty.store, grace=grace)
+        cut = ExpiryBench(cut.root)
+        assert cut.broken() == [], counter.changes[number - 1]
+        ids = cut.snapshot_ids()
+        assert list(ids) == list(range(ids[0], ids[-1] + 1))
+        recover_table(cut.warehouse(clock=lambda: LATER), cut.table())
+        cut.expire(store=store_of(cut.root), grace=grace)
+        assert world(cut) == new, counter.changes[number - 1]
+        shutil.rmtree(cut.root)
+
+
+def test_a_tag_that_comes_while_files_go_keeps_its_files(tmp_path: Path) -> None:
+    made = ExpiryBench(tmp_path / "made")
+    for name in "abc":
+        made.replace(name)
+    snapshot = Path(made.table().paths.snapshot(1)).read_bytes()
+    counter = FaultyStore(inner=store_of(shutil.copytree(made.root, tmp_path / "count")))
+    ExpiryBench(tmp_path / "count").expire(store=counter.store)
+    for number in range(1, len(counter.changes)):
+        if "release-" in counter.changes[number - 1]:
+            break  # from here on files may be gone that nobody named in time
+        bench = ExpiryBench(shutil.copytree(made.root, tmp_path / f"{number}"))
+        tag = Path(bench.table().paths.tag("foreign"))
+
+        def foreign(tag: Path = tag) -> None:
+            tag.parent.mkdir(exist_ok=True)
+            tag.write_bytes(snapshot)
+
+        faulty = FaultyStore(inner=store_of(bench.root), meanwhile={number: foreign})
+        bench.expire(store=faulty.store)
+        assert tag.exists()
+        assert bench.broken() == [], counter.changes[number - 1]
+
+
+def test_a_broken_reference_stops_every_release(tmp_path: Path) -> None:
+    bench = ExpiryBench(tmp_path)
+    bench.add("a")
+    bench.replace("b")
+    bench.branch("dev")
+    head = bench.table("dev").head()
+    assert head is not None
+    Path(bench.table("dev").paths.snapshot(head.id)).write_text("{")
+    before = world(bench)
+    with pytest.raises(FormatError):
+        bench.expire()
+    assert world(bench) == before
+
+
+def test_two_entries_that_contradict_each_other_stop_every_release(tmp_path: Path) -> None:
+    bench = ExpiryBench(tmp_path)
+    bench.add("a")
+    bench.add("a")
+    bench.add("c")
+    before = world(bench)
+    with pytest.raises(FormatError, match="contradict each other"):
+        bench.expire()
+    assert world(bench) == before
+
+
+def test_an_open_operation_may_need_what_would_go(tmp_path: Path) -> None:
+    bench = ExpiryBench(tmp_path)
+    bench.add("a")
+    bench.replace("b")
+    faulty = FaultyStore(inner=store_of(bench.root), fault=At(call=2))
+    with pytest.raises(Killed):
+        bench.call("fence_branch", operation="fence", store=faulty.store, branch="main")
+    with pytest.raises(Refused, match=r"Operation fence is at work on db\.t, or was cut off"):
+        bench.expire()
+    assert bench.snapshot_ids() == (1, 2)
+
+
+def test_a_consumer_and_a_promised_undo_hold_snapshots(tmp_path: Path) -> None:
+    bench = ExpiryBench(tmp_path)
+    for name in "abcde":
+        bench.replace(name)
+    consumers = Path(bench.table().paths.consumer_dir)
+    consumers.mkdir()
+    (consumers / "consumer-late").write_text('{"nextSnapshot": 3}')
+    receipt = bench.expire()
+    assert bench.snapshot_ids() == (3, 4, 5)
+    assert receipt.notes[0] == "Snapshots 1, 2 of 'main' expired."
+    (consumers / "consumer-late").unlink()
+    # What a rollback of today replaced stays for a week.
+    bench.call("rollback", operation="back", snapshot=4, clock=lambda: LATER)
+    held = bench.expire("held", now=LATER + 6 * 86_400_000)
+    assert held.notes[0] == "Snapshots 3, 4 of 'main' expired."
+    assert bench.snapshot_ids() == (5, 6)
+    bench.expire("free", now=LATER + 8 * 86_400_000)
+    assert bench.snapshot_ids() == (6,)
+    assert bench.broken() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"retain_max": 2, "retain_min": 3}, r"retainMax \(2\) must not be less than retainMin"),
+        ({"retain_min": 0}, "must be 1 or more"),
+        ({"older_than": "yesterday"}, "which is no time"),
+        ({"grace": "soon"}, "Nothing expired"),
+        ({"options": "limit"}, "must be pairs"),
+        ({"branches": "x*"}, r"No branch of db\.t has a name like 'x\*'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    tmp_path: Path, arguments: dict[str, Argument], words: str
+) -> None:
+    bench = ExpiryBench(tmp_path)
+    bench.add("a")
+    bench.replace("b")
+    with pytest.raises(InvalidInput, match=words):
+        bench.expire(**arguments)  # type: ignore[arg-type]
+    assert bench.snapshot_ids() == (1, 2)
