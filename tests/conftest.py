@@ -1,5 +1,6 @@
 """Options and fixtures that all tests share; what they build lies in tests/support."""
 
+import gc
 import os
 import random
 import shutil
@@ -51,6 +52,11 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         is_fixed = config.getoption("--depth") == "full"
         config.option.seed = 0 if is_fixed else random.SystemRandom().getrandbits(32)
+
+
+def pytest_collection_finish() -> None:
+    # Garbage is looked for among what tests make, not each time among all tests and modules.
+    gc.freeze()
 
 
 def _work_in_memory() -> None:

@@ -65,7 +65,8 @@ def _failed(project: Path, mutant: Mutant) -> set[str]:
     report.unlink(missing_ok=True)
     environment = {name: os.environ[name] for name in os.environ if "XDIST" not in name}
     # Child processes, too, must import from the copy, and never what was compiled before.
-    environment |= {"PYTHONPATH": python_path(project), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {"PYTHONPATH": python_path(project)}
+    shutil.rmtree((project / mutant.file).parent / "__pycache__", ignore_errors=True)
     options = ("-q", "-n", "0", "-p", "no:cacheprovider", "--depth", "full")
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *options, f"--report={report}", *mutant.tests],
