@@ -9,7 +9,9 @@ from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
 from tests.support.contested_table import ContestedTable
 
-pytestmark = pytest.mark.depth("full")
+# What this walk shows, sends and refuses, tests/console/test_gates.py sees at every depth; what the
+# gate judges and the receipt keeps, tests/spark/test_quality_gate.py.
+pytestmark = pytest.mark.depth("long")
 
 # The branch measured two minutes more than main ever had.
 RULES = """

@@ -50,6 +50,7 @@ def _cells() -> Iterator[Any]:
             yield pytest.param(theirs, ours, layout, id=f"{name}-{theirs}-{ours}", marks=marks)
 
 
+@pytest.mark.shared_cells
 @pytest.mark.parametrize(("theirs", "ours", "diverging"), list(_cells()), indirect=["diverging"])
 def test_every_cell_of_the_rules_for_rows_that_neither_side_shares(
     theirs: str, ours: str, diverging: MergeBench
