@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.catalog.database_file import NumberedDatabaseFile
 from branch_console.format.journals.codec import Codec, Layout, Ways
-from branch_console.format.journals.keys import Entry, constant, needed, or_null
+from branch_console.format.journals.keys import Entry, constant, needed, or_null, texts
 from branch_console.format.journals.objects import (
     BRANCH_CHANGE,
     CATALOG_VERSION,
@@ -101,7 +101,21 @@ class RestoreCatalogBranchJournal(CatalogJournal):
     catalog_version: CatalogVersion
 
 
-UndoObjectJournal: TypeAlias = (
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeBackJournal(CatalogJournal):
+    """A merge of the catalog that is taken back: the version that says so.
+
+    Attributes:
+        steps: The steps of the merge that are taken back, by their names.
+        reverts: Whether tables get a revert of what came, and not their earlier head.
+    """
+
+    catalog_version: CatalogVersion
+    steps: tuple[str, ...]
+    reverts: bool
+
+
+ObjectBackJournal: TypeAlias = (
     BranchChangeJournal
     | DropNewDatabaseJournal
     | RestoreDatabaseJournal
@@ -113,6 +127,9 @@ UndoObjectJournal: TypeAlias = (
     | DropNewCatalogBranchJournal
     | RestoreCatalogBranchJournal
 )
+"""How a statement on an object of the catalog is taken back."""
+
+UndoObjectJournal: TypeAlias = ObjectBackJournal | MergeBackJournal
 """How an operation on objects of the catalog is taken back; a statement on a branch by another."""
 
 _UNDOES: Final = needed("undoes", str)
@@ -151,6 +168,13 @@ UNDO_OBJECT_JOURNAL: Final[Codec[UndoObjectJournal]] = Codec(
                         ),
                         _back(DropNewCatalogBranchJournal, "drop branch", CATALOG_VERSION),
                         _back(RestoreCatalogBranchJournal, "restore branch", CATALOG_VERSION),
+                        _back(
+                            MergeBackJournal,
+                            "merge back",
+                            CATALOG_VERSION,
+                            texts("steps"),
+                            needed("reverts", bool),
+                        ),
                     )
                 ),
             }

@@ -184,7 +184,7 @@ def plan_change_back(
         title=f"Undo operation {version.operation}",
         told=f"{done.subject} is as it was before operation {version.operation}.",
         role=Role.EDITOR,
-        databases={key: _database_back(key, before, now) for key in version.databases},
+        databases={key: database_back(key, before, now) for key in version.databases},
         tables={key: before.tables.get(key) for key in version.tables},
         consequences=(*told, changes(f"What operation {version.operation} did is taken back.")),
         journal=partial(BranchChangeJournal, undoes=version.operation),
@@ -253,9 +253,8 @@ def _place(table: TableChange | None) -> object:
     return None if table is None else (table.database, table.name)
 
 
-def _database_back(
-    key: str, before: RecordedCatalog, now: RecordedCatalog
-) -> DatabaseChange | None:
+def database_back(key: str, before: RecordedCatalog, now: RecordedCatalog) -> DatabaseChange | None:
+    """Return what makes a database again what it was, None where it was not there."""
     old = before.databases.get(key)
     if old is None:
         return None

@@ -117,16 +117,24 @@ def restore_table(operation: CatalogOperation, drop: TableDrop) -> str:
     return f"Table {drop.name} is back."
 
 
+def is_kept(warehouse: Warehouse, drop: TableDrop) -> bool:
+    """Whether a dropped table is there to come back: its folder, or its rescue branch."""
+    table = drop.identifier
+    main = TablePaths(table=paths_of(warehouse).table(table.database, table.table))
+    files = warehouse.file_io
+    return files.exists(drop.kept) or files.exists(main.on(drop.rescue).root)
+
+
 def why_not_restored(warehouse: Warehouse, drop: TableDrop) -> str | None:
     """Say why a dropped table cannot come back, None where it can."""
     files, paths, table = warehouse.file_io, paths_of(warehouse), drop.identifier
     main = TablePaths(table=paths.table(table.database, table.table))
+    if not is_kept(warehouse, drop):
+        return f"nothing is left of table {drop.name}"
     if files.exists(drop.kept):
         taken = files.exists(main.table)
-    elif files.exists(main.on(drop.rescue).root):
-        taken = files.exists(main.schema_dir) or files.exists(main.snapshot_dir)
     else:
-        return f"nothing is left of table {drop.name}"
+        taken = files.exists(main.schema_dir) or files.exists(main.snapshot_dir)
     return f"another table has the name {drop.name} by now; rename it first" if taken else None
 
 

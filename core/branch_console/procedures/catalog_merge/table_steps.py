@@ -34,7 +34,7 @@ class DropTable:
 
     def is_done(self, merge: MergeOperation, step: MergeStep) -> bool:
         """Whether the table went, and did not come back since."""
-        files, drop = merge.operation.warehouse.file_io, _drop(merge, step)
+        files, drop = merge.operation.warehouse.file_io, drop_of_step(merge, step)
         if files.exists(drop.kept):
             return True
         main = TablePaths(table=merge.present_folder(step.object_id, step.before))
@@ -42,16 +42,16 @@ class DropTable:
 
     def carry_out(self, merge: MergeOperation, step: MergeStep) -> None:
         """Let the table go, or finish what was cut off; raises CommitConflict."""
-        drop_table(merge.operation, _drop(merge, step))
+        drop_table(merge.operation, drop_of_step(merge, step))
 
     def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
         """Bring the table back; raises CommitConflict where something has its name by now."""
-        restore_table(merge.operation, _drop(merge, step))
+        restore_table(merge.operation, drop_of_step(merge, step))
         return None
 
     def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
         """Tell where the table is kept."""
-        drop = _drop(merge, step)
+        drop = drop_of_step(merge, step)
         is_kept = merge.operation.warehouse.file_io.exists(drop.kept)
         return drop.went if is_kept else drop.stays
 
@@ -108,7 +108,8 @@ class MoveTable:
         return None if old == new else f"Table {old} is called {new} now."
 
 
-def _drop(merge: MergeOperation, step: MergeStep) -> TableDrop:
+def drop_of_step(merge: MergeOperation, step: MergeStep) -> TableDrop:
+    """Return how a table goes by a step."""
     name = _name(merge, step)
     return TableDrop(
         name=name,

@@ -20,6 +20,8 @@ from branch_console.errors import (
 )
 from branch_console.format.catalog.database_file import NumberedDatabaseFile
 from branch_console.format.identifier import Identifier
+from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL
+from branch_console.format.journals.codec import Codec
 from branch_console.format.journals.intent import Ending
 from branch_console.format.journals.objects import (
     BranchChangeJournal,
@@ -36,7 +38,9 @@ from branch_console.format.journals.undo_objects import (
     UNDO_OBJECT_JOURNAL,
     DropNewCatalogBranchJournal,
     DropNewDatabaseJournal,
+    MergeBackJournal,
     MovedDatabase,
+    ObjectBackJournal,
     RenameDatabaseBackJournal,
     RenameTableBackJournal,
     RestoreCatalogBranchJournal,
@@ -94,11 +98,15 @@ from branch_console.procedures.undo.undo_catalog_branch import (
     plan_creation_back,
     plan_drop_back,
 )
+from branch_console.procedures.undo.undo_catalog_merge import finish_merge_back, plan_merge_back
 from branch_console.table.database_files import find_database_file
 
 _UNDONE: Final = "undone"
 """The step of an operation that was taken back; it holds the id of the undo."""
 
+_CODECS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
+    {**CATALOG_JOURNALS, "merge_catalog_branch": CATALOG_MERGE_JOURNAL}
+)
 _Way = Callable[[Warehouse, ProcedureCall, CatalogOperation, Any], CatalogPlan]
 
 
@@ -130,7 +138,7 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
             kind=ErrorKind.UNSUPPORTED,
             operation_id=operation_id,
         )
-    journal = operation.read(CATALOG_JOURNALS[operation.intent.procedure])
+    journal = operation.read(_CODECS[operation.intent.procedure])
     if isinstance(journal, BranchChangeJournal):
         return plan_change_back(warehouse, call, operation, journal)
     return way(warehouse, call, operation, journal)
@@ -151,9 +159,9 @@ def finish_undo(operation: CatalogOperation, journal: UndoObjectJournal) -> Rece
         other = operation.journal.find_step(undone, _UNDONE)
         if other is not None and other.decode() != own:
             raise _another_undo(undone, other.decode())
-        note = _carry_out(operation, journal)
+        notes = _carry_out(operation, journal)
         operation.journal.mark(undone, _UNDONE, own.encode())
-        receipt = receipt_of(operation, notes=(note,))
+        receipt = receipt_of(operation, notes=notes)
         return operation.complete(event_of(operation, LineageKind.UNDONE, receipt, undoes=undone))
     finally:
         operation.journal.release(claim, own)
@@ -331,8 +339,14 @@ def _plan_table_rename_back(
     return _planned(call, done, told, journal, Role.EDITOR)
 
 
-def _carry_out(operation: CatalogOperation, journal: UndoObjectJournal) -> str:
-    """Go the journalled way back; return the sentence of the receipt."""
+def _carry_out(operation: CatalogOperation, journal: UndoObjectJournal) -> tuple[str, ...]:
+    """Go the journalled way back; return the sentences of the receipt."""
+    if isinstance(journal, MergeBackJournal):
+        return finish_merge_back(operation, journal)
+    return (_go_back(operation, journal),)
+
+
+def _go_back(operation: CatalogOperation, journal: ObjectBackJournal) -> str:
     match journal:
         case BranchChangeJournal():
             return publish_change(operation, journal)
@@ -412,6 +426,7 @@ _WAYS: Final[Mapping[str, _Way]] = MappingProxyType(
         "rename_table": _plan_table_rename_back,
         "create_catalog_branch": plan_creation_back,
         "drop_catalog_branch": plan_drop_back,
+        "merge_catalog_branch": plan_merge_back,
     }
 )
 """How what a procedure did is taken back, on main; a statement on a branch by the next version."""

@@ -1,0 +1,186 @@
+"""Undoing a merge of the catalog: names, properties, folders and heads are as before it (K13)."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from branch_console.commit.schema.schema_commit import add_column, change_schema
+from branch_console.errors import Refused
+from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
+from branch_console.format.data_types import INT
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.catalog.states import state_of_main
+from tests.support.branch_bench import store_of, tree
+from tests.support.catalog_bench import CatalogBench
+from tests.support.catalog_warehouse import CatalogWarehouse
+from tests.support.faulty_store import At, FaultyStore, Killed, When
+
+NAMES = ("air.flights", "air.planes", "air.trips", "lab.notes")
+
+
+def write(made: CatalogWarehouse, name: str, snapshot_id: int, branch: str = "dev") -> None:
+    """Give a table a column and a snapshot on a branch."""
+    table = made.warehouse.table(Identifier.parse(name).on_branch(branch))
+    column = add_column(f"extra{snapshot_id}{branch}", INT)
+    change_schema(table, made.warehouse.store, [column], now_millis=1)
+    made.commit(name, snapshot_id, branch)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> CatalogWarehouse:
+    """Main, and a branch dev that did one of each: content, new, dropped, moved, databases."""
+    found = CatalogWarehouse(tmp_path / "w", NAMES)
+    found.create()
+    write(found, "air.flights", 2)
+    write(found, "air.planes", 2)
+    CatalogBench(root=found.folder)(
+        "USE BRANCH dev; DROP TABLE air.trips; CREATE TABLE air.routes (a INT); "
+        "ALTER TABLE air.planes RENAME TO air.trips; CREATE DATABASE new; "
+        "ALTER DATABASE lab SET DBPROPERTIES (a = 1); ALTER DATABASE lab RENAME TO labs"
+    )
+    return found
+
+
+@pytest.fixture
+def bench(made: CatalogWarehouse) -> CatalogBench:
+    return CatalogBench(root=made.folder)
+
+
+def shown(bench: CatalogBench) -> dict[str, object]:
+    """Every database of main with its properties, every table with its id, head and schema."""
+    state = state_of_main(bench.warehouse(read_only=True))
+    databases = {each.name: dict(each.properties) for each in state.databases.values()}
+    tables = {
+        state.name_of(key): (key, each.folder, each.head, each.schema)
+        for key, each in state.tables.items()
+    }
+    return {"databases": databases, **{str(key): value for key, value in tables.items()}}
+
+
+def without_hints(made: CatalogWarehouse) -> dict[str, bytes]:
+    """The schemas and snapshots of main."""
+    return {name: data for name, data in made.of_main().items() if not name.endswith("EST")}
+
+
+def newest(bench: CatalogBench) -> CatalogVersion:
+    return next(bench.warehouse(read_only=True).ledger.versions("main"))
+
+
+MERGED = {"air.flights", "air.trips", "air.routes", "labs.notes"}
+
+
+def test_undo_of_a_merge_gives_names_properties_folders_and_heads_back(
+    made: CatalogWarehouse, bench: CatalogBench
+) -> None:
+    before, of_main = shown(bench), without_hints(made)
+    bench.run("MERGE BRANCH dev", operation_id="it")
+    after = shown(bench)
+    assert after.keys() - {"databases"} == MERGED
+    merged = newest(bench)
+    receipt = bench.undo("it")
+    assert shown(bench) == before
+    assert without_hints(made) == of_main
+    undone = newest(bench)
+    assert (undone.kind, undone.voids) == (VersionKind.UNDONE, (merged.name,))
+    assert receipt.notes[0] == (
+        "Operation it (merge of 'dev' into 'main') is undone: main@3. 'dev' can be merged again."
+    )
+    assert bench.undo("it").operation_id == receipt.operation_id, "twice is once"
+    bench.run("MERGE BRANCH dev", operation_id="again")
+    assert shown(bench).keys() - {"databases"} == MERGED
+    assert {key: each[0] for key, each in shown(bench).items() if key in MERGED} == {
+        key: each[0] for key, each in after.items() if key in MERGED
+    }, "the same ids"
+    assert bench.run("MERGE BRANCH dev").notes[-1] == "Nothing was changed."
+    bench.undo("again")
+    assert shown(bench) == before
+
+
+def test_where_somebody_went_on_tables_get_reverts_and_the_merge_stays(
+    made: CatalogWarehouse, bench: CatalogBench
+) -> None:
+    before = shown(bench)
+    bench.run("MERGE BRANCH dev", operation_id="it")
+    made.commit("air.flights", 3, "main")
+    receipt = bench.undo("it")
+    after = shown(bench)
+    assert after.keys() == before.keys()
+    assert newest(bench).voids == ()
+    assert "stays part of the history" in receipt.notes[0]
+    flights = bench.warehouse().table("air.flights")
+    assert flights.snapshots.ids()[-1] == 3
+    assert bench.run("MERGE BRANCH dev").notes[-1] == "Nothing was changed."
+
+
+IN_THE_WAY: dict[str, Callable[[CatalogBench, CatalogWarehouse], object]] = {
+    "table air.trips was dropped or renamed since": lambda bench, _: bench(
+        "ALTER TABLE air.trips RENAME TO air.other"
+    ),
+    "another table has the name air.planes by now": lambda bench, _: bench(
+        "CREATE TABLE air.planes (a INT)"
+    ),
+    "another database has the name 'lab' by now": lambda bench, _: bench("CREATE DATABASE lab"),
+    "properties of database 'labs' changed since": lambda bench, _: bench(
+        "ALTER DATABASE labs SET DBPROPERTIES (a = 2)"
+    ),
+    "database 'new' holds table 't' by now": lambda bench, _: bench("CREATE TABLE new.t (a INT)"),
+    "database 'labs' was dropped or renamed since": lambda bench, _: bench(
+        "ALTER DATABASE labs RENAME TO other"
+    ),
+    "nothing is left of table air.trips": lambda _, made: shutil.rmtree(
+        made.folder / ".branch-console/dropped"
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", IN_THE_WAY)
+def test_what_stands_in_the_way_of_an_undo_is_told_and_nothing_changes(
+    made: CatalogWarehouse, bench: CatalogBench, reason: str
+) -> None:
+    bench.run("MERGE BRANCH dev", operation_id="it")
+    IN_THE_WAY[reason](bench, made)
+    before = tree(made.folder)
+    with pytest.raises(Refused, match=f"Undo is not possible: .*{reason}"):
+        bench.undo("it")
+    assert tree(made.folder) == before
+
+
+def test_a_kill_at_any_change_of_an_undo_is_all_or_nothing(
+    made: CatalogWarehouse,
+    bench: CatalogBench,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    before = shown(bench)
+    bench.run("MERGE BRANCH dev", operation_id="it")
+    after = shown(bench)
+    every = 1 if request.config.getoption("depth") == "long" else 4
+
+    def copied(name: str) -> CatalogBench:
+        shutil.copytree(bench.root, tmp_path / name)
+        return CatalogBench(root=tmp_path / name)
+
+    def undo(world: CatalogBench) -> None:
+        world.do("undo", operation="it")
+
+    clean = copied("clean")
+    counter = FaultyStore(inner=store_of(clean.root))
+    clean.store = counter.store
+    undo(clean)
+    endings = set()
+    for number in range(1, len(counter.changes) + 1, every):
+        world = copied(str(number))
+        fault = At(call=number, when=When.AFTER if number % 8 == 1 else When.BEFORE)
+        world.store = FaultyStore(inner=store_of(world.root), fault=fault).store
+        with pytest.raises(Killed):
+            undo(world)
+        world.store = None
+        world.recover()
+        assert shown(world) in (before, after), number
+        endings.add(shown(world) == before)
+        twice = tree(world.root)
+        assert world.recover().notes == ("Nothing was cut off.",)
+        assert tree(world.root) == twice
+    assert endings == {True, False}
