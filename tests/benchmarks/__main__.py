@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.benchmarks import (
     branch_operations,
     catalog_branches,
+    catalog_merges,
     commit_one_row,
     commit_storm,
     compare_quality,
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[str, int, Path], Iterable[Result]]] = {
     "B5-one-row": commit_one_row.run,
     "B6": branch_operations.run,
     "B7": compare_quality.run,
+    "B8": catalog_merges.run,
     "B9": read_rows.run,
     "B10": write_rows.run,
     "B11": console_pages.run,

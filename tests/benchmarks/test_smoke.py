@@ -12,6 +12,7 @@ from tests.benchmarks import __main__ as command
 from tests.benchmarks import (
     branch_operations,
     catalog_branches,
+    catalog_merges,
     commit_figures,
     commit_one_row,
     commit_storm,
@@ -283,6 +284,13 @@ def test_branches_of_the_catalog_are_made_and_listed(tmp_path: Path) -> None:
     results = list(catalog_branches.run("tiny", 1, tmp_path))
     assert [each.case["operation"] for each in results] == ["eager", "lazy", "list"]
     assert [each.wrong for each in results] == [(), (), ()]
+
+
+def test_a_merge_of_the_catalog_is_published_and_recovered(tmp_path: Path) -> None:
+    results = list(catalog_merges.run("tiny", 1, tmp_path))
+    assert [each.case["operation"] for each in results] == ["publish", "recover"]
+    assert [each.wrong for each in results] == [(), ()]
+    assert results[0].contestants == [OURS, catalog_merges.EACH]
 
 
 # It has a console and a browser of its own; by day tests/browser/test_large.py opens such tables.
