@@ -52,6 +52,14 @@ LIMITS = {
         options={"snapshot.num-retained.max": "1", "consumer.changelog-only": "true"},
         consumers={"late": 3},
     ),
+    "changelogs stay for a consumer": Limits(
+        options={
+            "snapshot.num-retained.max": "1",
+            "changelog.num-retained.max": "5",
+            "consumer.changelog-only": "true",
+        },
+        consumers={"late": 3},
+    ),
     "changelogs stay": Limits(
         options={"snapshot.num-retained.max": "2", "changelog.num-retained.max": "5"}
     ),

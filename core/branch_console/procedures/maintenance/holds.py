@@ -9,8 +9,9 @@ from branch_console.diff.lineage import merge_source
 from branch_console.errors import NotFound
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
-from branch_console.format.options import CONSUMER_CHANGELOG_ONLY, Options
+from branch_console.format.options import Options
 from branch_console.procedures.history.merge_heads import MergeBase, MergeHeads, find_heads
+from branch_console.procedures.maintenance.limits import heeds_consumers
 from branch_console.table.file_store_table import FileStoreTable
 
 UNDO_WINDOW_MILLIS: Final = 7 * 86_400_000
@@ -49,7 +50,7 @@ def find_holds(
 
 
 def _consumers(table: FileStoreTable, options: Options) -> Iterator[SnapshotHold]:
-    if options.read(CONSUMER_CHANGELOG_ONLY):
+    if not heeds_consumers(options):
         return
     for consumer in table.consumers.all():
         yield SnapshotHold(

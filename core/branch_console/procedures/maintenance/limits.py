@@ -1,7 +1,8 @@
 """How many snapshots of a branch stay: the arguments of a call over the options of the branch.
 
-Source: Paimon CoreOptions.expireConfig and ProcedureUtils.fillInSnapshotOptions. Its procedure
-forgets the options of changelogs and consumers, which its writers heed; here both are heeded.
+Source: Paimon CoreOptions.expireConfig and consumerChangelogOnly, and
+ProcedureUtils.fillInSnapshotOptions. Its procedure forgets the options of changelogs and consumers,
+which its writers heed; here both are heeded.
 """
 
 from branch_console.diff.expiry.retention import Retention
@@ -9,6 +10,7 @@ from branch_console.format.options import (
     CHANGELOG_NUM_RETAINED_MAX,
     CHANGELOG_NUM_RETAINED_MIN,
     CHANGELOG_TIME_RETAINED,
+    CONSUMER_CHANGELOG_ONLY,
     SNAPSHOT_EXPIRE_LIMIT,
     SNAPSHOT_NUM_RETAINED_MAX,
     SNAPSHOT_NUM_RETAINED_MIN,
@@ -34,15 +36,30 @@ def retention_of(asked: ExpireSnapshotsRequest, options: Options, now_millis: in
     older_than = asked.older_than_millis()
     if older_than is None:
         older_than = now_millis - options.read(SNAPSHOT_TIME_RETAINED)
-    changelog_most = options.read(CHANGELOG_NUM_RETAINED_MAX)
-    changelog_least = options.read(CHANGELOG_NUM_RETAINED_MIN)
-    changelog_time = options.read(CHANGELOG_TIME_RETAINED)
     return Retention(
         retain_max=most,
         retain_min=least,
         older_than_millis=older_than,
         max_deletes=asked.max_deletes or options.read(SNAPSHOT_EXPIRE_LIMIT),
-        is_changelog_kept=(changelog_most or most) > most
-        or (changelog_least or least) > least
-        or (changelog_time is not None and changelog_time > now_millis - older_than),
+        is_changelog_kept=_outlive(options, most, least, now_millis - older_than),
+    )
+
+
+def heeds_consumers(options: Options) -> bool:
+    """Whether consumers keep snapshots, and not changelogs alone, which then outlive snapshots."""
+    return not options.read(CONSUMER_CHANGELOG_ONLY) or not _outlive(
+        options,
+        options.read(SNAPSHOT_NUM_RETAINED_MAX),
+        options.read(SNAPSHOT_NUM_RETAINED_MIN),
+        options.read(SNAPSHOT_TIME_RETAINED),
+    )
+
+
+def _outlive(options: Options, most: int, least: int, age_millis: int) -> bool:
+    """Whether changelogs stay longer than snapshots of some limits do."""
+    changelog_age = options.read(CHANGELOG_TIME_RETAINED)
+    return (
+        (options.read(CHANGELOG_NUM_RETAINED_MAX) or most) > most
+        or (options.read(CHANGELOG_NUM_RETAINED_MIN) or least) > least
+        or (changelog_age is not None and changelog_age > age_millis)
     )
