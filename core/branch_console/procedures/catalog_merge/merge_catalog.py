@@ -107,6 +107,12 @@ def decided_catalog_merge(
     return _decided(warehouse, spec, rules_by(asked, policy), objects)
 
 
+def rules_of_catalog(call: ProcedureCall) -> MergeRules:
+    """Return the rules by which the tables of a merge are merged; raises InvalidInput."""
+    asked = call.request(MergeCatalogRequest)
+    return rules_by(asked, None if asked.policy is None else Policy.from_yaml(asked.policy))
+
+
 def _no_catalog_branch(warehouse: Warehouse, branch: str) -> NotFound:
     """Say that a branch is none of the catalog, and which tables have one of its name."""
     having = list(tables_with_branch(warehouse, branch))

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from branch_console.catalog.sightings import find_birth
+from branch_console.commit.base.head_check import is_at
+from branch_console.commit.branch.branch_creation import put_base_tags
 from branch_console.commit.branch.branch_folder import remove_folder
 from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.catalog.table_birth import give_main
@@ -11,12 +13,13 @@ from branch_console.commit.catalog.table_retreat import retreat
 from branch_console.commit.journal import Journal
 from branch_console.diff.file_safety import FileSafety
 from branch_console.errors import CommitConflict, ErrorKind, Refused
+from branch_console.format.catalog.catalog_version import TableChange
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.journals.history import HistoryCopy, HistoryJournal
 from branch_console.format.journals.intent import Ending
 from branch_console.format.journals.merge import MERGE_JOURNAL
 from branch_console.format.lineage_event import LineageKind
-from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.branch.member_branch import creation_of
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
 from branch_console.procedures.history.file_sharing import (
@@ -40,10 +43,11 @@ class CreateTable:
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
         """Note what comes, in the ledger of the table; raises Refused and CommitConflict."""
         if not merge.is_into_main:
+            _pin_fork(merge, step)
             return
-        source = _source(merge, step)
+        source, fork = _source(merge, step)
         _check_alone(merge, step, source)
-        head, safety = source.head(), _safety(source)
+        copy, safety = _copy_of(source, fork), _safety(source)
         if not safety.shares:
             raise Refused(
                 f"{_name(merge, step)} cannot come: {' '.join(safety.reasons)} Nothing was merged.",
@@ -67,12 +71,12 @@ class CreateTable:
             branch=MAIN_BRANCH,
             codec=MERGE_JOURNAL,
             journal=HistoryJournal(
-                copy=_copy_of(source, head),
+                copy=copy,
                 sharing=journal_of_sharing(
                     safety, source, operation_id, (source.branch, MAIN_BRANCH)
                 ),
                 event=LineageKind.FAST_FORWARDED,
-                schema_id_after=max(source.schemas.ids()),
+                schema_id_after=max(copy.schema_ids),
             ),
             catalog_operation=merge.id,
         )
@@ -165,14 +169,29 @@ class CreateTable:
         return f"Table {name} is new, with its history."
 
 
+def _pin_fork(merge: MergeOperation, step: MergeStep) -> None:
+    """Keep where a branch begins with a table that is new to it."""
+    fork = merge.version.tables.get(step.object_id) or TableChange()
+    table = _table_at(merge, merge.operation.paths.folder(fork.folder or ""))
+    creation = creation_of(merge.noted.target_content, fork, table)
+    put_base_tags(merge.warehouse.store, [(table, creation)])
+
+
 def _name(merge: MergeOperation, step: MergeStep) -> str:
     return f"{merge.final_name(step.after.database)}.{step.after.name}"
 
 
-def _source(merge: MergeOperation, step: MergeStep) -> FileStoreTable:
-    """The new table on the branch that it lies on, where the merge begins."""
+def _source(merge: MergeOperation, step: MergeStep) -> tuple[FileStoreTable, TableChange | None]:
+    """The new table on the branch that it lies on, and where the source began with it there.
+
+    None is all that it holds now.
+    """
     folder = merge.operation.paths.folder(step.folder or "")
-    return _table_at(merge, folder).on(merge.noted.source_content)
+    table = _table_at(merge, folder)
+    member = merge.warehouse.on(merge.noted.source).member(step.object_id)
+    if member.is_made:
+        return table.on(merge.noted.source_content), None
+    return table.on(member.table.source or MAIN_BRANCH), member.table
 
 
 def _table_at(merge: MergeOperation, folder: str) -> FileStoreTable:
@@ -206,7 +225,22 @@ def _operation(merge: MergeOperation, step: MergeStep) -> Operation | None:
     return None
 
 
-def _copy_of(source: FileStoreTable, head: Snapshot | None) -> HistoryCopy:
+def _copy_of(source: FileStoreTable, fork: TableChange | None) -> HistoryCopy:
+    """All of a branch, or what of it was there where another one began."""
+    schemas, snapshots, tags = source.schemas.ids(), source.snapshots.ids(), source.tags.all()
+    head = source.head()
+    if fork is not None:
+        last = 0 if fork.head is None else fork.head.id
+        schemas = tuple(each for each in schemas if each <= (fork.schema or 0))
+        snapshots = tuple(each for each in snapshots if each <= last)
+        tags = tuple(each for each in tags if each.snapshot.id <= last)
+        head = source.snapshots.find(last)
+        if fork.head is not None and (head is None or not is_at(head, fork.head.identity)):
+            raise Refused(
+                f"Snapshot {last} of {source.branch!r}, with which the table began, is gone. "
+                "Nothing was merged.",
+                kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+            )
     return HistoryCopy(
         source=source.branch,
         target=MAIN_BRANCH,
@@ -214,9 +248,9 @@ def _copy_of(source: FileStoreTable, head: Snapshot | None) -> HistoryCopy:
         expected_head_id=None,
         new_head=None if head is None else head.identity,
         new_head_id=None if head is None else head.id,
-        schema_ids=tuple(source.schemas.ids()),
-        tags=tuple(source.tags.names()),
-        snapshot_ids=tuple(source.snapshots.ids()),
+        schema_ids=tuple(schemas),
+        tags=tuple(each.name for each in tags),
+        snapshot_ids=tuple(snapshots),
     )
 
 

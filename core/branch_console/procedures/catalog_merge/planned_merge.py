@@ -1,7 +1,7 @@
 """From the decision on a merge of the catalog to what its operation notes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from branch_console.format.catalog.catalog_version import ExpectedHead, TableChange, TableHead
 from branch_console.format.identifier import MAIN_BRANCH
@@ -81,7 +81,8 @@ def journal_of_catalog_merge(
         ),
         expects={
             each.object_id: ExpectedHead(
-                step=f"{call.operation_id}-{each.name}", before=_head_before(planned, each)
+                step=f"{call.operation_id}-{each.name}",
+                before=_head_before(warehouse, planned, each),
             )
             for each in steps
             if each.kind is StepKind.MERGE_CONTENT
@@ -124,7 +125,56 @@ def content_of(warehouse: Warehouse, branch: str) -> str:
     return branch if branch == MAIN_BRANCH else warehouse.on(branch).content
 
 
-def _head_before(planned: PlannedCatalogMerge, step: MergeStep) -> TableHead | None:
+def forks_of(warehouse: Warehouse, planned: PlannedCatalogMerge) -> dict[str, TableChange]:
+    """Return where tables begin that are new to a target that is a branch, by id.
+
+    Raises:
+        NotFound: The source is gone.
+        Refused: A table of it is lost.
+    """
+    plan = planned.plan
+    if plan.target == MAIN_BRANCH:
+        return {}
+    found = {}
+    for step in plan.steps:
+        if step.kind is StepKind.CREATE_TABLE:
+            table = plan.result.tables[step.id]
+            found[step.id] = replace(
+                _content_at(warehouse, plan.source, step.id),
+                database=table.database,
+                name=table.name,
+                birth=table.birth,
+            )
+    return found
+
+
+def _content_at(warehouse: Warehouse, source: str, table_id: str) -> TableChange:
+    """Where a table of the source stands, for a branch that begins with it there."""
+    if source == MAIN_BRANCH:
+        noted = warehouse.ledger.recorded(MAIN_BRANCH).tables[table_id]
+        return TableChange(folder=noted.folder, schema=noted.schema, head=noted.head)
+    seen = warehouse.on(source)
+    member = seen.member(table_id)
+    if not member.is_made:
+        known = member.table
+        return TableChange(
+            folder=member.folder, schema=known.schema, head=known.head, source=known.source
+        )
+    head, schema = seen.open_member(member).head_and_schema()
+    return TableChange(
+        folder=member.folder,
+        schema=schema.id,
+        head=None if head is None else TableHead(id=head.id, identity=head.identity),
+        source=seen.content,
+    )
+
+
+def _head_before(
+    warehouse: Warehouse, planned: PlannedCatalogMerge, step: MergeStep
+) -> TableHead | None:
     decided = planned.decided.get(step.object_id)
+    if decided is None and planned.plan.target != MAIN_BRANCH:
+        # Its branch is made where it begins.
+        return warehouse.on(planned.plan.target).recorded.tables[step.object_id].head
     head = None if decided is None else decided.plan.heads.ours
     return None if head is None else TableHead(id=head.id, identity=head.identity)

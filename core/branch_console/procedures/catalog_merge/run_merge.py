@@ -11,7 +11,6 @@ from typing import Final
 import pyarrow as pa
 
 from branch_console.errors import InvalidInput, PaimonError
-from branch_console.format.catalog.catalog_version import TableChange
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL, CatalogMergeJournal
 from branch_console.format.journals.written import (
@@ -34,9 +33,13 @@ from branch_console.procedures.call.verify_files import verify
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, CatalogVerb
 from branch_console.procedures.catalog.states import look, note_main
-from branch_console.procedures.catalog_merge.merge_catalog import plan_catalog_merge_call
+from branch_console.procedures.catalog_merge.merge_catalog import (
+    plan_catalog_merge_call,
+    rules_of_catalog,
+)
 from branch_console.procedures.catalog_merge.planned_merge import (
     PlannedCatalogMerge,
+    forks_of,
     journal_of_catalog_merge,
 )
 from branch_console.procedures.catalog_merge.publish_catalog import (
@@ -239,7 +242,7 @@ class _Run:
             warehouse,
             planned,
             call,
-            forks=_forks(planned),
+            forks=forks_of(warehouse, planned),
             notes=reported_words(planned.plan),
             files_verified=files,
         )
@@ -265,7 +268,10 @@ class _Run:
         }
 
         def finish(held: CatalogOperation) -> Receipt:
-            return publish_merge_of(replace(MergeOperation.of(held), staged=staged))
+            merge = MergeOperation.of(held)
+            return publish_merge_of(
+                replace(merge, staged=staged, rules=rules_of_catalog(call), role=call.role)
+            )
 
         return {"receipt": finish_operation(finish, begun).to_json()}
 
@@ -303,10 +309,6 @@ def _written(facts: Facts) -> dict[str, WrittenRows]:
 def _judged(facts: Facts) -> dict[str, JudgedResult]:
     raw = JsonObject(facts, "verdicts of a merge of the catalog")
     return {key: JUDGED_RESULT.decode(raw.get(key, dict)) for key in facts}
-
-
-def _forks(planned: PlannedCatalogMerge) -> dict[str, TableChange]:
-    return {}
 
 
 MERGE_CATALOG: Final = CatalogVerb(

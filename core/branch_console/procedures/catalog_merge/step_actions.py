@@ -136,12 +136,14 @@ class MergeOperation:
         noted: What it set out to do.
         staged: The content of tables by their ids, until it is prepared; recovery has none.
         rules: The rules of the merge, for tables that are planned when they are prepared.
+        role: Of who merges.
     """
 
     operation: CatalogOperation
     noted: CatalogMergeJournal
     staged: Mapping[str, StagedContent] = field(default_factory=lambda: _NOTHING_STAGED)
     rules: MergeRules | None = None
+    role: str = ""
 
     @classmethod
     def of(cls, operation: CatalogOperation) -> "MergeOperation":

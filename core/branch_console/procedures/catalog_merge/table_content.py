@@ -18,7 +18,9 @@ from branch_console.format.journals.merge import MERGE_JOURNAL, AnyMergeJournal,
 from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
-from branch_console.merge.plan import SchemaPlan, can_run, merging
+from branch_console.merge.file_moves import MergeRules
+from branch_console.merge.plan import SchemaPlan, UpToDatePlan, can_run, merging
+from branch_console.procedures.branch.member_branch import open_to_write
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.catalog_merge.content_back import take_content_back, was_taken_back
 from branch_console.procedures.catalog_merge.step_actions import (
@@ -45,6 +47,8 @@ from branch_console.table.file_store_table import FileStoreTable
 _MOST_TRIES: Final = 3
 """How often a table is planned again whose publish others were faster than."""
 _LONGEST_MILLIS: Final = 60_000
+_NOTHING: Final = "nothing"
+"""The end of the name of a note: the source held nothing that the table lacks."""
 _NOT_PUBLISHED: Final = "The merge of the catalog that this is a part of was not published."
 
 
@@ -54,7 +58,7 @@ class MergeContent:
 
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
         """Note in the ledger of the table what comes, with the rows that were written for it."""
-        staged = merge.staged.get(step.object_id)
+        staged = merge.staged.get(step.object_id) or _made_for(merge, step)
         if staged is None or isinstance(staged.decided.plan, SchemaPlan):
             return
         call = call_of_step(merge, step)
@@ -89,7 +93,9 @@ class MergeContent:
             newest = TableSchema.from_json(step.schemas[-1])
             return newest.id in table.schemas.ids()
         operation = newest_operation(merge, step)
-        if operation is None or was_taken_back(operation):
+        if operation is None:
+            return _brings_nothing(merge, step)
+        if was_taken_back(operation):
             return False
         is_recorded = operation.receipt() is not None
         journal = operation.read(MERGE_JOURNAL)
@@ -103,6 +109,8 @@ class MergeContent:
             publish_files(store, [(table.paths.schema(key), data) for key, data in files])
             return
         tries = list(operations_of(merge, step))
+        if not tries and _brings_nothing(merge, step):
+            return
         if not tries:
             raise _lost(step)
         if tries[-1].receipt() is not None:
@@ -140,11 +148,51 @@ class MergeContent:
             newest = TableSchema.from_json(step.schemas[-1]).id
             return f"{name}: its schema is {newest}."
         operation = newest_operation(merge, step)
+        if operation is None and _brings_nothing(merge, step):
+            return None
         if operation is None:
             raise _lost(step)
         done = _recorded(operation, operation.read(MERGE_JOURNAL), step)
         name = operation.table.identifier.table_name
         return f"{name}: {' '.join(done.notes)}" if done.notes else None
+
+
+def _made_for(merge: MergeOperation, step: MergeStep) -> StagedContent | None:
+    """Make the branch of a table that the target has not made yet, and plan its merge.
+
+    Raises:
+        Refused: Rows have to be read for it, or it cannot be planned.
+    """
+    if step.schemas or merge.is_into_main:
+        return None
+    warehouse = merge.warehouse
+    seen = warehouse.on(merge.noted.target)
+    call = call_of_step(merge, step)
+    making = replace(call, role=merge.role)
+    table = open_to_write(warehouse, seen, seen.member(step.object_id), making)
+    spec = MergeSpec(
+        kind=MergeKind.MERGE,
+        source=merge.noted.source_content,
+        target=merge.noted.target_content,
+        one_version=True,
+    )
+    decided = decided_for(warehouse, table, spec, merge.rules or MergeRules())
+    plan = merging(decided.plan)
+    if isinstance(decided.plan, UpToDatePlan):
+        merge.journal.mark(merge.id, f"{step.name}-{_NOTHING}")
+        return None
+    if plan is None or plan.writes_rows:
+        raise Refused(
+            f"{decided.plan.table} has no branch on {merge.noted.target!r} yet, and rows of it "
+            "have to be read to merge it. Its branch is made by now, and main is as before: merge "
+            "again.",
+            kind=ErrorKind.HEAD_MOVED,
+        )
+    return StagedContent(decided=decided)
+
+
+def _brings_nothing(merge: MergeOperation, step: MergeStep) -> bool:
+    return merge.journal.has_reached(merge.id, f"{step.name}-{_NOTHING}")
 
 
 def _publish(operation: Operation) -> None:

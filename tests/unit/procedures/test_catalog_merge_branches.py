@@ -1,0 +1,142 @@
+"""Merging into a branch of the catalog: names are in its next version, content is on its tables."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from branch_console.commit.schema.schema_commit import add_column, change_schema
+from branch_console.format.catalog.catalog_version import VersionKind
+from branch_console.format.data_types import INT
+from tests.support.branch_bench import store_of
+from tests.support.catalog_bench import CatalogBench
+from tests.support.catalog_warehouse import CatalogWarehouse
+from tests.support.examples import Examples
+from tests.support.faulty_store import At, FaultyStore, Killed, When
+
+MERGE = "MERGE BRANCH main TO dev"
+
+
+def seen(bench: CatalogBench, branch: str = "dev") -> dict[str, object]:
+    """What a branch has: the states, heads and schemas of its tables, and its databases."""
+    of_branch = bench.warehouse(read_only=True).on(branch)
+    found: dict[str, object] = {each: of_branch.database(each) for each in of_branch.databases()}
+    for member in of_branch.members():
+        table = of_branch.open_member(member)
+        head, schema = table.head_and_schema()
+        found[member.name] = (None if head is None else head.id, schema.id)
+    return found
+
+
+@pytest.fixture(params=["eager", "lazy"])
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> CatalogBench:
+    """Main changed rows, made a table and a database, and dropped and renamed since dev began."""
+    made = CatalogWarehouse(tmp_path / "warehouse")
+    bench = CatalogBench(root=made.folder)
+    bench.run(f"CREATE BRANCH dev ON CATALOG {'LAZY' if request.param == 'lazy' else ''}")
+    made.commit("air.flights", 2)
+    table = made.warehouse.table("air.flights")
+    change_schema(table, made.warehouse.store, [add_column("extra", INT)], now_millis=1)
+    for number, statement in enumerate(
+        (
+            "CREATE DATABASE sea WITH DBPROPERTIES ('a' = '1')",
+            "CREATE TABLE sea.boats (b INT)",
+            "ALTER TABLE air.planes RENAME TO air.jets",
+            "DROP TABLE lab.notes",
+        )
+    ):
+        bench.now += number
+        bench.run(statement)
+    made.commit("sea.boats", 1)
+    return bench
+
+
+AFTER = {
+    "air": {},
+    "lab": {},
+    "sea": {"a": "1"},
+    "air.flights": (2, 1),
+    "air.jets": (1, 0),
+    "sea.boats": (1, 0),
+}
+
+
+def test_main_comes_into_a_branch(bench: CatalogBench) -> None:
+    of_main = {path: data for path, data in files(bench).items() if "/branch/" not in path}
+    receipt = bench.run(MERGE, operation_id="it")
+    assert seen(bench) == AFTER
+    assert receipt.notes[0] == "'main' was merged into 'dev': dev@2."
+    newest = next(bench.warehouse().ledger.versions("dev"))
+    assert (newest.kind, newest.operation) == (VersionKind.MERGED, "it")
+    assert {path: files(bench)[path] for path in of_main} == of_main
+    # What the branch begins with is kept, and so is what it was merged with.
+    assert "branch-base-dev" in bench.warehouse().table("sea.boats").tags.names()
+    assert bench.run(MERGE).notes[-1] == "Nothing was changed."
+    assert bench.run("MERGE BRANCH dev").notes[-1] == "Nothing was changed."
+
+
+def test_a_kill_at_any_change_leaves_all_or_nothing(
+    bench: CatalogBench, tmp_path: Path, examples: Examples
+) -> None:
+    before = seen(bench)
+
+    def copied(name: str) -> CatalogBench:
+        shutil.copytree(bench.root, tmp_path / name)
+        return CatalogBench(root=tmp_path / name, now=bench.now)
+
+    clean = copied("clean")
+    counter = FaultyStore(inner=store_of(clean.root))
+    CatalogBench(root=clean.root, store=counter.store, now=bench.now).run(MERGE, operation_id="it")
+    assert seen(clean) == AFTER
+    endings, most = set(), len(counter.changes)
+    for number in range(1, most + 1, max(1, most // examples(12, quick=4, long=most))):
+        when = When.BEFORE if number % 2 else When.AFTER
+        cut = copied(f"{number}")
+        faulty = FaultyStore(inner=store_of(cut.root), fault=At(call=number, when=when))
+        with pytest.raises(Killed):
+            CatalogBench(root=cut.root, store=faulty.store, now=bench.now).run(
+                MERGE, operation_id="it"
+            )
+        told = cut.recover().notes
+        found = seen(cut)
+        assert found in (before, AFTER), (number, when, faulty.changes[-1], told)
+        endings.add(found == AFTER)
+        assert cut.recover().notes == ("Nothing was cut off.",)
+        cut.run(MERGE)
+        assert seen(cut) == AFTER
+        shutil.rmtree(cut.root)
+    assert endings == {True, False}
+
+
+def test_what_comes_by_one_branch_into_another_and_then_into_main_is_the_same(
+    tmp_path: Path,
+) -> None:
+    made = CatalogWarehouse(tmp_path / "warehouse")
+    bench = CatalogBench(root=made.folder)
+    bench.run("CREATE BRANCH test ON CATALOG")
+    bench.run("CREATE BRANCH dev ON CATALOG")
+    bench.run("USE BRANCH dev; CREATE TABLE air.routes (r INT)")
+    bench.now += 1
+    bench.run("USE BRANCH dev; DROP TABLE lab.notes")
+    made.commit("air.routes", 1, "dev")
+    flights = made.warehouse.table("air.flights$branch_dev")
+    change_schema(flights, made.warehouse.store, [add_column("extra", INT)], now_millis=1)
+    made.commit("air.flights", 2, "dev")
+    bench.run("MERGE BRANCH dev TO test")
+    found = seen(bench, "test")
+    assert found["air.routes"] == (1, 0)
+    assert found["air.flights"] == (2, 1)
+    assert "lab.notes" not in found
+    bench.run("MERGE BRANCH test")
+    tables = bench.warehouse().catalog.table_names("air")
+    assert tables == ("flights", "planes", "routes")
+    assert bench.warehouse().table("air.routes").snapshots.ids() == (1,)
+    assert bench.run("MERGE BRANCH dev").notes[-1] == "Nothing was changed."
+
+
+def files(bench: CatalogBench) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(bench.root)): path.read_bytes()
+        for path in bench.root.rglob("*")
+        if path.is_file() and path.parent.name in ("schema", "snapshot")
+    }
