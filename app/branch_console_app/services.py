@@ -431,8 +431,12 @@ class Services(TableLists):
         """
         from branch_console.procedures.catalog.catalog_operation import CatalogOperation
         from branch_console.procedures.run.open_operation import table_of_operation
+        from branch_console.procedures.undo.undo_catalog_merge import find_part
 
         if CatalogOperation.find(self.warehouse, operation_id) is not None:
+            return None
+        # Of a merge of the catalog a step is undone there, too.
+        if find_part(self.warehouse, operation_id) is not None:
             return None
         return table_of_operation(self.warehouse, operation_id)
 

@@ -154,9 +154,14 @@ def _cuts(
 ) -> Iterable[tuple[str, frozenset[VersionName]]]:
     """Each object with the merges that bring nothing of it: of other objects, or taken back."""
     parts = [(each.name, each.covers) for each in versions.values() if each.covers is not None]
-    void = frozenset(name for each in versions.values() for name in each.voids)
+    void = [(each.voids, each.covers) for each in versions.values() if each.voids]
     for object_id in object_ids:
-        yield object_id, void | {name for name, covers in parts if object_id not in covers}
+        taken_back = (names for names, covers in void if covers is None or object_id in covers)
+        yield (
+            object_id,
+            frozenset(name for names in taken_back for name in names)
+            | {name for name, covers in parts if object_id not in covers},
+        )
 
 
 def _best_common_ancestors(

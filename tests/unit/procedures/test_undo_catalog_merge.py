@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from branch_console.commit.schema.schema_commit import add_column, change_schema
-from branch_console.errors import Refused
+from branch_console.errors import InvalidInput, Refused
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
 from branch_console.format.data_types import INT
 from branch_console.format.identifier import Identifier
+from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog.states import state_of_main
+from branch_console.procedures.catalog_merge.step_actions import MergeOperation
 from tests.support.branch_bench import store_of, tree
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import CatalogWarehouse
@@ -112,6 +115,45 @@ def test_where_somebody_went_on_tables_get_reverts_and_the_merge_stays(
     flights = bench.warehouse().table("air.flights")
     assert flights.snapshots.ids()[-1] == 3
     assert bench.run("MERGE BRANCH dev").notes[-1] == "Nothing was changed."
+
+
+def test_one_table_of_a_merge_goes_back_alone_and_comes_again(
+    made: CatalogWarehouse, bench: CatalogBench
+) -> None:
+    before = shown(bench)
+    bench.run("MERGE BRANCH dev", operation_id="it")
+    after = shown(bench)
+    (part,) = [
+        each.name
+        for each in MergeOperation.of(CatalogOperation.find(bench.warehouse(), "it")).steps
+        if each.kind is StepKind.MERGE_CONTENT and each.folder == "air.db/flights"
+    ]
+    with pytest.raises(InvalidInput, match=f"branch-console undo it-{part}; or undo it as a whole"):
+        bench.do("undo", operation=f"it-{part}", table="air.flights")
+    bench.undo(f"it-{part}")
+    assert shown(bench) == after | {"air.flights": before["air.flights"]}
+    assert len(newest(bench).covers or ()) == 1
+    assert bench.undo(f"it-{part}").notes, "twice is once"
+    bench.run("MERGE BRANCH dev", operation_id="again")
+    assert shown(bench).keys() == after.keys()
+    assert bench.run("MERGE BRANCH dev").notes[-1] == "Nothing was changed."
+    bench.undo("again")
+    bench.undo("it")
+    assert shown(bench) == before
+
+
+def test_what_moved_with_its_database_goes_back_with_the_whole_only(
+    made: CatalogWarehouse, bench: CatalogBench
+) -> None:
+    bench("USE BRANCH dev; ALTER TABLE labs.notes RENAME TO labs.words")
+    bench.run("MERGE BRANCH dev", operation_id="it")
+    steps = MergeOperation.of(CatalogOperation.find(bench.warehouse(), "it")).steps
+    moves = {each.folder: each.name for each in steps if each.kind is StepKind.MOVE_TABLE}
+    with pytest.raises(Refused, match="came or went with its database; undo operation it as a"):
+        bench.undo(f"it-{moves['lab.db/notes']}")
+    (rename,) = [each.name for each in steps if each.kind is StepKind.RENAME_DATABASE]
+    with pytest.raises(Refused, match="undo operation it as a whole"):
+        bench.undo(f"it-{rename}")
 
 
 IN_THE_WAY: dict[str, Callable[[CatalogBench, CatalogWarehouse], object]] = {

@@ -292,7 +292,7 @@ class CatalogVersion:
         number: Counts from 1 on each branch, also where its name is used again.
         parents: The versions it builds on, the one of its own branch first.
         covers: The ids of the objects for which a merged parent is an ancestor; None for all.
-        voids: Versions whose merge no longer counts.
+        voids: Versions whose merge no longer counts, for the objects that this one covers.
         scope: Of a fork.
         content: Of a fork: the name of its table branches.
         from_tag: Of a fork: the catalog tag it begins at.

@@ -103,13 +103,15 @@ class RestoreCatalogBranchJournal(CatalogJournal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeBackJournal(CatalogJournal):
-    """A merge of the catalog that is taken back: the version that says so.
+    """A merge of the catalog that is taken back, or one object of it: the version that says so.
 
     Attributes:
+        merge: The operation that merged.
         steps: The steps of the merge that are taken back, by their names.
         reverts: Whether tables get a revert of what came, and not their earlier head.
     """
 
+    merge: str
     catalog_version: CatalogVersion
     steps: tuple[str, ...]
     reverts: bool
@@ -171,6 +173,7 @@ UNDO_OBJECT_JOURNAL: Final[Codec[UndoObjectJournal]] = Codec(
                         _back(
                             MergeBackJournal,
                             "merge back",
+                            needed("merge", str),
                             CATALOG_VERSION,
                             texts("steps"),
                             needed("reverts", bool),

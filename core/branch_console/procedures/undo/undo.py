@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, assert_never
 
+from branch_console.commit.journal import Journal
 from branch_console.commit.rows.write_receipt import find_receipt_of_write
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, PaimonError
 from branch_console.format.identifier import Identifier
@@ -96,6 +97,7 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     undone = undone_by(events).get(operation_id)
     if undone is not None and undone.receipt is not None:
         return _already(call, table, undone, undone.receipt)
+    _raise_if_part(warehouse, table, operation_id)
     way = _WAYS.get(event.kind)
     if way is None or (event.undoes is not None and event.kind is not LineageKind.REVERTED):
         instead = _INSTEAD.get(event.kind, "run again what it took back.")
@@ -208,6 +210,20 @@ UNDO = Verb(
     codec=UNDO_JOURNAL,
     finish=finish_undo,
 )
+
+
+def _raise_if_part(warehouse: Warehouse, table: FileStoreTable, operation_id: str) -> None:
+    """Raise InvalidInput for the part of a merge of the catalog, whose ledger must say so too."""
+    intent = Journal(warehouse.store, table.paths).find(operation_id)
+    whole = None if intent is None else intent.catalog_operation
+    if whole is not None:
+        raise InvalidInput(
+            f"Operation {operation_id} is a part of operation {whole} of the catalog. Undo it "
+            f"without naming the table: branch-console undo {operation_id}; or undo {whole} as a "
+            "whole.",
+            kind=ErrorKind.UNSUPPORTED,
+            operation_id=whole,
+        )
 
 
 def _raise_if_written(warehouse: Warehouse, table: FileStoreTable, operation_id: str) -> None:

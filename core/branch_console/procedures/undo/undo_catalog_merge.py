@@ -5,8 +5,10 @@ and the merge counts no more: its source can be merged again. Where somebody wen
 gets a revert instead, and the merge stays part of the history.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from branch_console.diff.catalog_state import CatalogState, TableState
 from branch_console.diff.history_move import count
@@ -55,7 +57,10 @@ from branch_console.procedures.merge.publish import finish_merge, withdraw_merge
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.undo.undo_history import plan_way_back
 
-_NOT_UNDONE = "The undo that this is a part of did not begin."
+PROCEDURE: Final = "merge_catalog_branch"
+UNDONE: Final = "undone"
+"""The step of an operation that was taken back; it holds the id of the undo."""
+_NOT_UNDONE: Final = "The undo that this is a part of did not begin."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -66,6 +71,7 @@ class _WayBack:
         steps: In the order in which they were carried out.
         reverts: Whether tables get a revert, as somebody went on with one.
         told: What it leads to, and what stands in the way.
+        covers: The objects that go back alone; None for the whole.
     """
 
     merge: MergeOperation
@@ -73,19 +79,33 @@ class _WayBack:
     steps: tuple[MergeStep, ...]
     reverts: bool
     told: tuple[Consequence, ...]
+    covers: frozenset[str] | None
 
 
 def plan_merge_back(
-    warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation, noted: CatalogMergeJournal
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    done: CatalogOperation,
+    noted: CatalogMergeJournal,
+    part: str | None = None,
 ) -> CatalogPlan:
-    """Decide whether a merge of the catalog can be taken back, whole."""
+    """Decide whether a merge of the catalog can be taken back.
+
+    Args:
+        warehouse: The warehouse.
+        call: The call of `undo`.
+        done: The operation that merged.
+        noted: What it set out to do.
+        part: The step whose object is taken back alone; None for all of it.
+    """
     merge = MergeOperation(operation=done, noted=noted)
-    way = _look(merge, call)
+    way = _look(merge, call, part)
     newest = warehouse.ledger.newest(noted.target)
-    operation_id = done.intent.operation_id
+    operation_id = merge.id if part is None else f"{merge.id}-{part}"
+    subject = noted.subject if part is None else _name(merge, list(way.steps))
     preview = Preview(
         procedure=call.name,
-        title=f"Undo operation {operation_id} of {noted.subject}",
+        title=f"Undo operation {operation_id} of {subject}",
         plan_id=plan_digest(call, newest, way.reverts, [each.text for each in way.told]),
         consequences=way.told,
         typed_name=None,
@@ -93,9 +113,10 @@ def plan_merge_back(
         undo="Merge the branch again." if not way.reverts else "Revert the reverts.",
     )
     journal = MergeBackJournal(
-        subject=noted.subject,
+        subject=subject,
         plan_id=preview.plan_id,
         undoes=operation_id,
+        merge=merge.id,
         catalog_version=_version_back(warehouse, call, way, newest + 1),
         steps=tuple(each.name for each in way.steps),
         reverts=way.reverts,
@@ -115,14 +136,15 @@ def finish_merge_back(operation: CatalogOperation, journal: MergeBackJournal) ->
     version = _find_own(operation, journal)
     if version is None:
         try:
-            way = _look(merge, _call_of(operation, journal))
+            way = _look(merge, _call_of(operation, journal), _part_of(journal))
             _raise_if_blocked(way, journal)
             for step in _contents_of(way.steps):
                 contents.begin(step)
             version = _commit(operation, journal)
         except CommitConflict:
             for step in _contents_of(merge.steps):
-                contents.forget(step)
+                if step.name in journal.steps:
+                    contents.forget(step)
             raise
     told: list[str] = []
     for step in reversed(merge.steps):
@@ -150,6 +172,18 @@ def finish_merge_back(operation: CatalogOperation, journal: MergeBackJournal) ->
     )
 
 
+def find_part(warehouse: Warehouse, operation_id: str) -> tuple[CatalogOperation, str] | None:
+    """Return the merge of the catalog of which an operation is a step, with the step's name."""
+    merge_id, dash, part = operation_id.rpartition("-")
+    if not dash or not re.fullmatch(r"t[1-9][0-9]*", part):
+        return None
+    found = CatalogOperation.find(warehouse, merge_id)
+    if found is None or found.intent.procedure != PROCEDURE:
+        return None
+    is_step = any(each.name == part for each in MergeOperation.of(found).steps)
+    return (found, part) if is_step else None
+
+
 def operation_words(merge: MergeOperation) -> str:
     """Say what was merged into what."""
     return f"merge of {merge.noted.source!r} into {merge.noted.target!r}"
@@ -158,7 +192,7 @@ def operation_words(merge: MergeOperation) -> str:
 # --- what stands in the way ----------------------------------------------------------------------
 
 
-def _look(merge: MergeOperation, call: ProcedureCall) -> _WayBack:
+def _look(merge: MergeOperation, call: ProcedureCall, part: str | None) -> _WayBack:
     committed = find_commit(merge)
     if committed is None or committed.kind is not VersionKind.MERGED:
         raise CommitConflict(
@@ -167,8 +201,14 @@ def _look(merge: MergeOperation, call: ProcedureCall) -> _WayBack:
             kind=ErrorKind.HEAD_MOVED,
         )
     state = state_of_branch(merge.warehouse, merge.noted.target)
-    steps = merge.steps
-    told = [_no_undo(reason) for reason in _object_reasons(merge, steps, state)]
+    steps = _steps_back(merge, part)
+    told = [
+        _no_undo(reason)
+        for reason in (
+            *(_part_reasons(merge, steps) if part is not None else ()),
+            *_object_reasons(merge, steps, state),
+        )
+    ]
     is_there = not told
     reverts = False
     if is_there:
@@ -179,8 +219,50 @@ def _look(merge: MergeOperation, call: ProcedureCall) -> _WayBack:
             told += [each for step in contents for each in _revert_blocks(merge, step)]
     told += _consequences(merge, steps, reverts=reverts)
     return _WayBack(
-        merge=merge, committed=committed, steps=steps, reverts=reverts, told=tuple(told)
+        merge=merge,
+        committed=committed,
+        steps=steps,
+        reverts=reverts,
+        told=tuple(told),
+        covers=None if part is None else frozenset(each.object_id for each in steps),
     )
+
+
+def _steps_back(merge: MergeOperation, part: str | None) -> tuple[MergeStep, ...]:
+    """The steps that are taken back: of one object, or all but those that went back alone."""
+    if part is not None:
+        object_id = next(each.object_id for each in merge.steps if each.name == part)
+        return tuple(each for each in merge.steps if each.object_id == object_id)
+    gone = _gone_alone(merge)
+    return tuple(each for each in merge.steps if each.object_id not in gone)
+
+
+def _gone_alone(merge: MergeOperation) -> set[str]:
+    """The objects that went back alone before, by id."""
+    return {
+        each.object_id
+        for each in merge.steps
+        if merge.journal.has_reached(merge.step_id(each), UNDONE)
+    }
+
+
+def _part_reasons(merge: MergeOperation, steps: tuple[MergeStep, ...]) -> Iterator[str]:
+    """Why one object cannot go back alone: the merge changed its database too."""
+    moved = {each.object_id for each in merge.steps if each.kind in _WITH_TABLES}
+    for step in steps:
+        if step.kind is StepKind.MERGE_CONTENT:
+            continue
+        homes = {each.database for each in (step.step.before, step.step.after) if each is not None}
+        inside = {
+            each.object_id
+            for each in merge.steps
+            for place in (each.step.before, each.step.after)
+            if place is not None and place.database == step.object_id
+        }
+        if homes & moved or (step.kind in _WITH_TABLES and inside):
+            name = _name(merge, list(steps))
+            yield f"{name} came or went with its database; undo operation {merge.id} as a whole"
+            return
 
 
 def _object_reasons(
@@ -378,7 +460,11 @@ def _step_words(merge: MergeOperation, step: MergeStep) -> str | None:
             return None
 
 
-_OF_DATABASES = frozenset(
+_WITH_TABLES: Final = frozenset(
+    {StepKind.CREATE_DATABASE, StepKind.DROP_DATABASE, StepKind.RENAME_DATABASE}
+)
+"""The steps that change where the tables of a database are."""
+_OF_DATABASES: Final = frozenset(
     {
         StepKind.CREATE_DATABASE,
         StepKind.DROP_DATABASE,
@@ -402,6 +488,10 @@ def _version_back(
 ) -> CatalogVersion:
     """The version that says of each object what it was before the merge."""
     merged = way.committed
+    alone = _gone_alone(way.merge) if way.covers is None else set()
+    keys = {*merged.databases, *merged.tables} - alone
+    if way.covers is not None:
+        keys &= way.covers
     before = warehouse.ledger.recorded(merged.branch, merged.number - 1)
     now = warehouse.ledger.recorded(merged.branch)
     return CatalogVersion(
@@ -409,14 +499,15 @@ def _version_back(
         number=number,
         kind=VersionKind.UNDONE,
         parents=(VersionName(branch=merged.branch, number=number - 1),),
+        covers=way.covers,
         voids=() if way.reverts else (merged.name,),
         operation=call.operation_id,
         actor=call.actor,
         time_millis=warehouse.clock(),
         statement=call.statement,
         reason=call.reason,
-        databases={key: database_back(key, before, now) for key in merged.databases},
-        tables={key: before.tables.get(key) for key in merged.tables},
+        databases={key: database_back(key, before, now) for key in merged.databases if key in keys},
+        tables={key: before.tables.get(key) for key in merged.tables if key in keys},
     )
 
 
@@ -578,13 +669,20 @@ class _Contents:
 
 def _merge_of(operation: CatalogOperation, journal: MergeBackJournal) -> MergeOperation:
     """The merge that is taken back; raises CommitConflict where its journal is gone."""
-    found = CatalogOperation.find(operation.warehouse, str(journal.undoes))
+    found = CatalogOperation.find(operation.warehouse, journal.merge)
     if found is None:
         raise CommitConflict(
-            f"The journal of operation {journal.undoes} is gone, and with it the way back.",
+            f"The journal of operation {journal.merge} is gone, and with it the way back.",
             kind=ErrorKind.OPERATION_NOT_FOUND,
         )
     return MergeOperation.of(found)
+
+
+def _part_of(journal: MergeBackJournal) -> str | None:
+    """The step whose object is taken back alone; None for all of a merge."""
+    if journal.undoes == journal.merge:
+        return None
+    return str(journal.undoes).removeprefix(f"{journal.merge}-")
 
 
 def _contents_of(steps: tuple[MergeStep, ...]) -> Iterator[MergeStep]:

@@ -98,11 +98,13 @@ from branch_console.procedures.undo.undo_catalog_branch import (
     plan_creation_back,
     plan_drop_back,
 )
-from branch_console.procedures.undo.undo_catalog_merge import finish_merge_back, plan_merge_back
+from branch_console.procedures.undo.undo_catalog_merge import (
+    UNDONE,
+    find_part,
+    finish_merge_back,
+    plan_merge_back,
+)
 from branch_console.table.database_files import find_database_file
-
-_UNDONE: Final = "undone"
-"""The step of an operation that was taken back; it holds the id of the undo."""
 
 _CODECS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
     {**CATALOG_JOURNALS, "merge_catalog_branch": CATALOG_MERGE_JOURNAL}
@@ -118,8 +120,11 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         NotFound: The journal of the catalog has no such operation, or it changed nothing.
     """
     operation_id = call.request(UndoRequest).operation
-    operation = CatalogOperation.find(warehouse, operation_id)
-    end = None if operation is None else operation.journal.end_of(operation_id)
+    part = find_part(warehouse, operation_id)
+    operation = CatalogOperation.find(warehouse, operation_id) if part is None else part[0]
+    end = None
+    if operation is not None:
+        end = operation.journal.end_of(operation.intent.operation_id)
     if operation is None or end is None or end.ending is not Ending.DONE:
         raise NotFound(
             f"The journal of the catalog has no operation {operation_id!r} to undo: it changed "
@@ -127,9 +132,13 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
             kind=ErrorKind.OPERATION_NOT_FOUND,
             operation_id=operation_id,
         )
-    undone_by = operation.journal.find_step(operation_id, _UNDONE)
-    if undone_by is not None:
-        return _already(call, operation, undone_by.decode())
+    for undone in (operation.intent.operation_id, operation_id):
+        undone_by = operation.journal.find_step(undone, UNDONE)
+        if undone_by is not None:
+            return _already(call, operation, undone_by.decode())
+    if part is not None:
+        noted = operation.read(CATALOG_MERGE_JOURNAL)
+        return plan_merge_back(warehouse, call, operation, noted, part[1])
     way = _WAYS.get(operation.intent.procedure)
     if way is None:
         raise InvalidInput(
@@ -156,11 +165,11 @@ def finish_undo(operation: CatalogOperation, journal: UndoObjectJournal) -> Rece
     if holder != own:
         raise _another_undo(undone, holder)
     try:
-        other = operation.journal.find_step(undone, _UNDONE)
+        other = operation.journal.find_step(undone, UNDONE)
         if other is not None and other.decode() != own:
             raise _another_undo(undone, other.decode())
         notes = _carry_out(operation, journal)
-        operation.journal.mark(undone, _UNDONE, own.encode())
+        operation.journal.mark(undone, UNDONE, own.encode())
         receipt = receipt_of(operation, notes=notes)
         return operation.complete(event_of(operation, LineageKind.UNDONE, receipt, undoes=undone))
     finally:
