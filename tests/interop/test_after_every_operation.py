@@ -24,12 +24,13 @@ from branch_console.diff.fast_forward import Verdict
 from branch_console.errors import Refused
 from branch_console.format.data_types import BIGINT, INT
 from branch_console.procedures.branch.create_branch import create_branch
-from branch_console.procedures.branch.fast_forward import fast_forward, preview_fast_forward
+from branch_console.procedures.branch.fast_forward import preview_fast_forward
 from branch_console.procedures.branch.tags import create_tag
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
 from branch_console.table.file_store_table import FileStoreTable
 from tests.support.comparison import COMPARED, differences
 from tests.support.examples import Examples
@@ -193,10 +194,10 @@ class Walk:
         if plan.verdict is Verdict.REFUSED:
             before = self.metadata()
             with pytest.raises(Refused):
-                fast_forward(warehouse, LocalFiles(), call, InlineStages())
+                run_call(warehouse, LocalFiles(), call, InlineStages())
             assert self.metadata() == before
             return
-        fast_forward(warehouse, LocalFiles(), call, InlineStages())
+        run_call(warehouse, LocalFiles(), call, InlineStages())
         if plan.verdict is Verdict.FAST_FORWARD:
             self.contents["main"] = copy.deepcopy(self.contents[branch])
 

@@ -11,10 +11,11 @@ import pytest
 from branch_console.errors import ErrorKind, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
-from branch_console.procedures.branch.fast_forward import fast_forward, preview_fast_forward
+from branch_console.procedures.branch.fast_forward import preview_fast_forward
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
 from tests.support.comparison import differences
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.local_row_engine import LocalFiles
@@ -148,7 +149,7 @@ def _forward(
         actor="tester",
         operation_id=str(uuid.uuid4()),
     )
-    return fast_forward(opened, LocalFiles(), call, InlineStages())
+    return run_call(opened, LocalFiles(), call, InlineStages())
 
 
 def _differences(warehouse: FixtureWarehouse, theirs: JavaTable) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from branch_console.format.identifier import Identifier
-from branch_console.procedures.branch.create_branch import create_branch
-from branch_console.procedures.branch.fast_forward import fast_forward, preview_fast_forward
+from branch_console.procedures.branch.fast_forward import preview_fast_forward
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
 from tests.support.comparison import differences
 from tests.support.golden import to_plain
 from tests.support.java_paimon import JavaPaimon, JavaTable
@@ -114,7 +114,6 @@ def _all_agree(warehouse: FixtureWarehouse, table: JavaTable, peer: Pypaimon) ->
 def _call(warehouse: FixtureWarehouse, name: str, **arguments: str) -> None:
     opened = Warehouse.open(str(warehouse.path))
     rows: RowEngine = LocalFiles()
-    run = {"create_branch": create_branch, "fast_forward": fast_forward}[name]
     if name == "fast_forward":
         identifier = Identifier.parse(arguments["table"])
         plan = preview_fast_forward(opened, identifier, arguments["branch"])
@@ -123,7 +122,7 @@ def _call(warehouse: FixtureWarehouse, name: str, **arguments: str) -> None:
     call = ProcedureCall(
         name=name, arguments=arguments, actor="tester", operation_id=str(uuid.uuid4())
     )
-    run(opened, rows, call, InlineStages())
+    run_call(opened, rows, call, InlineStages())
 
 
 def _same(one: Iterable[Any], other: Iterable[Any]) -> bool:

@@ -13,7 +13,7 @@ from branch_console.merge.conflict import Take
 from branch_console.merge.file_moves import MergeRules
 from branch_console.merge.plan import MergeVerdict, verdict_of
 from branch_console.operations.isolation import Isolation
-from branch_console.procedures.branch.fast_forward import fast_forward, preview_fast_forward
+from branch_console.procedures.branch.fast_forward import preview_fast_forward
 from branch_console.procedures.browse.branches import list_branches
 from branch_console.procedures.browse.history import read_snapshot
 from branch_console.procedures.browse.page_values import BranchItem
@@ -101,7 +101,7 @@ def test_the_fix_can_be_fast_forwarded_for_real(
         operation_id="fast-forward-of-the-demo",
     )
     rows = SparkRowEngine(lambda: session, copy.file_io)
-    receipt = fast_forward(copy, rows, call, InlineStages())
+    receipt = run_call(copy, rows, call, InlineStages())
     assert receipt.counts.snapshots_added == 2
     head = copy.table("air.flights").head()
     assert head is not None

@@ -8,7 +8,6 @@ from typing import Any, Final, TypeAlias
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.branch.create_branch import create_branch
-from branch_console.procedures.branch.fast_forward import fast_forward
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Stages
@@ -49,7 +48,6 @@ PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
         COUNT_ROWS: count_rows,
         "create_branch": create_branch,
         "dry_run_merge": _procedure(MERGE_BRANCH, is_dry=True),
-        "fast_forward": fast_forward,
         QUERY: run_query,
         COMPACT: run_compact,
         **{str(kind): run_write for kind in WriteKind},

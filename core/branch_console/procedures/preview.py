@@ -2,7 +2,6 @@
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.procedures.branch.create_branch import plan_creation
-from branch_console.procedures.branch.fast_forward import preview_forward_call
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, Preview, Weight
 from branch_console.procedures.call.warehouse import Warehouse
@@ -22,14 +21,12 @@ def preview_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
     """
     if call.name == "create_branch":
         return plan_creation(warehouse, call).preview
-    if call.name == "fast_forward":
-        return preview_forward_call(warehouse, call)
     of_catalog = find_catalog_verb(call)
     if of_catalog is not None:
         return of_catalog.plan(warehouse, call).preview
     verb = VERBS.get(call.name)
     if verb is None:
-        known = ", ".join(sorted({*VERBS, *CATALOG_VERBS, "create_branch", "fast_forward"}))
+        known = ", ".join(sorted({*VERBS, *CATALOG_VERBS, "create_branch"}))
         raise InvalidInput(
             f"There is no preview of {call.name!r}. There are previews of {known}.",
             kind=ErrorKind.INVALID_NAME,

@@ -17,7 +17,6 @@ from branch_console.errors import (
     Refused,
     StorageError,
 )
-from branch_console.format.journals.history import FORWARD_JOURNAL
 from branch_console.format.journals.intent import End, Ending, Intent
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.receipt import Counts, Receipt
@@ -29,7 +28,6 @@ from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, paths_of
-from branch_console.procedures.history.history_transfer import finish_take_over
 from branch_console.procedures.registry import JOURNALLED_BY_CATALOG, VERBS
 from branch_console.procedures.run.all_tables import all_tables
 from branch_console.procedures.run.dry_run_results import forget_old_results, names_kept
@@ -199,8 +197,6 @@ def _finish(operation: Operation) -> End:
             # One that cannot be finished any more is taken back, and its end says why.
             with suppress(NotFound, CommitConflict):
                 create_branch.finish_creation(operation)
-        case "fast_forward":
-            finish_take_over(operation, operation.read(FORWARD_JOURNAL))
         case row_write.PROCEDURE:
             warehouse = operation.warehouse
             row_write.recover_write(

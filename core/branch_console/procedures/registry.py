@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.branch.drop_branch import DROP_BRANCH
+from branch_console.procedures.branch.fast_forward import FAST_FORWARD
 from branch_console.procedures.branch.fence_branch import FENCE_BRANCH
 from branch_console.procedures.branch.pin_branch import PIN_BRANCH
 from branch_console.procedures.branch.protect_branch import PROTECT_BRANCH
@@ -43,6 +44,7 @@ _ALL: Final = (
     DELETE_TAG,
     DROP_BRANCH,
     EXPIRE_SNAPSHOTS,
+    FAST_FORWARD,
     FENCE_BRANCH,
     MERGE_BRANCH,
     PIN_BRANCH,

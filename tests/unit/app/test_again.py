@@ -17,7 +17,7 @@ def called(name: str, **arguments: Argument) -> ProcedureCall:
     return ProcedureCall(name=name, arguments=arguments, actor="ada", operation_id="9f")
 
 
-@pytest.mark.parametrize("name", [*VERBS, "create_branch", "fast_forward", "drop_table", "compact"])
+@pytest.mark.parametrize("name", [*VERBS, "create_branch", "drop_table", "compact"])
 def test_nothing_that_changes_a_table_runs_again_by_a_click(name: str) -> None:
     assert way_again(name) is not Again.AT_ONCE
 

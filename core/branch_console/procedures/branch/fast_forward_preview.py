@@ -1,18 +1,20 @@
 """The plan of a fast-forward as the preview that all verbs have."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from branch_console.diff.fast_forward import ForwardDecision, Verdict
 from branch_console.diff.file_safety import FileSafety
 from branch_console.diff.history_move import Arrivals, Removals, count
 from branch_console.diff.rows.row_figure import with_sign
-from branch_console.errors import ErrorKind
+from branch_console.errors import ErrorKind, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.lineage_event import LineageEvent
 from branch_console.procedures.call.consequence import (
     NOTHING_TO_UNDO,
     Consequence,
     Preview,
+    Weight,
     blocks,
     changes,
     keeps,
@@ -21,6 +23,42 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.history.file_sharing import told_of_sharing
 from branch_console.procedures.history.protection import owner_blocks, protection_of, rule_text
+from branch_console.procedures.run.quality_gate import told_rules
+from branch_console.quality.rules import RuleSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardPreview(Preview):
+    """The consequences of a fast-forward, which names the ways out where it is refused.
+
+    Attributes:
+        decision: What was decided.
+        force: Whether the target is replaced if it moved.
+    """
+
+    decision: ForwardDecision
+    force: bool
+
+    def raise_unless_runnable(self, plan_id: str | None) -> None:
+        """Refuse as every preview does; a refused move with its ways out."""
+        plan = self.decision
+        if plan_id is not None and plan_id != plan.id:
+            raise Refused(
+                f"This preview is out of date: {plan.source!r} or {plan.target!r} changed. Nothing "
+                "was done; look at the new preview.",
+                kind=ErrorKind.HEAD_MOVED,
+                plan_id=plan.id,
+            )
+        if plan.verdict is Verdict.REFUSED and not (self.force and plan.can_replace):
+            reasons = " ".join(reason.text for reason in plan.reasons)
+            ways = ", ".join(str(way) for way in plan.ways_out)
+            raise Refused(
+                f"Fast-forward of {plan.target!r} to {plan.source!r} is refused. {reasons} Nothing "
+                f"was changed. Ways out: {ways}.",
+                kind=plan.reasons[0].kind,
+                plan=plan.to_object(),
+            )
+        Preview.raise_unless_runnable(self, plan_id)
 
 
 def preview_of_forward(
@@ -30,7 +68,8 @@ def preview_of_forward(
     force: bool,
     actor: str,
     sharing: FileSafety | None,
-) -> Preview:
+    rules: RuleSet | None,
+) -> ForwardPreview:
     """Tell the consequences of a fast-forward, or of replacing the target.
 
     Args:
@@ -39,6 +78,7 @@ def preview_of_forward(
         force: Whether the target is replaced where it moved.
         actor: Who asks; a protected target is replaced by its owner only.
         sharing: What it takes that both hold the files; None where nothing comes.
+        rules: Those of the table, by which the result is judged.
     """
     replaces = force and plan.can_replace
     rule = protection_of(events, plan.target)
@@ -61,8 +101,12 @@ def preview_of_forward(
     told += [changes(note) for note in plan.notes]
     if rule is not None and not replaces:
         told.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))
+    if not any(each.weight is Weight.BLOCKS for each in told):
+        told += told_rules(rules)
     verb = "Replace" if replaces else "Fast-forward"
-    return Preview(
+    return ForwardPreview(
+        decision=plan,
+        force=force,
         procedure="fast_forward",
         title=f"{verb} {plan.target!r} of {table} {'by' if replaces else 'to'} {plan.source!r}",
         plan_id=plan.id,

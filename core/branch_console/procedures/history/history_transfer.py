@@ -24,7 +24,6 @@ from branch_console.format.journals.history import HistoryCopy, HistoryJournal
 from branch_console.format.journals.intent import End, Ending
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Counts, HeadMove, Receipt
-from branch_console.procedures.call.row_engine import Progress
 from branch_console.procedures.history.file_sharing import (
     notes_of_sharing,
     put_fences,
@@ -34,11 +33,7 @@ from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.receipts import event_of, receipt_of
 
 
-def finish_take_over(
-    operation: Operation,
-    journal: HistoryJournal,
-    progress: Progress = lambda _done, _all: None,
-) -> Receipt:
+def finish_take_over(operation: Operation, journal: HistoryJournal) -> Receipt:
     """Carry out the journalled plan of an operation, from wherever it was cut off.
 
     Raises:
@@ -51,7 +46,7 @@ def finish_take_over(
         return done
     if operation.is_resumed:
         operation.end_unless_stopped()
-    return take_over(operation, journal, progress) or complete_take_over(operation, journal)
+    return take_over(operation, journal) or complete_take_over(operation, journal)
 
 
 def complete_take_over(operation: Operation, journal: HistoryJournal) -> Receipt:
@@ -59,11 +54,7 @@ def complete_take_over(operation: Operation, journal: HistoryJournal) -> Receipt
     return operation.complete(*_events(operation, journal))
 
 
-def take_over(
-    operation: Operation,
-    journal: HistoryJournal,
-    progress: Progress = lambda _done, _all: None,
-) -> Receipt | None:
+def take_over(operation: Operation, journal: HistoryJournal) -> Receipt | None:
     """Do as `finish_take_over` does, and leave the end open.
 
     Returns:
@@ -74,7 +65,7 @@ def take_over(
     """
     copy, store, table = journal.copy, operation.warehouse.store, operation.table
     try:
-        _carry_out(operation, journal, progress)
+        _carry_out(operation, journal)
     except CommitConflict as error:
         # A try on another machine, which no lock holds off, may have been faster.
         done = operation.receipt()
@@ -92,7 +83,7 @@ class _Gone(CommitConflict):
     """What the target was to become is not there any more."""
 
 
-def _carry_out(operation: Operation, journal: HistoryJournal, progress: Progress) -> None:
+def _carry_out(operation: Operation, journal: HistoryJournal) -> None:
     copy = journal.copy
     put_fences(operation, journal.sharing)
     if copy.rescue_branch is not None:
@@ -105,7 +96,7 @@ def _carry_out(operation: Operation, journal: HistoryJournal, progress: Progress
         if copy.rescue_branch is None and not has_begun(table, store, copy):
             check_head(table.on(copy.target), copy.expected_head)
         try:
-            copy_history(table, store, copy, progress)
+            copy_history(table, store, copy, operation.progress)
         except NotFound as error:
             raise _Gone(_lost(copy, error)) from error
 

@@ -15,6 +15,7 @@ from branch_console.format.journals.intent import End, Ending, Intent
 from branch_console.format.lineage_event import LineageEvent
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import Progress
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.all_tables import all_tables
 from branch_console.storage.system_lock import Hold
@@ -34,6 +35,7 @@ class OpenOperation:
     Attributes:
         is_resumed: Whether an earlier try may have left something.
         is_held: Whether whoever has this holds the operation already.
+        progress: Is told how far it is.
     """
 
     warehouse: Warehouse
@@ -41,6 +43,7 @@ class OpenOperation:
     intent: Intent
     is_resumed: bool = False
     is_held: bool = False
+    progress: Progress = lambda _done, _total: None
 
     @property
     def subject(self) -> str:

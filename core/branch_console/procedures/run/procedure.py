@@ -92,6 +92,7 @@ class Verb(Generic[P, J]):
         withdraw: Removes what `rows` wrote, where the operation does not come to be.
         gate: Tells what the rules of the table are to judge before anything is published, from
             what `rows` returned. None where no row comes or goes.
+        stage: What the stage that changes something is called; None for the name of the procedure.
         decisions: Tells what somebody who looks at the preview decides on, so that a run may plan
             again where a head moved. None where it never does.
     """
@@ -102,6 +103,7 @@ class Verb(Generic[P, J]):
     plan: Callable[[Warehouse, ProcedureCall], P]
     codec: Codec[J]
     finish: Callable[[Operation, J], Receipt]
+    stage: str | None = None
     arriving: Callable[[P], pa.Table] | None = None
     rows: Callable[[Warehouse, RowEngine, ProcedureCall, P, Progress], WrittenRows] | None = None
     withdraw: Callable[[Warehouse, ProcedureCall, FileStoreTable, WrittenRows], None] | None = None

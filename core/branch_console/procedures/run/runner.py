@@ -158,8 +158,8 @@ class _Runner(Generic[P]):
             # What was staged is published as it was planned, wherever the branches are by then.
             self._keep_to(staged.heads)
         facts = self._run.stages.run(
-            self._run.verb.name.replace("_", " "),
-            lambda _: self._carry_out(staging, staged),
+            self._run.verb.stage or self._run.verb.name.replace("_", " "),
+            lambda progress: self._carry_out(staging, staged, progress),
             message=self._run.verb.doing,
             publishes=True,
         )
@@ -274,16 +274,16 @@ class _Runner(Generic[P]):
         )
         return Decisions.from_text(str(facts[DECISIONS]))
 
-    def _carry_out(self, staging: VerbStages[P], staged: Staged) -> Facts:
+    def _carry_out(self, staging: VerbStages[P], staged: Staged, progress: Progress) -> Facts:
         try:
-            receipt = self._finish(staging, staged)
+            receipt = self._finish(staging, staged, progress)
         except PaimonError:
             staging.forget(staged)
             raise
         staging.forget(staged)
         return {"receipt": receipt.to_json()}
 
-    def _finish(self, staging: VerbStages[P], staged: Staged) -> Receipt:
+    def _finish(self, staging: VerbStages[P], staged: Staged, progress: Progress) -> Receipt:
         warehouse, call = self._run.warehouse, self._run.call
         warehouse.check_writable()
         known = staging.planned
@@ -305,7 +305,7 @@ class _Runner(Generic[P]):
             rows = rows_of_journal(found.read(self._run.verb.codec))
             target = found.table.on_listed(found.intent.branch)
             hand_over_staged_rows(warehouse, call, target, staged.written, rows)
-        return finish_verb(self._run.verb, found)
+        return finish_verb(self._run.verb, replace(found, progress=progress))
 
     def _plan_to_run(
         self, deciding: Warehouse, staging: VerbStages[P], staged: Staged
