@@ -1,18 +1,27 @@
 """What goes wrong on the way to an S3 server: kills, lost answers, large files, no server."""
 
 import shutil
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from branch_console.errors import StorageError
+from branch_console.errors import Refused, StorageError
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.run.open_operation import FRESH_MILLIS
+from branch_console.sql.parser import parse_statements
 from branch_console.storage.file_io import FileIO
 from branch_console.storage.file_publisher import Published
 from branch_console.storage.publishers import publisher_for
 from tests.support.bad_line import bad_line
 from tests.support.branch_bench import NOW
+from tests.support.catalog_warehouse import CatalogWarehouse
 from tests.support.commit_tables import data_files, message
 from tests.support.examples import Examples
 from tests.support.far_bench import FarBench, answers, history
@@ -132,3 +141,57 @@ def test_a_server_that_went_away_leaves_a_publish_unknown_and_a_read_failed(
     assert publisher_for(store).publish(f"{store.root}/y", b"") is Published.UNKNOWN
     with pytest.raises(StorageError, match="brief/wh/x"):
         store.read(f"{store.root}/x")
+
+
+def test_a_branch_of_the_catalog_is_made_written_merged_and_undone_there(
+    server: S3Server, store: FileIO
+) -> None:
+    folder = server.folder / store.root
+    CatalogWarehouse(folder)
+    options = dict(server.options)
+
+    def run(text: str) -> Receipt:
+        # Each in a warehouse that is opened anew, as by another process.
+        warehouse = Warehouse.open(f"s3://{store.root}", store_options=options)
+        for statement in parse_statements(text):
+            call = ProcedureCall(
+                name=statement.procedure,
+                arguments=dict(statement.arguments),
+                actor="ann",
+                operation_id=uuid.uuid4().hex,
+                role="operator",
+            )
+            receipt = run_call(warehouse, NoRowEngine(), call, InlineStages())
+        return receipt
+
+    def names() -> dict[str, tuple[str, ...]]:
+        catalog = Warehouse.open(f"s3://{store.root}", store_options=options).catalog
+        return {each: catalog.table_names(each) for each in catalog.databases()}
+
+    before = names()
+    for statement in (
+        "CREATE BRANCH dev ON CATALOG",
+        "CREATE BRANCH lazy ON DATABASE air LAZY",
+        "USE BRANCH dev; CREATE DATABASE sea",
+        "USE BRANCH dev; CREATE TABLE sea.ships (id INT)",
+        "USE BRANCH dev; ALTER TABLE air.planes ADD COLUMN seats INT",
+        "USE BRANCH lazy; ALTER TABLE air.planes ADD COLUMN wings INT",
+        "USE BRANCH dev; DROP TABLE lab.notes",
+    ):
+        run(statement)
+    assert names() == {**before, "sea": ()} or names() == before
+    merged = run("MERGE BRANCH dev")
+    after = {"air": ("flights", "planes"), "lab": (), "sea": ("ships",)}
+    assert names() == after
+    assert run("MERGE BRANCH dev").notes[-1] == "Nothing was changed."
+    run(f"CALL sys.undo(operation => '{merged.operation_id}')")
+    assert {key: each for key, each in names().items() if each} == before
+    run("MERGE BRANCH dev")
+    assert names() == after
+    # What would take copies of all files is refused, and nobody has to wait for it.
+    run("USE BRANCH dev; ALTER TABLE air.planes RENAME TO air.jets")
+    with pytest.raises(Refused, match="cannot give a folder another name"):
+        run("MERGE BRANCH dev")
+    run("DROP BRANCH dev ON CATALOG")
+    run("DROP DATABASE lab")
+    assert set(names()) == {"air", "sea"}

@@ -13,6 +13,7 @@ from branch_console.merge.catalog.catalog_report import (
     object_words,
     verdict_words,
 )
+from branch_console.merge.catalog.catalog_steps import CatalogStep, StepKind
 from branch_console.merge.catalog.object_merge import ObjectMerge
 from branch_console.merge.catalog.object_rules import ObjectRules
 from branch_console.merge.file_moves import MergeRules
@@ -146,7 +147,7 @@ def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planne
             call, plan.id, notes, started_millis=now, finished_millis=now
         )
     return PlannedCatalogMerge(
-        preview=_preview(plan, tuple(told_rules_of(warehouse, plan))),
+        preview=_preview(warehouse, plan),
         journal=OperationJournal(plan_id=plan.id),
         branch=plan.target,
         already=already,
@@ -155,21 +156,51 @@ def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planne
     )
 
 
-def not_served_of(plan: CatalogMergePlan) -> tuple[Consequence, ...]:
-    """Tell the kinds of steps that no run of this release carries out."""
+def not_served_of(warehouse: Warehouse, plan: CatalogMergePlan) -> tuple[Consequence, ...]:
+    """Tell the steps that no run of this release carries out, here or anywhere."""
     kinds = dict.fromkeys(each.kind for each in plan.steps if each.kind not in ACTIONS)
     refusals = map(not_served, kinds)
-    return tuple(blocks(each.message, each.kind) for each in refusals)
+    told = [blocks(each.message, each.kind) for each in refusals]
+    if plan.target == MAIN_BRANCH and not warehouse.file_io.is_local:
+        moved = dict.fromkeys(
+            plan.states.theirs.name_of(each.id) or each.id
+            for each in plan.steps
+            if _moves_a_folder(plan, each)
+        )
+        if moved:
+            told.append(
+                blocks(
+                    "This store cannot give a folder another name in one step, so that main cannot "
+                    f"call these as {plan.source!r} does: {_listed(moved)}. Give them the names of "
+                    f"main on {plan.source!r}, or merge databases without them, with ON DATABASE.",
+                    ErrorKind.UNSUPPORTED,
+                )
+            )
+    return tuple(told)
 
 
-def _preview(plan: CatalogMergePlan, judged: tuple[Consequence, ...]) -> Preview:
+def _moves_a_folder(plan: CatalogMergePlan, step: CatalogStep) -> bool:
+    """Whether a step gives a folder of main another place."""
+    if step.kind in (StepKind.MOVE_TABLE, StepKind.RENAME_DATABASE):
+        return True
+    table = plan.states.theirs.tables.get(step.id)
+    if step.kind is not StepKind.CREATE_TABLE or table is None or step.after is None:
+        return False
+    home = plan.result.databases.get(step.after.database)
+    if step.after.is_aside or home is None:
+        return True
+    before = plan.states.ours.databases.get(home.id, home)
+    return table.folder != f"{before.name}.db/{step.after.name}"
+
+
+def _preview(warehouse: Warehouse, plan: CatalogMergePlan) -> Preview:
     told = [keeps(verdict_words(plan))]
     told += [consequence for each in plan.objects for consequence in _consequences(each)]
     told += [changes(text) for text in plan.reported]
     if plan.steps and (cost := cost_words(plan)):
         told.append(changes(cost))
-    told += judged
-    told += not_served_of(plan)
+    told += told_rules_of(warehouse, plan)
+    told += not_served_of(warehouse, plan)
     return Preview(
         procedure=MergeCatalogRequest.procedure,
         title=f"Merge {plan.source!r} into {plan.target!r}, {subject_of(plan)}",

@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from typing import Final
 
-from branch_console.errors import CommitConflict, ErrorKind, NotFound, Refused
+from branch_console.errors import CommitConflict, ErrorKind, NotFound, PaimonError, Refused
 from branch_console.format.catalog.catalog_version import (
     CatalogVersion,
     VersionKind,
@@ -106,7 +106,10 @@ def _carry_out(merge: MergeOperation) -> MergeDirection:
                 return direction
             action_of(step.kind).carry_out(merge, step)
         read_back(merge)
-    except CommitConflict as error:
+    except PaimonError as error:
+        # What a store cannot do it cannot do in recovery either.
+        if not isinstance(error, CommitConflict) and error.kind is not ErrorKind.UNSUPPORTED:
+            raise
         lost = MergeDirection(turns_back=True, reason=error.message)
         return decide_direction(merge, lost)
     return decide_direction(merge, MergeDirection(turns_back=False))
