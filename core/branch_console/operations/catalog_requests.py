@@ -1,6 +1,7 @@
 """The requests of branches and tags of the whole catalog."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from branch_console.operations.agreement import PREVIEWED
 from branch_console.operations.argument import Unserved, WrittenAs, argument
@@ -12,6 +13,9 @@ from branch_console.operations.shared_arguments import (
     strict_argument,
     target_argument,
 )
+
+BEGINS_AT: Final = "from_branch"
+"""The field of a new branch that says where it begins, for a form that tells what it means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

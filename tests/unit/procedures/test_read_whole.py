@@ -9,6 +9,7 @@ import pytest
 from branch_console.errors import NotFound
 from branch_console.format.catalog.catalog_version import VersionKind, VersionName
 from branch_console.format.journals.intent import Ending
+from branch_console.format.journals.terms import TERMS, OperationJournal
 from branch_console.procedures.catalog import publishing
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.statement import query_sources
@@ -35,7 +36,8 @@ def decide(made: CatalogWarehouse, branch: str = "main") -> CatalogOperation:
         made.warehouse,
         replace(made.call("recover"), operation_id="op-merge"),
         branch=branch,
-        plan={},
+        codec=TERMS,
+        journal=OperationJournal(),
     )
     merged = replace(
         ledger.version(VersionName(branch=branch, number=number)),

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from branch_console.operations.catalog_requests import (
+    BEGINS_AT,
     CreateCatalogBranchRequest,
     DropCatalogBranchRequest,
 )
@@ -62,7 +63,7 @@ class CatalogDialogs:
             )  # fmt: skip
         source = st.selectbox(
             "From", ["main", *self._branches], key="do-from", filter_mode="contains",
-            help=asked.help_of("from_branch"),
+            help=asked.help_of(BEGINS_AT),
         )  # fmt: skip
         lazy = st.toggle("Make each table's branch at its first write", key="do-lazy",
                          help=asked.help_of("lazy"))  # fmt: skip
