@@ -200,7 +200,7 @@ def test_a_kill_at_any_change_leaves_all_or_nothing(
     assert after != before
     endings = set()
     most = len(counter.changes)
-    for number in range(1, most + 1, max(1, most // examples(24, quick=6, long=most))):
+    for number in range(1, most + 1, max(1, most // examples(10, quick=4, long=most))):
         when = When.BEFORE if number % 2 else When.AFTER
         cut = copied(f"{number}")
         faulty = FaultyStore(inner=store_of(cut.root), fault=At(call=number, when=when))
