@@ -40,6 +40,7 @@ from branch_console.procedures.browse.page_values import (
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
+from branch_console.procedures.catalog_merge.merged_parts import MergedPart
 from branch_console.procedures.catalog_merge.publishing_progress import Publishing
 from branch_console.procedures.compare.count_rows import CountWork
 from branch_console.procedures.merge.conflicts import Resolution
@@ -311,6 +312,11 @@ def worker_log() -> str:
 def receipt(operation_id: str) -> Receipt:
     """Return the receipt of a finished operation; it never changes."""
     return get_services().receipt(operation_id)
+
+
+def parts_of_merge(operation_id: str) -> tuple[MergedPart, ...]:
+    """Return the parts of a merge of the catalog, which are undone alone; none of another."""
+    return get_services().parts_of_merge(operation_id)
 
 
 def table_of_operation(operation_id: str) -> Identifier | None:

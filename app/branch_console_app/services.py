@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         CatalogBranchDetail,
     )
     from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
+    from branch_console.procedures.catalog_merge.merged_parts import MergedPart
     from branch_console.procedures.catalog_merge.publishing_progress import Publishing
     from branch_console.procedures.compare.catalogs import ComparedCatalogs
     from branch_console.procedures.compare.count_rows import CountWork
@@ -362,6 +363,12 @@ class Services(TableLists):
         from branch_console.procedures.catalog.browse_catalog import catalog_branches
 
         return catalog_branches(self.warehouse)
+
+    def parts_of_merge(self, operation_id: str) -> tuple[MergedPart, ...]:
+        """Return the parts of a merge of the catalog, which are undone alone; none of another."""
+        from branch_console.procedures.catalog_merge.merged_parts import parts_of_merge
+
+        return parts_of_merge(self.warehouse, operation_id)
 
     def publishing(self) -> Publishing | None:
         """Return the merge of the catalog that is being published on main, if one is."""

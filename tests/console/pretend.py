@@ -409,6 +409,9 @@ class PretendServices:
     def publishing(self) -> None:
         return None
 
+    def parts_of_merge(self, operation_id: str) -> tuple[()]:
+        return ()
+
     def find_table_of_operation(self, operation_id: str) -> Identifier | None:
         return None
 

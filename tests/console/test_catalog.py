@@ -159,3 +159,21 @@ def test_while_a_merge_publishes_each_page_says_how_far_it_is(
     assert "The branches are shown when all of it is there." in opened().text
     run.recover()
     assert "publishing" not in opened().text
+
+
+def test_the_receipt_of_a_merge_offers_undo_of_all_and_of_one(
+    run: CatalogBench, opened: Callable[..., Page]
+) -> None:
+    clean(run)
+    merged = run.run("MERGE BRANCH spring")
+    page = opened("receipt", id=merged.operation_id)
+    assert page.has_button("undo")
+    names = ["air.routes: create table", "air.aircraft: move table"]
+    assert set(names) <= set(page.at.selectbox(key="undo-part").options)
+    page.at.selectbox(key="undo-part").select(names[1])
+    page.run().click("undo-one")
+    assert page.has_button("run-undo")
+    run.undo(merged.operation_id)
+    page = opened("receipt", id=merged.operation_id)
+    assert not page.has_button("undo")
+    assert not page.at.selectbox

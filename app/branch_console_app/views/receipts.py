@@ -75,10 +75,12 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         )  # fmt: skip
     left, right = st.columns([3, 2], gap="medium")
     with left, st.container(border=True, key="card-receipt"):
-        st.markdown("**Heads**")
+        # A merge of the catalog tells of the heads of its tables in its notes.
+        if receipt.moves or not receipt.counts.snapshots_added:
+            st.markdown("**Heads**")
         for move in receipt.moves:
             st.markdown(move_words(move))
-        if not receipt.moves:
+        if not receipt.moves and not receipt.counts.snapshots_added:
             st.caption("No head moved.")
         if receipt.rescue_branch:
             st.markdown(f"What was replaced is kept on {code(receipt.rescue_branch)}.")
@@ -121,8 +123,28 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
             PageName.JOB, "Job", place, view={"id": job_of(receipt)},
             icon=":material/checklist:",
         )  # fmt: skip
+    if table is None and chance.undone_by is None:
+        _show_parts(receipt.operation_id)
     if chance.obstacle is not None:
         _show_obstacle(chance.obstacle, chance.undone_by, place)
+
+
+def _show_parts(operation_id: str) -> None:
+    """Offer to take one object of a merge of the catalog back, and leave the others."""
+    parts = reads.parts_of_merge(operation_id)
+    if len(parts) < 2:
+        return
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="line-parts"):
+        chosen = st.selectbox(
+            "Undo one database or table, and keep the others", parts, index=None, key="undo-part",
+            placeholder="Choose one", width=360, filter_mode="contains",
+            format_func=lambda part: f"{part.name}: {part.kind}",
+        )  # fmt: skip
+        if chosen is not None:
+            offer(
+                Action.UNDO, "Undo this one", icon=":material/undo:", key="undo-one",
+                what=chosen.operation_id,
+            )  # fmt: skip
 
 
 def _show_obstacle(obstacle: str, undone_by: str | None, place: Location) -> None:
