@@ -1,16 +1,19 @@
 """A table whose data files are there, and what each of its references needs, found one by one."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
-from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
 from branch_console.storage.table_paths import CHANGELOG_PREFIX, SNAPSHOT_PREFIX
 from branch_console.table.data_file_paths import data_file_paths, index_file_path
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.versioned_files import decode_states, list_prefixed, values_of
-from tests.support.branch_bench import BranchBench
+from tests.support.branch_bench import BranchBench, TrustingRows
 from tests.support.commit_tables import data_files, message
 
 LATER = 4_000_000_000_000
@@ -75,6 +78,19 @@ class ExpiryBench(BranchBench):
             clock=lambda: now,
             **{**given, "table": name, **arguments},
         )
+
+    def run(
+        self, name: str, operation: str, now: int, arguments: Mapping[str, Argument]
+    ) -> Receipt:
+        """Call a procedure whose arguments may be called as those of `call` are."""
+        call = ProcedureCall(
+            name=name,
+            arguments={"table": "db.t", **arguments},
+            actor="ann",
+            operation_id=operation,
+            role="operator",
+        )
+        return run_call(self.warehouse(clock=lambda: now), TrustingRows(), call, InlineStages())
 
     def broken(self) -> list[str]:
         """What references of any branch name and is not there."""

@@ -7,11 +7,9 @@ import pytest
 
 from branch_console.errors import FormatError, InvalidInput, Refused
 from branch_console.format.receipt import Receipt
-from branch_console.procedures.call.call import Argument, ProcedureCall
-from branch_console.procedures.call.stages import InlineStages
-from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.call.call import Argument
 from branch_console.procedures.recover import recover_table
-from tests.support.branch_bench import TrustingRows, store_of, tree
+from tests.support.branch_bench import store_of, tree
 from tests.support.expiry_bench import LATER, ExpiryBench
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 
@@ -114,15 +112,7 @@ def test_undo_brings_back_every_byte_until_the_next_expiry(tmp_path: Path) -> No
 
 
 def undo(bench: ExpiryBench, operation: str, undone: str) -> Receipt:
-    call = ProcedureCall(
-        name="undo",
-        arguments={"table": "db.t", "operation": undone},
-        actor="ann",
-        operation_id=operation,
-        role="operator",
-    )
-    warehouse = bench.warehouse(clock=lambda: LATER)
-    return run_call(warehouse, TrustingRows(), call, InlineStages())
+    return bench.run("undo", operation, LATER, {"operation": undone})
 
 
 @pytest.mark.parametrize("grace", ["0 s", "10 min"])
@@ -153,7 +143,7 @@ def test_a_kill_at_any_change_leaves_every_reference_whole(tmp_path: Path, grace
         assert cut.broken() == [], counter.changes[number - 1]
         ids = cut.snapshot_ids()
         assert list(ids) == list(range(ids[0], ids[-1] + 1))
-        recover_table(cut.warehouse(clock=lambda: LATER), cut.table())
+        recover_table(cut.warehouse(clock=lambda: LATER + 3_600_000), cut.table())
         cut.expire(store=store_of(cut.root), grace=grace)
         assert world(cut) == new, counter.changes[number - 1]
         shutil.rmtree(cut.root)
