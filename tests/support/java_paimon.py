@@ -267,6 +267,11 @@ class JavaTable:
         """Delete all rows in one commit."""
         self.load().newBatchWriteBuilder().newCommit().truncateTable()
 
+    def drop_partition(self, partition: Mapping[str, str]) -> None:
+        """Remove all rows of a partition."""
+        commit = self.load().newBatchWriteBuilder().newCommit()
+        commit.truncatePartitions(_java_list([_java_map(partition)]))
+
     def analyze(self, *, rows: int, size: int, columns: Mapping[str, Mapping[str, Any]]) -> None:
         """Commit statistics: per column `distinct`, `min`, `max`, `nulls`, `avg_len`, `max_len`."""
         table = self.load()
