@@ -39,7 +39,9 @@ class CatalogWarehouse:
             self.commit(name, 1)
         return files
 
-    def commit(self, name: str, snapshot_id: int, branch: str = "main") -> None:
+    def commit(
+        self, name: str, snapshot_id: int, branch: str = "main", *, schema_id: int = 0
+    ) -> None:
         """Make a snapshot without a file in it."""
         database, table = name.split(".")
         files = TableFiles(self.file_io, table, database)
@@ -50,7 +52,8 @@ class CatalogWarehouse:
         for each in lists.values():
             empty = MANIFEST_FILE_META.empty_table()
             files.write(files.paths.manifest(each), encode_manifest_list(empty, "zstandard"))
-        made = a_snapshot(snapshot_id, uuid=f"{name}-{branch}-{snapshot_id}", **lists)
+        uuid = f"{name}-{branch}-{snapshot_id}"
+        made = a_snapshot(snapshot_id, schema_id=schema_id, uuid=uuid, **lists)
         files.snapshots(made, branch=branch)
 
     @property

@@ -408,6 +408,31 @@ def test_what_a_merge_noted_is_not_planned_again_nor_missed_when_main_drops_it(
     assert told(plan(made))[-1] == "table lab.notes"
 
 
+@pytest.mark.parametrize("own", [False, True], ids=["history taken over", "merged"])
+@pytest.mark.parametrize(
+    ("then", "found"),
+    [("", []), ("write", ["object gone"]), ("alter", ["object gone"]), ("undo", ["object gone"])],
+)
+def test_a_table_that_was_merged_by_hand_is_not_in_the_way_when_main_drops_it(
+    made: CatalogWarehouse, own: bool, then: str, found: list[str]
+) -> None:
+    bench = CatalogBench(root=made.folder)
+    alter(made, "air.flights", "dev")
+    made.commit("air.flights", 2, "dev", schema_id=1)
+    if own:
+        made.commit("air.flights", 2, "main")
+    merged = bench.run("MERGE BRANCH dev ON TABLE air.flights")
+    assert told(plan(made)) == []
+    if then == "undo":
+        made.run("undo", table="air.flights", operation=merged.operation_id)
+    bench("DROP TABLE air.flights")
+    if then == "write":
+        made.commit("air.flights", 3, "dev", schema_id=1)
+    if then == "alter":
+        alter(made, "air.flights", "dev", "later")
+    assert [str(each.kind) for each in plan(made).conflicts] == found
+
+
 @pytest.mark.parametrize("change", ["viewer", "read-only"])
 def test_a_preview_needs_no_rights_and_a_run_does(made: CatalogWarehouse, change: str) -> None:
     alter(made, "air.flights", "dev")

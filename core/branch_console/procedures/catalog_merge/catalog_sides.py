@@ -1,6 +1,6 @@
 """Reading both sides of a merge of the catalog: objects by id, and the content that changed."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Final
@@ -18,6 +18,7 @@ from branch_console.diff.three_way import ThreeWay, each_side
 from branch_console.errors import ErrorKind, NotFound, PaimonError, Refused
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionName
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.merge.catalog.catalog_merge import CatalogSides
 from branch_console.merge.file_moves import Block, MergeRules
@@ -33,6 +34,8 @@ from branch_console.table.file_store_table import FileStoreTable
 _NOTHING_DONE: Final[ThreeWay[frozenset[TableOperation]]] = ThreeWay(
     base=frozenset(), ours=frozenset(), theirs=frozenset()
 )
+
+_BRINGS: Final = (LineageKind.MERGED, LineageKind.FAST_FORWARDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +99,15 @@ def read_catalog_sides(
             key: each.plan if isinstance(each, DecidedMerge) else each
             for key, each in planned.items()
         }
+        by_hand = [
+            change.id
+            for change in changed
+            if change.sides.ours is None
+            and change.theirs.has_content
+            and _is_merged_by_hand(deciding, states, change, asked)
+        ]
         counts = {
-            change.id: _commits_since_base(deciding, spec, states, change)
+            change.id: _commits_since_base(deciding, states, change)
             for change in changed
             if change.sides.theirs is None and change.ours.has_content
         }
@@ -105,7 +115,8 @@ def read_catalog_sides(
         states=states,
         target_counts=counts,
         operations={
-            key: did for key, plan in plans.items() if (did := _operations(plan)) is not None
+            **{key: did for key, plan in plans.items() if (did := _operations(plan)) is not None},
+            **dict.fromkeys(by_hand, _NOTHING_DONE),
         },
         plans=plans,
         covers=covers,
@@ -229,7 +240,7 @@ def _plan(
     rules: MergeRules,
 ) -> DecidedMerge | RefusedPlan:
     """Plan the merge of the content of one table; one that cannot be read is refused alone."""
-    name, theirs = _identifier(states.ours.branch, states, change.id), change.sides.theirs
+    name, theirs = _identifier(states.ours, change.id), change.sides.theirs
     try:
         target = warehouse.table(name)
         if theirs is None or theirs.lies_on is None:
@@ -282,17 +293,54 @@ def _operations(plan: Plan) -> ThreeWay[frozenset[TableOperation]] | None:
     return each_side(did, attrgetter("operations")) if did.theirs.operations else None
 
 
+def _is_merged_by_hand(
+    warehouse: Warehouse, states: ThreeWay[CatalogState], change: ChangedTable, asked: MergeSpec
+) -> bool:
+    """Whether a merge of the table alone had brought its content before the target dropped it.
+
+    The ledger of the table tells, which stays with the branch of the source. A table that was
+    altered since its head is not asked about: no event says which schema came.
+    """
+    theirs = change.sides.theirs
+    if theirs is None or theirs.content is not Content.MADE or theirs.head is None:
+        return False
+    try:
+        table = warehouse.table(_identifier(states.theirs, change.id))
+        head, events = table.head(), table.ledger.events()
+    except PaimonError:
+        return False  # whoever merges it is told
+    if head is None or not head.identity.same_as(theirs.head) or head.schema_id != theirs.schema:
+        return False
+    last: LineageEvent | None = None
+    for event in events:
+        pair = (event.branch, event.source_branch)
+        if event.kind in _BRINGS and pair == (asked.target, asked.source):
+            last = event
+        elif event.branch == asked.target and event.kind is LineageKind.ROLLED_BACK:
+            last = None
+    if last is None or not _stands(events, last.operation_id):
+        return False
+    came = (*last.parents, *(() if last.after is None else (last.after,)))
+    return any(each.same_as(theirs.head) for each in came)
+
+
+def _stands(events: Iterable[LineageEvent], operation_id: str) -> bool:
+    """Whether nobody took an operation back, or somebody took back that."""
+    undone = {event.undoes: event.operation_id for event in events if event.undoes is not None}
+    is_standing = True
+    while operation_id in undone:
+        is_standing, operation_id = not is_standing, undone[operation_id]
+    return is_standing
+
+
 def _commits_since_base(
-    warehouse: Warehouse,
-    spec: CatalogMergeSpec,
-    states: ThreeWay[CatalogState],
-    change: ChangedTable,
+    warehouse: Warehouse, states: ThreeWay[CatalogState], change: ChangedTable
 ) -> str:
     """Count what the target committed to a table that the source dropped, in words."""
     base = None if change.sides.base is None else change.sides.base.head
     count = 0
     try:
-        snapshots = warehouse.table(_identifier(spec.target, states, change.id)).snapshots
+        snapshots = warehouse.table(_identifier(states.ours, change.id)).snapshots
         for snapshot_id in sorted(snapshots.ids(), reverse=True):
             found = snapshots.find(snapshot_id)
             if base is not None and found is not None and found.identity.same_as(base):
@@ -312,11 +360,11 @@ def _content_of(warehouse: Warehouse, branch: str) -> str:
     return branch if branch == MAIN_BRANCH else warehouse.on(branch).content
 
 
-def _identifier(target: str, states: ThreeWay[CatalogState], table_id: str) -> Identifier:
-    """Return how the target calls a table that it has."""
-    table = states.ours.tables[table_id]
+def _identifier(state: CatalogState, table_id: str) -> Identifier:
+    """Return how a branch calls a table that it has."""
+    table = state.tables[table_id]
     return Identifier(
-        database=states.ours.databases[table.database].name,
+        database=state.databases[table.database].name,
         table=table.name,
-        catalog_branch=None if target == MAIN_BRANCH else target,
+        catalog_branch=None if state.branch == MAIN_BRANCH else state.branch,
     )
