@@ -35,6 +35,7 @@ def run_catalog_merge(
     preview: bool,
     as_json: bool,
     background: bool = False,
+    plan_again: bool = False,
 ) -> int:
     """Preview a merge of the catalog, and run it where nothing stops it; return the exit code.
 
@@ -44,6 +45,7 @@ def run_catalog_merge(
         preview: Whether only that was asked for.
         as_json: Whether to print a document.
         background: Whether to leave once the job is enqueued.
+        plan_again: Whether to go on where a branch moves and the decisions stay.
     """
     plan = services.preview_catalog_merge(arguments)
     judged = tuple(each.text for each in services.rules_of_catalog_merge(plan))
@@ -60,7 +62,11 @@ def run_catalog_merge(
     return run_call(
         services,
         MergeCatalogRequest.procedure,
-        {**arguments, "plan_id": plan.id},
+        {
+            **arguments,
+            "plan_id": plan.id,
+            **({"decisions": plan.decisions} if plan_again else {}),
+        },
         background=background,
         as_json=as_json,
         beside=document,

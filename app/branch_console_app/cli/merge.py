@@ -64,6 +64,7 @@ def merge(
             preview=preview or dry_run,
             as_json=as_json,
             background=background,
+            plan_again=asked.agreement.plan_again,
         )
     identifier = one_table(asked.table)
     # A plan is made of rows about files: only who asks for one waits for what holds them.

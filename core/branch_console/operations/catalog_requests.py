@@ -115,7 +115,7 @@ class MergeCatalogRequest(
     Request,
     procedure="merge_catalog_branch",
     job=("Merge a catalog branch", ""),
-    terms=(*PREVIEWED, "override_gate"),
+    terms=(*PREVIEWED, "override_gate", "plan_again", "decisions"),
     sql=Unserved(why="MERGE BRANCH … asks for it."),
     command=Unserved(why="merge --catalog and merge --database ask for it."),
 ):

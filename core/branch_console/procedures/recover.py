@@ -28,6 +28,7 @@ from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, paths_of
+from branch_console.procedures.catalog_merge.sign_of_life import as_last_seen
 from branch_console.procedures.registry import JOURNALLED_BY_CATALOG, VERBS
 from branch_console.procedures.run.all_tables import all_tables
 from branch_console.procedures.run.dry_run_results import forget_old_results, names_kept
@@ -79,7 +80,9 @@ def recover_catalog(warehouse: Warehouse, *, running: Collection[str] = ()) -> t
     found = journal.open_intents()
     done = [_unreadable("the catalog", each) for each in found.broken]
     for intent in found.readable:
-        if intent.operation_id in running or _may_be_at_work(journal, intent, warehouse.clock()):
+        # A merge of many tables may take long, and says from time to time that it goes on.
+        since = as_last_seen(journal, intent)
+        if intent.operation_id in running or _may_be_at_work(journal, since, warehouse.clock()):
             continue
         operation = CatalogOperation(
             warehouse=warehouse, journal=journal, intent=intent, paths=paths

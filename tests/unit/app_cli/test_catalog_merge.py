@@ -60,8 +60,8 @@ def test_a_dry_run_changes_nothing(made: CatalogWarehouse, console: CommandLine)
 
 
 def test_an_option_of_one_table_is_no_option_of_the_catalog(console: CommandLine) -> None:
-    answer = console("merge", "dev", "--catalog", "--plan-again")
+    answer = console("merge", "dev", "--catalog", "--wait", "60s")
     assert (answer.code, answer.error.split(".")[0]) == (
         2,
-        "error INVALID_ARGUMENT: merge_catalog_branch has no argument 'plan_again'",
+        "error INVALID_ARGUMENT: merge_catalog_branch has no argument 'wait'",
     )

@@ -8,14 +8,19 @@ import pytest
 
 from branch_console.commit.journal import Journal
 from branch_console.commit.schema.schema_commit import add_column, change_schema
-from branch_console.errors import CommitConflict
+from branch_console.errors import CommitConflict, Refused
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
 from branch_console.format.data_types import INT, STRING
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.merge import MergeJournal
 from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.call.row_engine import NoRowEngine
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog_merge import publish_catalog, table_content
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.recover import recover_catalog
 from branch_console.procedures.run.all_tables import all_tables
 from branch_console.procedures.run.open_operation import Operation
 from tests.support.branch_bench import store_of
@@ -362,3 +367,107 @@ def test_a_merge_that_meets_a_conflict_behind_its_commit_point_turns_back(
         assert {key: each.name for key, each in now.items()} == {
             key: each.name for key, each in then.items()
         }
+
+
+@pytest.mark.parametrize("wanted", ["stop", "again", "all the time", "decide anew"])
+def test_a_target_that_moves_before_the_commit_point_is_planned_again(
+    made: CatalogWarehouse, bench: CatalogBench, monkeypatch: pytest.MonkeyPatch, wanted: str
+) -> None:
+    check, moved = publish_catalog.check_unmoved, []
+
+    def late(merge: publish_catalog.MergeOperation) -> None:
+        if not moved or wanted == "all the time":
+            moved.append(merge.id)
+            made.commit("air.planes", 1 + len(moved), "main")
+            if wanted == "decide anew":
+                bench.run("USE BRANCH dev; DROP TABLE lab.notes")
+        check(merge)
+
+    monkeypatch.setattr(publish_catalog, "check_unmoved", late)
+    call = bench.call("merge_catalog_branch", branch="dev", plan_again=wanted != "stop")
+    if wanted == "again":
+        receipt = run_call(bench.warehouse(), NoRowEngine(), call, InlineStages())
+        assert heads(bench) == [(2, 1), (3, 1), (1, 0)]
+        assert any(note.startswith("Planned again: air.planes got") for note in receipt.notes)
+        assert newest(bench).operation == f"{call.operation_id}-again-1"
+    else:
+        with pytest.raises((CommitConflict, Refused)) as stopped:
+            run_call(bench.warehouse(), NoRowEngine(), call, InlineStages())
+        assert heads(bench)[0] == (1, 0)
+        assert newest(bench).kind is VersionKind.SIGHTED
+        is_decided = "something else would have to be decided" in stopped.value.message
+        assert is_decided is (wanted == "decide anew")
+        assert len(moved) == (4 if wanted == "all the time" else 1)
+    assert ends(bench) == []
+
+
+def test_a_merge_on_another_machine_is_taken_over_five_minutes_after_its_last_sign(
+    bench: CatalogBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench_now = bench.now
+    faulty = FaultyStore(inner=store_of(bench.root), fault=At(call=6, when=When.AFTER))
+    monkeypatch.setattr("platform.node", lambda: "elsewhere")
+    there = CatalogBench(root=bench.root, store=faulty.store, now=bench_now)
+    with pytest.raises(Killed):
+        there.run(MERGE, operation_id="it")
+    merge = publish_catalog.MergeOperation.of(operation_of(bench, "it"))
+    for seconds in (10, 40, 200):
+        bench.now = bench_now + seconds * 1_000
+        merge = publish_catalog.MergeOperation.of(operation_of(bench, "it"))
+        publish_catalog.SignOfLife(merge).give()
+    monkeypatch.undo()
+    for seconds, is_over in ((301, False), (499, False), (501, True)):
+        bench.now = bench_now + seconds * 1_000
+        found = recover_catalog(bench.warehouse())
+        assert bool(found) is is_over, seconds
+    assert heads(bench) == AFTER
+
+
+def operation_of(bench: CatalogBench, operation_id: str) -> CatalogOperation:
+    found = CatalogOperation.find(bench.warehouse(), operation_id)
+    assert found is not None
+    return found
+
+
+def test_a_merge_that_is_killed_while_it_turns_back_turns_back(
+    many: CatalogBench,
+    tmp_path: Path,
+    examples: Examples,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decided = tmp_path / "decided"
+    shutil.copytree(many.root, decided)
+    # Decided, and met by a column of another type, before any step is carried out.
+    cut = CatalogBench(root=decided, now=many.now)
+    with monkeypatch.context() as patch:
+        patch.setattr(publish_catalog, "go_forward", stop)
+        with pytest.raises(KeyboardInterrupt):
+            cut.run(MERGE, operation_id="it")
+    opened = CatalogBench(root=decided).warehouse()
+    column = add_column("extra2", STRING)
+    change_schema(opened.table("air.planes"), opened.store, [column], now_millis=1)
+
+    def copied(name: str) -> CatalogBench:
+        shutil.copytree(decided, tmp_path / name)
+        return CatalogBench(root=tmp_path / name, now=many.now)
+
+    before, clean = on_main(CatalogBench(root=decided)), copied("clean")
+    counter = FaultyStore(inner=store_of(clean.root))
+    counted = CatalogBench(root=clean.root, store=counter.store, now=many.now)
+    counted.recover()
+    assert on_main(clean) == before
+    most = len(counter.changes)
+    for number in range(1, most + 1, max(1, most // examples(10, quick=3, long=most))):
+        when = When.BEFORE if number % 2 else When.AFTER
+        again = copied(f"{number}")
+        faulty = FaultyStore(inner=store_of(again.root), fault=At(call=number, when=when))
+        with pytest.raises(Killed):
+            CatalogBench(root=again.root, store=faulty.store, now=many.now).recover()
+        told = again.recover().notes
+        assert on_main(again) == before, (number, when, faulty.changes[-1], told)
+        assert ends(again) == []
+        shutil.rmtree(again.root)
+
+
+def stop(*_: object) -> Receipt:
+    raise KeyboardInterrupt

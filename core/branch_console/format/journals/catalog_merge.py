@@ -107,6 +107,14 @@ class KnownDatabase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MergeSign:
+    """When a merge was at work, and on which machine."""
+
+    time_millis: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MergeDirection:
     """Which way a decided merge goes for good.
 
@@ -158,6 +166,10 @@ CATALOG_MERGE_JOURNAL: Final = Codec(
             VERIFIED,
         )
     },
+)
+MERGE_SIGN: Final = Codec(
+    what="sign of a merge of the catalog that it goes on",
+    reads={1: Layout(MergeSign, needed("timeMillis", int), needed("host", str))},
 )
 MERGE_DIRECTION: Final = Codec(
     what="note of a merge of the catalog on the way that it goes",

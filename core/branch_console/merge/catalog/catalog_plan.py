@@ -101,6 +101,24 @@ class CatalogMergePlan:
         """Whether a run would change the target, as far as is known."""
         return self.verdict in (MergeVerdict.CLEAN, MergeVerdict.UNDECIDED)
 
+    @property
+    def decisions(self) -> str:
+        """The digest of what somebody decides on who runs it: of another plan it may be the same.
+
+        How much comes is none of it; what becomes of which object is, and what is overruled.
+        """
+        told = [
+            (
+                each.id,
+                each.merged_name,
+                each.reported,
+                [found.id for found in each.conflicts],
+                [block.text for block in each.blocks],
+            )
+            for each in self.objects
+        ]
+        return hashlib.sha256(repr((told, self.reported)).encode()).hexdigest()[:16]
+
     def to_object(self) -> dict[str, object]:
         """Return the plan as JSON values, as the command line prints it."""
         return {

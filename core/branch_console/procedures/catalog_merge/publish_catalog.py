@@ -21,6 +21,7 @@ from branch_console.format.receipt import Counts, Receipt
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog_merge.actions import action_of
 from branch_console.procedures.catalog_merge.check_heads import check_unmoved, read_back
+from branch_console.procedures.catalog_merge.sign_of_life import SignOfLife
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation
 from branch_console.procedures.catalog_merge.turn_back import (
     decide_direction,
@@ -58,7 +59,9 @@ def publish_merge_of(merge: MergeOperation) -> Receipt:
     """
     try:
         _claim(merge)
+        sign = SignOfLife(merge)
         for step in merge.steps:
+            sign.give()
             action_of(step.kind).prepare(merge, step)
         version = _commit(merge)
     except (CommitConflict, Refused) as error:
@@ -98,12 +101,14 @@ def go_forward(merge: MergeOperation, version: CatalogVersion) -> Receipt:
 
 def _carry_out(merge: MergeOperation) -> MergeDirection:
     """Carry out the steps while nobody turns back; return which way the merge goes."""
+    sign = SignOfLife(merge)
     try:
         for step in merge.steps:
             # Whoever else is at work on it may have turned back by now.
             direction = direction_of(merge)
             if direction is not None:
                 return direction
+            sign.give()
             action_of(step.kind).carry_out(merge, step)
         read_back(merge)
     except PaimonError as error:

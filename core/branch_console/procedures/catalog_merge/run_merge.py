@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from branch_console.errors import InvalidInput, PaimonError
+from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, PaimonError, Refused
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL, CatalogMergeJournal
 from branch_console.format.journals.written import (
@@ -25,7 +25,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.merge.catalog.catalog_report import reported_words
 from branch_console.merge.catalog.catalog_steps import StepKind
 from branch_console.operations.catalog_requests import MergeCatalogRequest
-from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.call import AGAIN, ProcedureCall
 from branch_console.procedures.call.permissions import check_role
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
@@ -52,6 +52,7 @@ from branch_console.procedures.catalog_merge.step_actions import (
     StagedContent,
 )
 from branch_console.procedures.catalog_merge.tables_gate import judge_tables, with_gate
+from branch_console.procedures.catalog_merge.turn_back import TURNED_BACK
 from branch_console.procedures.merge.inputs import DecidedMerge
 from branch_console.procedures.merge.merge_branch import files_of_merge
 from branch_console.procedures.merge.merge_kind import MergeKind
@@ -59,6 +60,7 @@ from branch_console.procedures.merge.reconcile_rows import settle_rows_of
 from branch_console.procedures.run.procedure import finish_operation, finish_verb
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.procedures.run.receipts import number_of
+from branch_console.procedures.run.runner import MOST_PLANS
 from branch_console.procedures.run.written_rows import let_go_staged_rows, withdraw_rows
 from branch_console.table.file_checks import FILES_TO_VERIFY
 
@@ -71,7 +73,13 @@ def run_catalog_merge(
     stages: Stages,
 ) -> Receipt:
     """Run a merge of the catalog to its receipt; raises as `run_catalog_verb` does."""
-    return _Run(verb, warehouse, rows, replace(call, name=verb.name), stages).publish()
+    run = _Run(verb, warehouse, rows, replace(call, name=verb.name), stages)
+    if call.agreement.plan_again:
+        return run.publish_planning_again()
+    return run.publish(call.agreement.plan_id)
+
+
+_MOVED: Final = (ErrorKind.HEAD_MOVED, ErrorKind.COMMIT_CONFLICT)
 
 
 class _Run:
@@ -89,11 +97,68 @@ class _Run:
         self._call = call
         self._stages = stages
         self._known: PlannedCatalogMerge | None = None
+        self._notes: list[str] = []
 
-    def publish(self) -> Receipt:
+    def publish_planning_again(self) -> Receipt:
+        """Run all stages, anew where something moved before the merge was decided.
+
+        Raises:
+            Refused: Something would have to be decided anew, or it moves all the time.
+            CommitConflict: The merge was decided, and turned back.
+        """
+        agreed, decided, plans = self._call.agreement.plan_id, self._call.agreement.decisions, 0
+        if decided is None:
+            found = self._stages.run(
+                "plan", lambda _: self._decisions(agreed), message="Looking at what there is."
+            )
+            decided = str(found["decisions"])
+        while True:
+            try:
+                return self.publish(agreed)
+            except (Refused, CommitConflict) as error:
+                if error.kind not in _MOVED or TURNED_BACK in error.facts or plans == MOST_PLANS:
+                    raise
+                moved = error
+            plans += 1
+            found = self._stages.run(
+                "plan again",
+                partial(self._plan_again, decided, moved),
+                message="A branch moved: planning again.",
+            )
+            agreed = str(found["plan_id"])
+            self._notes.append(f"Planned again: {moved.message.partition('. ')[0]}.")
+            if isinstance(moved, CommitConflict):
+                # An operation that was taken back is over: this is another one of the same job.
+                first, _, _ = self._call.operation_id.partition(AGAIN)
+                self._call = replace(self._call, operation_id=f"{first}{AGAIN}{plans}")
+
+    def _decisions(self, agreed: str | None) -> Facts:
+        plan = plan_catalog_merge_call(self._warehouse, self._call).plan
+        if agreed not in (None, plan.id):
+            raise Refused(
+                "A branch moved before the run began. Nothing was changed; look at the new "
+                "preview.",
+                kind=ErrorKind.HEAD_MOVED,
+                plan_id=plan.id,
+            )
+        return {"decisions": plan.decisions}
+
+    def _plan_again(self, decided: str, moved: Refused | CommitConflict, _: Progress) -> Facts:
+        plan = plan_catalog_merge_call(self._warehouse, self._call).plan
+        if plan.decisions != decided:
+            raise Refused(
+                f"{moved.message} Since then something else would have to be decided. Nothing was "
+                "changed; look at the new preview.",
+                kind=ErrorKind.HEAD_MOVED,
+                plan_id=plan.id,
+            )
+        return {"plan_id": plan.id}
+
+    def publish(self, agreed: str | None) -> Receipt:
         """Run all stages once."""
+        self._known = None
         checked = self._stages.run(
-            "check heads", lambda _: self._check(), message="Looking at what there is."
+            "check heads", lambda _: self._check(agreed), message="Looking at what there is."
         )
         if "receipt" in checked:
             return Receipt.from_json(str(checked["receipt"]))
@@ -126,12 +191,12 @@ class _Run:
         )
         return Receipt.from_json(str(facts["receipt"]))
 
-    def _check(self) -> Facts:
+    def _check(self, agreed: str | None) -> Facts:
         """Decide, and tell by which plan the rest goes; nothing where the operation has begun."""
         self._warehouse.check_writable()
         if CatalogOperation.find(self._warehouse, self._call.operation_id) is not None:
             return {}
-        planned = self._plan(self._call.agreement.plan_id)
+        planned = self._plan(agreed)
         if planned.already is not None:
             return {"receipt": planned.already.to_json()}
         return {"plan_id": planned.preview.plan_id}
@@ -234,22 +299,24 @@ class _Run:
                     operation_id=call.operation_id,
                 )
             return {"receipt": finish_verb(self._verb, operation).to_json()}
-        planned = self._plan(plan_id)
-        if planned.already is not None:
-            return {"receipt": planned.already.to_json()}
-        planned = self._noted(planned)
-        journal = journal_of_catalog_merge(
-            warehouse,
-            planned,
-            call,
-            forks=forks_of(warehouse, planned),
-            notes=reported_words(planned.plan),
-            files_verified=files,
-        )
+        known = self._known
         try:
+            planned = self._plan(plan_id)
+            if planned.already is not None:
+                return {"receipt": planned.already.to_json()}
+            planned = self._noted(planned)
+            journal = journal_of_catalog_merge(
+                warehouse,
+                planned,
+                call,
+                forks=forks_of(warehouse, planned),
+                notes=(*reported_words(planned.plan), *self._notes),
+                files_verified=files,
+            )
             journal = with_gate(warehouse, call, planned.plan, journal, judged)
         except PaimonError:
-            self._give_up(planned, written, is_refused=True)
+            if known is not None:
+                self._give_up(known, written, is_refused=True)
             raise
         begun = CatalogOperation.begin(
             warehouse,

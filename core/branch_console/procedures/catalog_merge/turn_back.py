@@ -25,6 +25,8 @@ from branch_console.procedures.catalog_merge.actions import action_of
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation
 from branch_console.procedures.run.receipts import event_of, receipt_of
 
+TURNED_BACK: Final = "turned_back"
+"""The fact of an error that names the operation which was decided, and taken back since."""
 _DIRECTION: Final = "direction"
 
 
@@ -75,7 +77,7 @@ def turn_back(
         message=message,
     )
     merge.journal.conclude(merge.id, [event], end)
-    return CommitConflict(message, kind=ErrorKind.HEAD_MOVED)
+    return CommitConflict(message, kind=ErrorKind.HEAD_MOVED, **{TURNED_BACK: merge.id})
 
 
 def _turned_back(merge: MergeOperation, version: CatalogVersion) -> CatalogVersion:
