@@ -41,6 +41,12 @@ CASES = {
     "rename a database and set its properties": (
         "ALTER DATABASE air SET DBPROPERTIES (a = 1); ALTER DATABASE air RENAME TO sky"
     ),
+    "take the name of a table that the branch made and dropped": (
+        "CREATE TABLE air.v (c INT); DROP TABLE air.v; ALTER TABLE air.t RENAME TO air.v"
+    ),
+    "take the name of a database that the branch made and dropped": (
+        "CREATE DATABASE sky; DROP DATABASE sky; ALTER DATABASE air RENAME TO sky"
+    ),
     "rename a database that another engine made": "ALTER DATABASE old RENAME TO older",
 }
 
@@ -64,9 +70,10 @@ def statements(request: pytest.FixtureRequest) -> str:
 def test_every_kind_of_step_makes_main_what_the_branch_is_and_takes_it_back(
     sql: CatalogBench, statements: str
 ) -> None:
-    old = sql.objects_of_main()
+    names = sql.objects_of_main().keys()
     sql(statements)
-    assert sql.objects_of_main().keys() - old.keys() <= {"lab"}
+    old = sql.objects_of_main()
+    assert old.keys() - names <= {"lab"}
     steps = MergeSteps(sql)
     steps.begin()
     steps.prepare()
@@ -88,8 +95,8 @@ def test_every_kind_of_step_makes_main_what_the_branch_is_and_takes_it_back(
 def test_a_kill_at_any_change_is_finished_forward_and_backward(
     sql: CatalogBench, statements: str, tmp_path: Path
 ) -> None:
-    old = sql.objects_of_main()
     sql(statements)
+    old = sql.objects_of_main()
     MergeSteps(sql).begin()
     MergeSteps(sql).prepare()
     clean = copied(sql, tmp_path / "clean")
@@ -142,12 +149,10 @@ def test_what_stands_in_the_way_is_told_before_anything_moves(sql: CatalogBench)
     with pytest.raises(Refused, match=r"air.db/v is taken: catalog branch 'test' holds a table in"):
         steps.prepare()
     assert tree(sql.root) == before
-    sql("USE BRANCH test; DROP TABLE air.v; CREATE DATABASE lab")
-    shutil.rmtree(sql.root / "air.db/v")
+    sql("USE BRANCH test; DROP TABLE air.v; CREATE DATABASE lab; CREATE TABLE lab.x (d INT)")
     with pytest.raises(Refused, match=r"lab.db is taken: a catalog branch has a database of that"):
         steps.prepare()
-    shutil.rmtree(sql.root / "lab.db")
-    sql("DROP TABLE air.t")
+    sql("USE BRANCH test; DROP TABLE lab.x; USE BRANCH main; DROP TABLE air.t")
     with pytest.raises(CommitConflict, match=r"Table air.t is gone, or another one by now"):
         steps.prepare()
 

@@ -19,14 +19,17 @@ from branch_console.format.journals.catalog_merge import KNOWN_DATABASE, KnownDa
 from branch_console.format.json_text import to_pretty_json
 from branch_console.merge.catalog.catalog_steps import StepKind, StepPlace
 from branch_console.procedures.catalog.database_words import listed
+from branch_console.procedures.catalog.held_tables import holders_in
 from branch_console.procedures.catalog.main_databases import (
     busy_tables,
     check_nothing_new,
     database_file_of,
     hide_database,
     move_out,
+    name_of_folder,
     tables_in,
 )
+from branch_console.procedures.catalog_merge.left_folders import bring_back, put_away
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
 from branch_console.storage.catalog_paths import CatalogPaths
 from branch_console.table.database_files import find_database_file
@@ -186,7 +189,7 @@ class RenameDatabase:
             and _before(merge, each) == target
             for each in merge.steps
         )
-        if warehouse.file_io.exists(target) and not is_left:
+        if warehouse.file_io.exists(target) and not is_left and not _is_nobodys(merge, target):
             raise Refused(
                 f"The folder {paths.relative(target)} is taken: a catalog branch has a database of "
                 "that name. Nothing was merged. Give the database another name on the source, then "
@@ -206,11 +209,15 @@ class RenameDatabase:
     def carry_out(self, merge: MergeOperation, step: MergeStep) -> None:
         """Move the folder; raises CommitConflict where the database or its place is gone."""
         if not self.is_done(merge, step):
+            target = _after(merge, step)
+            if _is_nobodys(merge, target) and not _holds(merge, target, step.object_id):
+                put_away(merge, step, target)
             self._move(merge, step, step.before, step.after)
 
     def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
         """Move the folder back; raises CommitConflict where something has its place by now."""
         if self._is_at(merge, step, step.before):
+            bring_back(merge, step, _after(merge, step))
             return None
         if not _holds(merge, _after(merge, step), step.object_id):
             before = _before(merge, step)
@@ -221,6 +228,7 @@ class RenameDatabase:
             if is_made or any(_holds(merge, place, step.object_id) for place in earlier):
                 return None
         self._move(merge, step, step.after, step.before)
+        bring_back(merge, step, _after(merge, step))
         return None
 
     def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
@@ -416,6 +424,15 @@ def _holds(merge: MergeOperation, folder: str, database_id: str) -> bool:
 def _is_on_main(merge: MergeOperation, folder: str, database_id: str) -> bool:
     found = _file_in(merge, folder)
     return found is not None and found.content.id == database_id and found.content.is_on_main
+
+
+def _is_nobodys(merge: MergeOperation, folder: str) -> bool:
+    """Whether main hides the database of a folder, and no branch holds a table there."""
+    found = _file_in(merge, folder)
+    if found is None or found.content.is_on_main:
+        return False
+    warehouse, name = merge.operation.warehouse, name_of_folder(folder)
+    return not holders_in(warehouse, name) and not tables_in(warehouse, name)
 
 
 def _gone(name: str) -> CommitConflict:

@@ -14,6 +14,7 @@ from branch_console.procedures.catalog.main_tables import (
     move_folder,
     restore_table,
 )
+from branch_console.procedures.catalog_merge.left_folders import bring_back, put_away
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
 from branch_console.storage.table_paths import TablePaths
 
@@ -82,20 +83,25 @@ class MoveTable:
         """Move the folder; raises CommitConflict where the table or its place is gone."""
         if not self.is_done(merge, step):
             source, target = _source(merge, step), _target(merge, step)
+            if _is_nobodys(merge, target):
+                put_away(merge, step, target)
             move_folder(merge.operation.warehouse, source, target, step.birth, "renamed")
 
     def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
         """Move the folder back; raises CommitConflict where something has its place by now."""
         moves = _moves_of(merge, step)
+        target = _target(merge, step)
         if _is_at(merge, step, step.before):
+            bring_back(merge, step, target)
             return None
         if not _is_at(merge, step, step.after):
             earlier = moves[: moves.index(step)]
             is_made = step.object_id not in _tables_before(merge)
             if is_made or any(_is_at(merge, step, each.before) for each in earlier):
                 return None
-        source, target = _source(merge, step), _target(merge, step)
+        source = _source(merge, step)
         move_folder(merge.operation.warehouse, target, source, step.birth, "brought back")
+        bring_back(merge, step, target)
         return None
 
     def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
@@ -203,7 +209,7 @@ def _check_place_is_free(merge: MergeOperation, step: MergeStep) -> None:
         and not (each.kind is StepKind.DROP_TABLE and holders)
         for each in merge.steps
     )
-    if not is_left:
+    if not is_left and not _is_nobodys(merge, target):
         held = f"{holding(holders)} a table in it" if holders else "something else is in it"
         raise Refused(
             f"The folder {merge.operation.paths.relative(target)} is taken: {held}. Nothing was "
@@ -211,3 +217,11 @@ def _check_place_is_free(merge: MergeOperation, step: MergeStep) -> None:
             kind=ErrorKind.NAME_TAKEN,
             path=target,
         )
+
+
+def _is_nobodys(merge: MergeOperation, folder: str) -> bool:
+    """Whether main has no table in a folder, and no branch holds one there."""
+    warehouse = merge.operation.warehouse
+    if not warehouse.file_io.exists(folder) or find_birth(warehouse.catalog.reader, folder):
+        return False
+    return not holders_of(warehouse, merge.operation.paths.relative(folder))
