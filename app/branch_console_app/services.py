@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
     from branch_console.procedures.catalog_merge.merged_parts import MergedPart
     from branch_console.procedures.catalog_merge.publishing_progress import Publishing
+    from branch_console.procedures.compare.catalog_health import CatalogHealth
     from branch_console.procedures.compare.catalogs import ComparedCatalogs
     from branch_console.procedures.compare.count_rows import CountWork
     from branch_console.procedures.merge.conflicts import Resolution
@@ -253,6 +254,12 @@ class Services(TableLists):
         if table is None:
             return tuple(examine_all(self.warehouse))
         return (examine(self.warehouse, table),)
+
+    def examine_catalog(self) -> CatalogHealth:
+        """Look at the branches of the catalog, and at operations on it that have no end."""
+        from branch_console.procedures.compare.catalog_health import examine_catalog
+
+        return examine_catalog(self.warehouse)
 
     def system_table(self, table: Identifier, name: str) -> pa.Table:
         """Return a system table of a branch, with Paimon's columns."""

@@ -18,7 +18,9 @@ from branch_console_app.cli.jobs import follow_job
 from branch_console_app.cli.output import error_object, print_json, print_line, print_note
 
 if TYPE_CHECKING:
+    from branch_console.format.identifier import Identifier
     from branch_console.procedures.browse.doctor import TableHealth
+    from branch_console.procedures.compare.catalog_health import CatalogHealth
     from branch_console_app.services import Services
 
 doctor_commands = typer.Typer()
@@ -27,7 +29,8 @@ doctor_commands = typer.Typer()
 @doctor_commands.command()
 def doctor(
     table: Annotated[
-        str | None, typer.Argument(metavar="TABLE", help="All tables if left out.")
+        str | None,
+        typer.Argument(metavar="TABLE", help="All tables, and the catalog, if left out."),
     ] = None,
     fix: Annotated[
         bool,
@@ -51,26 +54,45 @@ def doctor(
     """
     services = open_services(warehouse)
     wanted = None if table is None else named_table(table)
-    found = services.examine(wanted)
+    found, of_catalog = _examine(services, wanted)
+    every: tuple[TableHealth | CatalogHealth, ...] = (of_catalog, *found)
     fixes: list[dict[str, object]] = []
     if fix:
         remedies = {
             _key(remedy): remedy
-            for health in found
+            for health in every
             for finding in health.at_least(fail_on)
             for remedy in finding.remedies
         }
         fixes = [_fix(services, remedy) for remedy in remedies.values()]
-        found = services.examine(wanted)
+        found, of_catalog = _examine(services, wanted)
+        every = (of_catalog, *found)
     if as_json:
-        print_json({"tables": [_document(each) for each in found], "fixes": fixes})
+        document: dict[str, object] = {"tables": [_document(each) for each in found]}
+        if wanted is None:
+            document["catalog"] = _document_of(of_catalog)
+        print_json({**document, "fixes": fixes})
     else:
         _print_fixes(fixes)
+        if of_catalog.findings or of_catalog.unchecked:
+            _print_health("The catalog", of_catalog)
         for health in found:
-            _print_health(health)
-    if any(health.unchecked for health in found) or any(each["error"] for each in fixes):
+            _print_health(health.table.full_name, health)
+    if any(health.unchecked for health in every) or any(each["error"] for each in fixes):
         return FAILED
-    return REFUSED if any(health.at_least(fail_on) for health in found) else DONE
+    return REFUSED if any(health.at_least(fail_on) for health in every) else DONE
+
+
+def _examine(
+    services: Services, table: Identifier | None
+) -> tuple[tuple[TableHealth, ...], CatalogHealth]:
+    """Look at a table, or at all of them and at the catalog."""
+    # Who asks for help does not wait for what looks at a catalog.
+    from branch_console.procedures.compare.catalog_health import CatalogHealth  # noqa: PLC0415
+
+    if table is not None:
+        return services.examine(table), CatalogHealth(findings=(), unchecked=())
+    return services.examine(None), services.examine_catalog()
 
 
 def _key(remedy: Remedy) -> tuple[str, tuple[tuple[str, object], ...]]:
@@ -97,8 +119,11 @@ def _fix(services: Services, remedy: Remedy) -> dict[str, object]:
 
 
 def _document(health: TableHealth) -> dict[str, object]:
+    return {"table": health.table.full_name, **_document_of(health)}
+
+
+def _document_of(health: TableHealth | CatalogHealth) -> dict[str, object]:
     return {
-        "table": health.table.full_name,
         "findings": [
             {
                 "rule": each.rule,
@@ -128,8 +153,7 @@ def _print_fixes(fixes: Iterable[dict[str, object]]) -> None:
         print_line(f"{each['procedure']} {each['arguments']}: {ended}")
 
 
-def _print_health(health: TableHealth) -> None:
-    name = health.table.full_name
+def _print_health(name: str, health: TableHealth | CatalogHealth) -> None:
     if not health.findings:
         print_line(f"{name}: {'not checked' if health.unchecked else 'healthy'}")
     else:
