@@ -1,6 +1,7 @@
 """One argument of a procedure: its names, its help and its values, said once at its field."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
@@ -217,6 +218,7 @@ def _declared(declared: type[Any]) -> tuple[DeclaredArgument, ...]:
     return (*required, *sorted(optional, key=lambda each: each.field in shared))
 
 
+@functools.cache
 def _of_field(field: "dataclasses.Field[Any]") -> DeclaredArgument:
     said = field.metadata[_METADATA]
     default: Any = field.default
