@@ -50,6 +50,7 @@ def test_statements_read_and_write_them(
     ]
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("keys", [False, True], ids=["append", "key"])
 def test_branches_are_merged(session: WarmSession, tmp_path: Path, keys: bool) -> None:
     """Also where a key and a partition are called so, and both sides changed one row."""

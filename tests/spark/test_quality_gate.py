@@ -367,6 +367,7 @@ def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(
             assert "Rule 'code'" in properties["branch.gate-findings"], cell
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize(
     "name", ["merge_branch", pytest.param("fast_forward", marks=pytest.mark.depth("long"))]
 )

@@ -43,6 +43,8 @@ from tests.support.warehouses import each_version
 COLUMNS = {"id": "INT NOT NULL", "a": "INT", "b": "STRING"}
 Rows = Sequence[tuple[Any, ...]]
 
+_FULL = pytest.mark.depth("full")
+
 
 def idle(done: int, total: int | None) -> None:
     """Progress that nobody watches."""
@@ -230,8 +232,15 @@ def test_a_preview_settles_but_writes_nothing(bench: MergeBench) -> None:
     assert {each.name for each in bench.store.list(f"{bench.path}/bucket-0")} == before
 
 
-@pytest.mark.parametrize("ours_gone", [False, True], ids=["ours there", "ours compacted"])
-@pytest.mark.parametrize("theirs_gone", [False, True], ids=["theirs there", "theirs compacted"])
+@pytest.mark.parametrize(
+    ("theirs_gone", "ours_gone"),
+    [
+        pytest.param(False, False, id="theirs there-ours there"),
+        pytest.param(False, True, id="theirs there-ours compacted", marks=_FULL),
+        pytest.param(True, False, id="theirs compacted-ours there", marks=_FULL),
+        pytest.param(True, True, id="theirs compacted-ours compacted"),
+    ],
+)
 def test_the_target_gets_both_changes(
     bench: MergeBench, ours_gone: bool, theirs_gone: bool
 ) -> None:
