@@ -99,6 +99,7 @@ class Merged:
     sql: CatalogBench
     receipt: Receipt
     ids: dict[str, str]
+    before: dict[str, dict[str, list[tuple[object, ...]]]]
     rows: dict[str, dict[str, list[tuple[object, ...]]]]
 
 
@@ -110,8 +111,9 @@ def merged(
     java = open_java(root)
     sql = begin(java, root, list(rows_of(CASES)))
     ids = {each: found.id for each, found in files_on_main(sql).items()}
+    before = listed(java)
     receipt = sql.run("MERGE BRANCH dev", operation_id="merge")
-    return Merged(sql=sql, receipt=receipt, ids=ids, rows=listed(java))
+    return Merged(sql=sql, receipt=receipt, ids=ids, before=before, rows=listed(java))
 
 
 def listed(java: JavaPaimon) -> dict[str, dict[str, list[tuple[object, ...]]]]:
@@ -192,6 +194,20 @@ def test_a_database_that_was_merged_before_is_that_database(merged: Merged, tmp_
     assert sql("MERGE BRANCH dev").endswith("Nothing was changed.")
     assert sql.warehouse().ledger.newest("main") == versions
     assert sql.objects() == files
+
+
+def test_paimon_lists_what_was_there_before_a_merge_that_was_undone(
+    merged: Merged, open_java: Callable[[Path], JavaPaimon], tmp_path: Path
+) -> None:
+    # K13, and what comes again.
+    sql = CatalogBench(root=tmp_path / "w")
+    shutil.copytree(merged.sql.root, sql.root)
+    java = open_java(sql.root)
+    sql.undo("merge")
+    assert listed(java) == merged.before
+    assert {each: found.id for each, found in files_on_main(sql).items()} == merged.ids
+    sql("MERGE BRANCH dev")
+    assert listed(java) == merged.rows
 
 
 def test_an_object_of_another_type_does_not_arrive(

@@ -82,6 +82,7 @@ def test_every_kind_of_step_makes_main_what_the_branch_is_and_takes_it_back(
     assert names_on_main(sql) == names_on_dev(sql)
     told = steps.told()
     assert told
+    assert "again: another engine" not in " ".join(told)
     once = tree(sql.root)
     steps.carry_out()
     assert tree(sql.root) == once, "twice changes nothing"
@@ -184,6 +185,20 @@ def test_a_merge_into_a_branch_leaves_main_as_it_is(sql: CatalogBench) -> None:
     assert sql.objects() == before
     assert sql.rows("SHOW TABLES IN BRANCH test") == [("shop", "v")]
     assert sql.rows("SHOW DATABASES IN BRANCH test") == [("lab",), ("shop",), ("sky",)]
+
+
+def test_a_folder_that_came_back_at_an_old_name_is_told(sql: CatalogBench) -> None:
+    sql("USE BRANCH dev; DROP TABLE air.u; ALTER TABLE air.t RENAME TO air.v")
+    sql("USE BRANCH dev; ALTER DATABASE shop RENAME TO stores")
+    steps = MergeSteps(sql)
+    steps.begin()
+    steps.prepare()
+    steps.carry_out()
+    for name in ("air.db/t", "air.db/u", "shop.db"):
+        (sql.root / name).mkdir()
+    told = " ".join(steps.told())
+    for name in ("air.db/t", "air.db/u", "shop.db"):
+        assert f"There is a folder {name} again: another engine wrote there" in told
 
 
 def there_and_back(steps: MergeSteps) -> None:

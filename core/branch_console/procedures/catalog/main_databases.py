@@ -274,6 +274,16 @@ def check_nothing_new(warehouse: Warehouse, folder: str, known: Collection[str])
         )
 
 
+def folder_that_came_back(warehouse: Warehouse, folder: str) -> str | None:
+    """Say that something has an old place again which a move has left; None where it is free."""
+    if not warehouse.file_io.exists(folder):
+        return None
+    return (
+        f"There is a folder {paths_of(warehouse).relative(folder)} again: another engine wrote "
+        "there meanwhile. Nothing of it was removed; look at it."
+    )
+
+
 def hide_database(warehouse: Warehouse, folder: str, file: NumberedDatabaseFile) -> None:
     """Have main show a database no more whose folder stays."""
     change_database(
@@ -358,11 +368,9 @@ def finish_rename(operation: CatalogOperation, journal: RenameDatabaseJournal) -
     store, paths = operation.warehouse.store, operation.paths
     rename_database(store, paths, paths.database(name), paths.database(to), to, journal.file)
     notes = [f"Database {name!r} is called {to!r} now."]
-    if operation.warehouse.file_io.exists(paths.database(name)):
-        notes.append(
-            f"There is a folder {name}.db again: another engine wrote there meanwhile. Nothing of "
-            "it was removed; look at it."
-        )
+    came_back = folder_that_came_back(operation.warehouse, paths.database(name))
+    if came_back is not None:
+        notes.append(came_back)
     return complete(operation, LineageKind.RENAMED, *notes)
 
 

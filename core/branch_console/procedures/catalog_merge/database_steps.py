@@ -24,6 +24,7 @@ from branch_console.procedures.catalog.main_databases import (
     busy_tables,
     check_nothing_new,
     database_file_of,
+    folder_that_came_back,
     hide_database,
     move_out,
     name_of_folder,
@@ -237,7 +238,13 @@ class RenameDatabase:
         if after.is_aside or step.object_id in _made(merge):
             return None
         old = merge.noted.database_names[step.object_id]
-        return f"Database {old!r} is called {after.name!r} now."
+        told = f"Database {old!r} is called {after.name!r} now."
+        folder = merge.operation.paths.database(old)
+        is_filled = any(
+            each.step.after == StepPlace(name=old) for each in merge.steps if each is not step
+        )
+        came_back = None if is_filled else folder_that_came_back(merge.warehouse, folder)
+        return told if came_back is None else f"{told} {came_back}"
 
     def _move(
         self,

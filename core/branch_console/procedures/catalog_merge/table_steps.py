@@ -8,7 +8,7 @@ from branch_console.format.journals.objects import TableDrop
 from branch_console.merge.catalog.catalog_steps import StepKind, StepPlace
 from branch_console.procedures.catalog.database_words import holding
 from branch_console.procedures.catalog.held_tables import holders_of, make_held
-from branch_console.procedures.catalog.main_databases import busy_tables
+from branch_console.procedures.catalog.main_databases import busy_tables, folder_that_came_back
 from branch_console.procedures.catalog.main_tables import (
     drop_table,
     move_folder,
@@ -53,8 +53,9 @@ class DropTable:
     def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
         """Tell where the table is kept."""
         drop = drop_of_step(merge, step)
-        is_kept = merge.operation.warehouse.file_io.exists(drop.kept)
-        return drop.went if is_kept else drop.stays
+        if not merge.operation.warehouse.file_io.exists(drop.kept):
+            return drop.stays
+        return _with_what_came_back(merge, step, drop.went)
 
 
 class MoveTable:
@@ -111,7 +112,10 @@ class MoveTable:
             return None
         old = f"{merge.noted.database_names[before.database]}.{before.name}"
         new = f"{merge.final_name(after.database)}.{after.name}"
-        return None if old == new else f"Table {old} is called {new} now."
+        if old == new:
+            return None
+        first = _moves_of(merge, step)[0]
+        return _with_what_came_back(merge, first, f"Table {old} is called {new} now.")
 
 
 def drop_of_step(merge: MergeOperation, step: MergeStep) -> TableDrop:
@@ -158,6 +162,14 @@ def _is_filled_later(merge: MergeOperation, step: MergeStep) -> bool:
     """Whether another table gets the place that one leaves."""
     others = [each for each in _moves(merge) if each.object_id != step.object_id]
     return any(each.step.after == step.step.before for each in others)
+
+
+def _with_what_came_back(merge: MergeOperation, step: MergeStep, told: str) -> str:
+    """Add that something is at the place that a table left, and that no step put there."""
+    if any(each.step.after == step.before for each in merge.steps):
+        return told
+    came_back = folder_that_came_back(merge.operation.warehouse, _source(merge, step))
+    return told if came_back is None else f"{told} {came_back}"
 
 
 def _first_place(merge: MergeOperation, step: MergeStep) -> StepPlace | None:
