@@ -1,9 +1,10 @@
 """A table whose data files are there, and what each of its references needs, found one by one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from branch_console.commit.base.commit_store import CommitStore
+from branch_console.errors import FormatError
 from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.procedures.call.call import Argument, ProcedureCall
@@ -94,23 +95,36 @@ class ExpiryBench(BranchBench):
 
     def broken(self) -> list[str]:
         """What references of any branch name and is not there."""
-        return sorted(path for path in self.needed() if not Path(path).exists())
+        found = set()
+        for table, snapshot, is_changelog in self._references():
+            try:
+                named = (
+                    _written_by(table, snapshot) if is_changelog else _needed_by(table, snapshot)
+                )
+            except FormatError as error:
+                found.add(str(error.facts.get("path")))
+            else:
+                found |= {path for path in named if not Path(path).exists()}
+        return sorted(found)
 
     def needed(self) -> set[str]:
         """Every file that a snapshot, a tag or a changelog of any branch names."""
         found: set[str] = set()
+        for table, snapshot, is_changelog in self._references():
+            found |= _written_by(table, snapshot) if is_changelog else _needed_by(table, snapshot)
+        return found
+
+    def _references(self) -> Iterator[tuple[FileStoreTable, Snapshot, bool]]:
+        """Every snapshot that a branch lists or tags, and every one that is a changelog."""
         main = self.table()
         for branch in ("main", *main.branches.names()):
             table = main.on_listed(branch)
-            for snapshot in (
-                *_named(table, table.paths.snapshot_dir, SNAPSHOT_PREFIX),
-                *(tag.snapshot for tag in table.tags.all()),
-            ):
-                found |= _needed_by(table, snapshot)
+            for snapshot in _named(table, table.paths.snapshot_dir, SNAPSHOT_PREFIX):
+                yield table, snapshot, False
+            for tag in table.tags.all():
+                yield table, tag.snapshot, False
             for changelog in _named(table, table.paths.changelog_dir, CHANGELOG_PREFIX):
-                entries = table.delta_entries(changelog)
-                found |= set(data_file_paths(table, entries).to_pylist())
-        return found
+                yield table, changelog, True
 
     def snapshot_ids(self, branch: str = "main") -> tuple[int, ...]:
         """The ids of a branch."""
@@ -125,6 +139,10 @@ class ExpiryBench(BranchBench):
 def _named(table: FileStoreTable, folder: str, prefix: str) -> tuple[Snapshot, ...]:
     listed = list_prefixed(table.reader, folder, prefix)
     return tuple(values_of(decode_states(table.reader, listed, Snapshot.from_json)))
+
+
+def _written_by(table: FileStoreTable, changelog: Snapshot) -> set[str]:
+    return set(data_file_paths(table, table.delta_entries(changelog)).to_pylist())
 
 
 def _needed_by(table: FileStoreTable, snapshot: Snapshot) -> set[str]:

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.format.avro_encoding import required
+from branch_console.format.avro_encoding import required, whole
 from branch_console.maintenance.references import Reference, ReferenceKind
 from branch_console.table.data_file_paths import data_file_paths, index_file_path
-from branch_console.table.file_columns import name_prints, read_file_columns
+from branch_console.table.file_columns import read_file_columns
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_scan import entry_counts
 
@@ -30,6 +30,8 @@ INDEX_RANK: Final = 1
 STATISTICS_RANK: Final = 2
 MANIFEST_RANK: Final = 3
 LIST_RANK: Final = 4
+_MANIFESTS_AT_ONCE: Final = 64
+_PLACED: Final = ["partition", "bucket", "file_name", "external_path", "file_size", "extra_files"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,60 +126,57 @@ def read_named_files(table: FileStoreTable, named: Sequence[NamedLists]) -> Name
     )
 
 
-def released_data_files(
-    table: FileStoreTable, files: NamedFiles, manifests: Iterable[int], names: "_Names"
-) -> pa.Table:
-    """Return the data files of some names, with the files that lie beside them.
+def released_data_files(table: FileStoreTable, files: NamedFiles, chosen: pa.Table) -> pa.Table:
+    """Return the data files of some entries, with the files that lie beside them.
 
     Args:
         table: The table on the branch whose folders the files lie in.
         files: What was read.
-        manifests: The numbers of the manifests that name them.
-        names: The numbers of their names.
+        chosen: Columns of FILE_COLUMNS; the entries.
 
     Returns:
         Columns of RELEASED_FILES; the name of a file that lies beside is that of its data file.
     """
-    by_number = list(files.manifests.items())
+    named = list(files.manifests.items())
+    order = chosen.sort_by([("manifest", "ascending"), ("position", "ascending")])
+    manifests, counts = np.unique(order["manifest"].to_numpy(), return_counts=True)
     found = []
-    for manifest in manifests:
-        entries = table.scan.read_past(table.paths, [by_number[manifest]])
-        prints = name_prints(entries["file_name"])
-        chosen = np.isin(prints, names)
-        if chosen.any():
-            part = entries.filter(pa.array(chosen))
-            found += list(_files_of(table, part, prints[chosen]))
-    parts = [RELEASED_FILES.empty_table(), *found]
-    whole = pa.concat_tables(parts).combine_chunks()
-    return whole.take(_first_of_each(whole["path"]))
+    for first in range(0, len(manifests), _MANIFESTS_AT_ONCE):
+        part = slice(first, first + _MANIFESTS_AT_ONCE)
+        wanted = [named[number] for number in manifests[part]]
+        entries = table.scan.read_past(table.paths, wanted)
+        starts = np.cumsum([0, *(count for _, count in wanted[:-1])])
+        begin = int(counts[:first].sum())
+        rows = order.slice(begin, int(counts[part].sum()))
+        places = np.repeat(starts, counts[part]) + rows["position"].to_numpy()
+        entries = entries.select(_PLACED).take(pa.array(places))
+        found += list(_files_of(table, entries, rows["name"].combine_chunks()))
+    released = pa.concat_tables([RELEASED_FILES.empty_table(), *found]).combine_chunks()
+    return released.take(_first_of_each(released["path"]))
 
 
-_Names = np.ndarray[tuple[int], np.dtype[np.uint64]]
-
-
-def _files_of(table: FileStoreTable, entries: pa.Table, prints: _Names) -> Iterator[pa.Table]:
-    paths = data_file_paths(table, entries)
-    sizes, rank = entries["file_size"], pa.array([DATA_RANK], pa.int8())
-    count = entries.num_rows
-    yield _released(paths, sizes, rank, pa.array(prints))
-    extra = entries["extra_files"].combine_chunks()
+def _files_of(
+    table: FileStoreTable, entries: pa.Table, names: pa.Array | pa.ChunkedArray
+) -> Iterator[pa.Table]:
+    paths, names = data_file_paths(table, entries), whole(names)
+    yield _released(paths, whole(entries["file_size"]), names)
+    extra = whole(entries["extra_files"])
     parents = pc.list_parent_indices(extra)
     if len(parents):
         folders = pc.replace_substring_regex(paths.take(parents), r"[^/]*$", "")
         beside = pc.binary_join_element_wise(folders, pc.list_flatten(extra), "")
         unknown = pa.repeat(pa.scalar(0, pa.int64()), len(beside))
-        yield _released(beside, unknown, rank, pa.array(prints).take(parents))
-    assert count == len(paths)
+        yield _released(beside, unknown, names.take(parents))
 
 
-def _released(paths: pa.Array, sizes: pa.Array, rank: pa.Array, names: pa.Array) -> pa.Table:
-    ranks = pa.repeat(rank[0], len(paths))
-    sizes = sizes.combine_chunks() if isinstance(sizes, pa.ChunkedArray) else sizes
+def _released(paths: pa.Array, sizes: pa.Array, names: pa.Array) -> pa.Table:
+    ranks = pa.repeat(pa.scalar(DATA_RANK, pa.int8()), len(paths))
     return pa.Table.from_arrays([paths, sizes, ranks, names], schema=RELEASED_FILES)
 
 
 def _first_of_each(column: pa.ChunkedArray) -> pa.Array:
-    _, rows = np.unique(column.to_numpy(zero_copy_only=False).astype(object), return_index=True)
+    codes = whole(column).dictionary_encode().indices.to_numpy()
+    _, rows = np.unique(codes, return_index=True)
     return pa.array(np.sort(rows))
 
 

@@ -238,17 +238,16 @@ def _data_files(
     names: "np.ndarray[tuple[int], np.dtype[np.uint64]]",
 ) -> list[pa.Table]:
     """The data files of each branch that had them, as its own options place them."""
-    is_going = np.isin(files.columns["name"].to_numpy(), names)
-    holding = set(np.unique(files.columns["manifest"].to_numpy()[is_going]).tolist())
+    left = files.columns.filter(pc.is_in(files.columns["name"], value_set=pa.array(names)))
     found = []
     for branch in dict.fromkeys(each.branch for each in going):
         theirs = set[int]()
         for reference, manifests in zip(going, referred, strict=False):
             if reference.branch == branch:
                 theirs |= {*manifests.live, *manifests.added, *manifests.written}
-        there = table.on_listed(branch)
-        found.append(released_data_files(there, files, sorted(theirs & holding), names))
-        holding -= theirs
+        is_theirs = pc.is_in(left["manifest"], value_set=pa.array(sorted(theirs), pa.int32()))
+        found.append(released_data_files(table.on_listed(branch), files, left.filter(is_theirs)))
+        left = left.filter(pc.invert(is_theirs))
     return found
 
 
