@@ -15,7 +15,6 @@ import pytest
 from branch_console.commit.journal import Journal
 from branch_console.commit.rows.row_commit import RowCommit
 from branch_console.errors import ErrorKind, FormatError
-from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL
 from branch_console.format.journals.codec import Codec, Either, Layout, Ways
 from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.procedures import CATALOG_JOURNALS, JOURNALS, codec_of
@@ -108,7 +107,7 @@ def test_each_procedure_has_a_codec() -> None:
     }
     of_catalog = {name: verb.codec for name, verb in JOURNALLED_BY_CATALOG.items()}
     # No merge of the catalog begins yet.
-    assert of_catalog == {**CATALOG_JOURNALS, "merge_catalog_branch": CATALOG_MERGE_JOURNAL}
+    assert of_catalog == dict(CATALOG_JOURNALS)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

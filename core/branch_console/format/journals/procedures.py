@@ -20,6 +20,7 @@ from branch_console.format.journals.catalog_branches import (
     DELETE_CATALOG_TAG_JOURNAL,
     DROP_CATALOG_BRANCH_JOURNAL,
 )
+from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL
 from branch_console.format.journals.codec import Codec
 from branch_console.format.journals.expiry import EXPIRE_JOURNAL
 from branch_console.format.journals.history import (
@@ -77,6 +78,7 @@ CATALOG_JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "drop_catalog_branch": DROP_CATALOG_BRANCH_JOURNAL,
         "drop_database": DROP_DATABASE_JOURNAL,
         "drop_table": DROP_TABLE_JOURNAL,
+        "merge_catalog_branch": CATALOG_MERGE_JOURNAL,
         "rename_database": RENAME_DATABASE_JOURNAL,
         "rename_table": RENAME_TABLE_JOURNAL,
         "set_database_properties": SET_DATABASE_JOURNAL,

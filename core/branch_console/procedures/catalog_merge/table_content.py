@@ -37,6 +37,7 @@ from branch_console.procedures.merge.publish import (
     find_landed,
     publish_merge,
     rules_of_journal,
+    stage_merge,
     withdraw_merge,
 )
 from branch_console.procedures.run.open_operation import Operation
@@ -73,9 +74,11 @@ class MergeContent:
             journal=_journal_of(staged, call),
             catalog_operation=merge.id,
         )
+        journal = operation.read(MERGE_JOURNAL)
+        if isinstance(journal, MergeJournal):
+            stage_merge(operation, journal)
         if staged.written.staged_rows is not None:
-            rows = operation.read(MERGE_JOURNAL)
-            begun = rows.row_messages if isinstance(rows, MergeJournal) else None
+            begun = journal.row_messages if isinstance(journal, MergeJournal) else None
             hand_over_staged_rows(merge.warehouse, call, table, staged.written, begun)
 
     def forget(self, merge: MergeOperation, step: MergeStep) -> None:

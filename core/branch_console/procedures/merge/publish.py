@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -384,9 +385,27 @@ def _rewrites(
     return {MERGE_REWRITES: found.text} if any(found) else {}
 
 
+def stage_merge(operation: Operation, journal: MergeJournal) -> None:
+    """Make the copies of files that may not be shared, ahead of all that can be seen.
+
+    Raises:
+        CommitConflict: What the merge was decided on is not there any more.
+    """
+    if not journal.shares:
+        target = operation.table.on(operation.intent.branch)
+        publication = _decided(operation, target, journal)
+        copy_data_files(operation.warehouse.store, publication.copies)
+
+
 def withdraw_merge(operation: Operation, journal: MergeJournal) -> None:
     """Remove what was made for a merge that nothing publishes any more."""
-    _withdraw(operation, journal, None)
+    publication = None
+    if not journal.shares:
+        # Where it cannot be told any more what was to be copied, the copies are nobody's.
+        with suppress(CommitConflict, NotFound):
+            target = operation.table.on(operation.intent.branch)
+            publication = _decided(operation, target, journal)
+    _withdraw(operation, journal, publication)
 
 
 def _withdraw(
@@ -397,8 +416,7 @@ def _withdraw(
     written = written_paths(target, messages_of(journal.row_messages))
     remove_copies(store, [*(path for _, path in copies), *written])
     _remove_lost_manifests(operation, target, None)
-    if publication is not None:
-        withdraw_schemas(target, store, publication.schemas)
+    withdraw_schemas(target, store, [TableSchema.from_json(text) for text in journal.schemas])
 
 
 def find_landed(operation: Operation, journal: MergeJournal) -> Snapshot | None:
