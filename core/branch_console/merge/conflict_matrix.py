@@ -59,14 +59,27 @@ class Cell(Generic[Operation]):
     """Where a source operation meets a target operation.
 
     Attributes:
-        id: Such as `003/A3`, or `003/delete.insert` (source first) where the rule has no name, or
-            `003/database.rename.drop`.
+        is_of_database: Whether it is a cell of the matrix of databases.
     """
 
     theirs: Operation
     ours: Operation
     rule: CellRule
-    id: str
+    is_of_database: bool = False
+
+    @property
+    def id(self) -> str:
+        """Such as `003/A3`, or `003/delete.insert` (source first) where the rule has no name."""
+        return f"003/database.{self._name}" if self.is_of_database else f"003/{self._name}"
+
+    @property
+    def object_id(self) -> str:
+        """The same among objects of the catalog, such as `database/rename.drop` or `table/A3`."""
+        return f"database/{self._name}" if self.is_of_database else f"table/{self._name}"
+
+    @property
+    def _name(self) -> str:
+        return f"{self.theirs}.{self.ours}" if self.rule in _NAMELESS else str(self.rule)
 
     @property
     def settle_with(self) -> tuple[Take, ...]:
@@ -137,7 +150,7 @@ def cells(
         Seed rule 003, tables without a primary key.
     """
     return tuple(
-        _cell("003/", source, target, rule)
+        Cell(theirs=source, ours=target, rule=rule)
         for source, row in _TABLE.items()
         if source in theirs
         for target, rule in zip(TableOperation, row, strict=True)
@@ -150,14 +163,9 @@ def database_cells(
 ) -> tuple[Cell[DatabaseOperation], ...]:
     """Return every cell that what both sides did to a database falls into, as `cells` does."""
     return tuple(
-        _cell("003/database.", source, target, rule)
+        Cell(theirs=source, ours=target, rule=rule, is_of_database=True)
         for source, row in _DATABASE.items()
         if source in theirs
         for target, rule in zip(DatabaseOperation, row, strict=True)
         if target in ours
     )
-
-
-def _cell(prefix: str, theirs: Operation, ours: Operation, rule: CellRule) -> Cell[Operation]:
-    name = f"{theirs}.{ours}" if rule in _NAMELESS else str(rule)
-    return Cell(theirs=theirs, ours=ours, rule=rule, id=prefix + name)

@@ -33,7 +33,7 @@ from branch_console.merge.catalog.object_findings import ABSENT, ObjectFindings
 from branch_console.merge.catalog.object_merge import ObjectKind, ObjectMerge
 from branch_console.merge.catalog.object_rules import ObjectRules
 from branch_console.merge.conflict import Conflict, ConflictKind, Take
-from branch_console.merge.conflict_matrix import CellRule, cells, database_cells
+from branch_console.merge.conflict_matrix import Cell, CellRule, cells, database_cells
 from branch_console.merge.file_moves import Block
 from branch_console.merge.plan import Plan, UpToDatePlan, blocks_of, conflicts_of
 
@@ -154,10 +154,9 @@ class _Merge:
             return
         met = database_cells(change.theirs.operations, change.ours.operations)
         found = self.found.of(change.id)
-        found.cells |= {each.id.replace("003/database.", "database/"): None for each in met}
-        rule = next((each.id for each in met if each.rule is CellRule.CONFLICT), None)
+        found.cells |= {each.object_id: None for each in met}
+        rule = next((each.object_id for each in met if each.rule is CellRule.CONFLICT), None)
         if rule is not None:
-            rule = rule.replace("003/database.", "database/")
             choice = self.found.settle(ConflictKind.OBJECT_GONE, change.id, rule, _EITHER)
             if choice is None or choice.take is Take.OURS or theirs is None:
                 return
@@ -171,7 +170,7 @@ class _Merge:
             self.databases[change.id] = replace(
                 ours,
                 name=self._merged_database_name(change, ours, theirs),
-                properties=self._merged_properties(change, ours),
+                properties=self._merged_properties(change, ours, met),
             )
 
     def _merged_database_name(
@@ -183,10 +182,14 @@ class _Merge:
             self.found.report(change.id, f"The target had renamed it to {ours.name!r}.")
         return theirs.name
 
-    def _merged_properties(self, change: ChangedDatabase, ours: DatabaseState) -> dict[str, str]:
+    def _merged_properties(
+        self,
+        change: ChangedDatabase,
+        ours: DatabaseState,
+        met: tuple[Cell[DatabaseOperation], ...],
+    ) -> dict[str, str]:
         """Replay the source's properties key by key; its value holds where both changed one."""
         merged = dict(ours.properties)
-        met = database_cells(change.theirs.operations, change.ours.operations)
         rules = {(each.theirs, each.ours): each.rule for each in met}
         for key, theirs in _values_of(change.theirs).items():
             mine = _values_of(change.ours).get(key)
@@ -267,11 +270,11 @@ class _Merge:
     def _table_rule(self, change: ChangedTable) -> str | None:
         """Return the cell that keeps a change of the source from the target; None where none."""
         met = cells(change.theirs.operations, change.ours.operations)
-        self.found.of(change.id).cells |= {each.id.replace("003/", "table/"): None for each in met}
+        self.found.of(change.id).cells |= {each.object_id: None for each in met}
         for each in met:
             # What meets inside a table, the merge of that table judges.
             if each.rule is CellRule.CONFLICT and _OF_THE_OBJECT & {each.theirs, each.ours}:
-                return each.id.replace("003/", "table/")
+                return each.object_id
         # Content that nobody read falls into no cell, and is not lost for that.
         is_gone = change.sides.ours is None and change.sides.theirs is not None
         return "table/content.drop" if is_gone and not met else None
