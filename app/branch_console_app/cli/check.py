@@ -3,8 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import typer
 
@@ -13,16 +12,13 @@ from branch_console.operations.compare_requests import CheckRulesRequest
 from branch_console.quality.findings import Finding, GateReport, GateVerdict, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console_app.cli.arguments import (
-    BranchOption,
     JsonOption,
-    TableArgument,
     WarehouseOption,
-    named_table,
     open_services,
-    text_of_file,
 )
 from branch_console_app.cli.jobs import finish_job
 from branch_console_app.cli.output import print_json, print_line, print_rows
+from branch_console_app.cli.request_options import AskedRequest, takes
 
 checks = typer.Typer()
 
@@ -32,56 +28,29 @@ _NOT_JUDGED: Final = "not judged yet"
 
 
 @checks.command()
+@takes(CheckRulesRequest)
 def check(
-    table: TableArgument,
-    branch: BranchOption = None,
-    snapshot: Annotated[
-        str | None,
-        typer.Option(
-            "--snapshot",
-            metavar="ID_OR_TAG",
-            help="A snapshot or tag of the branch; its head where left out.",
-        ),
-    ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--since",
-            metavar="STATE",
-            help="A branch, branch@snapshot-id, tag:NAME or branch@time: what fails there too "
-            "only warns.",
-        ),
-    ] = None,
-    rules: Annotated[
-        Path | None,
-        typer.Option(
-            "--rules",
-            metavar="FILE",
-            help="A YAML file of rules, in place of those that the warehouse keeps.",
-        ),
-    ] = None,
+    asked: AskedRequest[CheckRulesRequest],
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Judge a branch by the rules of its table; exit 1 if one fails that blocks."""
     services = open_services(warehouse)
-    identifier = named_table(table, branch)
-    text = None if rules is None else text_of_file(rules, "rules")
+    identifier, request = asked.named_table, asked.request
     # What cannot be read is told before a job is started.
-    if services.rules(identifier, text) is None:
+    if services.rules(identifier, request.rules) is None:
         raise InvalidInput(
             f"{identifier.table_name} has no rules. Name a file: --rules FILE.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
-    asked = CheckRulesRequest(table=identifier.full_name, version=snapshot, rules=text)
-    if since is not None:
-        if snapshot is not None:
+    if request.before is not None:
+        if request.version is not None:
             raise InvalidInput(
                 "With --since the head of the branch is judged. Leave --snapshot out.",
                 kind=ErrorKind.INVALID_ARGUMENT,
             )
-        asked = replace(asked, before=since, after=identifier.branch)
-    job_id = finish_job(services, asked.procedure, asked.encode()).id
+        request = replace(request, after=identifier.branch)
+    job_id = finish_job(services, request.procedure, request.encode()).id
     report = GateReport(digest="", findings=findings_of(services.answer(job_id).rows.to_pylist()))
     if as_json:
         print_json(

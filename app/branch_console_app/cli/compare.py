@@ -9,14 +9,14 @@ import typer
 from branch_console.diff.rows.row_diff_index import RowFilter
 from branch_console.diff.rows.row_kind import RowKind
 from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.operations.compare_requests import CompareQualityRequest
 from branch_console_app.cli.arguments import (
     JsonOption,
-    TableArgument,
     WarehouseOption,
-    named_table,
     open_services,
 )
 from branch_console_app.cli.output import print_json
+from branch_console_app.cli.request_options import AskedRequest, takes
 
 compare = typer.Typer()
 
@@ -24,16 +24,9 @@ _LISTED: Final = 20
 
 
 @compare.command("compare")
+@takes(CompareQualityRequest)
 def compare_states(
-    table: TableArgument,
-    before: Annotated[str, typer.Argument(metavar="A", help="The state before.")],
-    after: Annotated[
-        str,
-        typer.Argument(
-            metavar="B",
-            help="The state after.",
-        ),
-    ],
+    *,
     files: Annotated[
         bool, typer.Option("--files", help="List the files that only one side has.")
     ] = False,
@@ -46,14 +39,7 @@ def compare_states(
             "--quality", help="Let a worker profile the columns, and tell which of them drifted."
         ),
     ] = False,
-    whole: Annotated[
-        bool,
-        typer.Option("--whole", help="With --quality, read also all files that both sides have."),
-    ] = False,
-    merged: Annotated[
-        bool,
-        typer.Option("--merged", help="With --quality, look also at what merging B into A leaves."),
-    ] = False,
+    asked: AskedRequest[CompareQualityRequest],
     kind: Annotated[
         RowKind | None, typer.Option("--kind", help="With --rows, only rows of this kind.")
     ] = None,
@@ -97,12 +83,13 @@ def compare_states(
     # Only who compares waits for what holds rows.
     from branch_console_app.cli import compare_quality, compare_rows, compare_text  # noqa: PLC0415
 
-    identifier, wanted = named_table(table), RowFilter(kind=kind, column=column, where=where)
+    identifier, request = asked.named_table, asked.request
+    wanted = RowFilter(kind=kind, column=column, where=where)
     compare_rows.check_export(
         export, (compare_quality.HTML,) if quality else (compare_rows.CSV, compare_rows.PARQUET)
     )
     services = open_services(warehouse)
-    found = services.compare_states(identifier, before, after)
+    found = services.compare_states(identifier, request.before, request.after)
     if quality and rows:
         raise InvalidInput(
             "--quality and --rows are two comparisons. Ask for one after the other.",
@@ -110,7 +97,7 @@ def compare_states(
         )
     if quality:
         compared = compare_quality.compared_quality(
-            services, identifier, found, reads_all=whole, merges=merged
+            services, identifier, found, reads_all=request.whole, merges=request.merged
         )
         if export is not None:
             compare_quality.write_report(identifier, compared, export)

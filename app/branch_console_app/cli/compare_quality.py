@@ -6,8 +6,7 @@ from typing import Final
 from branch_console.diff.state_diff import StateDiff
 from branch_console.errors import ErrorKind, NotFound
 from branch_console.format.identifier import Identifier
-from branch_console.procedures.call.call import Argument
-from branch_console.procedures.compare.quality import COMPARE_QUALITY
+from branch_console.operations.compare_requests import CompareQualityRequest
 from branch_console.quality.comparison import QualityComparison, ScopeComparison
 from branch_console_app.cli.jobs import finish_job
 from branch_console_app.cli.output import (
@@ -52,10 +51,14 @@ def compared_quality(
     found = services.quality(identifier, diff, reads_all=reads_all, merges=merges)
     if found is not None:
         return found
-    sides = {"a": str(diff.before.pinned), "b": str(diff.after.pinned)}
-    wanted = {"whole": reads_all, "merged": merges}
-    arguments: dict[str, Argument] = {"table": identifier.table_name, **sides, **wanted}
-    finish_job(services, COMPARE_QUALITY, arguments)
+    request = CompareQualityRequest(
+        table=identifier.table_name,
+        before=str(diff.before.pinned),
+        after=str(diff.after.pinned),
+        whole=reads_all,
+        merged=merges,
+    )
+    finish_job(services, request.procedure, request.encode())
     found = services.quality(identifier, diff, reads_all=reads_all, merges=merges)
     if found is None:
         raise NotFound(

@@ -69,7 +69,7 @@ def takes(
     only: Collection[str] | None = None,
     *,
     optional: Collection[str] = (),
-) -> Callable[[Callable[..., int]], Callable[..., int]]:
+) -> Callable[[Callable[..., int | None]], Callable[..., int | None]]:
     """Give a command the words and options of a request in place of its parameter `asked`.
 
     Its own parameters stay before or behind them, as they stand in its signature.
@@ -87,7 +87,7 @@ def takes(
     taken = tuple(_parameters(request, served, optional, has_confirm=only is None))
     names = {each.name for each in taken}
 
-    def replace(command: Callable[..., int]) -> Callable[..., int]:
+    def replace(command: Callable[..., int | None]) -> Callable[..., int | None]:
         signature = inspect.signature(command, eval_str=True)
         parameters = [
             each.replace(kind=_KEYWORD)
@@ -96,7 +96,7 @@ def takes(
         ]
 
         @functools.wraps(command)
-        def run(**told: Any) -> int:
+        def run(**told: Any) -> int | None:
             given = {name: told.pop(name) for name in names}
             return command(**{_ASKED: _asked(request, served, given)}, **told)
 

@@ -25,7 +25,7 @@ class CompareStatesRequest(
     procedure="compare_states",
     job=("Compare rows", "of"),
     sql=_PAGES,
-    command=Unserved(why="compare-rows asks for it, and shows its answer."),
+    command=Unserved(why="compare --rows asks for it, and shows its answer."),
 ):
     """Compare the rows of two states."""
 
@@ -36,12 +36,20 @@ class CompareQualityRequest(
     procedure="compare_quality",
     job=("Compare quality", "of"),
     sql=_PAGES,
-    command=Unserved(why="compare-quality asks for it, and shows its answer."),
+    command="compare",
 ):
     """Compare the profiles of two states."""
 
-    whole: bool = argument("Read both states as a whole.", default=False)
-    merged: bool = argument("Profile the result of a merge, too.", default=False)
+    whole: bool = argument(
+        "Read both states as a whole.",
+        default=False,
+        cli_help="With --quality, read also all files that both sides have.",
+    )
+    merged: bool = argument(
+        "Profile the result of a merge, too.",
+        default=False,
+        cli_help="With --quality, look also at what merging B into A leaves.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +69,35 @@ class CheckRulesRequest(
     procedure="check_rules",
     job=("Check rules", "of"),
     sql=_PAGES,
-    command=Unserved(why="check asks for it, and shows its answer."),
+    command="check",
 ):
     """Judge a state by the rules of its table."""
 
     table: str = table_argument(with_branch=True)
-    version: str | None = argument("The snapshot; the head where left out.", default=None)
-    before: str | None = argument("The state before, where two are judged.", default=None, json="a")
-    after: str | None = argument("The state after, where two are judged.", default=None, json="b")
+    version: str | None = argument(
+        "The snapshot; the head where left out.",
+        default=None,
+        cli="--snapshot ID_OR_TAG",
+        cli_help="A snapshot or tag of the branch; its head where left out.",
+    )
+    before: str | None = argument(
+        "The state before, where two are judged.",
+        default=None,
+        json="a",
+        cli="--since STATE",
+        cli_help="A branch, branch@snapshot-id, tag:NAME or branch@time: what fails there too "
+        "only warns.",
+    )
+    after: str | None = argument(
+        "The state after, where two are judged.",
+        default=None,
+        json="b",
+        cli=Unserved(why="It is the head of the branch that is judged."),
+    )
     rules: str | None = argument(
         "Rules in place of those of the table.",
         default=None,
         cli="--rules FILE",
+        cli_help="A YAML file of rules, in place of those that the warehouse keeps.",
         written=WrittenAs.FILE,
     )
