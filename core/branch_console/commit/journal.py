@@ -154,6 +154,13 @@ class Journal:
         """
         return publish_once(self._store, self._path("step", f"{operation_id}-{step}"), content)[1]
 
+    def ended_with(self, step: str) -> tuple[str, ...]:
+        """Return the operations that reached a step and have ended, by their ids."""
+        names = self._store.files.names(self._paths.lineage_dir)
+        reached, suffix = _operations_with("step", names), f"-{step}"
+        at_it = {each.removesuffix(suffix) for each in reached if each.endswith(suffix)}
+        return tuple(sorted(at_it & _operations_with("done", names)))
+
     def has_reached(self, operation_id: str, step: str) -> bool:
         """Whether the operation has reached a step."""
         return self._find("step", f"{operation_id}-{step}") is not None

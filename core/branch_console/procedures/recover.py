@@ -1,7 +1,7 @@
 """Finding operations that were cut off, and finishing them or taking them back."""
 
 import platform
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -28,7 +28,9 @@ from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, paths_of
+from branch_console.procedures.catalog_merge.publish_catalog import look_again
 from branch_console.procedures.catalog_merge.sign_of_life import as_last_seen
+from branch_console.procedures.catalog_merge.turn_back import turned_back_lately
 from branch_console.procedures.registry import JOURNALLED_BY_CATALOG, VERBS
 from branch_console.procedures.run.all_tables import all_tables
 from branch_console.procedures.run.dry_run_results import forget_old_results, names_kept
@@ -90,7 +92,29 @@ def recover_catalog(warehouse: Warehouse, *, running: Collection[str] = ()) -> t
         with operation.taken_up() as held:
             if held is not None:
                 done.append(_recover(held, _finish_of_catalog))
+    done += _taken_back_late(warehouse, running)
     return tuple(done)
+
+
+def _taken_back_late(warehouse: Warehouse, running: Collection[str]) -> Iterator[Recovery]:
+    """Look again at merges of the catalog that turned back while somebody was asleep."""
+    for operation in turned_back_lately(warehouse):
+        if operation.intent.operation_id in running:
+            continue
+        message, error = None, None
+        try:
+            message = look_again(operation)
+        except PaimonError as caught:
+            message, error = caught.message, caught
+        if message is not None:
+            yield Recovery(
+                subject=operation.subject,
+                operation_id=operation.intent.operation_id,
+                statement=operation.intent.statement,
+                ending=Ending.ROLLED_BACK,
+                message=message,
+                error=error,
+            )
 
 
 def recover_table(

@@ -25,7 +25,7 @@ from branch_console.procedures.history.way_back import inverse_of
 from branch_console.procedures.merge.inputs import decided_for
 from branch_console.procedures.merge.merge_branch import journal_of_decision
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
-from branch_console.procedures.merge.publish import finish_merge
+from branch_console.procedures.merge.publish import find_landed, finish_merge
 from branch_console.procedures.run.open_operation import Operation
 
 _TRIES: Final = 3
@@ -61,6 +61,8 @@ def take_content_back(done: Operation, journal: AnyMergeJournal, receipt: Receip
         elif ended.ending is not Ending.DONE:
             continue
         if found.intent.procedure == "undo":
+            if _has_come_again(done, journal):
+                continue
             return None
         return f"{_name(done)}: others had built on it, so that a snapshot turns around what came."
     raise CommitConflict(
@@ -70,11 +72,19 @@ def take_content_back(done: Operation, journal: AnyMergeJournal, receipt: Receip
     )
 
 
-def was_taken_back(done: Operation) -> bool:
+def was_taken_back(done: Operation, journal: AnyMergeJournal) -> bool:
     """Whether what an operation published was taken back, or turned around."""
-    tries = (_find(done, number) for number in range(1, _TRIES + 1))
-    ends = (each.journal.end_of(each.intent.operation_id) for each in tries if each is not None)
-    return any(end is not None and end.ending is Ending.DONE for end in ends)
+    for number in range(_TRIES, 0, -1):
+        each = _find(done, number)
+        end = None if each is None else each.journal.end_of(each.intent.operation_id)
+        if each is not None and end is not None and end.ending is Ending.DONE:
+            return each.intent.procedure != "undo" or not _has_come_again(done, journal)
+    return False
+
+
+def _has_come_again(done: Operation, journal: AnyMergeJournal) -> bool:
+    """Whether somebody who slept published once more what had left the history again."""
+    return isinstance(journal, MergeJournal) and find_landed(done, journal) is not None
 
 
 def _find(done: Operation, number: int) -> Operation | None:
@@ -90,6 +100,9 @@ def _begin(
 ) -> Operation | None:
     """Begin the way back that there is as things stand; None where nothing is left to take back."""
     move = receipt.moves[0]
+    if isinstance(journal, MergeJournal) and (landed := find_landed(done, journal)) is not None:
+        # What came again has a snapshot of its own.
+        move = replace(move, after=landed.identity, after_id=landed.id)
     target = done.table.on(move.branch)
     wanted = journal.schema_id_after
     is_altered = wanted is not None and max(target.schemas.ids(), default=None) != wanted

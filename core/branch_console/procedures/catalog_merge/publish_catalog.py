@@ -18,15 +18,17 @@ from branch_console.format.journals.catalog_merge import CatalogMergeJournal, Me
 from branch_console.format.journals.intent import Ending
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
+from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog_merge.actions import action_of
 from branch_console.procedures.catalog_merge.check_heads import check_unmoved, read_back
 from branch_console.procedures.catalog_merge.sign_of_life import SignOfLife
-from branch_console.procedures.catalog_merge.step_actions import MergeOperation
+from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
 from branch_console.procedures.catalog_merge.turn_back import (
     decide_direction,
     direction_of,
     turn_back,
+    turn_back_again,
 )
 from branch_console.procedures.run.receipts import event_of, receipt_of
 
@@ -48,6 +50,15 @@ def finish_catalog_merge(operation: CatalogOperation, journal: CatalogMergeJourn
     if committed.kind is VersionKind.VOID:
         raise roll_back(merge, _CUT_OFF)
     return go_forward(merge, committed)
+
+
+def look_again(operation: CatalogOperation) -> str | None:
+    """Take back what came of a merge after it had turned back; None where nothing did."""
+    if operation.intent.procedure != MergeCatalogRequest.procedure:
+        return None
+    merge = MergeOperation.of(operation)
+    committed = find_commit(merge)
+    return None if committed is None else turn_back_again(merge, committed)
 
 
 def publish_merge_of(merge: MergeOperation) -> Receipt:
@@ -109,7 +120,7 @@ def _carry_out(merge: MergeOperation) -> MergeDirection:
             if direction is not None:
                 return direction
             sign.give()
-            action_of(step.kind).carry_out(merge, step)
+            _carry_out_step(merge, step)
         read_back(merge)
     except PaimonError as error:
         # What a store cannot do it cannot do in recovery either.
@@ -118,6 +129,16 @@ def _carry_out(merge: MergeOperation) -> MergeDirection:
         lost = MergeDirection(turns_back=True, reason=error.message)
         return decide_direction(merge, lost)
     return decide_direction(merge, MergeDirection(turns_back=False))
+
+
+def _carry_out_step(merge: MergeOperation, step: MergeStep) -> None:
+    action = action_of(step.kind)
+    try:
+        action.carry_out(merge, step)
+    except NotFound:
+        # Somebody else who is at work on it moved the folder first.
+        if not action.is_done(merge, step):
+            raise
 
 
 def roll_back(merge: MergeOperation, reason: str) -> CommitConflict:

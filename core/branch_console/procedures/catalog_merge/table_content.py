@@ -36,6 +36,7 @@ from branch_console.procedures.merge.publish import (
     complete_merge,
     find_landed,
     publish_merge,
+    remove_lost_tries,
     rules_of_journal,
     stage_merge,
     withdraw_merge,
@@ -43,6 +44,7 @@ from branch_console.procedures.merge.publish import (
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.procedures.run.written_rows import hand_over_staged_rows, take_staged_rows
+from branch_console.storage.catalog_paths import DATABASE_SUFFIX
 from branch_console.table.file_store_table import FileStoreTable
 
 _MOST_TRIES: Final = 3
@@ -98,10 +100,10 @@ class MergeContent:
         operation = newest_operation(merge, step)
         if operation is None:
             return _brings_nothing(merge, step)
-        if was_taken_back(operation):
+        journal = operation.read(MERGE_JOURNAL)
+        if was_taken_back(operation, journal):
             return False
         is_recorded = operation.receipt() is not None
-        journal = operation.read(MERGE_JOURNAL)
         return is_recorded or _find_landed(operation, journal) is not None
 
     def carry_out(self, merge: MergeOperation, step: MergeStep) -> None:
@@ -138,8 +140,8 @@ class MergeContent:
             return None
         journal = operation.read(MERGE_JOURNAL)
         if operation.receipt() is None and _find_landed(operation, journal) is None:
-            if isinstance(journal, MergeJournal):
-                withdraw_merge(operation, journal)
+            # What was written stays, as garbage: somebody who sleeps in the middle of the step may
+            # publish it yet, and what is published must be whole to be taken back.
             operation.end(Ending.ROLLED_BACK, _NOT_PUBLISHED)
             return None
         return take_content_back(operation, journal, _recorded(operation, journal, step))
@@ -155,9 +157,22 @@ class MergeContent:
             return None
         if operation is None:
             raise _lost(step)
-        done = _recorded(operation, operation.read(MERGE_JOURNAL), step)
+        journal = operation.read(MERGE_JOURNAL)
+        done = _recorded(operation, journal, step)
+        if isinstance(journal, MergeJournal):
+            target = operation.table.on(operation.intent.branch)
+            remove_lost_tries(operation, target, find_landed(operation, journal))
         name = operation.table.identifier.table_name
         return f"{name}: {' '.join(done.notes)}" if done.notes else None
+
+
+def has_landed(merge: MergeOperation, step: MergeStep) -> bool:
+    """Whether a snapshot of a step is in its table, which nobody took back."""
+    operation = newest_operation(merge, step)
+    if operation is None:
+        return False
+    journal = operation.read(MERGE_JOURNAL)
+    return _find_landed(operation, journal) is not None and not was_taken_back(operation, journal)
 
 
 def _made_for(merge: MergeOperation, step: MergeStep) -> StagedContent | None:
@@ -298,8 +313,9 @@ def target_of(merge: MergeOperation, step: MergeStep) -> FileStoreTable:
 
 def table_at(merge: MergeOperation, folder: str) -> FileStoreTable:
     """Open the table of a folder on the branch that changes."""
-    paths = merge.operation.paths
-    identifier = Identifier.parse(name_of(paths.relative(folder)))
+    home, _, name = merge.operation.paths.relative(folder).rpartition("/")
+    # Also of a table that waits aside, whose folder names no database.
+    identifier = Identifier(database=home.removesuffix(DATABASE_SUFFIX), table=name)
     return FileStoreTable(
         merge.warehouse.catalog.reader,
         folder,

@@ -5,9 +5,10 @@ forward while the other turns back. Where a step cannot be taken back the operat
 person settles what is in the way.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from branch_console.commit.journal import Journal
 from branch_console.errors import CommitConflict, ErrorKind, NotFound, Refused
 from branch_console.format.catalog.catalog_version import (
     CatalogVersion,
@@ -21,13 +22,19 @@ from branch_console.format.journals.intent import End, Ending
 from branch_console.format.json_text import to_pretty_json
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts
+from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import CatalogOperation, paths_of
 from branch_console.procedures.catalog_merge.actions import action_of
-from branch_console.procedures.catalog_merge.step_actions import MergeOperation
+from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
+from branch_console.procedures.catalog_merge.table_content import has_landed, target_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 
 TURNED_BACK: Final = "turned_back"
 """The fact of an error that names the operation which was decided, and taken back since."""
 _DIRECTION: Final = "direction"
+_LATE_MILLIS: Final = 86_400_000
+"""For how long after a merge turned back somebody may wake up who was at work on it."""
 
 
 def direction_of(merge: MergeOperation) -> MergeDirection | None:
@@ -40,6 +47,59 @@ def decide_direction(merge: MergeOperation, wanted: MergeDirection) -> MergeDire
     """Say which way a merge goes, unless somebody said so before; return which way it goes."""
     content = to_pretty_json(MERGE_DIRECTION.encode(wanted)).encode()
     return _read(merge, merge.journal.mark(merge.id, _DIRECTION, content))
+
+
+def turned_back_lately(warehouse: Warehouse) -> Iterator[CatalogOperation]:
+    """Yield the merges that turned back, of which somebody who slept then may publish a step."""
+    journal = Journal(warehouse.store, paths_of(warehouse))
+    for operation_id in journal.ended_with(_DIRECTION):
+        end, operation = (
+            journal.end_of(operation_id),
+            CatalogOperation.find(warehouse, operation_id),
+        )
+        is_back = end is not None and end.ending is Ending.ROLLED_BACK
+        is_late = end is not None and warehouse.clock() - end.time_millis < _LATE_MILLIS
+        if is_back and is_late and operation is not None:
+            yield operation
+
+
+def turn_back_again(merge: MergeOperation, version: CatalogVersion) -> str | None:
+    """Take back what somebody published who slept while the merge turned back.
+
+    Returns:
+        What tells of it; None where there is nothing, as nearly always.
+    """
+    direction = direction_of(merge)
+    if direction is None or not direction.turns_back:
+        return None
+    told = False
+    for step in reversed(merge.steps):
+        if _has_come_late(merge, step, version):
+            before = _head(merge, step)
+            action_of(step.kind).take_back(merge, step)
+            # What others built on may have nothing left of it, and then stays as it is.
+            told = told or before is None or _head(merge, step) != before
+    if not told:
+        return None
+    return "Somebody published a part of it after it had turned back; that was taken back, too."
+
+
+def _has_come_late(merge: MergeOperation, step: MergeStep, version: CatalogVersion) -> bool:
+    if step.kind is StepKind.MERGE_CONTENT:
+        return has_landed(merge, step)
+    # A snapshot says whose it is. A folder does not: a later merge may have moved it.
+    ledger = merge.warehouse.ledger
+    newest = VersionName(branch=version.branch, number=ledger.newest(version.branch))
+    is_last = merge.is_into_main and ledger.version(newest).operation == merge.id
+    return is_last and action_of(step.kind).is_done(merge, step)
+
+
+def _head(merge: MergeOperation, step: MergeStep) -> int | None:
+    """Where the content of a table stands; None for a step that is about none."""
+    if step.kind is not StepKind.MERGE_CONTENT:
+        return None
+    head = target_of(merge, step).head()
+    return 0 if head is None else head.id
 
 
 def turn_back(

@@ -331,6 +331,16 @@ def _land(
 def _remove_lost_manifests(
     operation: Operation, target: FileStoreTable, landed: Snapshot | None
 ) -> None:
+    # A merge of many tables may leave the history again, and then whoever sleeps in the middle of
+    # another try can still publish it: until that cannot be any more, its manifests stay.
+    if operation.intent.catalog_operation is None:
+        remove_lost_tries(operation, target, landed)
+
+
+def remove_lost_tries(
+    operation: Operation, target: FileStoreTable, landed: Snapshot | None
+) -> None:
+    """Remove what tries wrote that were cut off, where none of them can publish it any more."""
     if operation.is_resumed:
         store = operation.warehouse.store
         remove_lost_manifests(target, store, operation.intent.operation_id, landed)

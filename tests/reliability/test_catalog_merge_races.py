@@ -1,0 +1,175 @@
+"""A commit of somebody else behind the commit point of a catalog merge: on, back or waiting."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from branch_console.errors import CommitConflict, Refused
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.catalog import states
+from tests.support.branch_bench import store_of
+from tests.support.catalog_bench import CatalogBench
+from tests.support.catalog_kills import MergeKills, machines_apart, outcome, spread
+from tests.support.catalog_rows import KEYED, PLAIN, SeenCatalog, put, rows_in, seen_on
+from tests.support.examples import Examples
+from tests.support.faulty_store import At, FaultyStore, Killed, When
+
+_ALL = 1_000_000
+
+
+def two_with_keys(root: Path) -> CatalogBench:
+    """Three tables that a branch changes, one that it renames and one that it drops.
+
+    The content of `early` comes before that of `late`.
+    """
+    sql = CatalogBench(root=root)
+    sql("CREATE DATABASE air WITH DBPROPERTIES (a = '0')")
+    for name, columns in (
+        *(("late", KEYED), ("early", KEYED)),
+        *(("log", PLAIN), ("old", PLAIN), ("gone", PLAIN)),
+    ):
+        sql.now += 1
+        sql(f"CREATE TABLE air.{name} {columns}")
+        put(sql, f"air.{name}", (1, "a"), (2, "b"))
+    sql("CREATE BRANCH dev ON CATALOG")
+    for name in ("early", "late"):
+        put(sql, f"air.{name}", (2, "dev"), (3, "dev"), branch="dev")
+    put(sql, "air.log", (3, "dev"), branch="dev")
+    sql("USE BRANCH dev; DROP TABLE air.gone; ALTER TABLE air.old RENAME TO air.legs")
+    sql("USE BRANCH dev; ALTER DATABASE air SET DBPROPERTIES (a = '1')")
+    return sql
+
+
+@pytest.fixture(scope="module")
+def kills(memory_path: Path) -> MergeKills:
+    """A merge of these, and what it does."""
+    two_with_keys(memory_path / "races")
+    return MergeKills(origin=memory_path / "races")
+
+
+def with_row(seen: SeenCatalog, name: str, row: tuple[int, str]) -> SeenCatalog:
+    """The same with another row of a key."""
+    columns, rows = seen.tables[name]
+    kept = tuple(sorted(({each[0]: each for each in rows} | {row[0]: row}).values(), key=repr))
+    return replace(seen, tables={**seen.tables, name: (columns, kept)})
+
+
+def raced(
+    kills: MergeKills, world: CatalogBench, act: Callable[[], object], *, kill: At | None = None
+) -> FaultyStore:
+    """A store in which somebody acts once the merge is decided, before any of it can be seen."""
+    faulty = FaultyStore(inner=store_of(world.root), fault=kill)
+    faulty.meanwhile[kills.decides + 1] = act
+    return faulty
+
+
+def clash(world: CatalogBench) -> None:
+    """Change a row that the merge is about to change."""
+    put(world, "air.late", (2, "foreign"))
+
+
+def test_a_commit_that_fits_is_built_on_and_told(kills: MergeKills) -> None:
+    world = kills.copy("forward")
+    act = partial(put, world, "air.log", (9, "foreign"))
+    receipt = kills.run(world, raced(kills, world, act))
+    assert seen_on(world) == with_row(kills.new, "air.log", (9, "foreign"))
+    (told,) = (each for each in receipt.notes if each.startswith("air.log: "))
+    assert "Planned again at snapshot 2" in told or "carried over snapshot 2" in told
+
+
+def test_a_commit_that_collides_turns_all_back_and_that_is_told(kills: MergeKills) -> None:
+    world = kills.copy("back")
+    with pytest.raises(CommitConflict, match="decided and then turned back") as error:
+        kills.run(world, raced(kills, world, partial(clash, world)))
+    assert "'main' is as before" in error.value.message
+    back = with_row(kills.old, "air.late", (2, "foreign"))
+    assert seen_on(world) == back
+    assert seen_on(world, "dev") == kills.dev
+    assert world.recover().notes == ("Nothing was cut off.",)
+    # The edge is void: what collides is told, and nothing counts as merged.
+    with pytest.raises(Refused):
+        world.run(kills.text)
+    assert seen_on(world) == back
+
+
+def test_a_commit_on_what_came_and_one_that_collides_leave_it_waiting(
+    kills: MergeKills, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = kills.copy("waiting")
+    store = raced(kills, world, partial(clash, world))
+    at = next(
+        number
+        for number, each in enumerate(kills.changes, start=1)
+        if each.startswith("hint") and "/early/" in each
+    )
+    store.meanwhile[at] = partial(put, world, "air.early", (2, "also"))
+    with pytest.raises(Refused, match="It waits") as error:
+        kills.run(world, store)
+    assert "air.early: others changed the very rows" in error.value.message
+    assert any("It waits" in note for note in world.recover().notes)
+    # What others wrote is there, and nothing forks off a catalog that stands in between.
+    assert (2, "also") in rows_in(world.warehouse().table("air.early"))
+    assert (2, "foreign") in rows_in(world.warehouse().table("air.late"))
+    monkeypatch.setattr(states, "_WAIT_SECONDS", 0)
+    with pytest.raises(CommitConflict):
+        world.run("CREATE BRANCH later ON CATALOG")
+
+
+def test_a_kill_at_any_change_of_turning_back_leaves_nothing_of_the_merge(
+    kills: MergeKills, examples: Examples
+) -> None:
+    clean = kills.copy("clean")
+    counter = raced(kills, clean, partial(clash, clean))
+    assert isinstance(outcome(partial(kills.run, clean, counter)), CommitConflict)
+    back = with_row(kills.old, "air.late", (2, "foreign"))
+    count = len(counter.changes) - kills.decides - 1
+    for behind in spread(count, examples(3, quick=2, long=_ALL)):
+        number = kills.decides + 1 + behind
+        where = f"{number}: {counter.changes[number - 1]}"
+        world = kills.copy("killed")
+        kill = At(call=number, when=When.AFTER)
+        with pytest.raises(Killed):
+            kills.run(world, raced(kills, world, partial(clash, world), kill=kill))
+        world.recover()
+        assert seen_on(world) == back, where
+        assert seen_on(world, "dev") == kills.dev, where
+        assert world.recover().notes == ("Nothing was cut off.",), where
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["lives", "dies"])
+def test_a_runner_that_publishes_behind_a_turning_back_leaves_nothing(
+    kills: MergeKills, examples: Examples, monkeypatch: pytest.MonkeyPatch, dies: bool
+) -> None:
+    """It sleeps at a change while somebody else turns the merge back, then makes the change."""
+    back = with_row(kills.old, "air.late", (2, "foreign"))
+    count = len(kills.changes) - kills.decides
+    for behind in spread(count, examples(3, quick=2, long=_ALL)):
+        number = kills.decides + behind
+        where = f"{number}: {kills.changes[number - 1]}"
+        world = kills.copy("asleep")
+        other = CatalogBench(root=world.root, now=world.now)
+
+        def turned(world: CatalogBench = world, other: CatalogBench = other) -> Receipt:
+            clash(world)
+            return other.recover()
+
+        faulty = FaultyStore(inner=store_of(world.root), meanwhile={number: turned})
+        if dies:
+            faulty.fault = At(call=number, when=When.AFTER)
+        told: object = None
+        with machines_apart(monkeypatch):
+            try:
+                told = outcome(partial(kills.run, world, faulty))
+            except Killed:
+                assert dies
+        world.now += 7_200_000
+        world.recover()
+        seen = seen_on(world)
+        # Where the table that it collides on had been published, the commit stands on that.
+        ahead = with_row(kills.new, "air.late", (2, "foreign"))
+        assert seen in (back, ahead), where
+        assert seen == ahead or not isinstance(told, Receipt), where
+        assert world.recover().notes == ("Nothing was cut off.",), where
