@@ -79,9 +79,14 @@ def test_a_full_merge_is_due_by_the_size_of_what_must_change(
 
 OPTIONS = [
     {"manifest.merge-min-count": "2"},
-    {"manifest.merge-min-count": "3", "manifest.target-file-size": "6 kb"},
-    {"manifest.full-compaction-threshold-size": "4 kb"},
     {"manifest.full-compaction-threshold-size": "4 kb", "manifest.target-file-size": "3 kb"},
+    *(
+        pytest.param(each, marks=pytest.mark.depth("full"))
+        for each in (
+            {"manifest.merge-min-count": "3", "manifest.target-file-size": "6 kb"},
+            {"manifest.full-compaction-threshold-size": "4 kb"},
+        )
+    ),
 ]
 
 

@@ -354,7 +354,13 @@ def test_tags_come_back_and_go_again(bench: BranchBench) -> None:
     assert "t" not in bench.table().tags.names()
 
 
-@pytest.mark.parametrize("verb", [force, replace_main, cut_back])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        force,
+        *(pytest.param(each, marks=pytest.mark.depth("full")) for each in (replace_main, cut_back)),
+    ],
+)
 def test_a_commit_in_between_is_never_lost_and_leaves_no_hole(
     tmp_path: Path, verb: Callable[[BranchBench], Receipt]
 ) -> None:

@@ -25,6 +25,7 @@ from branch_console.quality.profile import (
     merge_profiles,
 )
 from branch_console.quality.profile_rows import profile_column, profile_rows
+from tests.support.examples import Examples
 
 Floats = npt.NDArray[np.float64]
 
@@ -183,9 +184,9 @@ def test_many_rows_are_rated_as_few_are(seed: int) -> None:
         assert abs(one.other - other.other) <= 60_000 * (many.bins_error + 0.002)
 
 
-def test_chance_is_drift_in_one_of_a_hundred_cases_at_most(seed: int) -> None:
+def test_chance_is_drift_in_one_of_a_hundred_cases_at_most(seed: int, examples: Examples) -> None:
     rng = np.random.default_rng(seed)
-    runs = 200
+    runs = examples(200, quick=60, long=200)
     beyond: Counter[tuple[str, Measure]] = Counter()
     for _ in range(runs):
         small, large = rng.integers(110, 300), rng.integers(300, 2_000)
@@ -199,7 +200,7 @@ def test_chance_is_drift_in_one_of_a_hundred_cases_at_most(seed: int) -> None:
             found = compared(draw(large), draw(small), kind, scope=Scope.OWN)
             for drift in found.drifts:
                 beyond[name, drift.measure] += 0 < drift.chance < drift.value
-    # Two of the runs are to be expected; three may be, and then a dozen in none of 10,000 cases.
+    # Two of 200 are to be expected; three may be, and then a dozen in none of 10,000 cases.
     assert {each: count for each, count in beyond.items() if count > 12} == {}
 
 

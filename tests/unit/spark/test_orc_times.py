@@ -33,7 +33,14 @@ def _file(rows: pa.Table, compression: str = "zstd") -> bytes:
     return bytes(sink.getvalue())
 
 
-@pytest.mark.parametrize("compression", ["zstd", "zlib", "snappy", "uncompressed"])
+@pytest.mark.parametrize(
+    "compression",
+    [
+        "zstd",
+        "uncompressed",
+        *(pytest.param(each, marks=pytest.mark.depth("full")) for each in ("zlib", "snappy")),
+    ],
+)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_arrows_own_files_are_read_as_arrow_reads_them(shape: str, compression: str) -> None:
     rng = np.random.default_rng(24)

@@ -209,7 +209,14 @@ def test_neighbours_of_several_layouts_keep_their_order(
     assert read["position"].to_pylist() == [0, 1] * 6
 
 
-@pytest.mark.parametrize("rows", [100, 1_000, 1_700, 10_000])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        100,
+        *(pytest.param(each, marks=pytest.mark.depth("full")) for each in (1_000, 1_700)),
+        10_000,
+    ],
+)
 def test_large_manifests_are_cut_and_small_ones_joined(
     files: TableFiles, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
