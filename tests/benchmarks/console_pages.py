@@ -7,7 +7,7 @@ else has such a console, so there is no peer: only limits.
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -15,8 +15,11 @@ from typing import Final
 from playwright.sync_api import Page, sync_playwright
 
 from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.call.warehouse import Warehouse
+from tests.benchmarks.catalog_branches import make_tables
 from tests.benchmarks.commit_one_row import Size, make_warehouse
 from tests.benchmarks.contest import OURS, Result, Sample, Target, at_most, p95
+from tests.benchmarks.own_procedure import run_ours
 from tests.benchmarks.synthetic import BRANCH, TABLE, add_files, open_table
 from tests.browser.consoles import RunningConsole, running_console
 from tests.support.contested_table import ContestedTable
@@ -24,24 +27,33 @@ from tests.support.requirements import find_chromium
 
 FIRST_PAINT_SECONDS: Final = 2.0
 INTERACTION_SECONDS: Final = 1.0
+CATALOG_SECONDS: Final = 1.0
+"""To the first paint of the page of the catalog, the median: all tables are looked at for it."""
 
 _PARTITIONS_A_MANIFEST: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Large:
-    """What is looked at; a flight of the contested table is two conflicts."""
+    """What is looked at; a flight of the contested table is two conflicts.
+
+    Attributes:
+        tables: Of the warehouse with branches of the catalog.
+    """
 
     files: int
     snapshots: int
     branches: int
     conflicts: int
+    tables: int
 
 
 CASES: Final = {
-    "tiny": [Large(files=200, snapshots=5, branches=3, conflicts=40)],
-    "small": [Large(files=100_000, snapshots=1_000, branches=100, conflicts=10_000)],
-    "full": [Large(files=1_000_000, snapshots=1_000, branches=100, conflicts=100_000)],
+    "tiny": [Large(files=200, snapshots=5, branches=3, conflicts=40, tables=20)],
+    "small": [Large(files=100_000, snapshots=1_000, branches=100, conflicts=10_000, tables=1_000)],
+    "full": [
+        Large(files=1_000_000, snapshots=1_000, branches=100, conflicts=100_000, tables=1_000)
+    ],
 }
 
 
@@ -64,25 +76,53 @@ def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
     for size in CASES[scale]:
         warehouse = folder / "console"
         make_large(warehouse, size)
-        state = folder / "console-state"
-        with running_console(warehouse, state) as console, sync_playwright() as driver:
-            browser = driver.chromium.launch(
-                executable_path=str(find_chromium()),
-                headless=True,
-                args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+        case = {"files": size.files, "conflicts": size.conflicts}
+        yield from _look_at(warehouse, views(size), case, rounds)
+        catalog = folder / "catalog"
+        make_catalog(catalog, size.tables)
+        yield from _look_at(catalog, [CATALOG], {"tables": size.tables}, rounds)
+
+
+def _look_at(
+    warehouse: Path, pages: Sequence[View], case: Mapping[str, int], rounds: int
+) -> Iterator[Result]:
+    """Open each page of the console of a warehouse, and click in it, round by round."""
+    state = warehouse.with_name(f"{warehouse.name}-state")
+    with running_console(warehouse, state) as console, sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=str(find_chromium()),
+            headless=True,
+            args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+        )
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        # A server that has shown nothing yet has half its program to load.
+        _visit(context.new_page(), console, View(name="jobs", path="jobs"))
+        for view in pages:
+            page = context.new_page()
+            page.set_default_timeout(60_000)
+            samples = tuple(_visit(page, console, view) for _ in range(rounds))
+            page.close()
+            result = Result(
+                benchmark="B11",
+                case={"page": view.name, **case},
+                samples=samples,
+                wrong=_wrong(samples),
             )
-            context = browser.new_context(viewport={"width": 1440, "height": 900})
-            # A server that has shown nothing yet has half its program to load.
-            _visit(context.new_page(), console, View(name="jobs", path="jobs"))
-            for view in views(size):
-                page = context.new_page()
-                page.set_default_timeout(60_000)
-                samples = tuple(_visit(page, console, view) for _ in range(rounds))
-                page.close()
-                case = {"page": view.name, "files": size.files, "conflicts": size.conflicts}
-                result = Result(benchmark="B11", case=case, samples=samples, wrong=_wrong(samples))
-                yield replace(result, targets=tuple(_targets(result)))
-            browser.close()
+            yield replace(result, targets=tuple(_targets(result)))
+        browser.close()
+
+
+def make_catalog(folder: Path, tables: int) -> None:
+    """Write many small tables, a lazy and an eager branch of all, and what one of them changed."""
+    make_tables(folder, tables)
+    warehouse = Warehouse.open(str(folder))
+    run_ours(warehouse, "create_catalog_branch", branch="lazy", lazy=True)
+    run_ours(warehouse, "create_catalog_branch", branch="eager")
+    for number in range(tables // 100):
+        name = f"air.t{number}$branch_lazy"
+        run_ours(
+            warehouse, "drop_table", sql=f"DROP TABLE air.t{number}", table=name, branch="lazy"
+        )
 
 
 def make_large(folder: Path, size: Large) -> None:
@@ -166,6 +206,11 @@ def _radio(name: str) -> Callable[[Page], None]:
     return lambda page: page.locator('[class*="st-key-merge-mode"]').get_by_text(name).first.click()
 
 
+CATALOG: Final = View(
+    name="catalog", path="catalog", clicks=(_fills("ca_q", "t7"), _fills("ca_q", ""))
+)
+
+
 def _visit(page: Page, console: RunningConsole, view: View) -> Sample:
     query = "&".join(f"{name}={value}" for name, value in view.query.items())
     page.goto("about:blank")
@@ -211,6 +256,9 @@ def _targets(result: Result) -> Iterator[Target]:
     whole = statistics.median(each.process for each in samples)
     yield Target(text="seconds until the page has settled", value=whole, is_met=True)
     clicks = [seconds for each in samples for seconds in each.warm]
+    if result.case["page"] == CATALOG.name:
+        paint = statistics.median(later)
+        yield at_most("seconds to the first paint, median", paint, CATALOG_SECONDS)
     if clicks:
         yield at_most("seconds an interaction, p95", p95(clicks), INTERACTION_SECONDS)
 

@@ -42,16 +42,9 @@ def show() -> None:
     if not is_open_warehouse(place):
         return
     home = Location(warehouse=place.warehouse)
-    if reads.publishing() is not None:
-        # No look at main holds a half of a merge: this one would wait for it, and then give up.
-        show_location(home)
-        st.subheader("Catalog", anchor=False)
-        st.caption("The branches are shown when all of it is there.")
-        return
-    with st.skeleton(height=420):
-        overview = reads.catalog_overview()
-    show_location(home)
-    names = tuple(each.item.name for each in overview.branches)
+    # The line tells when the page was read, and all of main is looked at for that.
+    line = st.container(key="catalog-line")
+    names = reads.catalog_branch_names()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader("Catalog", anchor=False, width="content")
         st.space("stretch")
@@ -60,12 +53,21 @@ def show() -> None:
                 Action.CREATE_CATALOG, "Create branch", icon=":material/add:",
                 key="create-catalog",
             )  # fmt: skip
+    if reads.publishing() is not None:
+        # No look at main holds a half of a merge: this one would wait for it, and then give up.
+        with line:
+            show_location(home)
+        st.caption("The branches are shown when all of it is there.")
+        return
+    with st.skeleton(height=420):
+        overview = reads.catalog_overview()
+    with line:
+        show_location(home)
     if names:
         _show_branches(overview, home)
     else:
         _show_empty()
-    databases = tuple(each for each in reads.databases())
-    show_dialog(CatalogDialogs(names, databases, home).all())
+    show_dialog(CatalogDialogs(names, reads.databases(), home).all())
     show_same_as("catalog", "list", page="catalog-page")
 
 
@@ -99,7 +101,8 @@ def _show_branches(overview: CatalogOverview, home: Location) -> None:
         _show_lanes(draw_catalog(overview, selected=selected.item.name), selected, home)
     with right:
         show_catalog_card(selected, home)
-    show_objects(overview, shown_branches(overview, selected.item.name), home)
+    # A filter draws the list anew, and not the lanes.
+    st.fragment(show_objects)(overview, shown_branches(overview, selected.item.name), home)
 
 
 def _first(overview: CatalogOverview) -> CatalogBranchStanding:
