@@ -19,6 +19,7 @@ from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog_merge import publish_catalog, table_content
+from branch_console.procedures.catalog_merge.merged_parts import parts_of_merge
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.recover import recover_catalog
 from branch_console.procedures.run.all_tables import all_tables
@@ -185,6 +186,17 @@ def test_objects_of_all_kinds_come_by_one_merge(many: CatalogBench) -> None:
     assert {str(each.state) for each in many.warehouse().on("dev").members()} == {"made"}
     many.run("CREATE BRANCH later ON CATALOG")
     assert newest(many).kind is VersionKind.SIGHTED
+
+
+def test_a_run_tells_how_many_of_its_steps_are_carried_out(many: CatalogBench) -> None:
+    told: list[tuple[int, int | None]] = []
+    stages = InlineStages(progress=lambda done, total: told.append((done, total)))
+    call = many.call("merge_catalog_branch", branch="dev")
+    run_call(many.warehouse(), NoRowEngine(), call, stages)
+    total = told[-1][1]
+    assert total == len(parts_of_merge(many.warehouse(), call.operation_id))
+    assert told == [(number, total) for number in range(len(told))]
+    assert len(told) == total
 
 
 @pytest.mark.parametrize("world", ["bench", "many"])

@@ -114,7 +114,8 @@ def _carry_out(merge: MergeOperation) -> MergeDirection:
     """Carry out the steps while nobody turns back; return which way the merge goes."""
     sign = SignOfLife(merge)
     try:
-        for step in merge.steps:
+        for number, step in enumerate(merge.steps):
+            merge.progress(number, len(merge.steps))
             # Whoever else is at work on it may have turned back by now.
             direction = direction_of(merge)
             if direction is not None:

@@ -185,7 +185,7 @@ class _Run:
             judged = _judged(found)
         facts = self._stages.run(
             self._verb.name.replace("_", " "),
-            lambda _: self._carry_out(plan_id, written, judged, files),
+            lambda progress: self._carry_out(plan_id, written, judged, files, progress),
             message=self._verb.doing,
             publishes=True,
         )
@@ -287,6 +287,7 @@ class _Run:
         written: dict[str, WrittenRows],
         judged: dict[str, JudgedResult],
         files: int,
+        progress: Progress,
     ) -> Facts:
         warehouse, call = self._warehouse, self._call
         warehouse.check_writable()
@@ -337,7 +338,13 @@ class _Run:
         def finish(held: CatalogOperation) -> Receipt:
             merge = MergeOperation.of(held)
             return publish_merge_of(
-                replace(merge, staged=staged, rules=rules_of_catalog(call), role=call.role)
+                replace(
+                    merge,
+                    staged=staged,
+                    rules=rules_of_catalog(call),
+                    role=call.role,
+                    progress=progress,
+                )
             )
 
         return {"receipt": finish_operation(finish, begun).to_json()}

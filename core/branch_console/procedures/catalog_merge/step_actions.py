@@ -24,6 +24,7 @@ from branch_console.format.journals.written import NOTHING_WRITTEN, JudgedResult
 from branch_console.format.json_text import JsonObject
 from branch_console.merge.catalog.catalog_steps import CatalogStep, StepKind, StepPlace
 from branch_console.merge.file_moves import MergeRules
+from branch_console.procedures.call.row_engine import Progress
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.merge.inputs import DecidedMerge
@@ -137,6 +138,7 @@ class MergeOperation:
         staged: The content of tables by their ids, until it is prepared; recovery has none.
         rules: The rules of the merge, for tables that are planned when they are prepared.
         role: Of who merges.
+        progress: Told how many of the steps were carried out, and of how many.
     """
 
     operation: CatalogOperation
@@ -144,6 +146,7 @@ class MergeOperation:
     staged: Mapping[str, StagedContent] = field(default_factory=lambda: _NOTHING_STAGED)
     rules: MergeRules | None = None
     role: str = ""
+    progress: Progress = lambda _done, _total: None
 
     @classmethod
     def of(cls, operation: CatalogOperation) -> "MergeOperation":
