@@ -210,6 +210,36 @@ def test_paimon_lists_what_was_there_before_a_merge_that_was_undone(
     assert listed(java) == merged.rows
 
 
+def merge(sql: CatalogBench, text: str) -> Receipt:
+    """Run a merge that may check data files."""
+    (statement,) = parse_statements(text)
+    call = sql.call(statement.procedure, **dict(statement.arguments))
+    warehouse = sql.warehouse()
+    return run_call(warehouse, LocalRows(warehouse.file_io), call, InlineStages())
+
+
+def test_undo_beside_a_later_commit_takes_out_what_came_and_leaves_the_rest(
+    open_java: Callable[[Path], JavaPaimon], tmp_path: Path
+) -> None:
+    java = open_java(tmp_path / "w")
+    for name in ("t", "u"):
+        java.create_table(f"d.{name}", {"id": "INT"}).write([(1,)])
+    sql = CatalogBench(root=tmp_path / "w")
+    sql("CREATE BRANCH dev ON CATALOG; USE BRANCH dev; ALTER TABLE d.u RENAME TO d.v")
+    for name in ("t", "u"):
+        java.table(f"d.{name}$branch_dev").write([(2,)])
+    operation_id = merge(sql, "MERGE BRANCH dev").operation_id
+    java.table("d.t").write([(3,)])
+    told = " ".join(sql.undo(operation_id).notes)
+    assert java.tables("d") == ["t", "u"]
+    assert sorted(java.table("d.t").rows()) == [(1,), (3,)]
+    assert java.table("d.u").rows() == [(1,)]
+    assert "stays part of the history" in told
+    assert merge(sql, "MERGE BRANCH dev").notes[-1] == "Nothing was changed."
+    java.table("d.t").write([(4,)])
+    assert sorted(java.table("d.t").rows()) == [(1,), (3,), (4,)]
+
+
 def test_an_object_of_another_type_does_not_arrive(
     open_java: Callable[[Path], JavaPaimon], tmp_path: Path
 ) -> None:
@@ -226,10 +256,7 @@ def test_an_object_of_another_type_does_not_arrive(
     )
     schema.write_text(options)
     java.table("d.t").write([(2,)])
-    (merge,) = parse_statements("MERGE BRANCH main TO dev")
-    call = sql.call(merge.procedure, **dict(merge.arguments))
-    warehouse = sql.warehouse()
-    receipt = run_call(warehouse, LocalRows(warehouse.file_io), call, InlineStages())
+    receipt = merge(sql, "MERGE BRANCH main TO dev")
     assert "d.v does not come" in " ".join(receipt.notes)
     assert sql.rows("SHOW TABLES IN BRANCH dev") == [("d", "t")]
     assert sorted(java.table("d.t$branch_dev").rows()) == [(1,), (2,)]

@@ -14,7 +14,7 @@ from branch_console.format.identifier import Identifier
 from branch_console.merge.catalog.catalog_steps import StepKind
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog.states import state_of_main
-from branch_console.procedures.catalog_merge.step_actions import MergeOperation
+from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
 from tests.support.branch_bench import store_of, tree
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import CatalogWarehouse
@@ -71,6 +71,13 @@ def newest(bench: CatalogBench) -> CatalogVersion:
     return next(bench.warehouse(read_only=True).ledger.versions("main"))
 
 
+def steps_of_it(bench: CatalogBench) -> tuple[MergeStep, ...]:
+    """The steps of the merge that ran as `it`."""
+    found = CatalogOperation.find(bench.warehouse(), "it")
+    assert found is not None
+    return MergeOperation.of(found).steps
+
+
 MERGED = {"air.flights", "air.trips", "air.routes", "labs.notes"}
 
 
@@ -125,7 +132,7 @@ def test_one_table_of_a_merge_goes_back_alone_and_comes_again(
     after = shown(bench)
     (part,) = [
         each.name
-        for each in MergeOperation.of(CatalogOperation.find(bench.warehouse(), "it")).steps
+        for each in steps_of_it(bench)
         if each.kind is StepKind.MERGE_CONTENT and each.folder == "air.db/flights"
     ]
     with pytest.raises(InvalidInput, match=f"branch-console undo it-{part}; or undo it as a whole"):
@@ -142,12 +149,36 @@ def test_one_table_of_a_merge_goes_back_alone_and_comes_again(
     assert shown(bench) == before
 
 
+def test_a_table_that_main_dropped_comes_back_as_the_source_has_it(
+    made: CatalogWarehouse, bench: CatalogBench
+) -> None:
+    (key,) = [
+        each
+        for each, table in state_of_main(bench.warehouse()).tables.items()
+        if table.name == "flights"
+    ]
+    bench("DROP TABLE air.flights")
+    before = shown(bench)
+    policy = "version: 1\nobjects: {'*': {object gone: theirs}}"
+    with pytest.raises(Refused, match=r"air\.flights"):
+        bench.run("MERGE BRANCH dev")
+    for number in range(2):
+        receipt = bench.do("merge_catalog_branch", branch="dev", policy=policy)
+        flights = bench.warehouse().table("air.flights")
+        assert flights.head_and_schema()[1].id == 1
+        assert key in state_of_main(bench.warehouse()).tables
+        assert [each for each in flights.branches.names() if each.startswith("rescue-")]
+        if number == 0:
+            bench.undo(receipt.operation_id)
+            assert shown(bench) == before
+
+
 def test_what_moved_with_its_database_goes_back_with_the_whole_only(
     made: CatalogWarehouse, bench: CatalogBench
 ) -> None:
     bench("USE BRANCH dev; ALTER TABLE labs.notes RENAME TO labs.words")
     bench.run("MERGE BRANCH dev", operation_id="it")
-    steps = MergeOperation.of(CatalogOperation.find(bench.warehouse(), "it")).steps
+    steps = steps_of_it(bench)
     moves = {each.folder: each.name for each in steps if each.kind is StepKind.MOVE_TABLE}
     with pytest.raises(Refused, match="came or went with its database; undo operation it as a"):
         bench.undo(f"it-{moves['lab.db/notes']}")

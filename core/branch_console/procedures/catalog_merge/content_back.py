@@ -19,6 +19,7 @@ from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.merge.file_moves import MergeRules
 from branch_console.merge.plan import UpToDatePlan, merging
+from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.history.history_transfer import finish_take_over
 from branch_console.procedures.history.way_back import inverse_of
@@ -29,6 +30,8 @@ from branch_console.procedures.merge.publish import find_landed, finish_merge
 from branch_console.procedures.run.open_operation import Operation
 
 _TRIES: Final = 3
+RULES_OF_REVERT: Final = MergeRules(isolation=Isolation.SNAPSHOT)
+"""What came leaves file by file, so that rows which others added since are in nobody's way."""
 
 
 def take_content_back(done: Operation, journal: AnyMergeJournal, receipt: Receipt) -> str | None:
@@ -129,7 +132,7 @@ def _begin(
         snapshot_id=move.after_id,
         reverts=done.intent.operation_id,
     )
-    merge = decided_for(done.warehouse, target, spec, MergeRules())
+    merge = decided_for(done.warehouse, target, spec, RULES_OF_REVERT)
     if isinstance(merge.plan, UpToDatePlan):
         return None
     plan = merging(merge.plan)

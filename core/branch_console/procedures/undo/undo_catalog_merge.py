@@ -27,7 +27,6 @@ from branch_console.format.journals.undo import UNDO_JOURNAL
 from branch_console.format.journals.undo_objects import MergeBackJournal
 from branch_console.format.lineage_event import LineageEvent
 from branch_console.merge.catalog.catalog_steps import StepKind, StepPlace
-from branch_console.merge.file_moves import MergeRules
 from branch_console.merge.plan import MergeVerdict, blocks_of, conflicts_of, verdict_of
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -45,6 +44,7 @@ from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog.main_tables import is_kept
 from branch_console.procedures.catalog.states import state_of_branch
 from branch_console.procedures.catalog_merge.actions import action_of
+from branch_console.procedures.catalog_merge.content_back import RULES_OF_REVERT
 from branch_console.procedures.catalog_merge.publish_catalog import find_commit
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
 from branch_console.procedures.catalog_merge.table_content import operations_of, target_of
@@ -405,7 +405,7 @@ def _revert_of(merge: MergeOperation, step: MergeStep) -> DecidedMerge:
         reverts=merge.step_id(step),
         one_version=True,
     )
-    return decided_for(merge.warehouse, table, spec, MergeRules())
+    return decided_for(merge.warehouse, table, spec, RULES_OF_REVERT)
 
 
 def _event_of(merge: MergeOperation, step: MergeStep) -> LineageEvent | None:
