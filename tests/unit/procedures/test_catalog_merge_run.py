@@ -8,7 +8,7 @@ import pytest
 
 from branch_console.commit.journal import Journal
 from branch_console.commit.schema.schema_commit import add_column, change_schema
-from branch_console.errors import CommitConflict, Refused
+from branch_console.errors import CommitConflict, NotAllowed, Refused
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
 from branch_console.format.data_types import INT, STRING
 from branch_console.format.identifier import Identifier
@@ -483,3 +483,36 @@ def test_a_merge_that_is_killed_while_it_turns_back_turns_back(
 
 def stop(*_: object) -> Receipt:
     raise KeyboardInterrupt
+
+
+def test_a_protected_branch_of_one_table_wants_an_approver(
+    made: CatalogWarehouse, bench: CatalogBench
+) -> None:
+    made.run("protect_branch", table="air.planes", branch="main", reason="release")
+    with pytest.raises(NotAllowed):
+        bench.run(MERGE, role="editor")
+    assert heads(bench) == BEFORE
+    told = [each.text for each in bench.preview(MERGE).consequences]
+    assert any("'main' of air.planes is protected" in text for text in told)
+    bench.run(MERGE, role="approver")
+    assert heads(bench) == AFTER
+
+
+def test_what_only_an_operator_may_drop_comes_by_an_operator(many: CatalogBench) -> None:
+    before = on_main(many)
+    with pytest.raises(NotAllowed, match="operator"):
+        many.run(MERGE, role="approver")
+    assert on_main(many) == before
+
+
+def test_a_table_with_an_operation_at_work_keeps_all_of_it_back(
+    made: CatalogWarehouse, bench: CatalogBench
+) -> None:
+    faulty = FaultyStore(inner=store_of(bench.root), fault=At(call=1, when=When.AFTER))
+    with pytest.raises(Killed):
+        CatalogBench(root=bench.root, store=faulty.store).run(
+            "MERGE BRANCH dev TO main ON TABLE air.planes"
+        )
+    with pytest.raises(Refused, match=r"air[.]planes: Operation .* is at work on branch 'main'"):
+        bench.run(MERGE)
+    assert heads(bench) == BEFORE

@@ -63,7 +63,8 @@ def look(warehouse: Warehouse) -> MainNow:
         if ledger.newest(MAIN_BRANCH) == recorded.version.number:
             found = recognise(recorded.databases, recorded.tables, sighting)
             return MainNow(version=recorded.version, main=found)
-    raise _restless()
+    newest = VersionName(branch=MAIN_BRANCH, number=ledger.newest(MAIN_BRANCH))
+    raise _being_published(warehouse, newest) or _restless()
 
 
 def note_main(warehouse: Warehouse, now: MainNow, *, operation: str, actor: str) -> MainNow:
@@ -226,6 +227,19 @@ def _table(
 
 def _identity(table: TableChange) -> SnapshotIdentity | None:
     return None if table.head is None else table.head.identity
+
+
+def _being_published(warehouse: Warehouse, newest: VersionName) -> CommitConflict | None:
+    """Say what is being published all the time; None where nothing is."""
+    if not is_publishing(warehouse, newest):
+        return None
+    operation_id = warehouse.ledger.version(newest).operation
+    return CommitConflict(
+        f"{newest} of the catalog is still being published, by operation {operation_id}. Nothing "
+        "was changed. Wait for it, or run: branch-console recover.",
+        kind=ErrorKind.BRANCH_IN_USE,
+        operation_id=operation_id,
+    )
 
 
 def _restless() -> CommitConflict:

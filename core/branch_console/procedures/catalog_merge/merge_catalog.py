@@ -1,6 +1,7 @@
 """Merging a branch of the catalog: decided, and told before anything is changed."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
@@ -17,9 +18,10 @@ from branch_console.merge.catalog.catalog_steps import CatalogStep, StepKind
 from branch_console.merge.catalog.object_merge import ObjectMerge
 from branch_console.merge.catalog.object_rules import ObjectRules
 from branch_console.merge.file_moves import MergeRules
-from branch_console.merge.plan import MergeVerdict
+from branch_console.merge.plan import MergeVerdict, can_run
 from branch_console.merge.policy import Policy
 from branch_console.operations.catalog_requests import MergeCatalogRequest
+from branch_console.procedures.branch.drop_branch import open_operations
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
     NOTHING_TO_UNDO,
@@ -41,10 +43,12 @@ from branch_console.procedures.catalog_merge.catalog_sides import (
 )
 from branch_console.procedures.catalog_merge.planned_merge import PlannedCatalogMerge, subject_of
 from branch_console.procedures.catalog_merge.tables_gate import told_rules_of
+from branch_console.procedures.history.protection import protection_of, rule_text
 from branch_console.procedures.merge.inputs import DecidedMerge, rules_by
 from branch_console.procedures.run.receipts import receipt_without_change
 
 _NAMED: Final = 5
+_AS_AN_OPERATOR: Final = (StepKind.DROP_DATABASE, StepKind.DROP_TABLE)
 
 
 def preview_catalog_merge(
@@ -147,7 +151,7 @@ def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planne
             call, plan.id, notes, started_millis=now, finished_millis=now
         )
     return PlannedCatalogMerge(
-        preview=_preview(warehouse, plan),
+        preview=_preview(warehouse, plan, decided),
         journal=OperationJournal(plan_id=plan.id),
         branch=plan.target,
         already=already,
@@ -193,13 +197,40 @@ def _moves_a_folder(plan: CatalogMergePlan, step: CatalogStep) -> bool:
     return table.folder != f"{before.name}.db/{step.after.name}"
 
 
-def _preview(warehouse: Warehouse, plan: CatalogMergePlan) -> Preview:
+def _on_targets(
+    warehouse: Warehouse, decided: Mapping[str, DecidedMerge]
+) -> tuple[list[Consequence], Role]:
+    """Tell what the branches say that get content, and which role may change all of them."""
+    told: list[Consequence] = []
+    role = Role.EDITOR
+    for merge in decided.values():
+        if not can_run(merge.plan):
+            continue
+        target, name = merge.target, merge.plan.table
+        found = open_operations(warehouse, target)
+        told += [replace(each, text=f"{name}: {each.text}") for each in found]
+        rule = protection_of(target.ledger.whole(), target.branch)
+        if rule is not None:
+            role = Role.APPROVER
+            told.append(
+                changes(f"Branch {target.branch!r} of {name} is protected by {rule_text(rule)}.")
+            )
+    return told, role
+
+
+def _preview(
+    warehouse: Warehouse, plan: CatalogMergePlan, decided: Mapping[str, DecidedMerge]
+) -> Preview:
+    of_targets, role = _on_targets(warehouse, decided)
+    if any(each.kind in _AS_AN_OPERATOR for each in plan.steps):
+        role = Role.OPERATOR  # as the statements that do the same
     told = [keeps(verdict_words(plan))]
     told += [consequence for each in plan.objects for consequence in _consequences(each)]
     told += [changes(text) for text in plan.reported]
     if plan.steps and (cost := cost_words(plan)):
         told.append(changes(cost))
     told += told_rules_of(warehouse, plan)
+    told += of_targets
     told += not_served_of(warehouse, plan)
     return Preview(
         procedure=MergeCatalogRequest.procedure,
@@ -207,7 +238,7 @@ def _preview(warehouse: Warehouse, plan: CatalogMergePlan) -> Preview:
         plan_id=plan.id,
         consequences=tuple(told),
         typed_name=None,
-        role=Role.EDITOR,
+        role=role,
         undo=NOTHING_TO_UNDO
         if plan.verdict is MergeVerdict.UP_TO_DATE
         else "Undo brings every table back, while nobody built on what came.",
