@@ -14,7 +14,7 @@ from branch_console.maintenance.references import Reference, ReferenceKind
 from branch_console.table.data_file_paths import data_file_paths, index_file_path
 from branch_console.table.file_columns import read_file_columns
 from branch_console.table.file_store_table import FileStoreTable
-from branch_console.table.manifest_scan import entry_counts
+from branch_console.table.manifest_list_query import read_manifest_lists
 
 # `rank` says when a file goes: what other files are found by goes after these.
 RELEASED_FILES: Final = pa.schema(
@@ -108,11 +108,11 @@ def read_named_files(table: FileStoreTable, named: Sequence[NamedLists]) -> Name
         FormatError: A list or a manifest is missing or broken.
     """
     names = list(dict.fromkeys(itertools.chain.from_iterable(each.all for each in named)))
-    read = table.reader.each(lambda name: _manifests_of(table, name), names)
+    read = read_manifest_lists(table, names)
     numbers: dict[str, int] = {}
     entries: dict[str, int] = {}
     lists = {}
-    for name, found in zip(names, read, strict=True):
+    for name, found in read.items():
         for manifest, count in found:
             numbers.setdefault(manifest, len(numbers))
             entries[manifest] = count
@@ -178,11 +178,6 @@ def _first_of_each(column: pa.ChunkedArray) -> pa.Array:
     codes = whole(column).dictionary_encode().indices.to_numpy()
     _, rows = np.unique(codes, return_index=True)
     return pa.array(np.sort(rows))
-
-
-def _manifests_of(table: FileStoreTable, name: str) -> list[tuple[str, int]]:
-    found = table.scan.read_list(table.paths, name)
-    return list(zip(found["file_name"].to_pylist(), entry_counts(found), strict=True))
 
 
 def _index_files(table: FileStoreTable, index_manifest: str) -> dict[str, int]:

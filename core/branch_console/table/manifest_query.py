@@ -226,6 +226,14 @@ def _query_file(
     return pa.concat_tables(tables) if tables and decoded == sum(counts) else None
 
 
+def stream_avro(file: str) -> Iterator[pa.RecordBatch]:
+    """The records of an Avro file, by one thread, in their order."""
+    import datafusion  # noqa: PLC0415 - it loads pandas; most tables of most commands are small
+
+    config = datafusion.SessionConfig().with_target_partitions(1)
+    return _stream(datafusion.SessionContext(config), file)
+
+
 def _stream(session: datafusion.SessionContext, file: str) -> Iterator[pa.RecordBatch]:
     # As a URL, for a plain path with [, ? or * would be taken for a pattern.
     found = session.read_avro(f"file://{quote(file)}", file_extension="")
