@@ -516,3 +516,19 @@ def test_a_table_with_an_operation_at_work_keeps_all_of_it_back(
     with pytest.raises(Refused, match=r"air[.]planes: Operation .* is at work on branch 'main'"):
         bench.run(MERGE)
     assert heads(bench) == BEFORE
+
+
+def test_a_schema_alone_comes_to_a_table_whose_name_another_one_gets(tmp_path: Path) -> None:
+    made = CatalogWarehouse(tmp_path / "warehouse", ())
+    for born, name in enumerate(("air.a", "air.b")):
+        made.add(name, born=born, snapshot=False)
+    made.create()
+    bench = CatalogBench(root=made.folder)
+    table = made.warehouse.table("air.a$branch_dev")
+    change_schema(table, made.warehouse.store, [add_column("extra", INT)], now_millis=1)
+    for names in ("air.a RENAME TO air.c", "air.b RENAME TO air.a"):
+        bench.run(f"USE BRANCH dev; ALTER TABLE {names}")
+    receipt = bench.run(MERGE)
+    assert on_main(bench) == {"air": (None, []), "air.a": (None, [0]), "air.c": (None, [0, 1])}
+    assert "air.c: its schema is 1." in receipt.notes
+    assert bench.run(MERGE).notes[-1] == "Nothing was changed."

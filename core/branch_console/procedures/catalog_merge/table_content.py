@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from branch_console.catalog.sightings import find_birth
 from branch_console.commit.base.metadata_copy import publish_files
 from branch_console.commit.journal import Journal
 from branch_console.commit.schema.schema_commit import withdraw_schemas
@@ -305,9 +306,10 @@ def name_of(folder: str) -> str:
 
 def target_of(merge: MergeOperation, step: MergeStep) -> FileStoreTable:
     """Open the table of a step on the branch that changes, where it lies now."""
-    files = merge.warehouse.file_io
-    folders = merge.folders_of(step)
-    folder = next((each for each in folders if files.exists(each)), folders[0])
+    reader, folders = merge.warehouse.catalog.reader, merge.folders_of(step)
+    # Another table may have the name that it had.
+    born = (each for each in folders if find_birth(reader, each) == step.birth)
+    folder = next(born, folders[0]) if merge.is_into_main else folders[0]
     return table_at(merge, folder)
 
 
