@@ -2,18 +2,20 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from branch_console.commit.schema.schema_commit import add_column, change_schema
+from branch_console.diff.catalog_state import CatalogState
 from branch_console.errors import InvalidInput, Refused
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
 from branch_console.format.data_types import INT
 from branch_console.format.identifier import Identifier
 from branch_console.merge.catalog.catalog_steps import StepKind
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
-from branch_console.procedures.catalog.states import state_of_main
+from branch_console.procedures.catalog.states import state_of_branch, state_of_main
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
 from tests.support.branch_bench import store_of, tree
 from tests.support.catalog_bench import CatalogBench
@@ -122,6 +124,25 @@ def test_where_somebody_went_on_tables_get_reverts_and_the_merge_stays(
     flights = bench.warehouse().table("air.flights")
     assert flights.snapshots.ids()[-1] == 3
     assert bench.run("MERGE BRANCH dev").notes[-1] == "Nothing was changed."
+
+
+def test_undo_of_a_merge_into_a_branch_is_its_next_version(
+    made: CatalogWarehouse, bench: CatalogBench
+) -> None:
+    bench("CREATE BRANCH test ON CATALOG")
+
+    def on_test() -> CatalogState:
+        return replace(state_of_branch(bench.warehouse(), "test"), version="", members=None)
+
+    before, of_main = on_test(), shown(bench)
+    bench.run("MERGE BRANCH dev TO test", operation_id="it")
+    after = on_test()
+    assert {after.name_of(each) for each in after.tables} == MERGED
+    bench.undo("it")
+    assert on_test() == before
+    bench.run("MERGE BRANCH dev TO test", operation_id="again")
+    assert {after.name_of(each) for each in on_test().tables} == MERGED
+    assert shown(bench) == of_main
 
 
 def test_one_table_of_a_merge_goes_back_alone_and_comes_again(
