@@ -1,12 +1,13 @@
 """Rows of tables of a whole warehouse: written on main and on catalog branches, and read again."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from branch_console.catalog.catalog import Catalog
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.scan_options import ScanOptions
+from branch_console.procedures.branch.member_branch import open_to_write
 from branch_console.procedures.catalog.states import state_of_branch
 from branch_console.spark.read.readers import plan_table
 from branch_console.table.file_store_table import FileStoreTable
@@ -35,10 +36,15 @@ class SeenCatalog:
 
 
 def put(sql: CatalogBench, name: str, *rows: tuple[Any, ...], branch: str = MAIN_BRANCH) -> None:
-    """Commit rows to a table, by the name that it has on the branch."""
-    database, table = name.split(".")
-    where = database if branch == MAIN_BRANCH else f"{database}$branch_{branch}"
-    OurRows(sql.warehouse(), f"{where}.{table}").write(rows)
+    """Commit rows to a table, by the name that it has on the branch, which is made if need be."""
+    warehouse, identifier = sql.warehouse(), Identifier.parse(name)
+    if branch != MAIN_BRANCH:
+        seen = warehouse.on(branch)
+        member = seen.find_member(identifier)
+        assert member is not None
+        open_to_write(warehouse, seen, member, sql.call("write_rows"))
+        identifier = replace(identifier, catalog_branch=branch)
+    OurRows(warehouse, identifier.full_name).write(rows)
 
 
 def rows_in(table: FileStoreTable) -> Content:

@@ -1,0 +1,27 @@
+"""K4 to K9: catalog branches hold what dictionaries hold, whatever is merged or cut off."""
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+from tests.support.catalog_bench import CatalogBench
+from tests.support.catalog_histories import CatalogHistory
+from tests.support.examples import Examples
+
+_STEPS = 14
+
+
+def test_histories_of_the_catalog_hold_what_dictionaries_hold(
+    tmp_path: Path, rng: Random, examples: Examples
+) -> None:
+    did: Counter[str] = Counter()
+    for number in range(examples(25, quick=3, long=2_000)):
+        history = CatalogHistory(sql=CatalogBench(root=tmp_path / str(number)), rng=rng)
+        history.begin()
+        for _ in range(_STEPS):
+            history.step()
+        history.check()
+        did += history.did
+    print(dict(did))
+    assert did["merged"] > did["refused"]
+    assert did["cut off"]
