@@ -54,5 +54,5 @@ def test_a_journal_has_every_step_as_it_was_decided() -> None:
 
 def test_a_step_that_no_action_carries_out_is_refused() -> None:
     for kind in set(StepKind) - set(ACTIONS):
-        with pytest.raises(Refused, match=f"a step {str(kind)!r} is previewed"):
+        with pytest.raises(Refused, match=f"A step {str(kind)!r} takes another one back"):
             action_of(kind)

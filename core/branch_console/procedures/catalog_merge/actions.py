@@ -32,7 +32,7 @@ ACTIONS: Final[Mapping[StepKind, StepAction]] = MappingProxyType(
 
 
 def action_of(kind: StepKind) -> StepAction:
-    """Return how steps of a kind are carried out; raises Refused where a release cannot."""
+    """Return how steps of a kind are carried out; raises Refused for one that takes back."""
     action = ACTIONS.get(kind)
     if action is None:
         raise not_served(kind)
@@ -42,7 +42,7 @@ def action_of(kind: StepKind) -> StepAction:
 def not_served(kind: StepKind) -> Refused:
     """Return the refusal of a merge with a step that no action carries out."""
     return Refused(
-        f"A merge of the catalog with a step {str(kind)!r} is previewed, and not served yet as "
-        "a run. Nothing was changed.",
+        f"A step {str(kind)!r} takes another one back, and no merge of the catalog begins with it. "
+        "Nothing was changed.",
         kind=ErrorKind.UNSUPPORTED,
     )
