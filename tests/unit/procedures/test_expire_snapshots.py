@@ -5,13 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.errors import FormatError, InvalidInput, Refused
+from branch_console.errors import (
+    CommitConflict,
+    FormatError,
+    InvalidInput,
+    Refused,
+    StorageError,
+)
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.recover import recover_table
 from tests.support.branch_bench import store_of, tree
 from tests.support.expiry_bench import LATER, ExpiryBench
-from tests.support.faulty_store import At, FaultyStore, Killed, When
+from tests.support.faulty_store import At, FaultyStore, Killed, What, When
 
 
 @pytest.fixture
@@ -170,6 +176,25 @@ def test_a_tag_that_comes_while_files_go_keeps_its_files(tmp_path: Path) -> None
         bench.expire(store=faulty.store)
         assert tag.exists()
         assert bench.broken() == [], counter.changes[number - 1]
+
+
+def test_a_release_that_failed_lets_nobody_bring_back_what_it_was_at(tmp_path: Path) -> None:
+    made = ExpiryBench(tmp_path / "made")
+    for name in "abc":
+        made.replace(name)
+    made.expire("first", grace="10 min")
+    over = LATER + 700_000
+    counter = FaultyStore(inner=store_of(shutil.copytree(made.root, tmp_path / "count")))
+    ExpiryBench(tmp_path / "count").expire("over", store=counter.store, now=over)
+    at = next(number for number, each in enumerate(counter.changes, 1) if "/data-a" in each)
+    failing = FaultyStore(inner=store_of(made.root), fault=At(call=at + 1, what=What.FAIL))
+    with pytest.raises(StorageError, match="branch-console recover"):
+        made.expire("over", store=failing.store, now=over)
+    with pytest.raises(CommitConflict, match="Operation over expires snapshots"):
+        undo(made, "back", "first")
+    assert made.snapshot_ids() == (3,)
+    recover_table(made.warehouse(clock=lambda: over + 3_600_000), made.table())
+    assert world(made) == world(ExpiryBench(tmp_path / "count"))
 
 
 def test_a_broken_reference_stops_every_release(tmp_path: Path) -> None:

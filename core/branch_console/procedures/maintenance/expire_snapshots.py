@@ -1,6 +1,7 @@
 """Expiring snapshots: names leave a branch, and after a grace the files that nothing needs go."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -30,9 +31,10 @@ from branch_console.maintenance.references import (
     ReferenceKind,
     has_changelog_files,
     list_references,
+    retired_branches,
     retired_operations,
 )
-from branch_console.maintenance.retire import retire
+from branch_console.maintenance.retire import bring_back, forget_retired, retire
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -160,23 +162,40 @@ def finish_expire(operation: Operation, journal: ExpireJournal) -> Receipt:
         CommitConflict: Another expiry is at work, or a branch was rewritten in the meantime.
         FormatError: What the table needs cannot be told any more; no file was removed.
     """
-    operation_id = operation.intent.operation_id
+    operation_id, store = operation.intent.operation_id, operation.warehouse.store
     claim_maintenance(operation)
     try:
-        store = operation.warehouse.store
         for each in journal.retirements:
             retire(operation.table.on_listed(each.branch), store, operation_id, each)
-        own = () if journal.grace_millis or not journal.retirements else (operation_id,)
-        released = release(operation, (*journal.releases, *own))
-        receipt = receipt_of(
-            operation,
-            counts=Counts(snapshots_removed=_count(journal.retirements)),
-            notes=(*map(_note, journal.retirements), *_notes(journal, released)),
-        )
-        kind = LineageKind.EXPIRED if journal.retirements else LineageKind.RELEASED
-        return operation.complete(event_of(operation, kind, receipt))
-    finally:
+    except CommitConflict:
+        _put_back(operation, journal)
         operation.journal.release(MAINTENANCE_CLAIM, operation_id)
+        raise
+    # Whatever fails from here on keeps the claim until recovery: files may be gone by then, so
+    # that no undo may bring back what an earlier expiry took.
+    own = () if journal.grace_millis or not journal.retirements else (operation_id,)
+    released = release(operation, (*journal.releases, *own))
+    receipt = receipt_of(
+        operation,
+        counts=Counts(snapshots_removed=_count(journal.retirements)),
+        notes=(*map(_note, journal.retirements), *_notes(journal, released)),
+    )
+    kind = LineageKind.EXPIRED if journal.retirements else LineageKind.RELEASED
+    done = operation.complete(event_of(operation, kind, receipt))
+    operation.journal.release(MAINTENANCE_CLAIM, operation_id)
+    return done
+
+
+def _put_back(operation: Operation, journal: ExpireJournal) -> None:
+    """Give the branches back what was taken before one of them turned out to be rewritten."""
+    table, store = operation.table, operation.warehouse.store
+    operation_id = operation.intent.operation_id
+    there = retired_branches(table, operation_id)
+    for branch in (each.branch for each in journal.retirements if each.branch in there):
+        # Of a branch that another history has taken the names stay retired, and their files.
+        with suppress(CommitConflict):
+            bring_back(table.on_listed(branch), store, operation_id, branch)
+            forget_retired(table, store, operation_id, (branch,))
 
 
 EXPIRE_SNAPSHOTS = Verb(

@@ -65,33 +65,38 @@ def finish_expiry_back(operation: Operation, journal: UnexpireJournal) -> Receip
     Raises:
         CommitConflict: Another expiry is at work, or a branch was rewritten in the meantime.
     """
-    table, store = operation.table, operation.warehouse.store
     claim_maintenance(operation)
     try:
-        intent = operation.journal.find(journal.expiry)
-        if intent is None:
-            raise CommitConflict(
-                f"The journal of operation {journal.expiry} is gone. No snapshot came back.",
-                kind=ErrorKind.UNDO_BLOCKED,
-            )
-        planned = {
-            each.branch: each
-            for each in operation.journal.decode(intent, EXPIRE_JOURNAL).retirements
-        }
-        notes, came = [], 0
-        for then, now in journal.branches:
-            retirement, branch = planned[then], table.on_listed(now)
-            check_successor(branch, retirement.successor)
-            came += bring_back(branch, store, journal.expiry, then)
-            ids = [each.id for each in retirement.snapshots]
-            notes.append(f"{count(len(ids), 'snapshot')} of {now!r} came back: {id_range(ids)}.")
-        forget_retired(table, store, journal.expiry, tuple(then for then, _ in journal.branches))
-        receipt = receipt_of(operation, counts=Counts(snapshots_added=came), notes=tuple(notes))
-        return operation.complete(
-            event_of(operation, LineageKind.UNDONE, receipt, undoes=journal.undoes)
-        )
-    finally:
+        receipt = _bring_back(operation, journal)
+    except CommitConflict:
         operation.journal.release(MAINTENANCE_CLAIM, operation.intent.operation_id)
+        raise
+    event = event_of(operation, LineageKind.UNDONE, receipt, undoes=journal.undoes)
+    done = operation.complete(event)
+    operation.journal.release(MAINTENANCE_CLAIM, operation.intent.operation_id)
+    return done
+
+
+def _bring_back(operation: Operation, journal: UnexpireJournal) -> Receipt:
+    table, store = operation.table, operation.warehouse.store
+    intent = operation.journal.find(journal.expiry)
+    if intent is None:
+        raise CommitConflict(
+            f"The journal of operation {journal.expiry} is gone. No snapshot came back.",
+            kind=ErrorKind.UNDO_BLOCKED,
+        )
+    planned = {
+        each.branch: each for each in operation.journal.decode(intent, EXPIRE_JOURNAL).retirements
+    }
+    notes, came = [], 0
+    for then, now in journal.branches:
+        retirement, branch = planned[then], table.on_listed(now)
+        check_successor(branch, retirement.successor)
+        came += bring_back(branch, store, journal.expiry, then)
+        ids = [each.id for each in retirement.snapshots]
+        notes.append(f"{count(len(ids), 'snapshot')} of {now!r} came back: {id_range(ids)}.")
+    forget_retired(table, store, journal.expiry, tuple(then for then, _ in journal.branches))
+    return receipt_of(operation, counts=Counts(snapshots_added=came), notes=tuple(notes))
 
 
 def _told(branch: FileStoreTable, retirement: BranchRetirement) -> list[Consequence]:
