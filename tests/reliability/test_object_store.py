@@ -143,6 +143,8 @@ def test_a_server_that_went_away_leaves_a_publish_unknown_and_a_read_failed(
         store.read(f"{store.root}/x")
 
 
+# 40 statements, each in a warehouse that is opened anew: at night.
+@pytest.mark.depth("long")
 def test_a_branch_of_the_catalog_is_made_written_merged_and_undone_there(
     server: S3Server, store: FileIO
 ) -> None:
@@ -188,6 +190,9 @@ def test_a_branch_of_the_catalog_is_made_written_merged_and_undone_there(
     assert {key: each for key, each in names().items() if each} == before
     run("MERGE BRANCH dev")
     assert names() == after
+    assert "air.planes: Merge 'main' into 'lazy'" in " ".join(
+        run("MERGE BRANCH main TO lazy").notes
+    )
     # What would take copies of all files is refused, and nobody has to wait for it.
     run("USE BRANCH dev; ALTER TABLE air.planes RENAME TO air.jets")
     with pytest.raises(Refused, match="cannot give a folder another name"):

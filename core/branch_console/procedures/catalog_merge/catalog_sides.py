@@ -20,6 +20,7 @@ from branch_console.format.catalog.catalog_version import CatalogVersion, Versio
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.near_names import did_you_mean, nearest_names
+from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.merge.catalog.catalog_merge import CatalogSides
 from branch_console.merge.file_moves import Block, MergeRules
 from branch_console.merge.plan import Heads, Plan, RefusedPlan, UpToDatePlan, did_of, refused
@@ -107,16 +108,18 @@ def read_catalog_sides(
             and _is_merged_by_hand(deciding, states, change, asked)
         ]
         counts = {
-            change.id: _commits_since_base(deciding, states, change)
+            change.id: _commits_since_base(deciding, states, change, asked)
             for change in changed
             if change.sides.theirs is None and change.ours.has_content
         }
+        # What a merge brought is not what the target did.
+        idle = [key for key, count in counts.items() if count is None]
     sides = CatalogSides(
         states=states,
-        target_counts=counts,
+        target_counts={key: count for key, count in counts.items() if count is not None},
         operations={
             **{key: did for key, plan in plans.items() if (did := _operations(plan)) is not None},
-            **dict.fromkeys(by_hand, _NOTHING_DONE),
+            **dict.fromkeys((*by_hand, *idle), _NOTHING_DONE),
         },
         plans=plans,
         covers=covers,
@@ -311,6 +314,13 @@ def _is_merged_by_hand(
         return False  # whoever merges it is told
     if head is None or not head.identity.same_as(theirs.head) or head.schema_id != theirs.schema:
         return False
+    return _merge_that_brought(events, asked, theirs.head) is not None
+
+
+def _merge_that_brought(
+    events: Collection[LineageEvent], asked: MergeSpec, head: SnapshotIdentity
+) -> LineageEvent | None:
+    """The last merge of a table that brought a head of the source, if that still stands."""
     last: LineageEvent | None = None
     for event in events:
         pair = (event.branch, event.source_branch)
@@ -319,9 +329,9 @@ def _is_merged_by_hand(
         elif event.branch == asked.target and event.kind is LineageKind.ROLLED_BACK:
             last = None
     if last is None or not _stands(events, last.operation_id):
-        return False
+        return None
     came = (*last.parents, *(() if last.after is None else (last.after,)))
-    return any(each.same_as(theirs.head) for each in came)
+    return last if any(each.same_as(head) for each in came) else None
 
 
 def _stands(events: Iterable[LineageEvent], operation_id: str) -> bool:
@@ -334,24 +344,34 @@ def _stands(events: Iterable[LineageEvent], operation_id: str) -> bool:
 
 
 def _commits_since_base(
-    warehouse: Warehouse, states: ThreeWay[CatalogState], change: ChangedTable
-) -> str:
-    """Count what the target committed to a table that the source dropped, in words."""
+    warehouse: Warehouse, states: ThreeWay[CatalogState], change: ChangedTable, asked: MergeSpec
+) -> str | None:
+    """Count what the target committed to a table that the source dropped, in words.
+
+    Returns:
+        None where it did nothing since a merge brought what the source had.
+    """
     base = None if change.sides.base is None else change.sides.base.head
-    count = 0
+    ours, count = change.sides.ours, 0
     try:
-        snapshots = warehouse.table(_identifier(states.ours, change.id)).snapshots
-        for snapshot_id in sorted(snapshots.ids(), reverse=True):
-            found = snapshots.find(snapshot_id)
-            if base is not None and found is not None and found.identity.same_as(base):
-                return _commits(count)
+        table = warehouse.table(_identifier(states.ours, change.id))
+        events = table.ledger.events()
+        merge = None if base is None else _merge_that_brought(events, asked, base)
+        since = base if merge is None or merge.after is None else merge.after
+        for snapshot_id in sorted(table.snapshots.ids(), reverse=True):
+            found = table.snapshots.find(snapshot_id)
+            if since is not None and found is not None and found.identity.same_as(since):
+                is_idle = merge is not None and ours is not None and ours.schema == found.schema_id
+                return None if is_idle and not count else _commits(count)
             count += 1
     except PaimonError as error:
         return error.message
-    return _commits(count) if base is None else f"at least {_commits(count)}"
+    return _commits(count) if since is None else f"at least {_commits(count)}"
 
 
 def _commits(count: int) -> str:
+    if not count:
+        return "altered"
     return "1 commit" if count == 1 else f"{count:,} commits"
 
 
