@@ -17,6 +17,7 @@ from branch_console_app.services import Services
 from branch_console_app.settings import Settings
 from branch_console_app.state import PageName
 from tests.console.pages import Console, Page, settings
+from tests.support.catalog_bench import CatalogBench
 from tests.support.command_line import CommandLine
 from tests.support.contested_table import ContestedTable
 from tests.support.row_figures import Truth, as_number, is_number, numbers_in, numbers_under_rows
@@ -202,6 +203,14 @@ def pages_and_dialogs(operation: str) -> Iterator[tuple[str, dict[str, str]]]:
     yield "jobs", {}
     yield "job", {"id": operation}
     yield "receipt", {"id": operation}
+    for catalog in (
+        {}, {"do": Action.CREATE_CATALOG}, {"branch": "spring", "do": Action.DROP_CATALOG,
+         "what": "spring"},
+    ):  # fmt: skip
+        yield "catalog", catalog
+    merge = {"of": "catalog", "source": "spring", "target": "main"}
+    yield "merge", merge
+    yield "merge", {**merge, "do": Action.MERGE_CATALOG, "what": "spring"}
     for action in (Action.CREATE, Action.RENAME, Action.PROTECT, Action.DROP, Action.REPLACE_MAIN,
                    Action.PIN, Action.FENCE, Action.REPAIR):  # fmt: skip
         yield "branches", {"branch": "fix-delays", "do": action, "what": "fix-delays"}
@@ -217,7 +226,9 @@ def pages_and_dialogs(operation: str) -> Iterator[tuple[str, dict[str, str]]]:
 def test_every_page_and_dialog_calls_rows_what_readers_get(tmp_path: Path) -> None:
     table = ContestedTable(tmp_path / "warehouse", flights=300)
     table.call("compare_rows", branch="fix-delays", target="main")
-    truth = Truth(table.folder, table.name, (("main", "fix-delays"),))
+    CatalogBench(root=table.folder)("CREATE BRANCH spring ON CATALOG")
+    table.write("spring", delay=9, note="in spring")
+    truth = Truth(table.folder, table.name, (("main", "fix-delays"), ("main", "spring")))
     operation = table.call("create_tag", tag="v1").operation_id
     services: Any = Services(settings(tmp_path))
     walked, dialogs = set(), set()
