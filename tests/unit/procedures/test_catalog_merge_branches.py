@@ -8,8 +8,9 @@ import pytest
 from branch_console.commit.schema.schema_commit import add_column, change_schema
 from branch_console.format.catalog.catalog_version import VersionKind
 from branch_console.format.data_types import INT
-from tests.support.branch_bench import store_of
+from tests.support.branch_bench import store_of, tree
 from tests.support.catalog_bench import CatalogBench
+from tests.support.catalog_rows import put
 from tests.support.catalog_warehouse import CatalogWarehouse
 from tests.support.examples import Examples
 from tests.support.faulty_store import At, FaultyStore, Killed, When
@@ -140,3 +141,19 @@ def files(bench: CatalogBench) -> dict[str, bytes]:
         for path in bench.root.rglob("*")
         if path.is_file() and path.parent.name in ("schema", "snapshot")
     }
+
+
+def test_a_table_that_came_and_is_not_made_yet_comes_once(tmp_path: Path) -> None:
+    sql = CatalogBench(root=tmp_path / "warehouse")
+    sql("CREATE DATABASE air; CREATE TABLE air.flights (id INT)")
+    sql("CREATE BRANCH dev ON CATALOG; CREATE BRANCH test ON CATALOG")
+    sql("USE BRANCH dev; CREATE TABLE air.routes (id INT)")
+    put(sql, "air.routes", (1,), branch="dev")
+    for value in range(3):
+        sql(f"USE BRANCH dev; ALTER DATABASE air SET DBPROPERTIES (a = '{value}')")
+        sql.run("MERGE BRANCH dev TO test")
+        before = tree(sql.root)
+        again = sql.run("MERGE BRANCH dev TO test")
+        assert again.notes == ("test holds all that dev changed.", "Nothing was changed.")
+        assert tree(sql.root) == before
+    assert "not made yet" in [str(each.state) for each in sql.warehouse().on("test").members()]

@@ -120,6 +120,7 @@ def read_catalog_sides(
         operations={
             **{key: did for key, plan in plans.items() if (did := _operations(plan)) is not None},
             **dict.fromkeys((*by_hand, *idle), _NOTHING_DONE),
+            **{each.id: _NOTHING_DONE for each in changed if _holds_the_same(each)},
         },
         plans=plans,
         covers=covers,
@@ -224,6 +225,16 @@ def _no_database(name: str, states: ThreeWay[CatalogState]) -> NotFound:
         kind=ErrorKind.DATABASE_NOT_FOUND,
         database=name,
     )
+
+
+def _holds_the_same(change: ChangedTable) -> bool:
+    """Whether the target holds a table as the source does, which it has not made yet."""
+    ours, theirs = change.sides.ours, change.sides.theirs
+    if ours is None or theirs is None or ours.content is not Content.PINNED:
+        return False
+    if ours.head is None or theirs.head is None:
+        return False
+    return ours.head.same_as(theirs.head) and ours.schema == theirs.schema
 
 
 def _is_read(change: ChangedTable) -> bool:
