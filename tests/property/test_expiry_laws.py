@@ -185,7 +185,7 @@ def test_no_expiry_removes_what_any_reference_needs(
 ) -> None:
     print(f"--seed {seed}")
     expired = 0
-    for number in range(examples(20, quick=2, long=10_000)):
+    for number in range(examples(12, quick=2, long=10_000)):
         folder = tmp_path / "history"
         history = History(ExpiryBench(folder), Random(f"{seed} {number}"))
         for _ in range(_STEPS):

@@ -82,6 +82,37 @@ def test_a_branch_keeps_what_main_removed(bench: ExpiryBench) -> None:
         assert set(bench.snapshot_ids(branch)) >= left
 
 
+@pytest.mark.parametrize("holder", ["a rescue branch", "a branch without history", "its tag"])
+def test_what_only_another_branch_holds_outlives_the_expiry_of_main(
+    tmp_path: Path, holder: str
+) -> None:
+    bench = ExpiryBench(tmp_path)
+    bench.add("a")
+    bench.branch("dev")
+    bench.add("b", branch="dev")
+    dev = bench.table("dev").paths
+    if holder == "its tag":
+        bench.tag("kept", branch="dev")
+        bench.replace("z", branch="dev")
+    for name in ("c", "d"):
+        bench.replace(name)
+    if holder == "a rescue branch":
+        bench.call("drop_branch", operation="drop", branch="dev")
+    else:
+        # What it was made from is forgotten there, so that no merge keeps it on main.
+        Path(dev.snapshot(1)).unlink()
+        for name in bench.table("dev").tags.names():
+            if name != "kept":
+                Path(dev.tag(name)).unlink()
+    for name in bench.table().tags.names():
+        Path(bench.table().paths.tag(name)).unlink()
+    done = bench.expire(now=LATER)
+    assert done.counts.snapshots_removed == 2
+    assert bench.data_names() >= {"a", "b", "d"}
+    assert "c" not in bench.data_names()
+    assert bench.broken() == []
+
+
 @pytest.mark.parametrize("branches", ["all", "d*"])
 def test_several_branches_expire_at_once(bench: ExpiryBench, branches: str) -> None:
     for name in ("main", "dev"):
