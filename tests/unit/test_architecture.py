@@ -62,6 +62,32 @@ _KEYS_OF_OTHERS = {
     ("branch_console.procedures.statement.show_statement", "tableName"),
 }
 
+# Who removes files of a warehouse, and which: what a snapshot names leaves through one door.
+_RELEASES = {"branch_console.maintenance.release"}
+_REMOVES_WHAT_NOTHING_NAMES_YET = {
+    f"branch_console.commit.{module}"
+    for module in (
+        *("branch.data_copy", "rows.row_write", "rows.staged_rows", "rows.write_files"),
+        *("snapshot.commit_attempt", "snapshot.operation_manifests"),
+    )
+}
+_REMOVES_NAMES = {
+    *(
+        f"branch_console.commit.{module}"
+        for module in (
+            *("base.fences", "journal", "rows.policy_drafts", "rows.staged_results"),
+            *("branch.branch_creation", "branch.branch_folder", "branch.branch_move"),
+            *("branch.history_copy", "branch.interrupted_copy", "branch.rescue"),
+            *("catalog.catalog_tag_commit", "catalog.database_commit", "catalog.table_birth"),
+            *("catalog.table_retreat", "schema.schema_commit", "schema.tag_commit"),
+            "snapshot.publish_check",
+        )
+    ),
+    "branch_console.maintenance.retire",
+    # The history of a table that a merge of the catalog made, once that is turned back.
+    "branch_console.procedures.catalog_merge.new_tables",
+}
+
 
 @functools.cache
 def modules() -> Sequence[tuple[str, Path, ast.Module]]:
@@ -290,6 +316,16 @@ def test_what_an_operation_noted_is_read_through_what_names_its_file() -> None:
         or (isinstance(node.value, ast.Name) and node.value.id == "intent")
     }
     assert readers == {"branch_console.commit.journal"}
+
+
+def test_one_hand_deletes_what_snapshots_name() -> None:
+    removers = {
+        module
+        for module, _, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "remover"
+    }
+    assert removers == _RELEASES | _REMOVES_WHAT_NOTHING_NAMES_YET | _REMOVES_NAMES
 
 
 def test_a_name_of_a_class_is_given_once() -> None:
