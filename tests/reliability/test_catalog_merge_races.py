@@ -7,12 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.errors import CommitConflict, Refused
+from branch_console.errors import CommitConflict, NotFound, Refused
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.catalog import states
+from branch_console.procedures.compare.catalog_health import examine_catalog
+from branch_console.procedures.kept_receipts import read_receipt
 from tests.support.branch_bench import store_of
 from tests.support.catalog_bench import CatalogBench
-from tests.support.catalog_kills import MergeKills, machines_apart, outcome, spread
+from tests.support.catalog_kills import (
+    OPERATION,
+    MergeKills,
+    machines_apart,
+    outcome,
+    spread,
+)
 from tests.support.catalog_rows import KEYED, PLAIN, SeenCatalog, put, rows_in, seen_on
 from tests.support.examples import Examples
 from tests.support.faulty_store import At, FaultyStore, Killed, When
@@ -95,9 +103,11 @@ def test_a_commit_that_collides_turns_all_back_and_that_is_told(kills: MergeKill
     assert seen_on(world) == back
 
 
-def test_a_commit_on_what_came_and_one_that_collides_leave_it_waiting(
-    kills: MergeKills, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def waiting(kills: MergeKills) -> tuple[CatalogBench, str]:
+    """A merge that turns back while somebody changed a row that it brought; what its run is told.
+
+    Only then is it met by a commit that it cannot go forward on.
+    """
     world = kills.copy("waiting")
     store = raced(kills, world, partial(clash, world))
     at = next(
@@ -108,14 +118,79 @@ def test_a_commit_on_what_came_and_one_that_collides_leave_it_waiting(
     store.meanwhile[at] = partial(put, world, "air.early", (2, "also"))
     with pytest.raises(Refused, match="It waits") as error:
         kills.run(world, store)
-    assert "air.early: others changed the very rows" in error.value.message
-    assert any("It waits" in note for note in world.recover().notes)
+    return world, error.value.message
+
+
+PARTIAL = f"branch-console recover --partial {OPERATION}"
+
+
+def test_a_commit_on_what_came_and_one_that_collides_leave_it_waiting(
+    kills: MergeKills, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, told = waiting(kills)
+    assert "air.early: others changed the very rows" in told
+    assert "run: branch-console recover. " in told
+    assert told.endswith(f"{PARTIAL}.")
+    assert any(told in note for note in world.recover().notes)
+    # Whoever asks for the receipt is told the same, and so is who asks what is wrong.
+    with pytest.raises(NotFound, match="It waits") as receipt:
+        read_receipt(world.warehouse(read_only=True), OPERATION)
+    assert receipt.value.message == told
+    (finding,) = examine_catalog(world.warehouse(read_only=True)).findings
+    assert (finding.rule, str(finding.severity), finding.text) == ("F30", "critical", told)
     # What others wrote is there, and nothing forks off a catalog that stands in between.
     assert (2, "also") in rows_in(world.warehouse().table("air.early"))
     assert (2, "foreign") in rows_in(world.warehouse().table("air.late"))
     monkeypatch.setattr(states, "_WAIT_SECONDS", 0)
     with pytest.raises(CommitConflict):
         world.run("CREATE BRANCH later ON CATALOG")
+
+
+def test_a_merge_that_waits_turns_back_once_a_person_has_settled_what_is_in_the_way(
+    kills: MergeKills,
+) -> None:
+    world, _ = waiting(kills)
+    world.do("rollback", table="air.early", snapshot=2, cut=True)
+    assert "'main' is as before" in " ".join(world.recover().notes)
+    assert seen_on(world) == with_row(kills.old, "air.late", (2, "foreign"))
+    assert seen_on(world, "dev") == kills.dev
+    assert world.recover().notes == ("Nothing was cut off.",)
+
+
+def test_a_merge_that_waits_is_ended_as_partial_and_tells_what_is_new_and_what_is_old(
+    kills: MergeKills,
+) -> None:
+    world, _ = waiting(kills)
+    (told,) = world.do("recover", partial=OPERATION).notes
+    receipt = read_receipt(world.warehouse(read_only=True), OPERATION)
+    assert told.endswith(" ".join(receipt.notes))
+    assert "ann ended it as partial: main@" in receipt.notes[0]
+    assert receipt.notes[1].startswith("New: air.early ")
+    (old,) = (note for note in receipt.notes if note.startswith("As before: "))
+    for name in ("air.late", "air.log", "air.old", "air.gone"):
+        assert name in old
+    assert "air.early" not in old
+    early = with_row(kills.new, "air.early", (2, "also")).tables["air.early"]
+    old_tables = with_row(kills.old, "air.late", (2, "foreign")).tables
+    assert seen_on(world) == replace(kills.old, tables={**old_tables, "air.early": early})
+    assert examine_catalog(world.warehouse(read_only=True)).findings == ()
+    assert world.recover().notes == ("Nothing was cut off.",)
+    with pytest.raises(Refused, match="has ended"):
+        world.do("recover", partial=OPERATION)
+    # What was taken back can be merged, and what stands does not come twice.
+    world.do("rollback", table="air.late", snapshot=1, cut=True)
+    world.run(kills.text)
+    assert seen_on(world) == with_row(kills.new, "air.early", (2, "also"))
+
+
+def test_a_merge_that_does_not_wait_is_not_ended_as_partial(kills: MergeKills) -> None:
+    world = kills.killed("cut", kills.decides + 1, When.AFTER)
+    with pytest.raises(Refused, match="does not wait half taken back"):
+        world.do("recover", partial=OPERATION)
+    with pytest.raises(NotFound, match="no merge of the catalog"):
+        world.do("recover", partial="other")
+    world.recover()
+    assert seen_on(world) == kills.new
 
 
 def test_a_kill_at_any_change_of_turning_back_leaves_nothing_of_the_merge(

@@ -232,3 +232,8 @@ class RecoverRequest(
     table: str | None = argument(
         "All tables if left out.", default=None, cli="TABLE", written=WrittenAs.TABLE
     )
+    partial: str | None = argument(
+        "End this merge of the catalog, which waits half taken back, as it is.",
+        default=None,
+        cli="--partial OPERATION",
+    )

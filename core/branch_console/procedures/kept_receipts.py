@@ -7,6 +7,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
+from branch_console.procedures.catalog_merge.turn_back import find_waiting_words
 from branch_console.procedures.recover import tables_of
 from branch_console.procedures.registry import VERBS, find_catalog_verb
 from branch_console.procedures.run.open_operation import find_receipt
@@ -24,11 +25,13 @@ def read_receipt(
         table: Where to look; None looks at the catalog and at all tables.
 
     Raises:
-        NotFound: No table knows the operation.
+        NotFound: No table knows the operation, or it waits half taken back.
     """
     of_catalog = CatalogOperation.find(warehouse, operation_id) if table is None else None
     if of_catalog is not None and (done := of_catalog.receipt()) is not None:
         return done
+    if of_catalog is not None and (waiting := find_waiting_words(of_catalog)) is not None:
+        raise NotFound(waiting, kind=ErrorKind.CONFLICTS_OPEN, operation_id=operation_id)
     for found in tables_of(warehouse, None if table is None else table.full_name):
         receipt = find_receipt(found, operation_id) or find_receipt_of_write(
             found, warehouse.store, operation_id

@@ -21,6 +21,7 @@ from branch_console.format.journals.intent import End, Ending, Intent
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.operations.branch_requests import RecoverRequest
+from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.procedures.branch import create_branch
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.permissions import Role, check_role
@@ -28,8 +29,10 @@ from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, paths_of
+from branch_console.procedures.catalog_merge.partial_end import ask_for_partial
 from branch_console.procedures.catalog_merge.publish_catalog import look_again
 from branch_console.procedures.catalog_merge.sign_of_life import as_last_seen
+from branch_console.procedures.catalog_merge.step_actions import MergeOperation
 from branch_console.procedures.catalog_merge.turn_back import turned_back_lately
 from branch_console.procedures.registry import JOURNALLED_BY_CATALOG, VERBS
 from branch_console.procedures.run.all_tables import all_tables
@@ -246,6 +249,33 @@ def _finish(operation: Operation) -> End:
     return _end_of(operation)
 
 
+def _end_as_partial(warehouse: Warehouse, operation_id: str, actor: str) -> Recovery:
+    """End a merge of the catalog that waits half taken back, whatever stands in the way.
+
+    Raises:
+        NotFound: There is no such operation.
+        Refused: It does not wait, or somebody is at work on it.
+    """
+    operation = CatalogOperation.find(warehouse, operation_id)
+    if operation is None or operation.intent.procedure != MergeCatalogRequest.procedure:
+        raise NotFound(
+            f"{operation_id!r} is no merge of the catalog. Nothing was changed. Run branch-console "
+            "doctor to see which operations wait.",
+            kind=ErrorKind.OPERATION_NOT_FOUND,
+            operation_id=operation_id,
+        )
+    ask_for_partial(MergeOperation.of(operation), actor)
+    with operation.taken_up() as held:
+        if held is not None:
+            return _recover(held, _finish_of_catalog)
+    raise Refused(
+        f"Operation {operation_id} is at work in another process, which ends it as partial where "
+        "it still has to. Look again with branch-console doctor.",
+        kind=ErrorKind.BRANCH_IN_USE,
+        operation_id=operation_id,
+    )
+
+
 def _finish_of_catalog(operation: CatalogOperation) -> End:
     verb = JOURNALLED_BY_CATALOG.get(operation.intent.procedure)
     if verb is None:
@@ -279,9 +309,11 @@ def _recover_all(warehouse: Warehouse, call: ProcedureCall) -> Facts:
     warehouse.check_writable()
     check_role(call.role, Role.OPERATOR, "recover operations")
     started = warehouse.clock()
-    named, running = call.request(RecoverRequest).table, {call.operation_id}
+    asked, running = call.request(RecoverRequest), {call.operation_id}
+    named = asked.table
+    ended = [] if asked.partial is None else [_end_as_partial(warehouse, asked.partial, call.actor)]
     # First those of the catalog: they may move tables, whose own operations then follow.
-    found = list(recover_catalog(warehouse, running=running)) if named is None else []
+    found = [*ended, *(recover_catalog(warehouse, running=running) if named is None else ())]
     for table in tables_of(warehouse, named):
         found += recover_table(warehouse, table, running=running)
     receipt = Receipt(

@@ -21,6 +21,7 @@ class OpenOperationFacts:
         branch: The branch that changes.
         age_millis: How long ago it began.
         turns_back: Why it takes back what it did; None where it does not.
+        waits: What it waits for meanwhile and the ways out, as sentences; None where it does not.
     """
 
     id: str
@@ -28,6 +29,7 @@ class OpenOperationFacts:
     branch: str
     age_millis: int
     turns_back: str | None = None
+    waits: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +80,10 @@ def _open_operation(facts: OpenOperationFacts) -> HealthFinding:
             severity=HazardSeverity.CRITICAL,
             branch=facts.branch,
             evidence=(facts.id,),
-            text=f"{name} waits half taken back: it turned back, because {facts.turns_back}",
+            text=facts.waits
+            or f"{name} was cut off half taken back: it turned back, because {facts.turns_back}",
             breaks="Until it ends, other merges into the branch wait and are refused.",
-            advice="Settle what is in the way, then recover.",
+            advice="" if facts.waits else "Recovery goes on with it.",
             remedies=(_RECOVER,),
         )
     is_young = facts.age_millis < _YOUNG_MILLIS

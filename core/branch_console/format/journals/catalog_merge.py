@@ -127,6 +127,13 @@ class MergeDirection:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeNote:
+    """What a merge that turns back waits for, why a step stands, or who ends it as partial."""
+
+    text: str
+
+
 _PLACE: Final = Layout(
     JournalledPlace,
     needed("name", str),
@@ -174,6 +181,10 @@ MERGE_SIGN: Final = Codec(
 MERGE_DIRECTION: Final = Codec(
     what="note of a merge of the catalog on the way that it goes",
     reads={1: Layout(MergeDirection, needed("turnsBack", bool), since("reason", str, default=""))},
+)
+MERGE_NOTE: Final = Codec(
+    what="note of a merge of the catalog that turns back",
+    reads={1: Layout(MergeNote, needed("text", str))},
 )
 KNOWN_DATABASE: Final = Codec(
     what="note of a merge of the catalog on a database",

@@ -10,10 +10,11 @@ from branch_console.format.json_text import JsonObject, to_pretty_json, without_
 
 
 class Ending(StrEnum):
-    """How an operation ended."""
+    """How an operation ended; a partial one was taken back but for what stood in the way."""
 
     DONE = "done"
     ROLLED_BACK = "rolled-back"
+    PARTIAL = "partial"
     STOPPED = "stopped"
 
 

@@ -4,7 +4,9 @@ Where its snapshot is still the head, that leaves again, and a rescue branch kee
 built on it, a snapshot that turns it around is added.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from typing import Final
 
 from branch_console.commit.base.head_check import is_at
@@ -48,9 +50,13 @@ def take_content_back(done: Operation, journal: AnyMergeJournal, receipt: Receip
     Raises:
         CommitConflict: What others did since stands in the way; what was published stands.
     """
-    for number in range(1, _TRIES + 1):
+    number = tries = 0
+    while tries < _TRIES:
+        number += 1
         found = _find(done, number)
         if found is None:
+            # Tries that others were faster than are over: recovery has as many of its own.
+            tries += 1
             found = _begin(done, journal, receipt, number)
         if found is None:
             return f"{_name(done)}: others had built on it, and of what came no row is left there."
@@ -77,10 +83,9 @@ def take_content_back(done: Operation, journal: AnyMergeJournal, receipt: Receip
 
 def was_taken_back(done: Operation, journal: AnyMergeJournal) -> bool:
     """Whether what an operation published was taken back, or turned around."""
-    for number in range(_TRIES, 0, -1):
-        each = _find(done, number)
-        end = None if each is None else each.journal.end_of(each.intent.operation_id)
-        if each is not None and end is not None and end.ending is Ending.DONE:
+    for each in reversed(list(_tries(done))):
+        end = each.journal.end_of(each.intent.operation_id)
+        if end is not None and end.ending is Ending.DONE:
             return each.intent.procedure != "undo" or not _has_come_again(done, journal)
     return False
 
@@ -88,6 +93,15 @@ def was_taken_back(done: Operation, journal: AnyMergeJournal) -> bool:
 def _has_come_again(done: Operation, journal: AnyMergeJournal) -> bool:
     """Whether somebody who slept published once more what had left the history again."""
     return isinstance(journal, MergeJournal) and find_landed(done, journal) is not None
+
+
+def _tries(done: Operation) -> Iterator[Operation]:
+    """Yield what was begun to take an operation back, the first try first."""
+    for number in count(1):
+        found = _find(done, number)
+        if found is None:
+            return
+        yield found
 
 
 def _find(done: Operation, number: int) -> Operation | None:
@@ -141,7 +155,7 @@ def _begin(
     if plan is None or plan.writes_rows or not isinstance(noted, MergeJournal):
         raise CommitConflict(
             f"{_name(done)}: others changed the very rows that the merge brought, so that it "
-            "cannot be taken back there by itself. Revert or keep it by hand.",
+            "cannot be taken back there by itself. Revert what they did, or keep what came.",
             kind=ErrorKind.CONFLICTS_OPEN,
         )
     return Operation.begin(

@@ -34,12 +34,15 @@ def parts_of_merge(warehouse: Warehouse, operation_id: str) -> tuple[MergedPart,
         return ()
     merge = MergeOperation.of(operation)
     return tuple(
-        MergedPart(operation_id=merge.step_id(step), kind=step.kind, name=_name(merge, step))
+        MergedPart(
+            operation_id=merge.step_id(step), kind=step.kind, name=name_of_object(merge, step)
+        )
         for step in merge.steps
     )
 
 
-def _name(merge: MergeOperation, step: MergeStep) -> str:
+def name_of_object(merge: MergeOperation, step: MergeStep) -> str:
+    """Return what the object of a step is called after the merge, or before it where it is gone."""
     place = step.step.after or step.step.before
     if place is None:
         return step.object_id

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from branch_console.commit.journal import Journal
-from branch_console.errors import CommitConflict, ErrorKind, NotFound, Refused
+from branch_console.errors import CommitConflict, ErrorKind, NotFound
 from branch_console.format.catalog.catalog_version import (
     CatalogVersion,
     DatabaseChange,
@@ -23,9 +23,16 @@ from branch_console.format.json_text import to_pretty_json
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts
 from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, paths_of
 from branch_console.procedures.catalog_merge.actions import action_of
+from branch_console.procedures.catalog_merge.partial_end import (
+    StandingSteps,
+    find_waiting,
+    waiting_words,
+    waits,
+)
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
 from branch_console.procedures.catalog_merge.table_content import has_landed, target_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
@@ -49,6 +56,18 @@ def decide_direction(merge: MergeOperation, wanted: MergeDirection) -> MergeDire
     return _read(merge, merge.journal.mark(merge.id, _DIRECTION, content))
 
 
+def find_waiting_words(operation: CatalogOperation) -> str | None:
+    """Say what an open operation waits for that turns back; None where it does not wait."""
+    is_open = operation.journal.end_of(operation.intent.operation_id) is None
+    if operation.intent.procedure != MergeCatalogRequest.procedure or not is_open:
+        return None
+    merge = MergeOperation.of(operation)
+    direction, obstacle = direction_of(merge), find_waiting(merge)
+    if direction is None or obstacle is None:
+        return None
+    return waiting_words(merge.id, direction.reason, obstacle)
+
+
 def turned_back_lately(warehouse: Warehouse) -> Iterator[CatalogOperation]:
     """Yield the merges that turned back, of which somebody who slept then may publish a step."""
     journal = Journal(warehouse.store, paths_of(warehouse))
@@ -57,7 +76,7 @@ def turned_back_lately(warehouse: Warehouse) -> Iterator[CatalogOperation]:
             journal.end_of(operation_id),
             CatalogOperation.find(warehouse, operation_id),
         )
-        is_back = end is not None and end.ending is Ending.ROLLED_BACK
+        is_back = end is not None and end.ending in (Ending.ROLLED_BACK, Ending.PARTIAL)
         is_late = end is not None and warehouse.clock() - end.time_millis < _LATE_MILLIS
         if is_back and is_late and operation is not None:
             yield operation
@@ -72,9 +91,9 @@ def turn_back_again(merge: MergeOperation, version: CatalogVersion) -> str | Non
     direction = direction_of(merge)
     if direction is None or not direction.turns_back:
         return None
-    told = False
+    told, standing = False, StandingSteps(merge)
     for step in reversed(merge.steps):
-        if _has_come_late(merge, step, version):
+        if not standing.has(step) and _has_come_late(merge, step, version):
             before = _head(merge, step)
             action_of(step.kind).take_back(merge, step)
             # What others built on may have nothing left of it, and then stays as it is.
@@ -110,29 +129,23 @@ def turn_back(
     Raises:
         Refused: A step cannot be taken back: the operation stays open, and waits for a person.
     """
-    told = []
-    for step in reversed(merge.steps):
-        try:
-            note = action_of(step.kind).take_back(merge, step)
-        except CommitConflict as error:
-            raise Refused(
-                f"Operation {merge.id} is turning back, because {direction.reason} It waits: "
-                f"{error.message} Once that is settled, run: branch-console recover.",
-                kind=ErrorKind.CONFLICTS_OPEN,
-                operation_id=merge.id,
-            ) from error
-        if note is not None:
-            told.append(note)
-    turned = _turned_back(merge, version)
-    reason = (
-        f"The merge was decided and then turned back, because {direction.reason} "
-        f"{merge.noted.target!r} is as before: {turned.name}."
-    )
-    receipt = receipt_of(merge.operation, counts=Counts(), notes=(reason, *told))
+    standing = StandingSteps(merge)
+    told = _take_back(merge, direction, standing)
+    turned = _turned_back(merge, version, standing)
+    reason = f"The merge was decided and then turned back, because {direction.reason}"
+    if standing.steps:
+        told = [
+            f"{reason} {standing.ended_by} ended it as partial: {turned.name}.",
+            *standing.sentences,
+            *told,
+        ]
+    else:
+        told = [f"{reason} {merge.noted.target!r} is as before: {turned.name}.", *told]
+    receipt = receipt_of(merge.operation, counts=Counts(), notes=tuple(told))
     event = event_of(merge.operation, LineageKind.UNDONE, receipt)
     message = " ".join(receipt.notes)
     end = End(
-        ending=Ending.ROLLED_BACK,
+        ending=Ending.PARTIAL if standing.steps else Ending.ROLLED_BACK,
         time_millis=merge.warehouse.clock(),
         message=message,
     )
@@ -140,7 +153,33 @@ def turn_back(
     return CommitConflict(message, kind=ErrorKind.HEAD_MOVED, **{TURNED_BACK: merge.id})
 
 
-def _turned_back(merge: MergeOperation, version: CatalogVersion) -> CatalogVersion:
+def _take_back(
+    merge: MergeOperation, direction: MergeDirection, standing: StandingSteps
+) -> list[str]:
+    """Take back each step that can be; return what the receipt tells of them.
+
+    Raises:
+        Refused: A step cannot be taken back, and nobody ended the merge as partial.
+    """
+    told, is_partial = [], standing.ended_by is not None
+    for step in reversed(merge.steps):
+        if is_partial and standing.holds(step):
+            continue
+        try:
+            note = action_of(step.kind).take_back(merge, step)
+        except CommitConflict as error:
+            if not is_partial:
+                raise waits(merge, direction.reason, error) from error
+            standing.add(step, error.message)
+            continue
+        if note is not None:
+            told.append(note)
+    return told
+
+
+def _turned_back(
+    merge: MergeOperation, version: CatalogVersion, standing: StandingSteps
+) -> CatalogVersion:
     """Make the version that voids the edge of the merge, unless an earlier try has."""
     ledger, publisher = merge.warehouse.ledger, merge.warehouse.store.publisher
     number = version.number + 1
@@ -148,7 +187,7 @@ def _turned_back(merge: MergeOperation, version: CatalogVersion) -> CatalogVersi
         try:
             found = ledger.version(VersionName(branch=version.branch, number=number))
         except NotFound:
-            made = _version_back(merge, version, number)
+            made = _version_back(merge, version, number, standing.moved_objects)
             if ledger.publish(publisher, made):
                 return made
             continue
@@ -157,20 +196,26 @@ def _turned_back(merge: MergeOperation, version: CatalogVersion) -> CatalogVersi
         number += 1
 
 
-def _version_back(merge: MergeOperation, version: CatalogVersion, number: int) -> CatalogVersion:
+def _version_back(
+    merge: MergeOperation, version: CatalogVersion, number: int, stands: frozenset[str]
+) -> CatalogVersion:
     before = merge.warehouse.ledger.recorded(version.branch, version.number - 1)
     databases: Mapping[str, DatabaseChange | None] = {
         key: _database_back(before.databases.get(key), change)
         for key, change in version.databases.items()
+        if key not in stands
     }
     tables: Mapping[str, TableChange | None] = {
-        key: before.tables.get(key) for key in version.tables
+        key: before.tables.get(key) for key in version.tables if key not in stands
     }
+    # What stands is merged. Content that stands is known to be by the ledger of its table.
+    touched = {*version.databases, *version.tables, *(each.object_id for each in merge.steps)}
     return CatalogVersion(
         branch=version.branch,
         number=number,
         kind=VersionKind.TURNED_BACK,
         parents=(VersionName(branch=version.branch, number=number - 1),),
+        covers=frozenset(touched - stands) if stands else None,
         voids=(version.name,),
         operation=merge.id,
         actor=version.actor,

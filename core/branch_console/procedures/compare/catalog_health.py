@@ -17,7 +17,9 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.catalog_merge import MERGE_DIRECTION
 from branch_console.procedures.browse.health_facts import Unchecked
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog.states import state_of_main
+from branch_console.procedures.catalog_merge.turn_back import find_waiting_words
 
 _DIRECTION: Final = "direction"
 
@@ -79,6 +81,8 @@ def _open_operations(
     for intent in found.readable:
         try:
             turns_back = _reason(journal, intent.operation_id)
+            operation = CatalogOperation.find(warehouse, intent.operation_id)
+            waits = None if operation is None else find_waiting_words(operation)
         except PaimonError as error:
             unchecked.append(Unchecked(branch=intent.branch, error=error))
             continue
@@ -88,6 +92,7 @@ def _open_operations(
             branch=intent.branch,
             age_millis=max(0, warehouse.clock() - intent.time_millis),
             turns_back=turns_back,
+            waits=waits,
         )
 
 
