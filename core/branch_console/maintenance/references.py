@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
 
+from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.options import CHANGELOG_PRODUCER
 from branch_console.format.snapshot import Snapshot
@@ -64,10 +65,12 @@ def list_references(table: FileStoreTable) -> tuple[Reference, ...]:
     What a listing names and is gone by the time that it is read is left out.
 
     Raises:
-        FormatError: One cannot be decoded.
+        FormatError: One cannot be decoded, or lies where no listing shows it.
         StorageError: The store did not answer.
     """
     branches = (MAIN_BRANCH, *table.branches.names())
+    for name in branches:
+        _check_all_listed(table.on_listed(name))
     found = (_of_branch(table.on_listed(name)) for name in branches)
     # Retired names come last: what is retired meanwhile is then seen here or there.
     return (*itertools.chain.from_iterable(found), *_retired(table))
@@ -111,6 +114,22 @@ def _of_branch(table: FileStoreTable) -> Iterator[Reference]:
                 snapshot=_value(state),
                 has_changelog_files=has_files,
             )
+
+
+def _check_all_listed(table: FileStoreTable) -> None:
+    """Refuse what no listing shows; raises FormatError.
+
+    Paimon makes `x/y` as `y` in the folder of `x`, and opens it by its name.
+    """
+    below = () if table.branch == MAIN_BRANCH else table.branches.unlisted(table.branch)
+    for path in (*below, *table.tags.unlisted()):
+        raise FormatError(
+            f"{path} was made under a name with '/', so no listing shows which files it needs. No "
+            "file of the table may go. Rename that branch or tag with the software that made it, "
+            "then try again.",
+            kind=ErrorKind.INVALID_NAME,
+            path=path,
+        )
 
 
 def has_changelog_files(table: FileStoreTable) -> bool:

@@ -82,6 +82,11 @@ class BranchManager:
         found = self._reader.files.status(self._paths.on(name).root)
         return found is not None and found.is_directory
 
+    def unlisted(self, name: str) -> tuple[str, ...]:
+        """Paths below a branch of the listing of what was made under names with a slash."""
+        root = self._paths.on(name).root
+        return tuple(f"{root}/{each}" for each in self._inner_folders(root))
+
     def created(self) -> tuple[tuple[str, int], ...]:
         """Name and time of the directory, in milliseconds, of each branch but main."""
         return tuple((name, found.modified_millis) for name, found in self._listing().items())
@@ -155,21 +160,21 @@ class BranchManager:
         """Say so where the branch was made under a name with a slash, which Paimon lets through."""
         if not isinstance(error, NotFound):
             return error
-        inner = [
-            each.name
-            for each in self._reader.files.list(folder.path)
-            if each.is_directory and each.name not in _OWN_FOLDERS
-        ]
+        inner = self._inner_folders(folder.path)
         if not inner:
             return error
         shown = folder.name.removeprefix(BRANCH_PREFIX)
         return FormatError(
-            f"{folder.path} holds no branch of its own but {inner}: it was made under the name "
-            f"{shown + '/' + inner[0]!r}, which Paimon lists as {shown!r}. Make it again under a "
-            "name without '/'.",
+            f"{folder.path} holds no branch of its own but {list(inner)}: it was made under the "
+            f"name {shown + '/' + inner[0]!r}, which Paimon lists as {shown!r}. Make it again "
+            "under a name without '/'.",
             path=folder.path,
             branch=shown,
         )
+
+    def _inner_folders(self, path: str) -> tuple[str, ...]:
+        names = self._reader.files.folder_names(path)
+        return tuple(sorted(name for name in names if name not in _OWN_FOLDERS))
 
     def _listing(self) -> dict[str, FileStatus]:
         return {

@@ -31,6 +31,13 @@ class TagManager:
         """The names of all tags, sorted."""
         return tuple(self._listing())
 
+    def unlisted(self) -> tuple[str, ...]:
+        """Paths of the folders that hold tags made under names with a slash."""
+        names = self._reader.files.folder_names(self._paths.tag_dir)
+        return tuple(
+            f"{self._paths.tag_dir}/{name}" for name in sorted(names) if name.startswith(TAG_PREFIX)
+        )
+
     def find(self, name: str) -> Tag | None:
         """A tag by its name, None if there is none.
 

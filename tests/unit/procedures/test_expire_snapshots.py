@@ -242,6 +242,34 @@ def test_a_broken_reference_stops_every_release(tmp_path: Path) -> None:
     assert world(bench) == before
 
 
+@pytest.mark.parametrize("made", ["a branch", "a branch in a branch", "a tag"])
+def test_a_name_with_a_slash_stops_every_release(tmp_path: Path, made: str) -> None:
+    """Paimon makes and reads `x/y`, and lists only `x`: what `x/y` needs nobody sees."""
+    bench = ExpiryBench(tmp_path)
+    bench.add("a")
+    if made == "a tag":
+        bench.tag("y")
+        listed = Path(bench.table().paths.tag("y"))
+    else:
+        bench.branch("y")
+        listed = Path(bench.table("y").paths.root)
+    hidden = listed.parent / listed.name.replace("-y", "-x") / "y"
+    if made == "a branch in a branch":
+        bench.branch("x")
+    hidden.parent.mkdir(exist_ok=True)
+    listed.rename(hidden)
+    for name in bench.table().tags.names():
+        Path(bench.table().paths.tag(name)).unlink()
+    bench.replace("b")
+    bench.replace("c")
+    if made == "a branch in a branch":
+        Path(bench.table().paths.snapshot(1)).unlink()  # so that no merge holds it
+    before = world(bench)
+    with pytest.raises(FormatError, match=r"-x/y? was made under a name with '/'|-x was made"):
+        bench.expire()
+    assert world(bench) == before
+
+
 def test_two_entries_that_contradict_each_other_stop_every_release(tmp_path: Path) -> None:
     bench = ExpiryBench(tmp_path)
     bench.add("a")
