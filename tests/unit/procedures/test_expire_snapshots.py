@@ -270,6 +270,28 @@ def test_a_name_with_a_slash_stops_every_release(tmp_path: Path, made: str) -> N
     assert world(bench) == before
 
 
+@pytest.mark.parametrize("end", ["dropped", "renamed"])
+def test_files_of_an_expiry_go_after_its_branch_was_dropped_or_renamed(
+    tmp_path: Path, end: str
+) -> None:
+    bench = ExpiryBench(tmp_path)
+    bench.add("a")
+    bench.branch("dev")
+    for name in "bcd":
+        bench.replace(name, branch="dev")
+    for name in bench.table().tags.names():
+        Path(bench.table().paths.tag(name)).unlink()
+    Path(bench.table("dev").paths.snapshot(1)).unlink()  # so that no merge holds it
+    assert bench.expire("first", branch="dev", grace="10 min").counts.snapshots_removed == 2
+    if end == "dropped":
+        bench.call("drop_branch", operation="drop", branch="dev")
+    else:
+        bench.call("rename_branch", operation="rename", branch="dev", to="new")
+    bench.expire("over", now=LATER + 700_000)
+    assert bench.data_names() == {"a", "d"}
+    assert bench.broken() == []
+
+
 def test_two_entries_that_contradict_each_other_stop_every_release(tmp_path: Path) -> None:
     bench = ExpiryBench(tmp_path)
     bench.add("a")

@@ -248,10 +248,12 @@ def _branches(table: FileStoreTable, pattern: str | None) -> tuple[FileStoreTabl
 def _plan_branch(
     table: FileStoreTable, asked: ExpireSnapshotsRequest, now_millis: int
 ) -> _BranchPlan | None:
-    schema = table.schema()
-    options = schema.options.merged(asked.option_pairs())
-    retention = retention_of(asked, options, now_millis)
     snapshots = {each.id: each for each in table.snapshots.all()}
+    # A branch that is being made, or was made by half, may have no schema yet.
+    if not snapshots and table.schemas.find_latest() is None:
+        return None
+    options = table.schema().options.merged(asked.option_pairs())
+    retention = retention_of(asked, options, now_millis)
     if not snapshots:
         return None
     times = {number: each.time_millis for number, each in snapshots.items()}

@@ -237,7 +237,10 @@ def _data_files(
     files: NamedFiles,
     names: "np.ndarray[tuple[int], np.dtype[np.uint64]]",
 ) -> list[pa.Table]:
-    """The data files of each branch that had them, as its own options place them."""
+    """The data files of each branch that had them, as its own options place them.
+
+    Of a branch that is gone, or has another name, those of the table on its present branch do.
+    """
     left = files.columns.filter(pc.is_in(files.columns["name"], value_set=pa.array(names)))
     found = []
     for branch in dict.fromkeys(each.branch for each in going):
@@ -246,7 +249,11 @@ def _data_files(
             if reference.branch == branch:
                 theirs |= {*manifests.live, *manifests.added, *manifests.written}
         is_theirs = pc.is_in(left["manifest"], value_set=pa.array(sorted(theirs), pa.int32()))
-        found.append(released_data_files(table.on_listed(branch), files, left.filter(is_theirs)))
+        # A branch that was dropped or renamed since has no schema under the name that it had.
+        placed = table.on_listed(branch)
+        if placed.schemas.find_latest() is None:
+            placed = table
+        found.append(released_data_files(placed, files, left.filter(is_theirs)))
         left = left.filter(pc.invert(is_theirs))
     return found
 
