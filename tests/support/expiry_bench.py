@@ -81,7 +81,12 @@ class ExpiryBench(BranchBench):
         )
 
     def run(
-        self, name: str, operation: str, now: int, arguments: Mapping[str, Argument]
+        self,
+        name: str,
+        operation: str,
+        now: int,
+        arguments: Mapping[str, Argument],
+        store: CommitStore | None = None,
     ) -> Receipt:
         """Call a procedure whose arguments may be called as those of `call` are."""
         call = ProcedureCall(
@@ -91,7 +96,8 @@ class ExpiryBench(BranchBench):
             operation_id=operation,
             role="operator",
         )
-        return run_call(self.warehouse(clock=lambda: now), TrustingRows(), call, InlineStages())
+        warehouse = self.warehouse(store, clock=lambda: now)
+        return run_call(warehouse, TrustingRows(), call, InlineStages())
 
     def broken(self) -> list[str]:
         """What references of any branch name and is not there."""

@@ -292,6 +292,21 @@ def test_files_of_an_expiry_go_after_its_branch_was_dropped_or_renamed(
     assert bench.broken() == []
 
 
+def test_undo_claims_no_snapshot_whose_files_went_meanwhile(tmp_path: Path) -> None:
+    bench = ExpiryBench(tmp_path)
+    for name in "abc":
+        bench.replace(name)
+    bench.expire("first", grace="10 min")
+
+    def over() -> None:
+        ExpiryBench(tmp_path).expire("over", now=LATER + 700_000)
+
+    faulty = FaultyStore(inner=store_of(tmp_path), meanwhile={1: over})
+    with pytest.raises(CommitConflict, match="did not come back"):
+        bench.run("undo", "back", LATER, {"operation": "first"}, faulty.store)
+    assert bench.snapshot_ids() == (3,)
+
+
 def test_two_entries_that_contradict_each_other_stop_every_release(tmp_path: Path) -> None:
     bench = ExpiryBench(tmp_path)
     bench.add("a")

@@ -93,10 +93,25 @@ def _bring_back(operation: Operation, journal: UnexpireJournal) -> Receipt:
         retirement, branch = planned[then], table.on_listed(now)
         check_successor(branch, retirement.successor)
         came += bring_back(branch, store, journal.expiry, then)
+        _check_is_back(branch, retirement)
         ids = [each.id for each in retirement.snapshots]
         notes.append(f"{count(len(ids), 'snapshot')} of {now!r} came back: {id_range(ids)}.")
     forget_retired(table, store, journal.expiry, tuple(then for then, _ in journal.branches))
     return receipt_of(operation, counts=Counts(snapshots_added=came), notes=tuple(notes))
+
+
+def _check_is_back(branch: FileStoreTable, retirement: BranchRetirement) -> None:
+    """See that a branch has the snapshots: their files may have gone before the claim was ours."""
+    first = retirement.snapshots[0]
+    found = branch.snapshots.find(first.id)
+    if found is None or found.delta_manifest_list != first.delta_manifest_list:
+        raise CommitConflict(
+            f"Snapshot {first.id} of {branch.branch!r} did not come back: another expiry removed "
+            "files that only the expired snapshots held. Nothing was changed.",
+            kind=ErrorKind.UNDO_BLOCKED,
+            branch=branch.branch,
+            snapshot_id=first.id,
+        )
 
 
 def _told(branch: FileStoreTable, retirement: BranchRetirement) -> list[Consequence]:
