@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from branch_console.errors import ErrorKind, FormatError, NotFound
+from branch_console.errors import ErrorKind, FormatError, NotFound, StorageError
 from branch_console.format.catalog.catalog_version import (
     CatalogCheckpoint,
     CatalogScope,
@@ -35,6 +35,7 @@ from branch_console.table.versioned_files import naming_file
 Change = TypeVar("Change", DatabaseChange, TableChange)
 
 _CHECKPOINT_EVERY: Final = 64
+_TRIES: Final = 5
 _log = logging.getLogger(__name__)
 
 
@@ -213,17 +214,36 @@ class CatalogLedger:
         """Make a version, with a checkpoint where one is due.
 
         Returns:
-            Whether this call made it: False where the number is taken, or the outcome is unknown;
-            a look at the version tells whose it is.
+            Whether this call made it: False where the number is taken; a look at the version tells
+            whose it is.
+
+        Raises:
+            StorageError: The store did not tell whether it made the version.
         """
         path = self.paths.version(version.branch, version.number)
-        if publisher.publish(path, version.to_json().encode()) is not Published.WON:
+        if not self._publish(publisher, path, version.to_json().encode()):
             return False
         if version.number % _CHECKPOINT_EVERY == 0:
             whole = self.at(version.branch, version.number)
             path = self.paths.checkpoint(version.branch, version.number)
             publisher.publish(path, whole.to_json().encode())
         return True
+
+    def _publish(self, publisher: FilePublisher, path: str, data: bytes) -> bool:
+        """Make a file until its name is taken: a try without an answer may arrive later."""
+        for _ in range(_TRIES):
+            match publisher.publish(path, data):
+                case Published.WON:
+                    return True
+                case Published.LOST:
+                    return False
+                case Published.UNKNOWN:
+                    if self._reader.files.exists(path):
+                        return False
+        raise StorageError(
+            f"The store did not tell whether it made {path}. Run: branch-console recover.",
+            path=path,
+        )
 
     def _at_fork(
         self, fork: CatalogVersion

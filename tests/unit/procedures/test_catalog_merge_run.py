@@ -2,16 +2,19 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.journal import Journal
 from branch_console.commit.schema.schema_commit import add_column, change_schema
-from branch_console.errors import CommitConflict, NotAllowed, Refused
+from branch_console.errors import CommitConflict, NotAllowed, Refused, StorageError
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
 from branch_console.format.data_types import INT, STRING
 from branch_console.format.identifier import Identifier
+from branch_console.format.journals.catalog_merge import MergeDirection
 from branch_console.format.journals.merge import MergeJournal
 from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
@@ -19,16 +22,20 @@ from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog_merge import publish_catalog, table_content
+from branch_console.procedures.catalog_merge.actions import action_of
 from branch_console.procedures.catalog_merge.merged_parts import parts_of_merge
+from branch_console.procedures.catalog_merge.step_actions import MergeOperation
+from branch_console.procedures.catalog_merge.turn_back import decide_direction
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.recover import recover_catalog
 from branch_console.procedures.run.all_tables import all_tables
 from branch_console.procedures.run.open_operation import Operation
+from branch_console.storage.file_publisher import Published
 from tests.support.branch_bench import store_of
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_warehouse import CatalogWarehouse
 from tests.support.examples import Examples
-from tests.support.faulty_store import At, FaultyStore, Killed, When
+from tests.support.faulty_store import At, FaultyPublisher, FaultyStore, Killed, What, When
 
 MERGE = "MERGE BRANCH dev"
 TABLES = ("air.flights", "air.planes")
@@ -479,6 +486,69 @@ def test_a_merge_that_is_killed_while_it_turns_back_turns_back(
         assert on_main(again) == before, (number, when, faulty.changes[-1], told)
         assert ends(again) == []
         shutil.rmtree(again.root)
+
+
+def test_what_others_wrote_to_a_new_table_outlives_kills_while_its_merge_turns_back(
+    made: CatalogWarehouse, many: CatalogBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(publish_catalog, "go_forward", stop)
+        with pytest.raises(KeyboardInterrupt):
+            many.run(MERGE, operation_id="it")
+    merge = MergeOperation.of(operation_of(many, "it"))
+    for step in merge.steps:
+        action_of(step.kind).carry_out(merge, step)
+    made.commit("air.routes", 3, "main")
+    decide_direction(merge, MergeDirection(turns_back=True, reason="a test says so."))
+
+    def copied(name: str, store: CommitStore | None = None) -> CatalogBench:
+        return CatalogBench(root=tmp_path / name, store=store, now=many.now)
+
+    shutil.copytree(many.root, tmp_path / "clean")
+    counter = FaultyStore(inner=store_of(tmp_path / "clean"))
+    copied("clean", counter.store).recover()
+    at = [number for number, each in enumerate(counter.changes, 1) if "air.db/routes" in each]
+    assert at
+    for number in at:
+        root = shutil.copytree(many.root, tmp_path / f"{number}")
+        fault = At(call=number, when=When.AFTER)
+        with pytest.raises(Killed):
+            copied(root.name, FaultyStore(inner=store_of(root), fault=fault).store).recover()
+        copied(root.name).recover()
+        kept = [*root.glob("air.db/routes/branch/branch-rescue-*/snapshot/snapshot-3")]
+        assert len(kept) == 1, counter.changes[number - 1]
+
+
+@pytest.mark.parametrize(
+    "text", [MERGE, "USE BRANCH dev; CREATE DATABASE sky", "DROP BRANCH dev ON CATALOG"]
+)
+def test_a_version_without_an_answer_is_sent_again(
+    bench: CatalogBench, tmp_path: Path, text: str
+) -> None:
+    """The first try may arrive late: nobody may take the operation for undone by then."""
+    clean = shutil.copytree(bench.root, tmp_path / "clean")
+    counter = FaultyStore(inner=store_of(clean))
+    CatalogBench(root=clean, store=counter.store, now=bench.now).run(text)
+    at = [number for number, each in enumerate(counter.changes, 1) if "/versions/" in each]
+    fault = At(call=at[-1], what=What.SAY_UNKNOWN)
+    bench.store = FaultyStore(inner=store_of(bench.root), fault=fault).store
+    bench.run(text)
+    bench.store = None
+    versions = "catalog/versions/*/version-*.json"
+    assert sorted(each.name for each in bench.root.rglob(versions)) == sorted(
+        each.name for each in clean.rglob(versions)
+    )
+    assert ends(bench) == []
+
+
+def test_a_store_that_never_answers_leaves_an_operation_to_recovery(bench: CatalogBench) -> None:
+    class Silent(FaultyPublisher):
+        def publish(self, path: str, data: bytes) -> Published:
+            return Published.UNKNOWN
+
+    ledger, silent = bench.warehouse().ledger, Silent(FaultyStore(inner=store_of(bench.root)))
+    with pytest.raises(StorageError, match="did not tell whether it made"):
+        ledger.publish(silent, replace(newest(bench), number=99))
 
 
 def stop(*_: object) -> Receipt:

@@ -134,14 +134,12 @@ class CreateTable:
         table, store = operation.table, merge.warehouse.store
         journal = operation.read(MERGE_JOURNAL)
         assert isinstance(journal, HistoryJournal)
-        main = table.on(MAIN_BRANCH)
-        head, wanted = main.head(), journal.copy.new_head
-        is_ours = head is None or (wanted is not None and head.identity.same_as(wanted))
         rescue = rescue_name(merge.step_id(step))
+        is_ours = not _others_wrote(table, journal.copy, rescue)
         birth = find_birth(merge.warehouse.catalog.reader, table.paths.table)
         if birth not in (None, step.birth):
             return None
-        retreat(store, main.paths, rescue)
+        retreat(store, table.on(MAIN_BRANCH).paths, rescue)
         kept = table.on(rescue).paths.root
         if is_ours:
             store.remover.remove(_files_below(merge, kept))
@@ -251,6 +249,21 @@ def _copy_of(source: FileStoreTable, fork: TableChange | None) -> HistoryCopy:
         schema_ids=tuple(schemas),
         tags=tuple(each.name for each in tags),
         snapshot_ids=tuple(snapshots),
+    )
+
+
+def _others_wrote(table: FileStoreTable, copy: HistoryCopy, rescue: str) -> bool:
+    """Whether main of a new table, or what an earlier try made of it, holds what did not come."""
+    heads = (table.on(MAIN_BRANCH).head(), table.on(rescue).head())
+    source = table.on(copy.source)
+    return any(
+        not (
+            (copy.new_head is not None and head.identity.same_as(copy.new_head))
+            # A try that was cut off while it removed the copy left a shorter one.
+            or source.snapshots.holds(head)
+        )
+        for head in heads
+        if head is not None
     )
 
 
