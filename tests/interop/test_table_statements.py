@@ -123,7 +123,7 @@ def test_changes_are_read_by_paimon_with_the_rows_from_before(
     assert len(java.table("db.u").rows()) == 2
     said = sql("DROP TABLE db.u")
     assert java.tables("db") == []
-    kept = Path(said.rpartition("kept as ")[2].rstrip("."))
+    kept = sql.folder / said.rpartition("kept as ")[2].rstrip(".")
     assert (kept / "schema" / "schema-0").is_file(), "nothing is lost"
     assert sql("DROP TABLE IF EXISTS db.u") == "There is no table db.u; nothing was dropped."
 

@@ -118,7 +118,7 @@ def test_a_drop_asks_for_cascade_and_keeps_all(sql: CatalogBench) -> None:
     assert caught.value.kind is ErrorKind.DATABASE_NOT_EMPTY
     said = sql("DROP DATABASE air CASCADE")
     assert sql.databases() == ("shop",)
-    kept = Path(said.split("kept as ")[1].split(". With")[0])
+    kept = sql.root / said.split("kept as ")[1].split(". With")[0]
     assert (kept / "t" / "schema" / "schema-0").is_file()
     assert sql("DROP DATABASE IF EXISTS air") == (
         "There is no database 'air'; nothing was changed."

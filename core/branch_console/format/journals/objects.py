@@ -107,13 +107,9 @@ class TableDrop:
         """The table."""
         return Identifier.parse(self.name)
 
-    @property
-    def went(self) -> str:
-        """What is told where its folder moved."""
-        return (
-            f"Table {self.name} was dropped with all its branches. Its folder is kept as "
-            f"{self.kept}."
-        )
+    def went(self, kept: str) -> str:
+        """What is told where its folder moved, to a path below the warehouse."""
+        return f"Table {self.name} was dropped with all its branches. Its folder is kept as {kept}."
 
     @property
     def stays(self) -> str:

@@ -220,7 +220,7 @@ def finish_drop(operation: CatalogOperation, journal: DropDatabaseJournal) -> Re
     told = f"Database {name!r} was dropped."
     if not journal.is_held and move_out(operation.warehouse, folder, kept, file, known):
         dropped = (f"With it went {listed(known)}.",) if known else ()
-        where = f"Its folder is kept as {kept}."
+        where = f"Its folder is kept as {operation.paths.relative(kept)}."
         return complete(operation, LineageKind.DROPPED, f"{told} {where}", *dropped)
     check_nothing_new(operation.warehouse, folder, known)
     notes = [drop_table(operation, each) for each in drops]

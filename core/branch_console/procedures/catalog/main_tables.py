@@ -76,7 +76,7 @@ def drop_table(operation: CatalogOperation, drop: TableDrop) -> str:
     reader, table = operation.warehouse.catalog.reader, drop.identifier
     main = TablePaths(table=operation.paths.table(table.database, table.table))
     if files.exists(drop.kept):
-        return drop.went
+        return drop.went(operation.paths.relative(drop.kept))
     # Between a crash and its recovery a branch may have been made that holds it.
     is_held = drop.is_held or bool(
         holders_of(operation.warehouse, operation.paths.relative(main.table))
@@ -86,7 +86,7 @@ def drop_table(operation: CatalogOperation, drop: TableDrop) -> str:
             raise _another_table(drop.name, "dropped")
         match store.mover.move(main.table, drop.kept):
             case MoveOutcome.DONE:
-                return drop.went
+                return drop.went(operation.paths.relative(drop.kept))
             case MoveOutcome.TAKEN:
                 raise AlreadyExists(f"Something has the name {drop.kept} already.")
             case MoveOutcome.UNSUPPORTED:
@@ -244,14 +244,14 @@ def move_folder(
     if not files.exists(source) and files.exists(target) and find_birth(reader, target) == birth:
         return  # an earlier try did it
     if not files.exists(source) or find_birth(reader, source) != birth:
-        raise _another_table(source, what)
+        raise _another_table(f"The table in {paths_of(warehouse).relative(source)}", what)
     match warehouse.store.mover.move(source, target):
         case MoveOutcome.DONE:
             return
         case MoveOutcome.TAKEN:
             raise CommitConflict(
-                f"Something has the name {target} already. Nothing was changed; choose another "
-                "one.",
+                f"Something is at {paths_of(warehouse).relative(target)} already. Nothing was "
+                "changed; choose another name.",
                 kind=ErrorKind.NAME_TAKEN,
                 path=target,
             )

@@ -18,7 +18,7 @@ from branch_console.format.catalog.database_file import DatabaseFile, NumberedDa
 from branch_console.format.journals.catalog_merge import KNOWN_DATABASE, KnownDatabase
 from branch_console.format.json_text import to_pretty_json
 from branch_console.merge.catalog.catalog_steps import StepKind, StepPlace
-from branch_console.procedures.catalog.database_words import listed
+from branch_console.procedures.catalog.database_words import listed, property_sentence
 from branch_console.procedures.catalog.held_tables import holders_in
 from branch_console.procedures.catalog.main_databases import (
     busy_tables,
@@ -161,8 +161,9 @@ class DropDatabase:
         """Tell whether its folder is kept."""
         kept, name = self._kept(merge, step), merge.noted.database_names[step.object_id]
         told = f"Database {name!r} was dropped."
-        is_kept = merge.operation.warehouse.file_io.exists(kept)
-        return f"{told} Its folder is kept as {kept}." if is_kept else told
+        if not merge.operation.warehouse.file_io.exists(kept):
+            return told
+        return f"{told} Its folder is kept as {merge.operation.paths.relative(kept)}."
 
     def _kept(self, merge: MergeOperation, step: MergeStep) -> str:
         name = merge.noted.database_names[step.object_id]
@@ -317,8 +318,11 @@ class SetProperties:
         return None
 
     def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
-        """Tell the name."""
-        return f"Database {merge.final_name(step.object_id)!r} has other properties."
+        """Tell which properties got which values."""
+        before, after = step.step.properties_before, step.step.properties_after
+        changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
+        told = (property_sentence(key, before.get(key), after.get(key)) for key in changed)
+        return f"Database {merge.final_name(step.object_id)!r}: {' '.join(told)}"
 
 
 def _note(merge: MergeOperation, step: MergeStep, file: NumberedDatabaseFile | None) -> None:

@@ -55,7 +55,8 @@ class DropTable:
         drop = drop_of_step(merge, step)
         if not merge.operation.warehouse.file_io.exists(drop.kept):
             return drop.stays
-        return _with_what_came_back(merge, step, drop.went)
+        told = drop.went(merge.operation.paths.relative(drop.kept))
+        return _with_what_came_back(merge, step, told)
 
 
 class MoveTable:

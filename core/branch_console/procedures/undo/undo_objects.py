@@ -388,7 +388,8 @@ def _move(
         _show(operation, journal, is_on_main=False)
         return f"Database {name!r} was dropped again. Other engines still list it."
     if isinstance(journal, DropNewDatabaseJournal):
-        return f"Database {name!r} was dropped again. Its folder is kept as {kept}."
+        where = operation.paths.relative(kept)
+        return f"Database {name!r} was dropped again. Its folder is kept as {where}."
     return f"Database {name!r} is back."
 
 
