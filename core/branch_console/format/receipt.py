@@ -1,6 +1,6 @@
 """What an operation did, kept for people and for undo."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -55,6 +55,13 @@ class Counts:
             for key, count in asdict(self).items()
             if count or (count is not None and key in counted)
         }
+
+
+def total_of(parts: Iterable[Counts]) -> Counts:
+    """Add up what the parts of an operation moved; all rows of a branch are not added."""
+    found = [each.to_object() for each in parts]
+    keys = {key for each in found for key in each} - {"rows_before", "rows_after"}
+    return Counts(**{key: sum(each.get(key, 0) for each in found) for key in keys})
 
 
 _OLDER: Final = {"rows_added": "records_added"}

@@ -183,6 +183,9 @@ def test_objects_of_all_kinds_come_by_one_merge(many: CatalogBench) -> None:
         "sea.planes": (2, [0, 1]),
     }
     assert "Table air.routes is new, with its history." in receipt.notes
+    # Two tables got a snapshot and a schema each; four came with a schema, one of them with two
+    # snapshots.
+    assert (receipt.counts.snapshots_added, receipt.counts.schemas_added) == (4, 6)
     assert many.run(MERGE).notes[-1] == "Nothing was changed."
     # The ledger has main as it is, with the ids that the branch knows.
     of_main = many.warehouse().ledger.recorded("main")

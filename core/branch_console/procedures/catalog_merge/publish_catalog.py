@@ -17,13 +17,15 @@ from branch_console.format.catalog.catalog_version import (
 from branch_console.format.journals.catalog_merge import CatalogMergeJournal, MergeDirection
 from branch_console.format.journals.intent import Ending
 from branch_console.format.lineage_event import LineageKind
-from branch_console.format.receipt import Counts, Receipt
+from branch_console.format.receipt import Counts, Receipt, total_of
+from branch_console.merge.catalog.catalog_steps import StepKind
 from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog_merge.actions import action_of
 from branch_console.procedures.catalog_merge.check_heads import check_unmoved, read_back
 from branch_console.procedures.catalog_merge.sign_of_life import SignOfLife
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
+from branch_console.procedures.catalog_merge.table_content import newest_operation
 from branch_console.procedures.catalog_merge.turn_back import (
     decide_direction,
     direction_of,
@@ -34,6 +36,8 @@ from branch_console.procedures.run.receipts import event_of, receipt_of
 
 _CLAIM_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.2
+_BRINGS: Final = (StepKind.MERGE_CONTENT, StepKind.CREATE_TABLE)
+"""The steps that are operations of their tables, with receipts of their own."""
 _CUT_OFF: Final = "The merge was cut off before it was decided. Nothing was changed; run it again."
 
 
@@ -223,7 +227,7 @@ def _complete(merge: MergeOperation, version: CatalogVersion, told: list[str]) -
     operation, noted = merge.operation, merge.noted
     receipt = receipt_of(
         operation,
-        counts=Counts(snapshots_added=len(version.expects), files_verified=noted.files_verified),
+        counts=_counts(merge),
         notes=(
             f"{noted.source!r} was merged into {noted.target!r}: {version.name}.",
             *told,
@@ -233,3 +237,19 @@ def _complete(merge: MergeOperation, version: CatalogVersion, told: list[str]) -
     done = operation.complete(event_of(operation, LineageKind.MERGED, receipt))
     merge.journal.release(_claim_of(merge), merge.id)
     return done
+
+
+def _counts(merge: MergeOperation) -> Counts:
+    """Add up what came to the tables, and the schemas that came alone."""
+    done = (
+        operation.receipt()
+        for step in merge.steps
+        if step.kind in _BRINGS and (operation := newest_operation(merge, step)) is not None
+    )
+    counts = total_of(each.counts for each in done if each is not None)
+    alone = sum(len(step.schemas) for step in merge.steps)
+    return replace(
+        counts,
+        schemas_added=counts.schemas_added + alone,
+        files_verified=merge.noted.files_verified,
+    )
