@@ -571,6 +571,28 @@ def test_a_protected_branch_of_one_table_wants_an_approver(
     assert heads(bench) == AFTER
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("DROP TABLE air.planes", "dropped"),
+        ("ALTER TABLE air.planes RENAME TO air.jets", "renamed"),
+        ("ALTER DATABASE air RENAME TO sky", "renamed"),
+    ],
+)
+def test_a_preview_tells_that_a_protected_table_cannot_go(
+    made: CatalogWarehouse, bench: CatalogBench, text: str, what: str
+) -> None:
+    made.run("protect_branch", table="air.planes", branch="main", reason="release")
+    bench.run(f"USE BRANCH dev; {text}")
+    told = [each.text for each in bench.preview(MERGE).blocks]
+    assert len(told) == 1
+    assert told[0].startswith("air.planes: ")
+    assert what in told[0]
+    with pytest.raises(Refused):
+        bench.run(MERGE)
+    assert heads(bench) == BEFORE
+
+
 def test_what_only_an_operator_may_drop_comes_by_an_operator(many: CatalogBench) -> None:
     before = on_main(many)
     with pytest.raises(NotAllowed, match="operator"):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from branch_console.diff.history_move import count
 from branch_console.format.catalog.catalog_version import ExpectedHead, TableChange, TableHead
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.catalog_merge import CatalogMergeJournal
@@ -117,7 +118,7 @@ def subject_of(plan: CatalogMergePlan) -> str:
     """Say what a merge is about."""
     if plan.covers is None:
         return "the catalog"
-    return f"{len(plan.covers):,} objects of the catalog"
+    return f"{count(len(plan.covers), 'object')} of the catalog"
 
 
 def content_of(warehouse: Warehouse, branch: str) -> str:

@@ -74,7 +74,7 @@ class MergeStep:
 
     def _place(self, place: StepPlace | None) -> StepPlace:
         if place is None:
-            raise FormatError(f"Step {self.name} of a merge, {self.kind}, lacks the place of it.")
+            raise FormatError(f"Step {self.name} of a merge, {self.kind}, names no place.")
         return place
 
     @classmethod
