@@ -82,10 +82,6 @@ class CatalogPaths:
         """The folder of a database."""
         return f"{self.warehouse}/{name}{DATABASE_SUFFIX}"
 
-    def database_file_dir(self, name: str) -> str:
-        """The folder of the files with the id and the properties of a database."""
-        return f"{self.database(name)}/{OWN_FOLDER}"
-
     def database_file(self, folder: str, number: int) -> str:
         """The path of a file of a database, which lies in a folder; the highest number holds."""
         name = f"{DATABASE_PREFIX}{number:0{_DIGITS}d}{SUFFIX}"
