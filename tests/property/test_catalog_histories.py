@@ -4,11 +4,24 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_histories import CatalogHistory
 from tests.support.examples import Examples
 
 _STEPS = 14
+_FOUND = (2259,)
+"""Seeds of histories that did not hold before."""
+
+
+@pytest.mark.parametrize("seed", _FOUND)
+def test_histories_that_did_not_hold_do(tmp_path: Path, seed: int) -> None:
+    history = CatalogHistory(sql=CatalogBench(root=tmp_path / "warehouse"), rng=Random(seed))
+    history.begin()
+    for _ in range(_STEPS):
+        history.step()
+    history.check()
 
 
 def test_histories_of_the_catalog_hold_what_dictionaries_hold(

@@ -20,6 +20,7 @@ from branch_console.procedures.catalog.browse_catalog import catalog_branches, r
 from branch_console.procedures.catalog.states import state_of_main
 from tests.support.branch_bench import store_of, tree
 from tests.support.catalog_bench import CatalogBench
+from tests.support.catalog_rows import put, rows_in
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 
 
@@ -256,6 +257,19 @@ def test_a_held_table_survives_a_drop_on_main(sql: CatalogBench) -> None:
     assert {name for name in of_main if "/schema/" in name} <= set(sql.objects())
     sql.run("DROP DATABASE shop")
     assert sql.databases() == ("air",)
+
+
+@pytest.mark.parametrize("text", ["DROP TABLE air.t", "DROP DATABASE air CASCADE"])
+def test_each_branch_that_reads_a_table_on_main_gets_its_own_when_main_drops_it(
+    sql: CatalogBench, text: str
+) -> None:
+    put(sql, "air.t", (1,))
+    for branch in ("one", "two"):
+        sql(f"CREATE BRANCH {branch} ON CATALOG LAZY")
+    sql(text)
+    for branch in ("dev", "one", "two"):
+        table = sql.warehouse().on(branch).open(Identifier.parse("air.t"))
+        assert rows_in(table) == (() if branch == "dev" else ((1,),))
 
 
 def test_a_branch_follows_a_database_that_main_renames(sql: CatalogBench) -> None:

@@ -71,8 +71,9 @@ def open_to_write(
             "branch": creation.branch,
             **({} if creation.base_tag is None else {"tag": creation.base_tag}),
         },
-        # Each write has an id of its own, and another table's branch is another operation.
-        operation_id=_operation_id(call.operation_id, member.id),
+        # Each write has an id of its own, and another table's branch is another operation; so is
+        # another branch of this table, which a drop on main makes with it.
+        operation_id=_operation_id(call.operation_id, creation.branch, member.id),
     )
     operation = Operation.find(warehouse, main, making.operation_id) or Operation.begin(
         warehouse,
@@ -92,6 +93,6 @@ def open_to_write(
     return main.on(creation.branch)
 
 
-def _operation_id(operation_id: str, member: str) -> str:
-    digest = hashlib.sha256(f"{operation_id}|{member}".encode()).hexdigest()[:16]
+def _operation_id(operation_id: str, branch: str, member: str) -> str:
+    digest = hashlib.sha256(f"{operation_id}|{branch}|{member}".encode()).hexdigest()[:16]
     return f"made-{digest}"
