@@ -287,6 +287,28 @@ def test_f15_and_f16_another_fast_forward() -> None:
     assert bad(findings(MAIN, DEV, lost=lost)) == {}
 
 
+def test_f17_a_rescue_branch_lists_snapshots_of_main_that_nothing_keeps() -> None:
+    # Main was cut back to snapshot 3; the rescue branch has its history, of which one is pinned.
+    pinned = tags(("t3", M3))
+    main = facts("main", [M1, M2, M3], named=pinned)
+    rescue = facts("rescue-1", [M1, M2, M3, M4], fork=M3, is_fenced=True)
+    came = (event(LineageKind.RESCUED, "rescue-1", "main"),)
+    found = findings(main, rescue, events=came)
+    assert bad(found) == {}
+    finding = found["rescue-1"]["F17"]
+    assert finding.evidence == ("snapshot 1 of main", "snapshot 2 of main")
+    assert [dict(each.arguments) for each in finding.remedies] == [
+        {"table": "db.t", "tag": f"shared-rescue-1-{number}", "snapshot": number}
+        for number in (1, 2)
+    ]
+    # The remedy remedies it, as does a main that never expires; of other branches nobody asks it.
+    kept = replace(main, trace=replace(main.trace, tags=(*pinned, *tags(("s1", M1), ("s2", M2)))))
+    assert "F17" not in findings(kept, rescue, events=came)["rescue-1"]
+    fenced = replace(main, is_fenced=True)
+    assert "F17" not in findings(fenced, rescue, events=came)["rescue-1"]
+    assert "F17" not in findings(main, rescue)["rescue-1"]
+
+
 @pytest.mark.parametrize(
     ("state", "text"),
     [

@@ -30,7 +30,7 @@ def left_over(judging: Judging, _: BranchFacts) -> Iterator[HealthFinding]:
             evidence=tuple(f"branch {name}" for name in sorted(gone)),
             text=f"The ledger knows of {names}, which another engine dropped or renamed.",
             breaks="Nothing breaks. Files that only such a branch had take space.",
-            advice="Cleaning of orphan files frees them.",
+            advice="Free it: branch-console orphans, or CALL sys.remove_orphan_files.",
         )
 
 

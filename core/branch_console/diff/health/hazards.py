@@ -1,9 +1,9 @@
 """What may break a branch, or others by it, without anybody touching it; and what to do.
 
-The rules F00 to F16 and F23 stand for the hazards H0 to H16 of shared files, F25 for a branch that
-was not copied whole: other engines expire
-snapshots by looking at one branch and at the tags of main, which they go through by id. A branch is
-safe from its own expiry by a fence, and main by a fence or by a tag on the files that others need.
+The rules F00 to F16 and F23 stand for the hazards H0 to H16 of shared files, F17 for the history of
+a rescue branch, F25 for a branch that was not copied whole: other engines expire snapshots by
+looking at one branch and at the tags of main, which they go through by id. A branch is safe from
+its own expiry by a fence, and main by a fence or by a tag on the files that others need.
 `write-only` and retention options hold until a dedicated job or an argument overrides them.
 """
 
@@ -22,6 +22,7 @@ from branch_console.diff.health.folder_rules import (
 from branch_console.diff.health.judging import Judging
 from branch_console.diff.health.sharing_rules import (
     replaced_main,
+    rescued_history,
     shared_histories,
     sharing_merges,
 )
@@ -38,6 +39,7 @@ _BRANCH_RULES: Final[tuple[_Rule, ...]] = (
     shared_histories,
     replaced_main,
     sharing_merges,
+    rescued_history,
 )
 _ANY_RULES: Final[tuple[_Rule, ...]] = (below_earliest, lost_fence, lost_schemas)
 

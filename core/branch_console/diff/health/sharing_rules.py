@@ -1,6 +1,7 @@
-"""F07, F08, F13, F15 and F16: what a branch and another one came to share."""
+"""F07, F08, F13 and F15 to F17: what a branch and another one came to share."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from branch_console.diff.health.facts import BranchFacts
 from branch_console.diff.health.finding import (
@@ -9,11 +10,13 @@ from branch_console.diff.health.finding import (
     HealthFinding,
 )
 from branch_console.diff.health.judging import Judging, quoted
-from branch_console.diff.history_move import count
+from branch_console.diff.history_move import count, id_range
 from branch_console.diff.shared_files import SharingMerge
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.lineage_event import LineageKind
+from branch_console.format.lineage_event import LineageKind, born
 from branch_console.format.snapshot import Snapshot
+
+_MOST_PINS: Final = 20
 
 
 def shared_histories(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
@@ -112,6 +115,39 @@ def replaced_main(judging: Judging, facts: BranchFacts) -> Iterator[HealthFindin
             advice="Clean no orphan files. See branch-console lost-commits for the files, and "
             "add them by a commit.",
         )
+
+
+def rescued_history(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
+    """F17: older snapshots of main that a rescue branch lists too: one pin keeps the newest."""
+    branch = facts.trace.branch
+    event = born(judging.table.lineage.events, branch)
+    if event is None or event.kind is not LineageKind.RESCUED or judging.is_safe(MAIN_BRANCH):
+        return
+    head = facts.trace.head
+    older = [
+        each
+        for each in facts.trace.snapshots
+        if judging.is_listed_on_main(each.identity)
+        and not judging.shared.is_kept(each.identity)
+        and not (head is not None and each.identity.same_as(head.identity))
+    ]
+    if not older:
+        return
+    ids = id_range([each.id for each in older])
+    is_few = len(older) <= _MOST_PINS
+    yield HealthFinding(
+        rule="F17",
+        severity=HazardSeverity.INFO,
+        branch=branch,
+        evidence=tuple(f"snapshot {each.id} of main" for each in older[:_MOST_PINS]),
+        text=f"It lists snapshots of main, and no tag on main keeps these: {ids}.",
+        breaks="Expiry of main by another engine deletes their manifest lists, and files that only "
+        "they need: a restore still brings the head, and not these.",
+        advice="Tag them on main for good." if is_few else "Fence main.",
+        remedies=tuple(judging.pin(branch, each) for each in older)
+        if is_few
+        else (judging.remedy(FENCE, MAIN_BRANCH),),
+    )
 
 
 def _has_all_of_main(judging: Judging, facts: BranchFacts) -> bool:
