@@ -37,7 +37,10 @@ from branch_console.operations.database_requests import (
     SetDatabasePropertiesRequest,
 )
 from branch_console.operations.isolation import InsertScope, Isolation
-from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
+from branch_console.operations.maintenance_requests import (
+    ExpireSnapshotsRequest,
+    RemoveOrphanFilesRequest,
+)
 from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
 from branch_console.operations.request import Request as ProcedureRequest
 from branch_console.operations.tag_requests import CreateTagRequest, DeleteTagRequest
@@ -89,6 +92,7 @@ __all__ = [
     "PaimonError",
     "Preview",
     "Receipt",
+    "RemoveOrphanFilesRequest",
     "RenameBranchRequest",
     "RenameDatabaseRequest",
     "Request",

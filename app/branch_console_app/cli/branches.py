@@ -248,6 +248,7 @@ def print_receipt(found: Receipt) -> None:
         (counts.tags_removed, "tag", "removed"),
         (counts.files_verified, "file", "verified"),
         (counts.files_shared, "file", "shared"),
+        (counts.files_removed, "file", "removed"),
         (max(counts.records_added, 0), "record", "written"),
         (max(-counts.records_added, 0), "record", "removed"),
     )

@@ -17,7 +17,10 @@ from branch_console.operations.branch_requests import (
     ReplaceMainRequest,
     RollbackRequest,
 )
-from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
+from branch_console.operations.maintenance_requests import (
+    ExpireSnapshotsRequest,
+    RemoveOrphanFilesRequest,
+)
 from branch_console.operations.request import Request
 from branch_console.operations.tag_requests import CreateTagRequest, DeleteTagRequest
 from branch_console.operations.undo_request import UndoRequest
@@ -78,6 +81,7 @@ for _request in (
     RepairBranchRequest,
     FenceBranchRequest,
     ExpireSnapshotsRequest,
+    RemoveOrphanFilesRequest,
 ):
     add_previewed(lifecycle, _request)
 

@@ -40,6 +40,7 @@ class LineageKind(StrEnum):
     ALTERED = "altered"
     EXPIRED = "expired"
     RELEASED = "released"
+    CLEANED = "cleaned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

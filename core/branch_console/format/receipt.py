@@ -44,6 +44,8 @@ class Counts:
     files_shared: int = 0
     records_added: int = 0
     bytes_written: int = 0
+    files_removed: int = 0
+    bytes_removed: int = 0
     rows_before: int | None = None
     rows_after: int | None = None
 

@@ -40,6 +40,18 @@ def find_release_list(
     return None if found is None else ArrowStream(data=found).table
 
 
+def listed_releases(table: FileStoreTable) -> tuple[str, ...]:
+    """Return the operations that have noted files which they are to remove."""
+    prefix, suffix = table.paths.release_list("\0").rpartition("/")[2].split("\0")
+    return tuple(
+        sorted(
+            name[len(prefix) : -len(suffix)]
+            for name in table.reader.files.names(table.paths.lineage_dir)
+            if name.startswith(prefix) and name.endswith(suffix)
+        )
+    )
+
+
 def forget_release_list(table: FileStoreTable, store: CommitStore, operation_id: str) -> None:
     """Remove the list of an operation that is over."""
     store.remover.remove([table.paths.release_list(operation_id)])

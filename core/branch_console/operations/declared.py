@@ -42,7 +42,10 @@ from branch_console.operations.database_requests import (
     SetDatabasePropertiesRequest,
 )
 from branch_console.operations.demo_request import BuildDemoRequest
-from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
+from branch_console.operations.maintenance_requests import (
+    ExpireSnapshotsRequest,
+    RemoveOrphanFilesRequest,
+)
 from branch_console.operations.merge_requests import (
     CherryPickRequest,
     CompareRowsRequest,
@@ -76,6 +79,7 @@ _ALL: Final[tuple[type[Request], ...]] = (
     QueryRequest,
     FenceBranchRequest,
     ExpireSnapshotsRequest,
+    RemoveOrphanFilesRequest,
     RepairBranchRequest,
     ReplaceMainRequest,
     FastForwardRequest,

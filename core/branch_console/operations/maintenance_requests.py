@@ -13,6 +13,8 @@ from branch_console.operations.request import Request, SqlProcedure
 from branch_console.operations.shared_arguments import reason_argument, table_argument
 
 _GRACE_MILLIS: Final = 600_000
+_HOUR_MILLIS: Final = 3_600_000
+_DAY_MILLIS: Final = 24 * _HOUR_MILLIS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,7 @@ class ExpireSnapshotsRequest(
         SqlProcedure(
             name="expire_snapshots",
             order=("table", "retain_max", "retain_min", "older_than", "max_deletes", "options"),
+            can_be_dry=True,
         ),
     ),
     command="expire",
@@ -82,39 +85,101 @@ class ExpireSnapshotsRequest(
         """Return the time in milliseconds, None where none is said; raises InvalidInput."""
         if self.older_than is None:
             return None
-        try:
-            # Without a zone a time is one of this machine, as in Paimon.
-            return int(datetime.fromisoformat(self.older_than.strip()).timestamp() * 1000)
-        except (ValueError, OverflowError) as error:
-            raise self._refusal(
-                "older_than",
-                f"is {self.older_than!r}, which is no time. Write it as '2026-01-31 12:00:00'.",
-            ) from error
+        return _millis_of(self, "older_than", self.older_than)
 
     def grace_millis(self) -> int:
         """Return how long undo can bring names back, in milliseconds; raises InvalidInput."""
-        if self.grace is None:
-            return _GRACE_MILLIS
-        try:
-            return parse_duration(self.grace)
-        except ValueError as error:
-            raise self._refusal(
-                "grace", f"is {self.grace!r}: {error}. Write it as '10 min'."
-            ) from error
+        return _grace_millis(self, self.grace)
 
     def option_pairs(self) -> Mapping[str, str]:
         """Return the options of this run by their keys; raises InvalidInput."""
         pairs = [each.partition("=") for each in (self.options or "").split(",") if each.strip()]
         if not all(equals and key.strip() for key, equals, _ in pairs):
-            raise self._refusal(
+            raise _refusal(
+                self,
                 "options",
                 f"must be pairs such as 'snapshot.expire.limit=100', not {self.options!r}.",
             )
         return {key.strip(): value.strip() for key, _, value in pairs}
 
-    def _refusal(self, argument: str, told: str) -> InvalidInput:
-        return InvalidInput(
-            f"The argument {argument!r} of {self.procedure} {told} Nothing expired.",
-            kind=ErrorKind.INVALID_ARGUMENT,
-            argument=argument,
-        )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveOrphanFilesRequest(
+    Request,
+    procedure="remove_orphan_files",
+    job=("Remove orphan files", "of"),
+    terms=PREVIEWED,
+    sql=(
+        SqlProcedure(
+            name="remove_orphan_files",
+            order=("table", "older_than", "dry_run", "parallelism", "mode"),
+            can_be_dry=True,
+        ),
+    ),
+    command="orphans",
+):
+    """Remove files that no snapshot, tag or changelog of any branch names.
+
+    For example: branch-console orphans air.flights --dry-run
+    """
+
+    table: str = table_argument()
+    older_than: str | None = argument(
+        "Look only at files that were written before this time, in the zone of this machine: "
+        "2026-01-31 12:00:00, an hour ago at the latest; where left out, a day ago.",
+        default=None,
+        cli="--older-than TIME",
+    )
+    grace: str | None = argument(
+        "How long undo can keep the files before they go: '10 min' where left out; '0 s' removes "
+        "them at once.",
+        default=None,
+        cli="--grace DURATION",
+    )
+    reason: str | None = reason_argument()
+
+    def older_than_millis(self, now_millis: int) -> int:
+        """Return the time in milliseconds; raises InvalidInput where it is none, or too near."""
+        if self.older_than is None:
+            return now_millis - _DAY_MILLIS
+        found = _millis_of(self, "older_than", self.older_than)
+        if found > now_millis - _HOUR_MILLIS:
+            raise _refusal(
+                self,
+                "older_than",
+                f"is {self.older_than!r}, less than an hour ago: what a commit at work has written "
+                "is named by nothing yet. Say an earlier time.",
+            )
+        return found
+
+    def grace_millis(self) -> int:
+        """Return how long undo can keep the files, in milliseconds; raises InvalidInput."""
+        return _grace_millis(self, self.grace)
+
+
+def _millis_of(asked: Request, argument: str, text: str) -> int:
+    try:
+        # Without a zone a time is one of this machine, as in Paimon.
+        return int(datetime.fromisoformat(text.strip()).timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
+        told = f"is {text!r}, which is no time. Write it as '2026-01-31 12:00:00'."
+        raise _refusal(asked, argument, told) from error
+
+
+def _grace_millis(asked: Request, grace: str | None) -> int:
+    if grace is None:
+        return _GRACE_MILLIS
+    try:
+        return parse_duration(grace)
+    except ValueError as error:
+        told = f"is {grace!r}: {error}. Write it as '10 min'."
+        raise _refusal(asked, "grace", told) from error
+
+
+def _refusal(asked: Request, argument: str, told: str) -> InvalidInput:
+    return InvalidInput(
+        f"The argument {argument!r} of {asked.procedure} {told} Nothing expired, and no file was "
+        "removed.",
+        kind=ErrorKind.INVALID_ARGUMENT,
+        argument=argument,
+    )

@@ -44,12 +44,14 @@ class SqlProcedure:
         takes: The only arguments that this name takes; all if left out.
         either: Arguments of Paimon that are the first of two of ours if they are a number, and the
             second if they are another text.
+        can_be_dry: Whether `dry_run => true` has it tell what it would do, and do nothing.
     """
 
     name: str
     order: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     either: tuple[tuple[str, tuple[str, str]], ...] = ()
+    can_be_dry: bool = False
 
 
 class Request(Declared):

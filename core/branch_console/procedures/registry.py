@@ -28,6 +28,7 @@ from branch_console.procedures.catalog.drop import DROP_CATALOG_BRANCH
 from branch_console.procedures.catalog.tags import CREATE_CATALOG_TAG, DELETE_CATALOG_TAG
 from branch_console.procedures.catalog_merge.run_merge import MERGE_CATALOG
 from branch_console.procedures.maintenance.expire_snapshots import EXPIRE_SNAPSHOTS
+from branch_console.procedures.maintenance.remove_orphan_files import REMOVE_ORPHAN_FILES
 from branch_console.procedures.merge.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from branch_console.procedures.run.procedure import Verb
 from branch_console.procedures.statement.table_statement import (
@@ -49,6 +50,7 @@ _ALL: Final = (
     MERGE_BRANCH,
     PIN_BRANCH,
     PROTECT_BRANCH,
+    REMOVE_ORPHAN_FILES,
     RENAME_BRANCH,
     REPAIR_BRANCH,
     REPLACE_MAIN,

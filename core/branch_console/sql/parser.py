@@ -33,6 +33,7 @@ from branch_console.sql.statement import (
     CALLED,
     COMPACT,
     CONFIRM,
+    DRY_RUN,
     EITHER,
     QUERY,
     Called,
@@ -263,7 +264,10 @@ class _Parser(Words):
         given.pop(CONFIRM, None)
         if called.procedure == QUERY:
             return QUERY, self._health_of(given.get("table")), None, False
-        return called.procedure, given, confirms, False
+        is_dry = given.pop(DRY_RUN, False)
+        if not isinstance(is_dry, bool):
+            raise self.error(f"{DRY_RUN} is true or false, not {is_dry!r}")
+        return called.procedure, given, confirms, is_dry
 
     def _health_of(self, table: Argument) -> dict[str, Argument]:
         """The arguments of the query that tells what a table suffers from."""

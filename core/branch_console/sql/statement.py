@@ -18,6 +18,9 @@ COMPACT: Final = "compact"
 CONFIRM: Final = "confirm"
 """The argument of a call that names what is taken away, as it is typed elsewhere."""
 
+DRY_RUN: Final = "dry_run"
+"""The argument of a call that only tells what it would do."""
+
 EITHER: Final = "either"
 """What an argument of Paimon is that stands for one or another of ours."""
 
@@ -71,12 +74,13 @@ def _called(request: type[Request]) -> Iterator[tuple[str, Called]]:
         found = {**names, **second}
         either = {name: EITHER for name, _ in known.either}
         confirm = {CONFIRM: CONFIRM} if request.confirmed_by else {}
+        dry = {DRY_RUN: DRY_RUN} if known.can_be_dry else {}
         arguments = {name: found[name] for name in known.takes or found}
         yield (
             known.name,
             Called(
                 procedure=request.procedure,
-                arguments=MappingProxyType({**arguments, **either, **confirm}),
+                arguments=MappingProxyType({**arguments, **either, **confirm, **dry}),
                 either=MappingProxyType(dict(known.either)),
                 order=known.order or tuple(name for name in arguments if name in names),
                 confirms=request.confirmed_by,

@@ -92,6 +92,7 @@ ACTS: tuple[tuple[str, ...], ...] = (
     ("catalog", "delete-tag", "release", "--confirm", "release"),
     ("catalog", "drop", "whole", "--confirm", "whole"),
     ("expire", NAME, "--retain-max", "1", "--retain-min", "1"),
+    ("orphans", NAME),
     ("recover",),
 )
 CALLS: tuple[str, ...] = (
@@ -116,6 +117,7 @@ CALLS: tuple[str, ...] = (
     "drop_branch(table => 'TABLE', branch => 'fix-delays', confirm => 'fix-delays')",
     "delete_branch('TABLE', 'newer')",
     "expire_snapshots('TABLE', 1, 1)",
+    "remove_orphan_files(table => 'TABLE', dry_run => true)",
     "create_catalog_branch(branch => 'whole', lazy => true)",
     "create_database(database => 'lab', branch => 'whole', properties => '{\"team\": \"ops\"}')",
     "set_database_properties(database => 'lab', branch => 'whole', properties => '{\"a\": \"0\"}')",

@@ -1,7 +1,9 @@
 """A reason that a procedure takes stands in the ledger: who asks why is told."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -47,6 +49,13 @@ def _old(bench: BranchBench) -> dict[str, str | int | bool]:
     return {"retain_max": 1, "retain_min": 1}
 
 
+def _littered(bench: BranchBench) -> dict[str, str | int | bool]:
+    orphan = Path(bench.table().paths.manifest(f"manifest-{UUID(int=7)}-0"))
+    orphan.write_bytes(b"left")
+    os.utime(orphan, (0, 0))
+    return {}
+
+
 CASES: dict[str, Steps] = {
     "create_branch": lambda bench: {"branch": "dev"},
     "drop_branch": _branch,
@@ -61,6 +70,7 @@ CASES: dict[str, Steps] = {
     "delete_tag": _tagged,
     "rollback": _twice,
     "expire_snapshots": _old,
+    "remove_orphan_files": _littered,
 }
 
 

@@ -272,3 +272,15 @@ def test_a_name_with_a_mark_is_shown_as_it_must_be_written(text: str, said: str)
     with pytest.raises(InvalidInput) as error:
         parse_statements(text)
     assert str(error.value).endswith(said)
+
+
+@pytest.mark.parametrize(("said", "is_dry"), [("true", True), ("false", False), ("NULL", False)])
+@pytest.mark.parametrize(
+    "call",
+    ["remove_orphan_files('db.t', NULL, SAID)", "expire_snapshots('db.t', dry_run => SAID)"],
+)
+def test_a_call_may_only_tell_what_it_would_do(call: str, said: str, is_dry: bool) -> None:
+    (found,) = parse_statements(f"CALL sys.{call.replace('SAID', said)}")
+    assert (found.arguments, found.is_dry) == ({"table": "db.t"}, is_dry)
+    with pytest.raises(InvalidInput, match="dry_run is true or false, not 1"):
+        parse_statements(f"CALL sys.{call.replace('SAID', '1')}")

@@ -16,6 +16,7 @@ _LABELS = {
     "tags_removed": "Tags removed",
     "files_verified": "Data files verified",
     "files_shared": "Data files shared",
+    "files_removed": "Files removed",
 }
 
 

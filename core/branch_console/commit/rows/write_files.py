@@ -9,6 +9,7 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.partition_path import partition_path
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
+from branch_console.storage.file_io import FileReader
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -88,7 +89,7 @@ def _all_folders(table: FileStoreTable, store: CommitStore) -> Iterator[str]:
     yield from _index_folder(paths, schema)
     directory = paths.data_directory.strip("/")
     top = f"{paths.table}/{directory}" if directory else paths.table
-    yield from _bucket_folders(store, top, len(schema.partition_keys))
+    yield from bucket_folders(store.files, top, len(schema.partition_keys))
 
 
 def _folders_of(table: FileStoreTable, messages: Iterable[CommitMessage]) -> Iterator[str]:
@@ -100,13 +101,14 @@ def _folders_of(table: FileStoreTable, messages: Iterable[CommitMessage]) -> Ite
         yield paths.bucket(partition_path(values, schema), bucket)
 
 
-def _bucket_folders(store: CommitStore, folder: str, depth: int) -> Iterator[str]:
+def bucket_folders(files: FileReader, folder: str, depth: int) -> Iterator[str]:
+    """The folders of buckets, below as many levels of partitions as there are below a folder."""
     is_wanted: Callable[[str], bool] = (
         (lambda name: name.startswith("bucket-")) if depth == 0 else (lambda name: "=" in name)
     )
-    for name in sorted(filter(is_wanted, store.files.names(folder))):
+    for name in sorted(filter(is_wanted, files.names(folder))):
         path = f"{folder}/{name}"
         if depth == 0:
             yield path
         else:
-            yield from _bucket_folders(store, path, depth - 1)
+            yield from bucket_folders(files, path, depth - 1)

@@ -58,6 +58,32 @@ class ExpireJournal(OperationJournal):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CleaningJournal(OperationJournal):
+    """A cleaning of orphan files.
+
+    Attributes:
+        older_than_millis: Only files that were written before this time are orphans.
+        releases: Earlier cleanings whose grace is over, and whose files go now.
+        grace_millis: How long undo keeps what it notes; 0 lets it go at once.
+    """
+
+    older_than_millis: int
+    releases: tuple[str, ...] = ()
+    grace_millis: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncleanJournal(OperationJournal):
+    """A cleaning that is taken back: what it noted stays.
+
+    Attributes:
+        cleaning: The operation that noted it.
+    """
+
+    cleaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnexpireJournal(OperationJournal):
     """An expiry that is taken back: its names return.
 
@@ -120,6 +146,28 @@ EXPIRE_JOURNAL: Final = Codec(
             since("graceMillis", int, default=0),
         )
     },
+)
+CLEANING: Final = "remove_orphan_files"
+"""The procedure whose journals are those of cleanings."""
+CLEANING_JOURNAL: Final = Codec(
+    what="journal of a cleaning of orphan files",
+    reads={
+        1: Layout(
+            CleaningJournal,
+            PLAN_ID,
+            REASON,
+            told("claims", lambda _: MAINTENANCE_CLAIM),
+            needed("olderThanMillis", int),
+            texts("releases"),
+            since("graceMillis", int, default=0),
+        )
+    },
+)
+UNCLEAN: Final = (
+    told("claims", lambda _: MAINTENANCE_CLAIM),
+    needed("cleaning", str),
+    PLAN_ID,
+    UNDOES,
 )
 UNEXPIRE: Final = (
     told("claims", lambda _: MAINTENANCE_CLAIM),

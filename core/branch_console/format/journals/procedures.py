@@ -22,7 +22,7 @@ from branch_console.format.journals.catalog_branches import (
 )
 from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL
 from branch_console.format.journals.codec import Codec
-from branch_console.format.journals.expiry import EXPIRE_JOURNAL
+from branch_console.format.journals.expiry import CLEANING, CLEANING_JOURNAL, EXPIRE_JOURNAL
 from branch_console.format.journals.history import (
     FORWARD_JOURNAL,
     REPLACE_JOURNAL,
@@ -56,6 +56,7 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "merge_branch": MERGE_JOURNAL,
         "pin_branch": PIN_JOURNAL,
         "protect_branch": PROTECT_JOURNAL,
+        CLEANING: CLEANING_JOURNAL,
         "rename_branch": RENAME_JOURNAL,
         "repair_branch": REPAIR_JOURNAL,
         "replace_main": REPLACE_JOURNAL,

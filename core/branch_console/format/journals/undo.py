@@ -14,7 +14,7 @@ from branch_console.format.journals.branches import (
     RenameBranchJournal,
 )
 from branch_console.format.journals.codec import Codec, Layout, Ways
-from branch_console.format.journals.expiry import UNEXPIRE, UnexpireJournal
+from branch_console.format.journals.expiry import UNCLEAN, UNEXPIRE, UncleanJournal, UnexpireJournal
 from branch_console.format.journals.history import WAY_BACK, HistoryJournal
 from branch_console.format.journals.keys import constant, inlined
 from branch_console.format.journals.tags import TAG, UNTAG, TagJournal, UntagJournal
@@ -37,6 +37,7 @@ UndoJournal: TypeAlias = (
     | UntagJournal
     | FenceBranchJournal
     | UnexpireJournal
+    | UncleanJournal
 )
 """How an operation is taken back: by what another procedure does, but for a restored branch."""
 
@@ -69,6 +70,7 @@ UNDO_JOURNAL: Final[Codec[UndoJournal]] = Codec(
                 "history": WAY_BACK,
                 "tag": Layout(TagJournal, constant("way", "tag"), *TAG, *_END),
                 "delete tag": Layout(UntagJournal, constant("way", "delete tag"), *UNTAG, *_END),
+                "unclean": Layout(UncleanJournal, constant("way", "unclean"), *UNCLEAN),
                 "unexpire": Layout(UnexpireJournal, constant("way", "unexpire"), *UNEXPIRE),
                 "fence": Layout(
                     FenceBranchJournal, constant("way", "fence"), FENCED, PLAN_ID, UNDOES

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from branch_console.commit.branch.rescue import RESCUE_PREFIX
 from branch_console.commit.journal import Journal
@@ -55,6 +54,7 @@ from branch_console.procedures.maintenance.release_files import (
     find_other_operation,
     find_released_files,
     release,
+    size_of,
 )
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
@@ -109,7 +109,7 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     references = list_references(table) if going or due else ()
     files = _files_that_go(table, references, going, due)
     told = _told(table, plans, going, due, files, grace)
-    obstacles = _obstacles(warehouse, table, call) if going or due else ()
+    hindrances = obstacles(warehouse, table, call) if going or due else ()
     preview = Preview(
         procedure=call.name,
         title=f"Expire snapshots of {table.identifier.table_name}",
@@ -118,10 +118,10 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             [_facts(each.retirement) for each in going],
             due,
             files.num_rows,
-            _size(files),
+            size_of(files),
             [each.text for each in told],
         ),
-        consequences=(*obstacles, *told),
+        consequences=(*hindrances, *told),
         typed_name=None,
         role=Role.OPERATOR,
         undo=_undo_text(going, grace),
@@ -319,16 +319,17 @@ def _files_that_go(
     return find_released_files(table, going, kept)
 
 
-def _obstacles(
+def obstacles(
     warehouse: Warehouse, table: FileStoreTable, call: ProcedureCall
 ) -> tuple[Consequence, ...]:
+    """Return what stands in the way of whoever is about to take names or files from a table."""
     other = find_other_operation(Journal(warehouse.store, table.paths), call.operation_id)
     if other is None:
         return ()
     return (
         blocks(
             f"Operation {other} is at work on {table.identifier.table_name}, or was cut off, and "
-            "may need what would expire. Wait for it, or run: branch-console recover.",
+            "may need what would go. Wait for it, or run: branch-console recover.",
             ErrorKind.BRANCH_IN_USE,
         ),
     )
@@ -350,7 +351,7 @@ def _told(
         told += [keeps(_held(plan, each)) for each in plan.expiry.holds]
     if going or due:
         when = f" after {count(grace_millis // 60_000, 'minute')}" if grace_millis else ""
-        text = f"{count(files.num_rows, 'file')} with {_size(files):,} bytes of data"
+        text = f"{count(files.num_rows, 'file')} with {size_of(files):,} bytes of data"
         if going and when:
             told.append(
                 loses(
@@ -442,8 +443,3 @@ def _facts(retirement: BranchRetirement) -> Sequence[object]:
         [(each.id, each.delta_manifest_list) for each in retirement.snapshots],
         retirement.keeps_changelogs,
     ]
-
-
-def _size(files: pa.Table) -> int:
-    size: int = pc.sum(files["file_size"]).as_py() or 0
-    return size

@@ -6,7 +6,7 @@ Read by maintenance, decided by diff; here both come together.
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,7 @@ from branch_console.maintenance.references import (
     retired_branches,
 )
 from branch_console.maintenance.release import (
+    LookAgain,
     find_release_list,
     forget_release_list,
     list_release,
@@ -45,7 +46,9 @@ from branch_console.procedures.run.open_operation import Operation
 from branch_console.table.file_store_table import FileStoreTable
 
 _GOING, _KEPT = 0, 1
-_REMOVED: Final = "removed"
+ReferenceKey: TypeAlias = tuple[ReferenceKind, str, str, str, str]
+REMOVED: Final = "removed"
+"""The step at which a release has removed its files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,12 +136,12 @@ def release(operation: Operation, expiries: Collection[str]) -> Released:
     operation_id = operation.intent.operation_id
     if not expiries:
         return Released()
-    done = operation.journal.find_step(operation_id, _REMOVED)
+    done = find_released(operation)
     if done is not None:
         _forget(operation, expiries)
-        return Released(**json.loads(done))
+        return done
     listed = find_release_list(table, store, operation_id)
-    known: set[_Key] = set()
+    known: set[ReferenceKey] = set()
     if listed is None:
         other = find_other_operation(operation.journal, operation_id)
         if other is not None:
@@ -147,28 +150,50 @@ def release(operation: Operation, expiries: Collection[str]) -> Released:
         going = [each for each in references if each.expiry in expiries]
         kept = [each for each in references if each.expiry not in expiries]
         listed = list_release(table, store, operation_id, find_released_files(table, going, kept))
-        known.update(map(_key, kept))
+        known.update(map(reference_key, kept))
 
     def look_again(left: pa.Table) -> pa.Table:
         fresh = [
             each
             for each in list_references(table)
-            if each.expiry not in expiries and _key(each) not in known
+            if each.expiry not in expiries and reference_key(each) not in known
         ]
-        known.update(map(_key, fresh))
+        known.update(map(reference_key, fresh))
         return without_needed(table, left, fresh)
 
-    left = look_again(listed)
-    removed = remove_files(store, left, look_again)
-    released = {
-        "files": removed,
-        "size": pc.sum(left["file_size"]).as_py() or 0,
-        "gone": left.num_rows - removed,
-    }
-    # The first to come so far counts: who goes on after a crash finds most files gone.
-    done = operation.journal.mark(operation_id, _REMOVED, json.dumps(released).encode())
+    released = remove_released(operation, listed, look_again)
     _forget(operation, expiries)
+    return released
+
+
+def find_released(operation: Operation) -> Released | None:
+    """Return what an earlier try of an operation removed, None where it did not come so far."""
+    done = operation.journal.find_step(operation.intent.operation_id, REMOVED)
+    return None if done is None else Released(**json.loads(done))
+
+
+def remove_released(operation: Operation, listed: pa.Table, look_again: LookAgain) -> Released:
+    """Remove the files of a list, as far as nothing needs them by now, and mark that it is done.
+
+    Args:
+        operation: Who removes them.
+        listed: Columns of RELEASED_FILES.
+        look_again: As for `remove_files`.
+    """
+    left = look_again(listed)
+    removed = remove_files(operation.warehouse.store, left, look_again)
+    released = {"files": removed, "size": size_of(left), "gone": left.num_rows - removed}
+    # The first to come so far counts: who goes on after a crash finds most files gone.
+    done = operation.journal.mark(
+        operation.intent.operation_id, REMOVED, json.dumps(released).encode()
+    )
     return Released(**json.loads(done))
+
+
+def size_of(files: pa.Table) -> int:
+    """The bytes of files, with columns of RELEASED_FILES."""
+    size: int = pc.sum(files["file_size"]).as_py() or 0
+    return size
 
 
 def _forget(operation: Operation, expiries: Collection[str]) -> None:
@@ -197,10 +222,8 @@ def find_other_operation(journal: Journal, own: str) -> str | None:
     return None
 
 
-_Key = tuple[ReferenceKind, str, str, str, str]
-
-
-def _key(reference: Reference) -> _Key:
+def reference_key(reference: Reference) -> ReferenceKey:
+    """What tells a reference from all others, also of what took its name since."""
     lists = reference.snapshot.identity.manifest_lists
     return (reference.kind, reference.branch, reference.name, *lists)
 
@@ -264,8 +287,8 @@ def _metadata(
     going: Iterable[NamedLists],
     kept: Iterable[NamedLists],
 ) -> pa.Table:
-    rows = _named(table, files, going)
-    for path in _named(table, files, kept):
+    rows = named_paths(table, files, going)
+    for path in named_paths(table, files, kept):
         rows.pop(path, None)
     return pa.Table.from_pylist(
         [
@@ -276,10 +299,10 @@ def _metadata(
     )
 
 
-def _named(
+def named_paths(
     table: FileStoreTable, files: NamedFiles, named: Iterable[NamedLists]
 ) -> dict[str, tuple[int, int]]:
-    """Every file but data files that references lead to: its rank, and its size if that is told."""
+    """Return what references lead to beside data files: the rank, and the size where it is told."""
     lists: set[str] = set()
     indexes: set[str] = set()
     found: dict[str, tuple[int, int]] = {}

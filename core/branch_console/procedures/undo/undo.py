@@ -10,7 +10,7 @@ from branch_console.commit.rows.write_receipt import find_receipt_of_write
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.branches import FenceBranchJournal, RenameBranchJournal
-from branch_console.format.journals.expiry import UnexpireJournal
+from branch_console.format.journals.expiry import UncleanJournal, UnexpireJournal
 from branch_console.format.journals.history import HistoryJournal
 from branch_console.format.journals.tags import TagJournal, UntagJournal
 from branch_console.format.journals.terms import OperationJournal
@@ -33,6 +33,7 @@ from branch_console.procedures.undo.undo_branch import (
     plan_rename_back,
     plan_restore,
 )
+from branch_console.procedures.undo.undo_cleaning import finish_cleaning_back, plan_cleaning_back
 from branch_console.procedures.undo.undo_expiry import finish_expiry_back, plan_expiry_back
 from branch_console.procedures.undo.undo_fence import plan_fence_back
 from branch_console.procedures.undo.undo_history import plan_way_back
@@ -57,6 +58,7 @@ _WAYS: Final[Mapping[LineageKind, Way]] = MappingProxyType(
         LineageKind.FENCED: plan_fence_back,
         LineageKind.UNFENCED: plan_fence_back,
         LineageKind.EXPIRED: plan_expiry_back,
+        LineageKind.CLEANED: plan_cleaning_back,
     }
 )
 _INSTEAD: Final[Mapping[LineageKind, str]] = MappingProxyType(
@@ -189,6 +191,8 @@ def _finish(operation: Operation, journal: UndoJournal) -> Receipt:
             return finish_fence(operation, journal)
         case UnexpireJournal():
             return finish_expiry_back(operation, journal)
+        case UncleanJournal():
+            return finish_cleaning_back(operation, journal)
         case _:
             assert_never(journal)
 

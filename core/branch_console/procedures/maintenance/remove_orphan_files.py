@@ -1,0 +1,219 @@
+"""Removing orphan files: what nothing names is noted, and goes after a grace.
+
+They may be what a commit that failed left, what only a dropped branch held, or what an expiry that
+was cut off did not come to. Until they go undo lets go of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from branch_console.diff.history_move import count
+from branch_console.format.journals.expiry import (
+    CLEANING,
+    CLEANING_JOURNAL,
+    MAINTENANCE_CLAIM,
+    CleaningJournal,
+)
+from branch_console.format.journals.terms import OperationJournal
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Counts, Receipt
+from branch_console.format.scan_options import moment_text
+from branch_console.maintenance.named_files import RELEASED_FILES
+from branch_console.maintenance.release import find_release_list, list_release
+from branch_console.operations.maintenance_requests import RemoveOrphanFilesRequest
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    NOTHING_TO_UNDO,
+    Consequence,
+    Preview,
+    keeps,
+    loses,
+    plan_digest,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.expire_snapshots import claim_maintenance, obstacles
+from branch_console.procedures.maintenance.orphan_files import (
+    Orphans,
+    find_orphans,
+    release_orphans,
+    waiting_cleanings,
+    without_waiting,
+)
+from branch_console.procedures.maintenance.release_files import REMOVED, Released, size_of
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.receipts import event_of, receipt_of, receipt_without_change
+
+_MOST_TOLD: Final = 20
+
+
+def plan_cleaning(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide which files of a table are orphans.
+
+    Raises:
+        InvalidInput: The time is none, or too near.
+        NotFound: There is no such table.
+        FormatError: What the table needs is not known, so nothing may go.
+    """
+    asked, table = call.request(RemoveOrphanFilesRequest), table_of(warehouse, call)
+    now, grace = warehouse.clock(), asked.grace_millis()
+    before = asked.older_than_millis(now)
+    waiting = waiting_cleanings(warehouse, table)
+    due = tuple(each for each, (since, _) in waiting.items() if now >= since)
+    earlier = [files for _, files in waiting.values()]
+    found = find_orphans(warehouse, table, before, call.operation_id)
+    orphans = without_waiting(found.files, earlier)
+    going = pa.concat_tables([orphans, *(waiting[each][1] for each in due)]).combine_chunks()
+    told = _told(found, orphans, going, due, before, grace)
+    preview = Preview(
+        procedure=call.name,
+        title=f"Remove orphan files of {table.identifier.table_name}",
+        plan_id=plan_digest(call, sorted(going["path"].to_pylist()), due),
+        consequences=(*obstacles(warehouse, table, call), *told) if going.num_rows else told,
+        typed_name=None,
+        role=Role.OPERATOR,
+        undo=_undo_text(orphans, grace),
+    )
+    nothing = receipt_without_change(
+        call,
+        preview.plan_id,
+        tuple(each.text for each in told),
+        started_millis=now,
+        finished_millis=now,
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=table.branch,
+        journal=(
+            CleaningJournal(
+                plan_id=preview.plan_id,
+                reason=asked.reason,
+                older_than_millis=before,
+                releases=due,
+                grace_millis=grace,
+            )
+            if going.num_rows
+            else OperationJournal()
+        ),
+        already=None if going.num_rows else nothing,
+    )
+
+
+def finish_cleaning(operation: Operation, journal: CleaningJournal) -> Receipt:
+    """Note the orphans, then remove those whose grace is over.
+
+    Raises:
+        CommitConflict: Another operation removes files of the table, or brings names back.
+        FormatError: What the table needs cannot be told any more; no file was removed.
+    """
+    operation_id = operation.intent.operation_id
+    claim_maintenance(operation)
+    noted = _note_orphans(operation, journal)
+    own = () if journal.grace_millis else (operation_id,)
+    released = release_orphans(operation, (*journal.releases, *own))
+    receipt = receipt_of(
+        operation,
+        counts=Counts(files_removed=released.files, bytes_removed=released.size),
+        notes=tuple(_notes(journal, noted, released)),
+    )
+    done = operation.complete(event_of(operation, LineageKind.CLEANED, receipt))
+    operation.journal.release(MAINTENANCE_CLAIM, operation_id)
+    return done
+
+
+REMOVE_ORPHAN_FILES = Verb(
+    name=CLEANING,
+    what="remove orphan files",
+    doing="Removing orphan files.",
+    plan=plan_cleaning,
+    codec=CLEANING_JOURNAL,
+    finish=finish_cleaning,
+)
+
+
+def _note_orphans(operation: Operation, journal: CleaningJournal) -> pa.Table:
+    """Note durably what goes; what an earlier try noted stands."""
+    warehouse, table = operation.warehouse, operation.table
+    operation_id = operation.intent.operation_id
+    noted = find_release_list(table, warehouse.store, operation_id)
+    if noted is not None:
+        return noted
+    if operation.journal.has_reached(operation_id, REMOVED):
+        return RELEASED_FILES.empty_table()  # an earlier try removed them, and forgot the list
+    found = find_orphans(warehouse, table, journal.older_than_millis, operation_id).files
+    waiting = [files for _, files in waiting_cleanings(warehouse, table).values()]
+    fresh = without_waiting(found, waiting)
+    if not fresh.num_rows:
+        return fresh
+    return list_release(table, warehouse.store, operation_id, fresh)
+
+
+def _told(
+    found: Orphans,
+    orphans: pa.Table,
+    going: pa.Table,
+    due: Sequence[str],
+    before_millis: int,
+    grace_millis: int,
+) -> tuple[Consequence, ...]:
+    told = []
+    if orphans.num_rows:
+        paths = orphans["path"].to_pylist()
+        when = f"with the first cleaning after {_minutes(grace_millis)}" if grace_millis else "now"
+        told.append(
+            loses(
+                f"{count(len(paths), 'file')} with {size_of(orphans):,} bytes, written before "
+                f"{moment_text(before_millis)}, are named by no snapshot, tag or changelog of any "
+                f"branch. They go {when}.",
+                tuple(paths[:_MOST_TOLD]),
+            )
+        )
+    if due:
+        earlier = going.num_rows - orphans.num_rows
+        told.append(
+            loses(f"{count(earlier, 'file')} that earlier cleanings noted go now.", tuple(due))
+        )
+    if not told:
+        told.append(keeps("No file is an orphan: all that may go is named, or too young."))
+    if found.unknown:
+        told.append(
+            keeps(
+                f"{count(len(found.unknown), 'file')} stay that nothing names either: Paimon gives "
+                "no file such a name there.",
+                found.unknown[:_MOST_TOLD],
+            )
+        )
+    return tuple(told)
+
+
+def _notes(journal: CleaningJournal, noted: pa.Table, released: Released) -> Iterator[str]:
+    if journal.grace_millis and noted.num_rows:
+        yield (
+            f"{count(noted.num_rows, 'orphan file')} with {size_of(noted):,} bytes go with the "
+            f"first cleaning of the table after {_minutes(journal.grace_millis)}."
+        )
+    if released.waits_for is not None:
+        yield (
+            f"No file was removed: operation {released.waits_for} is open and may need some. They "
+            "go with the next cleaning."
+        )
+    elif journal.releases or not journal.grace_millis:
+        yield f"{count(released.files, 'file')} with {released.size:,} bytes were removed."
+        if released.gone:
+            yield f"{count(released.gone, 'file')} had gone already, or are named by now."
+
+
+def _undo_text(orphans: pa.Table, grace_millis: int) -> str:
+    if not orphans.num_rows:
+        return NOTHING_TO_UNDO
+    if not grace_millis:
+        return "There is no undo: the files go at once."
+    return f"Undo keeps the files: for {_minutes(grace_millis)} at least, until the next cleaning."
+
+
+def _minutes(millis: int) -> str:
+    return count(millis // 60_000, "minute")
