@@ -17,6 +17,7 @@ from tests.benchmarks import (
     commit_storm,
     compare_quality,
     console_pages,
+    expire_files,
     live_files,
     merge_append,
     merge_keys,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[str, int, Path], Iterable[Result]]] = {
     "B10": write_rows.run,
     "B11": console_pages.run,
     "B12": catalog_branches.run,
+    "B20": expire_files.run,
 }
 
 

@@ -17,6 +17,7 @@ from tests.benchmarks import (
     commit_one_row,
     commit_storm,
     compare_quality,
+    expire_files,
     live_files,
     merge_append,
     merge_keys,
@@ -291,6 +292,14 @@ def test_a_merge_of_the_catalog_is_published_and_recovered(tmp_path: Path) -> No
     assert [each.case["operation"] for each in results] == ["publish", "recover"]
     assert [each.wrong for each in results] == [(), ()]
     assert results[0].contestants == [OURS, catalog_merges.EACH]
+
+
+def test_the_files_that_are_needed_and_the_snapshots_that_expire_are_counted(
+    tmp_path: Path,
+) -> None:
+    results = list(expire_files.run("tiny", 1, tmp_path))
+    assert [each.benchmark for each in results] == ["B20", "B21"]
+    assert [each.wrong for each in results] == [(), ()]
 
 
 # It has a console and a browser of its own; by day tests/browser/test_large.py opens such tables.

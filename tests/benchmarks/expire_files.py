@@ -1,0 +1,166 @@
+"""B20 and B21: which files of a table are needed at all, and what an expiry would take.
+
+B20 reads every reference of every branch and decides who needs which file; B21 previews an expiry
+of 50 snapshots of main. Nobody else answers either: Paimon looks at one branch.
+"""
+
+import resource
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from branch_console.commit.branch.rescue import RESCUE_PREFIX
+from branch_console.diff.expiry.reachability import ReferredManifests, reach
+from branch_console.maintenance.named_files import lists_of, read_named_files
+from branch_console.maintenance.references import list_references
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.expire_snapshots import plan_expire
+from tests.benchmarks.contest import OURS, Result, Sample, Target, at_most, new_folder
+from tests.benchmarks.synthetic import (
+    BRANCH,
+    FULL_MANIFESTS,
+    TABLE,
+    add_files,
+    make_table,
+    open_table,
+)
+
+REACH: Final = "reach"
+EXPIRE: Final = "expire"
+REACH_SECONDS: Final = 10.0
+REACH_BYTES: Final = 1_500_000_000
+EXPIRE_SECONDS: Final = 1.0
+_WARM_CALLS: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What is asked of a table of so many files that so many branches share.
+
+    Attributes:
+        commits: How many snapshots of main were committed since the branches were made.
+    """
+
+    question: str
+    files: int
+    manifests: int
+    branches: int
+    commits: int = 0
+
+    @property
+    def facts(self) -> Mapping[str, int | str]:
+        """What tells the case from others."""
+        return {"question": self.question, "files": self.files, "branches": self.branches}
+
+
+CASES: Final = {
+    "tiny": [
+        Case(question=REACH, files=200, manifests=4, branches=3),
+        Case(question=EXPIRE, files=200, manifests=4, branches=2, commits=3),
+    ],
+    "small": [
+        Case(question=REACH, files=100_000, manifests=100, branches=50),
+        Case(question=EXPIRE, files=10_000, manifests=100, branches=10, commits=50),
+    ],
+    "full": [
+        Case(question=REACH, files=1_000_000, manifests=500, branches=50),
+        Case(question=EXPIRE, files=100_000, manifests=100, branches=10, commits=50),
+    ],
+}
+
+
+def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
+    """Run all cases of a scale; see `live_files.run`."""
+    for case in CASES[scale]:
+        warehouse = new_folder(folder) / "warehouse"
+        expected = _make(warehouse, case)
+        ask = _count_needed if case.question == REACH else _count_expired
+        samples = tuple(_sample(warehouse, ask) for _ in range(rounds))
+        yield Result(
+            benchmark="B20" if case.question == REACH else "B21",
+            case=case.facts,
+            samples=samples,
+            targets=_targets(case, samples) if scale == "full" else (),
+            wrong=tuple(
+                f"{each.contestant} found {each.answer['found']}, not {expected}"
+                for each in samples
+                if each.answer["found"] != expected
+            ),
+        )
+
+
+def _make(warehouse: Path, case: Case) -> int:
+    """Write the table; return what is to be found in it."""
+    made = make_table(warehouse, case.files, case.manifests, FULL_MANIFESTS)
+    branches = warehouse / "db.db" / "t" / "branch"
+    for number in range(case.branches):
+        # No merge starts from a rescue branch, so that it holds files of main, and no snapshot.
+        shutil.copytree(branches / f"branch-{BRANCH}", branches / f"branch-{RESCUE_PREFIX}{number}")
+    shutil.rmtree(branches / f"branch-{BRANCH}")
+    for number in range(case.commits):
+        add_files(warehouse, open_table(warehouse), [f"{number}-{uuid.UUID(int=number)}"])
+    return made.live_files if case.question == REACH else case.commits
+
+
+def _sample(folder: Path, ask: Callable[[Path], int]) -> Sample:
+    started = time.perf_counter()
+    found, seconds = 0, []
+    for _ in range(1 + _WARM_CALLS):
+        begun = time.perf_counter()
+        found = ask(folder)
+        seconds.append(time.perf_counter() - begun)
+    return Sample(
+        contestant=OURS,
+        cold=seconds[0],
+        warm=tuple(seconds[1:]),
+        peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        process=time.perf_counter() - started,
+        answer={"found": found},
+    )
+
+
+def _count_needed(folder: Path) -> int:
+    """Count the files that some reference of some branch needs."""
+    table = open_table(folder)
+    named = [lists_of(each) for each in list_references(table)]
+    files = read_named_files(table, named)
+    referred = [
+        ReferredManifests(owner=number, live=files.numbers(each.live))
+        for number, each in enumerate(named)
+    ]
+    found = reach(files.columns, referred)
+    return int(found.owners.any(axis=1).sum())
+
+
+def _count_expired(folder: Path) -> int:
+    """Count the snapshots of main that a preview would take."""
+    call = ProcedureCall(
+        name="expire_snapshots",
+        arguments={
+            "table": TABLE,
+            "retain_max": 1,
+            "options": "snapshot.num-retained.min=1,snapshot.time-retained=1 ms",
+        },
+        actor="benchmark",
+        operation_id=uuid.uuid4().hex,
+    )
+    later = time.time_ns() // 1_000_000 + 86_400_000
+    planned = plan_expire(Warehouse.open(str(folder), read_only=True, clock=lambda: later), call)
+    journal = planned.journal
+    return sum(len(each.snapshots) for each in getattr(journal, "retirements", ()))
+
+
+def _targets(case: Case, samples: tuple[Sample, ...]) -> tuple[Target, ...]:
+    cold = sorted(each.cold for each in samples)[len(samples) // 2]
+    if case.question == EXPIRE:
+        return (at_most(f"a preview takes {EXPIRE_SECONDS:g} s at most", cold, EXPIRE_SECONDS),)
+    most = max(each.peak_rss_bytes for each in samples)
+    return (
+        at_most(f"it takes {REACH_SECONDS:g} s at most", cold, REACH_SECONDS),
+        at_most("it takes 1.5 GB at most", most, REACH_BYTES),
+    )
