@@ -38,8 +38,8 @@ MUTANTS: Final = (
     Mutant(
         name="a merge of a part that counts as one of the whole",
         file="core/branch_console/diff/catalog_base.py",
-        old="if each.covers is not None and object_id not in each.covers",
-        new="if each.covers is None",
+        old="{name for name, covers in parts if object_id not in covers}",
+        new="set[str]()",
         tests=(
             "tests/unit/diff/test_catalog_base.py"
             "::test_a_merge_of_a_part_is_a_base_only_of_that_part",
