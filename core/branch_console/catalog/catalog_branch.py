@@ -57,6 +57,7 @@ class Member:
         identifier: By the names of the branch, on its table branch.
         table: What the ledger has of it.
         folder: Where it lies now, below the warehouse; None where it is nowhere.
+        is_taken: Whether a table that was there before has a branch of that name in the folder.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Member:
     table: TableChange
     folder: str | None
     state: MemberState
+    is_taken: bool = False
 
     @property
     def name(self) -> str:
@@ -265,10 +267,16 @@ class CatalogOnBranch:
         )
         found = self._folders.find(table)
         if found is None:
-            folder, state = None, MemberState.LOST
-        else:
-            folder, state = found.folder, self._state(table, identifier, found)
-        return Member(id=key, identifier=identifier, table=table, folder=folder, state=state)
+            lost = MemberState.LOST
+            return Member(id=key, identifier=identifier, table=table, folder=None, state=lost)
+        return Member(
+            id=key,
+            identifier=identifier,
+            table=table,
+            folder=found.folder,
+            state=self._state(table, identifier, found),
+            is_taken=found.is_taken,
+        )
 
     def open_member(self, member: Member) -> FileStoreTable:
         """A handle on a table of the branch, made or not made yet.
@@ -352,6 +360,9 @@ class CatalogOnBranch:
     def _state(self, table: TableChange, identifier: Identifier, found: FoundFolder) -> MemberState:
         if found.has_branch:
             return MemberState.MADE
+        if found.is_taken and not table.adopted:
+            # What the ledger of the folder says of that branch is said of the other table.
+            return MemberState.NOT_MADE
         handle = self._handle(found.folder, identifier)
         return MemberState.LOST if self._was_made(table, handle) else MemberState.NOT_MADE
 

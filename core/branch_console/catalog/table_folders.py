@@ -10,14 +10,22 @@ from branch_console.catalog.sightings import birth_of, find_birth
 from branch_console.format.catalog.catalog_version import TableChange
 from branch_console.storage.catalog_paths import DATABASE_SUFFIX, CatalogPaths
 from branch_console.storage.metadata_cache import MetadataReader
+from branch_console.storage.table_paths import SCHEMA_PREFIX
+from branch_console.table.versioned_files import list_numbered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFolder:
-    """The folder of a table, below the warehouse, and whether the table branch is there."""
+    """The folder of a table, below the warehouse, and whether the table branch is there.
+
+    Attributes:
+        is_taken: Whether a branch of that name is there, but of another table: one that had the
+            folder before, and that somebody dropped.
+    """
 
     folder: str
     has_branch: bool
+    is_taken: bool = False
 
 
 class TableFolders:
@@ -31,15 +39,37 @@ class TableFolders:
 
     def find(self, table: TableChange) -> FoundFolder | None:
         """Return the folder of a table, None where it is nowhere, or may be in two places."""
-        folder = table.folder or ""
-        if self._is_born_at(table, self._branch_in(folder)):
-            return FoundFolder(folder=folder, has_branch=True)
-        if any(self._is_born_at(table, place) for place in self._origins_in(folder, table)):
-            return FoundFolder(folder=folder, has_branch=self._has_branch(folder))
+        found = self._find_in(table.folder or "", table)
+        if found is not None:
+            return found
         places = self._places_of(table)
-        if len(places) != 1:
-            return None
-        return FoundFolder(folder=places[0], has_branch=self._has_branch(places[0]))
+        return self._find_in(places[0], table) if len(places) == 1 else None
+
+    def _find_in(self, folder: str, table: TableChange) -> FoundFolder | None:
+        branch = self._branch_in(folder)
+        if self._is_born_at(table, branch):
+            return FoundFolder(folder=folder, has_branch=True)
+        for origin in self._origins_in(folder, table):
+            if self._is_born_at(table, origin):
+                is_there = self._reader.files.exists(branch)
+                is_its_own = is_there and self._is_branch_of(origin, branch)
+                return FoundFolder(
+                    folder=folder, has_branch=is_its_own, is_taken=is_there and not is_its_own
+                )
+        return None
+
+    def _is_branch_of(self, origin: str, branch: str) -> bool:
+        """Whether a branch began with a schema of the table; older engines copy the newest alone.
+
+        One that has no schema yet is being made.
+        """
+        began = list_numbered(self._reader, f"{branch}/schema", SCHEMA_PREFIX)
+        if not began:
+            return True
+        oldest = self._reader.files.find(f"{origin}/schema/{SCHEMA_PREFIX}{min(began)}")
+        return oldest is not None and self._reader.decode(began[min(began)], birth_of) == birth_of(
+            oldest
+        )
 
     def _is_born_at(self, table: TableChange, place: str) -> bool:
         # By name first: a listing of each of ten thousand tables takes a second.
@@ -47,9 +77,6 @@ class TableFolders:
         if status is not None:
             return self._reader.decode(status, birth_of) == table.birth
         return self._reader.files.exists(place) and find_birth(self._reader, place) == table.birth
-
-    def _has_branch(self, folder: str) -> bool:
-        return self._reader.files.exists(self._branch_in(folder))
 
     def _branch_in(self, folder: str, branch: str | None = None) -> str:
         return f"{self._paths.folder(folder)}/branch/branch-{branch or self._branch}"

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from branch_console.commit.schema.schema_commit import add_column, change_schema
+from branch_console.errors import ErrorKind, Refused
 from branch_console.format.catalog.catalog_version import VersionKind
 from branch_console.format.data_types import INT
 from tests.support.branch_bench import store_of, tree
 from tests.support.catalog_bench import CatalogBench
-from tests.support.catalog_rows import put
+from tests.support.catalog_rows import put, seen_on
 from tests.support.catalog_warehouse import CatalogWarehouse
 from tests.support.examples import Examples
 from tests.support.faulty_store import At, FaultyStore, Killed, When
@@ -157,3 +158,68 @@ def test_a_table_that_came_and_is_not_made_yet_comes_once(tmp_path: Path) -> Non
         assert again.notes == ("test holds all that dev changed.", "Nothing was changed.")
         assert tree(sql.root) == before
     assert "not made yet" in [str(each.state) for each in sql.warehouse().on("test").members()]
+
+
+@pytest.fixture
+def made_again(tmp_path: Path) -> CatalogBench:
+    """`test` dropped a table, and main by it; another one has its name, beside what dev holds."""
+    sql = CatalogBench(root=tmp_path / "warehouse")
+    sql("CREATE DATABASE air; CREATE TABLE air.b (old INT)")
+    put(sql, "air.b", (1,))
+    sql("CREATE BRANCH dev ON CATALOG; CREATE BRANCH test ON CATALOG")
+    sql.run("USE BRANCH test; DROP TABLE air.b", operation_id="drop")
+    sql.run("MERGE BRANCH test TO main")
+    sql.now += 1
+    sql("CREATE TABLE air.b (new INT)")
+    put(sql, "air.b", (2,))
+    return sql
+
+
+def test_a_table_made_again_reads_nothing_of_the_branch_that_the_one_before_it_left(
+    made_again: CatalogBench,
+) -> None:
+    sql = made_again
+    sql.run("MERGE BRANCH main TO test")
+    assert seen_on(sql, "test").tables == {"air.b": (("new",), ((2,),))}
+    assert seen_on(sql, "dev").tables == {"air.b": (("old",), ((1,),))}
+    put(sql, "air.b", (3,), branch="test")
+    after = {"air.b": (("new",), ((2,), (3,)))}
+    assert seen_on(sql, "test").tables == after
+    sql.run("MERGE BRANCH test TO main")
+    assert seen_on(sql).tables == after
+    assert seen_on(sql, "dev").tables == {"air.b": (("old",), ((1,),))}
+    # What the first table held on the branch is kept, and comes back no more by undo of its drop.
+    names = sql.warehouse().table("air.b").branches.names()
+    assert [each for each in names if each.startswith("rescue-made-")]
+    sql("USE BRANCH test; DROP TABLE air.b")
+    before = tree(sql.root)
+    with pytest.raises(Refused, match=r"of table 'air\.b' is gone, or a rescue branch by now"):
+        sql.undo("drop")
+    assert tree(sql.root) == before
+
+
+def test_the_branch_that_a_dropped_table_left_is_dropped_by_itself(
+    made_again: CatalogBench,
+) -> None:
+    sql = made_again
+    sql.run("MERGE BRANCH main TO test")
+    assert "Branch 'test' is dropped" in sql("DROP BRANCH test ON TABLE air.b")
+    assert seen_on(sql, "test").tables == {"air.b": (("new",), ((2,),))}
+
+
+def test_a_table_whose_folder_holds_another_one_of_the_branch_does_not_come(
+    made_again: CatalogBench,
+) -> None:
+    sql = made_again
+    sql("USE BRANCH dev; ALTER TABLE air.b RENAME TO air.c")
+    before = seen_on(sql, "dev")
+    told = "The folder air.db/b is taken: it holds air.c of catalog branch 'dev' too"
+    # Main dropped it, and somebody decided that dev goes on with it.
+    policy = "version: 1\nobjects: {'*': {object gone: ours}}"
+    with pytest.raises(Refused, match=told) as caught:
+        sql.do("merge_catalog_branch", branch="main", target="dev", strict=True, policy=policy)
+    assert caught.value.kind is ErrorKind.NAME_TAKEN
+    assert seen_on(sql, "dev") == before
+    sql("USE BRANCH dev; DROP TABLE air.c")
+    sql.run("MERGE BRANCH main TO dev")
+    assert seen_on(sql, "dev").tables == {"air.b": (("new",), ((2,),))}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from branch_console.catalog.catalog_branch import CatalogOnBranch
+from branch_console.catalog.catalog_branch import CatalogOnBranch, MemberState
 from branch_console.catalog.catalog_ledger import CatalogLedger, RecordedCatalog
 from branch_console.errors import CommitConflict, ErrorKind, NotFound, Refused
 from branch_console.format.catalog.catalog_version import (
@@ -177,7 +177,10 @@ def plan_change_back(
     now = seen.recorded
     told = [
         blocks(f"Undo is not possible: {reason}.", ErrorKind.UNDO_BLOCKED)
-        for reason in _why_not_back(seen, version, before, after, now)
+        for reason in (
+            *_why_not_back(seen, version, before, after, now),
+            *_branches_gone(warehouse, version, before, now),
+        )
     ]
     change = BranchChange(
         subject=done.subject,
@@ -217,6 +220,21 @@ def _why_not_back(
             reasons.append("rows were written to the table since; drop the table instead")
     reasons += _names_taken(version, before, now)
     return reasons
+
+
+def _branches_gone(
+    warehouse: Warehouse, version: CatalogVersion, before: RecordedCatalog, now: RecordedCatalog
+) -> list[str]:
+    """Which tables that would come back have lost their branches since, as others needed them."""
+    then = CatalogOnBranch(
+        warehouse.catalog, warehouse.ledger, version.branch, before.version.number
+    )
+    gone = [key for key in version.tables if key in before.tables and key not in now.tables]
+    return [
+        f"the branch of table {member.name!r} is gone, or a rescue branch by now"
+        for member in map(then.member, gone)
+        if member.state is MemberState.LOST
+    ]
 
 
 def _names_taken(

@@ -19,7 +19,7 @@ from branch_console.format.journals.history import HistoryCopy, HistoryJournal
 from branch_console.format.journals.intent import Ending
 from branch_console.format.journals.merge import MERGE_JOURNAL
 from branch_console.format.lineage_event import LineageKind
-from branch_console.procedures.branch.member_branch import creation_of
+from branch_console.procedures.branch.member_branch import check_folder_is_free, creation_of
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
 from branch_console.procedures.history.file_sharing import (
@@ -170,6 +170,9 @@ class CreateTable:
 def _pin_fork(merge: MergeOperation, step: MergeStep) -> None:
     """Keep where a branch begins with a table that is new to it."""
     fork = merge.version.tables.get(step.object_id) or TableChange()
+    dropped = [key for key, table in merge.version.tables.items() if table is None]
+    seen = merge.warehouse.on(merge.noted.target)
+    check_folder_is_free(merge.warehouse, seen, fork.folder or "", [*dropped, step.object_id])
     table = _table_at(merge, merge.operation.paths.folder(fork.folder or ""))
     creation = creation_of(merge.noted.target_content, fork, table)
     put_base_tags(merge.warehouse.store, [(table, creation)])

@@ -20,7 +20,7 @@ def membership_blocks(
         return ()
     folder = warehouse.ledger.paths.relative(branch.paths.table)
     seen = warehouse.on(branch.branch)
-    if not any(member.folder == folder for member in seen.members()):
+    if not any(member.folder == folder and member.is_made for member in seen.members()):
         return ()
     way = (
         f"is dropped with it only. Drop that one: branch-console catalog drop {branch.branch}."
