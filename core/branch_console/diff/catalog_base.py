@@ -61,9 +61,8 @@ def contents_merged_into(versions: Versions, head: VersionName) -> Contents:
         head: The version of the branch.
     """
     merges = sorted(
-        (each for each in versions.values() if each.sources and len(each.parents) > 1),
+        (each for each in versions.values() if len(each.parents) > 1),
         key=lambda each: (each.time_millis, each.number),
-        reverse=True,
     )
     noted = sorted({key for each in merges for key in each.sources})
     known: dict[frozenset[VersionName], frozenset[VersionName]] = {}
@@ -71,12 +70,16 @@ def contents_merged_into(versions: Versions, head: VersionName) -> Contents:
     for table_id, cut in _cuts(versions, noted):
         if cut not in known:
             known[cut] = frozenset(_ancestors(versions, head, cut))
+        last: dict[str, SourceContent] = {}
         for merge in merges:
-            content = merge.sources.get(table_id)
-            if content is None or merge.name in cut or merge.name not in known[cut]:
+            if merge.name in cut or merge.name not in known[cut]:
                 continue
             for parent in merge.parents[1:]:
-                found.setdefault(table_id, {}).setdefault(parent, []).append(content)
+                # What a later merge does not note was then as an earlier one had brought it.
+                content = merge.sources.get(table_id) or last.get(parent.branch)
+                if content is not None:
+                    last[parent.branch] = content
+                    found.setdefault(table_id, {}).setdefault(parent, []).insert(0, content)
     return found
 
 

@@ -1,5 +1,7 @@
 """The merge base of each object, over the versions of all branches."""
 
+from dataclasses import replace
+
 import pytest
 
 from branch_console.diff.catalog_base import (
@@ -184,6 +186,24 @@ def test_the_latest_of_several_merges_counts() -> None:
     (contents,) = notes["t"].values()
     assert contents[0].head == ledger.state("dev").tables["t"].head
     assert len(contents) == 3
+
+
+@pytest.mark.parametrize("when", ["between the merges", "after both"])
+def test_what_a_later_merge_need_not_note_came_by_an_earlier_one(when: str) -> None:
+    ledger = written(begun("dev"), "t")
+    merged(ledger)
+    without = catalog(database("d", "air"), table("u", "d.u"))
+    if when == "between the merges":
+        ledger.add("main", without)
+    ledger.run("dev", ("set", 0, "a", "1"))
+    merged(ledger)
+    if when == "after both":
+        new = ledger.state("main")
+        kept = {key: each for key, each in new.tables.items() if key != "t"}
+        ledger.add("main", replace(new, tables=kept))
+    assert found(ledger) == []
+    written(ledger, "t")
+    assert found(ledger) == ["object gone"]
 
 
 def test_only_tables_that_the_version_of_the_source_does_not_tell_are_noted() -> None:
