@@ -5,6 +5,7 @@ A table whose branch is not made yet is main at its base. What the scope leaves 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -115,7 +116,9 @@ class CatalogOnBranch:
         self.recorded: RecordedCatalog = ledger.recorded(branch, version)
         assert self.recorded.fork is not None
         self.fork: CatalogVersion = self.recorded.fork
-        self._folders = TableFolders(main.reader, ledger.paths, self.content)
+        births = Counter(each.birth or "" for each in self.recorded.tables.values())
+        twins = {birth for birth, count in births.items() if count > 1}
+        self._folders = TableFolders(main.reader, ledger.paths, self.content, twins)
 
     @property
     def reader(self) -> MetadataReader:
@@ -265,7 +268,7 @@ class CatalogOnBranch:
             table=table.name or "",
             branch=self.content,
         )
-        found = self._folders.find(table)
+        found = self._folders.find(table, lambda: self._folders_of_main.get(key))
         if found is None:
             lost = MemberState.LOST
             return Member(id=key, identifier=identifier, table=table, folder=None, state=lost)
@@ -307,6 +310,11 @@ class CatalogOnBranch:
         if snapshot is not None and snapshot.identity.same_as(head.identity):
             return Tag(name=name, snapshot=snapshot)
         return None
+
+    @cached_property
+    def _folders_of_main(self) -> dict[str, str | None]:
+        """The folders of the tables that main has, by id, as its ledger notes them."""
+        return {key: each.folder for key, each in self._ledger.recorded(MAIN_BRANCH).tables.items()}
 
     @cached_property
     def _database_ids(self) -> dict[str, str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from branch_console.catalog.sightings import birth_of, find_birth
 from branch_console.format.catalog.catalog_version import TableChange
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.storage.catalog_paths import DATABASE_SUFFIX, CatalogPaths
 from branch_console.storage.metadata_cache import MetadataReader
-from branch_console.storage.table_paths import SCHEMA_PREFIX
+from branch_console.storage.table_paths import BASE_TAG_PREFIX, SCHEMA_PREFIX
+from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.versioned_files import list_numbered
 
 
@@ -31,19 +33,66 @@ class FoundFolder:
 class TableFolders:
     """Finds the folders of tables, which another engine may have renamed."""
 
-    def __init__(self, reader: MetadataReader, paths: CatalogPaths, branch: str) -> None:
-        """Look for tables by their schemas on main, and on table branches that have them too."""
+    def __init__(
+        self,
+        reader: MetadataReader,
+        paths: CatalogPaths,
+        branch: str,
+        twins: Collection[str] = (),
+    ) -> None:
+        """Look for tables by their schemas on main, and on table branches that have them too.
+
+        Args:
+            reader: The metadata of the warehouse.
+            paths: Its paths.
+            branch: The name of the table branches.
+            twins: The births that several tables share, which were made at the same moment.
+        """
         self._reader = reader
         self._paths = paths
         self._branch = branch
+        self._twins = twins
 
-    def find(self, table: TableChange) -> FoundFolder | None:
-        """Return the folder of a table, None where it is nowhere, or may be in two places."""
-        found = self._find_in(table.folder or "", table)
-        if found is not None:
+    def find(
+        self, table: TableChange, folder_on_main: Callable[[], str | None] = lambda: None
+    ) -> FoundFolder | None:
+        """Return the folder of a table, None where it is nowhere, or may be in two places.
+
+        Args:
+            table: The table.
+            folder_on_main: Asked where its birth does not tell it from another table: the folder
+                that main has noted of it.
+        """
+        folder = table.folder or ""
+        found = self._find_in(folder, table)
+        is_twin = table.birth in self._twins
+        if found is not None and (not is_twin or self._holds_base(folder, table)):
             return found
         places = self._places_of(table)
-        return self._find_in(places[0], table) if len(places) == 1 else None
+        if len(places) > 1:
+            held = [each for each in places if self._holds_base(each, table)]
+            if len(held) != 1:
+                noted = folder_on_main()
+                held = [each for each in places if each == noted]
+            places = held
+        return self._find_in(places[0], table) if len(places) == 1 else found
+
+    def _holds_base(self, folder: str, table: TableChange) -> bool:
+        """Whether the snapshot that the branch began at is in a folder: by its tag, or by itself.
+
+        The branch keeps it where main has dropped the table.
+        """
+        if table.head is None:
+            return False
+        head, name = table.head.identity, table.base_tag or f"{BASE_TAG_PREFIX}{self._branch}"
+        path = self._paths.folder(folder)
+        any_name = Identifier(database="any", table="any")
+        opened = FileStoreTable(self._reader, path, any_name.on_branch(table.source or MAIN_BRANCH))
+        kept = (each.tags.find(name) for each in (opened, opened.on(self._branch)))
+        if any(tag is not None and tag.snapshot.identity.same_as(head) for tag in kept):
+            return True
+        snapshot = opened.snapshots.find(table.head.id)
+        return snapshot is not None and snapshot.identity.same_as(head)
 
     def _find_in(self, folder: str, table: TableChange) -> FoundFolder | None:
         branch = self._branch_in(folder)

@@ -223,3 +223,29 @@ def test_a_table_whose_folder_holds_another_one_of_the_branch_does_not_come(
     sql("USE BRANCH dev; DROP TABLE air.c")
     sql.run("MERGE BRANCH main TO dev")
     assert seen_on(sql, "dev").tables == {"air.b": (("new",), ((2,),))}
+
+
+@pytest.mark.parametrize("has_rows", [True, False], ids=["rows", "no rows"])
+@pytest.mark.parametrize(
+    "moves",
+    [
+        "ALTER TABLE air.a RENAME TO air.c",
+        "ALTER TABLE air.a RENAME TO air.c; ALTER TABLE air.b RENAME TO air.a",
+        "DROP TABLE air.b; ALTER TABLE air.a RENAME TO air.c",
+    ],
+)
+def test_a_branch_finds_a_table_that_a_merge_moved_though_another_began_as_it_did(
+    tmp_path: Path, moves: str, has_rows: bool
+) -> None:
+    sql = CatalogBench(root=tmp_path / "warehouse")
+    sql("CREATE DATABASE air; CREATE TABLE air.a (id INT); CREATE TABLE air.b (id INT)")
+    if has_rows:
+        put(sql, "air.a", (1,))
+        put(sql, "air.b", (2,))
+    sql("CREATE BRANCH dev ON CATALOG; CREATE BRANCH test ON CATALOG")
+    put(sql, "air.a", (3,), branch="dev")
+    put(sql, "air.b", (4,), branch="dev")
+    before = seen_on(sql, "dev")
+    sql(f"USE BRANCH test; {moves}")
+    sql.run("MERGE BRANCH test TO main")
+    assert seen_on(sql, "dev") == before
