@@ -19,7 +19,7 @@ from tests.support.catalog_kills import (
     spring_cleaning,
 )
 from tests.support.examples import Examples
-from tests.support.faulty_store import FaultyStore, Killed, When
+from tests.support.faulty_store import At, FaultyStore, Killed, When
 
 _ALL = 1_000_000
 
@@ -101,6 +101,28 @@ def test_a_runner_that_wakes_up_after_its_recovery_changes_nothing_of_it(
         endings.add(is_new)
         kills.check_again(world, where)
     assert endings == {True, False}
+
+
+def test_what_a_runner_prepares_after_its_recovery_is_ended_though_it_dies(
+    kills: MergeKills, examples: Examples, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins = [
+        number
+        for number, each in enumerate(kills.changes, start=1)
+        if "/branch-lineage/intent-" in each and number < kills.decides
+    ]
+    assert len(begins) > 1
+    for number in begins[-examples(1, quick=1, long=_ALL) :]:
+        where = f"{number}: {kills.changes[number - 1]}"
+        world = kills.copy("asleep")
+        with machines_apart(monkeypatch):
+            store = _while_another_recovers(world, number)
+            store.fault = At(call=number, when=When.AFTER)
+            with pytest.raises(Killed):
+                kills.run(world, store)
+        assert any("had been taken back" in each for each in world.recover().notes), where
+        assert not kills.check(world, where)
+        kills.check_again(world, where)
 
 
 def _while_another_recovers(world: CatalogBench, number: int) -> FaultyStore:

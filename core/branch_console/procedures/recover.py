@@ -30,7 +30,7 @@ from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, paths_of
 from branch_console.procedures.catalog_merge.partial_end import ask_for_partial
-from branch_console.procedures.catalog_merge.publish_catalog import look_again
+from branch_console.procedures.catalog_merge.publish_catalog import forget_prepared, look_again
 from branch_console.procedures.catalog_merge.sign_of_life import as_last_seen
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation
 from branch_console.procedures.catalog_merge.turn_back import turned_back_lately
@@ -139,7 +139,9 @@ def recover_table(
     done = [_unreadable(name, each) for each in found.broken]
     for intent in found.readable:
         if intent.catalog_operation is not None:
-            continue  # of the catalog's own recovery, which comes before
+            # The catalog's own recovery comes before, and ends it; but not one that began later.
+            done += _begun_too_late(warehouse, name, intent, intent.catalog_operation)
+            continue
         try:
             if _is_running(journal, intent, running) or _may_be_at_work(
                 journal, intent, warehouse.clock()
@@ -154,6 +156,22 @@ def recover_table(
             if held is not None:
                 done.append(_recover(held, _finish))
     return tuple(done)
+
+
+def _begun_too_late(
+    warehouse: Warehouse, name: str, intent: Intent, whole: str
+) -> Iterator[Recovery]:
+    """End what a runner prepared that had slept while its merge of the catalog was taken back."""
+    operation = CatalogOperation.find(warehouse, whole)
+    message = None if operation is None else forget_prepared(operation)
+    if message is not None:
+        yield Recovery(
+            subject=name,
+            operation_id=intent.operation_id,
+            statement=intent.statement,
+            ending=Ending.ROLLED_BACK,
+            message=message,
+        )
 
 
 def _taken_up(operation: Operation) -> AbstractContextManager[Operation | None]:

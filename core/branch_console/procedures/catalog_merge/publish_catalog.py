@@ -65,6 +65,24 @@ def look_again(operation: CatalogOperation) -> str | None:
     return None if committed is None else turn_back_again(merge, committed)
 
 
+def forget_prepared(operation: CatalogOperation) -> str | None:
+    """Take back what was prepared for a merge after it had been taken back; None where it was not.
+
+    A runner that slept through its recovery finds out before the commit point, unless it dies.
+    """
+    ended = operation.journal.end_of(operation.intent.operation_id)
+    is_merge = operation.intent.procedure == MergeCatalogRequest.procedure
+    if not is_merge or ended is None or ended.ending is not Ending.ROLLED_BACK:
+        return None
+    merge = MergeOperation.of(operation)
+    committed = find_commit(merge)
+    if committed is not None and committed.kind is not VersionKind.VOID:
+        return None
+    for step in reversed(merge.steps):
+        action_of(step.kind).forget(merge, step)
+    return "It was prepared for a merge of the catalog that had been taken back."
+
+
 def publish_merge_of(merge: MergeOperation) -> Receipt:
     """Publish a merge that has begun, from the claim of its target to its receipt.
 
