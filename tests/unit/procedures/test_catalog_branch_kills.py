@@ -15,6 +15,8 @@ STATEMENTS = {
     "eager": "CREATE BRANCH dev ON CATALOG",
     "lazy": "CREATE BRANCH dev ON CATALOG LAZY",
     "drop": "DROP BRANCH old ON CATALOG",
+    "drop lazy": "DROP BRANCH pending ON CATALOG",
+    "undo": "CALL sys.undo(operation => 'op-gone')",
     "tag": "CALL sys.create_catalog_tag(tag => 'v1')",
     "delete tag": "CALL sys.delete_catalog_tag(tag => 'kept', confirm => 'kept')",
 }
@@ -22,11 +24,18 @@ STATEMENTS = {
 
 @pytest.fixture
 def world(tmp_path: Path) -> CatalogBench:
-    """Two tables, with a catalog branch that is made, one that is not, and a catalog tag."""
+    """Two tables, with a catalog branch that is made, one that is not, and a catalog tag.
+
+    The one that is made has a table of its own. Another one like both was dropped.
+    """
     made = CatalogWarehouse(tmp_path / "world", NAMES)
     bench = CatalogBench(root=made.folder)
     bench.run("CREATE BRANCH old ON CATALOG", operation_id="op-old")
     bench.run("CREATE BRANCH pending ON DATABASE air LAZY", operation_id="op-pending")
+    bench.run("USE BRANCH old; CREATE TABLE air.routes (id INT)", operation_id="op-routes")
+    bench.run("CREATE BRANCH gone ON CATALOG LAZY", operation_id="op-lazy")
+    bench.run("USE BRANCH gone; CREATE TABLE lab.lost (code INT)", operation_id="op-lost")
+    bench.run("DROP BRANCH gone ON CATALOG", operation_id="op-gone")
     bench.run("CALL sys.create_catalog_tag(tag => 'kept')", operation_id="op-kept")
     return bench
 
@@ -43,6 +52,11 @@ def meaning(bench: CatalogBench) -> dict[str, object]:
         "branches": {
             name: [(each.name, str(each.state)) for each in warehouse.on(name).members()]
             for name in warehouse.ledger.branches()
+        },
+        "folders": {
+            place: sorted(each.name for each in (bench.root / place).iterdir())
+            for place in ("air.db", "lab.db", ".branch-console/dropped")
+            if (bench.root / place).exists()
         },
         "tags": warehouse.catalog_tags.names(),
         "tables": tables,

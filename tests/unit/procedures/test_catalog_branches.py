@@ -20,6 +20,7 @@ from branch_console.errors import (
 )
 from branch_console.format.catalog.catalog_version import VersionKind, VersionName
 from branch_console.format.identifier import Identifier
+from branch_console.format.journals.catalog_branches import DROP_CATALOG_BRANCH_JOURNAL
 from branch_console.format.journals.intent import Ending
 from branch_console.format.journals.terms import TERMS, OperationJournal
 from branch_console.format.other_catalog import CatalogKind
@@ -34,6 +35,7 @@ from branch_console.procedures.catalog.browse_catalog import (
     read_catalog_branch,
 )
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
+from branch_console.procedures.catalog.left_behind import why_not_back
 from branch_console.procedures.catalog.states import (
     look,
     note_main,
@@ -487,6 +489,102 @@ def test_undo_of_dropping_a_branch_brings_all_of_it_back(
     made.run("undo", operation=made.run("drop_catalog_branch", branch="dev").operation_id)
     assert held(made) == before
     assert "air.ways" in states(made)
+
+
+def dropped_folders(made: CatalogWarehouse) -> list[str]:
+    folder = made.folder / ".branch-console/dropped"
+    return (
+        sorted(each.name.partition("-")[0] for each in folder.iterdir()) if folder.exists() else []
+    )
+
+
+def test_tables_that_a_branch_alone_has_leave_their_database_with_it(
+    made: CatalogWarehouse,
+) -> None:
+    made.create(lazy=True)
+    sql = sql_of(made)
+    for name in ("routes", "hubs", "shared"):
+        # Equal bytes of a first schema would make them one table to whoever looks by birth.
+        sql(f"USE BRANCH dev; CREATE TABLE air.{name} ({name} INT)")
+    sql("USE BRANCH dev; DROP TABLE air.flights; CREATE TABLE air.flights (flights INT)")
+    made.create("other", lazy=True, databases="air")
+    # Two branches share a folder by name, and one has a table of the other.
+    sql("USE BRANCH other; CREATE TABLE air.shared (id INT)")
+    made.create("late", from_branch="dev", tables="air.hubs")
+    before = held(made)
+    told = [each.text for each in made.preview("drop_catalog_branch", branch="dev").consequences]
+    assert any(text.startswith("On no other branch: 2 tables.") for text in told)
+    dropped = made.run("drop_catalog_branch", branch="dev")
+    left = [
+        name for name in ("routes", "hubs", "shared") if (made.folder / "air.db" / name).exists()
+    ]
+    assert left == ["hubs", "shared"]
+    assert dropped_folders(made) == ["air.flights", "air.routes"]
+    assert list((made.folder / ".branch-console/catalog/new").iterdir()) == []
+    notes = [note for note in dropped.notes if "was on no other branch" in note]
+    assert len(notes) == 2
+    assert states(made, "late") == {"air.hubs": "made"}
+    assert states(made, "other")["air.shared"] == "made"
+
+    def reason() -> str:
+        with pytest.raises(Refused) as refused:
+            made.run("undo", operation=dropped.operation_id)
+        return refused.value.message
+
+    (made.folder / "air.db/routes").mkdir()
+    assert "something else has the folder air.db/routes of air.routes by now" in reason()
+    (made.folder / "air.db/routes").rmdir()
+    operation = CatalogOperation.find(made.warehouse, dropped.operation_id)
+    assert operation is not None
+    own = {each.name: each for each in operation.read(DROP_CATALOG_BRANCH_JOURNAL).own}
+    (made.folder / "air.db").rename(made.folder / "aside")
+    assert why_not_back(made.warehouse, own["air.routes"]) == (
+        "the database folder of air.db/routes is gone, where air.routes was"
+    )
+    assert why_not_back(made.warehouse, own["air.flights"]) is None
+    (made.folder / "aside").rename(made.folder / "air.db")
+    made.run("undo", operation=dropped.operation_id)
+    assert held(made) == before
+    assert dropped_folders(made) == []
+
+
+def test_base_tags_go_with_their_branch_where_nobody_needs_them(made: CatalogWarehouse) -> None:
+    """Those stay that a rescue needs, that another branch begins at, or that keep what expired."""
+    for name in ("air.flights", "air.planes", "lab.notes"):
+        made.commit(name, 2)
+    made.create(lazy=True)
+    sql_of(made)("USE BRANCH dev; ALTER TABLE air.planes ADD COLUMN more INT")
+    made.commit("lab.notes", 3)
+
+    def tagged() -> list[str]:
+        return [name for name in NAMES if made.warehouse.table(name).tags.names()]
+
+    for hint in (made.folder / "lab.db/notes/snapshot").glob("*EST"):
+        hint.unlink()
+    for number in (1, 2):
+        (made.folder / f"lab.db/notes/snapshot/snapshot-{number}").unlink()
+    preview = made.preview("drop_catalog_branch", branch="dev")
+    told = [each.text for each in preview.consequences]
+    assert "The base tag of 1 table is removed." in told
+    assert "The base tag of 2 tables stays: it keeps what somebody may need." in told
+    before = held(made)
+    dropped = made.run("drop_catalog_branch", branch="dev").operation_id
+    assert tagged() == ["air.planes", "lab.notes"]
+    made.run("undo", operation=dropped)
+    assert held(made) == before
+    # Once its snapshot has expired, nothing brings the tag back.
+    dropped = made.run("drop_catalog_branch", branch="dev").operation_id
+    (made.folder / "air.db/flights/snapshot/snapshot-2").unlink()
+    with pytest.raises(Refused, match=r"what air\.flights had on the branch is gone"):
+        made.run("undo", operation=dropped)
+
+
+def test_undo_of_making_a_lazy_branch_takes_its_base_tags_too(made: CatalogWarehouse) -> None:
+    before = held(made)
+    created = made.create(lazy=True).operation_id
+    assert held(made) != before
+    made.run("undo", operation=created)
+    assert held(made) == before
 
 
 def test_undo_of_dropping_a_branch_is_refused_where_something_else_happened(

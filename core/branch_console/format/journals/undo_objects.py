@@ -5,6 +5,12 @@ from typing import Any, Final, TypeAlias
 
 from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.catalog.database_file import NumberedDatabaseFile
+from branch_console.format.journals.catalog_branches import (
+    OWN_TABLES,
+    UNNEEDED_TAGS,
+    OwnTable,
+    UnneededTag,
+)
 from branch_console.format.journals.codec import Codec, Layout, Ways
 from branch_console.format.journals.keys import Entry, constant, needed, or_null, texts
 from branch_console.format.journals.objects import (
@@ -89,16 +95,28 @@ class RenameTableBackJournal(CatalogJournal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropNewCatalogBranchJournal(CatalogJournal):
-    """A catalog branch that was made, and goes again: the version that ends it."""
+    """A catalog branch that was made, and goes again: the version that ends it.
+
+    Attributes:
+        own: The tables that it alone has.
+        tags: The base tags that go with it; earlier releases left them all.
+    """
 
     catalog_version: CatalogVersion
+    own: tuple[OwnTable, ...] = ()
+    tags: tuple[UnneededTag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreCatalogBranchJournal(CatalogJournal):
-    """A dropped catalog branch that comes back: the version with which it goes on."""
+    """A dropped catalog branch that comes back: the version with which it goes on.
+
+    Attributes:
+        own: The tables whose folders come back into their databases.
+    """
 
     catalog_version: CatalogVersion
+    own: tuple[OwnTable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +186,19 @@ UNDO_OBJECT_JOURNAL: Final[Codec[UndoObjectJournal]] = Codec(
                             *_FROM_TO,
                             or_null("birth", str),
                         ),
-                        _back(DropNewCatalogBranchJournal, "drop branch", CATALOG_VERSION),
-                        _back(RestoreCatalogBranchJournal, "restore branch", CATALOG_VERSION),
+                        _back(
+                            DropNewCatalogBranchJournal,
+                            "drop branch",
+                            CATALOG_VERSION,
+                            OWN_TABLES,
+                            UNNEEDED_TAGS,
+                        ),
+                        _back(
+                            RestoreCatalogBranchJournal,
+                            "restore branch",
+                            CATALOG_VERSION,
+                            OWN_TABLES,
+                        ),
                         _back(
                             MergeBackJournal,
                             "merge back",

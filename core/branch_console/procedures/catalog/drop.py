@@ -8,10 +8,13 @@ from branch_console.catalog.catalog_branch import CatalogOnBranch, Member, Membe
 from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind, VersionName
+from branch_console.format.identifier import Identifier
 from branch_console.format.journals.branches import DROP_JOURNAL, DropBranchJournal
 from branch_console.format.journals.catalog_branches import (
     DROP_CATALOG_BRANCH_JOURNAL,
     DropCatalogBranchJournal,
+    OwnTable,
+    UnneededTag,
 )
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, HeadMove, Receipt
@@ -24,6 +27,7 @@ from branch_console.procedures.call.consequence import (
     blocks,
     changes,
     keeps,
+    loses,
     plan_digest,
 )
 from branch_console.procedures.call.permissions import Role
@@ -34,9 +38,19 @@ from branch_console.procedures.catalog.catalog_operation import (
     CatalogVerb,
 )
 from branch_console.procedures.catalog.held_tables import readers_of
+from branch_console.procedures.catalog.left_behind import (
+    drop_of_member,
+    own_tables,
+    put_away,
+    remove_tags,
+    unneeded_tags,
+)
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, finish_verb
 from branch_console.procedures.run.receipts import event_of
+from branch_console.table.file_store_table import FileStoreTable
+
+_AWAY: Final = "The folders move to .branch-console/dropped, where nothing is deleted."
 
 
 def plan_catalog_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
@@ -68,23 +82,29 @@ def drop_planned(
         reason=call.reason,
     )
     plans = list(_plans(warehouse, seen, call, members))
+    own = own_tables(warehouse, seen, members, call.operation_id)
+    tags = unneeded_tags(warehouse, seen, members)
     return CatalogPlan(
-        preview=_preview(warehouse, seen, plans, call),
+        preview=_preview(warehouse, seen, plans, own, tags, call),
         journal=DropCatalogBranchJournal(
             subject=f"catalog branch {seen.branch!r}",
             catalog_version=version,
             reason=version.reason,
             # What has to be there for the undo.
             made=tuple(member.id for member, planned in plans if planned is not None),
+            own=own,
+            tags=tags,
         ),
         branch=seen.branch,
     )
 
 
 def finish_catalog_drop(operation: CatalogOperation, journal: DropCatalogBranchJournal) -> Receipt:
-    """Drop the table branches that are there still, then the branch itself."""
+    """Drop the table branches that are there still, the branch itself, and what it leaves."""
     warehouse = operation.warehouse
-    moves, notes = carry_out_drop(operation, journal.catalog_version, keeps_adopted=False)
+    moves, notes = carry_out_drop(
+        operation, journal.catalog_version, journal.own, journal.tags, keeps_adopted=False
+    )
     receipt = Receipt(
         operation_id=operation.intent.operation_id,
         statement=operation.intent.statement,
@@ -100,13 +120,20 @@ def finish_catalog_drop(operation: CatalogOperation, journal: DropCatalogBranchJ
 
 
 def carry_out_drop(
-    operation: CatalogOperation, version: CatalogVersion, *, keeps_adopted: bool
+    operation: CatalogOperation,
+    version: CatalogVersion,
+    own: Sequence[OwnTable],
+    tags: Sequence[UnneededTag],
+    *,
+    keeps_adopted: bool,
 ) -> tuple[list[HeadMove], list[str]]:
     """Drop a branch of the catalog, or go on with that.
 
     Args:
         operation: The operation.
         version: The version that ends the branch.
+        own: The tables that the branch alone has.
+        tags: The base tags that nobody needs once it has ended.
         keeps_adopted: Whether table branches stay that were there before the catalog branch.
 
     Returns:
@@ -123,7 +150,12 @@ def carry_out_drop(
             receipt = _drop_member(warehouse, seen, member, call)
             moves += receipt.moves
             notes.append(f"{member.name}: {receipt.notes[0]}")
+        for table in own:
+            _finish_cut_off(operation, table)
         _end_branch(operation, version)
+    # Only now: nobody has the branch any more, so that nothing of it is missed meanwhile.
+    notes += put_away(operation, own)
+    remove_tags(operation, version.branch, tags)
     return moves, notes
 
 
@@ -152,15 +184,12 @@ def _call_for(call: ProcedureCall, member: Member) -> ProcedureCall:
     )
 
 
-def drop_of_member(operation_id: str, member: str) -> str:
-    """The id of the operation that drops the table branch of one table, as part of the whole."""
-    return f"{operation_id}-{member}"
-
-
 def _preview(
     warehouse: Warehouse,
     seen: CatalogOnBranch,
     plans: list[tuple[Member, Planned | None]],
+    own: Sequence[OwnTable],
+    tags: Sequence[UnneededTag],
     call: ProcedureCall,
 ) -> Preview:
     told = [
@@ -190,8 +219,19 @@ def _preview(
         )
     if lost:
         told.append(changes(f"Lost on it already: {count(len(lost), 'table')}.", tuple(lost)))
+    if own:
+        names = tuple(table.name for table in own)
+        told.append(
+            loses(f"On no other branch: {count(len(own), 'table')}. {_AWAY}", names),
+        )
+    if tags:
+        names = tuple(each.name for each in tags)
+        told.append(changes(f"The base tag of {count(len(tags), 'table')} is removed.", names))
     told.append(keeps("No data file is deleted, and main stays as it is."))
-    told.append(keeps("The base tags stay, so that undo works."))
+    left = [member for member, _ in plans if member.base_tag is not None]
+    if len(left) > len(tags):
+        others = count(len(left) - len(tags), "table")
+        told.append(keeps(f"The base tag of {others} stays: it keeps what somebody may need."))
     return Preview(
         procedure=call.name,
         title=f"Drop catalog branch {seen.branch!r}",
@@ -199,11 +239,14 @@ def _preview(
             call,
             str(seen.version),
             [None if planned is None else planned.preview.plan_id for _, planned in plans],
+            [table.id for table in own],
+            [each.id for each in tags],
         ),
         consequences=tuple(told),
         typed_name=seen.branch,
         role=Role.EDITOR,
-        undo="Undo brings the branch back with all its table branches, while nothing has its name.",
+        undo="Undo brings all of it back, while nothing has its names and main has the snapshots "
+        "that it began at.",
     )
 
 
@@ -224,6 +267,20 @@ def _drop_member(
             journal=planned.journal,
         )
     return finish_verb(DROP_BRANCH, operation)
+
+
+def _finish_cut_off(operation: CatalogOperation, table: OwnTable) -> None:
+    """Finish the drop of a table branch that was cut off: nobody looks for it in another place."""
+    warehouse = operation.warehouse
+    opened = FileStoreTable(
+        warehouse.catalog.reader,
+        operation.paths.folder(table.folder),
+        Identifier.parse(table.name),
+    )
+    drop_id = drop_of_member(operation.intent.operation_id, table.id)
+    of_table = Operation.find(warehouse, opened, drop_id)
+    if of_table is not None:
+        finish_verb(DROP_BRANCH, of_table)
 
 
 def _end_branch(operation: CatalogOperation, version: CatalogVersion) -> None:

@@ -1,6 +1,6 @@
 """Undoing what made or dropped a branch of the catalog as a whole."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch, Member, MemberState
@@ -13,6 +13,7 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.journals.catalog_branches import (
     CreateCatalogBranchJournal,
     DropCatalogBranchJournal,
+    OwnTable,
 )
 from branch_console.format.journals.undo import UNDO_JOURNAL, RestoreBranchJournal
 from branch_console.format.journals.undo_objects import (
@@ -36,8 +37,13 @@ from branch_console.procedures.catalog.branch_change import publish_version
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, CatalogPlan
 from branch_console.procedures.catalog.drop import (
     carry_out_drop,
-    drop_of_member,
     drop_planned,
+)
+from branch_console.procedures.catalog.left_behind import (
+    bring_back,
+    drop_of_member,
+    put_tags_back,
+    why_not_back,
 )
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import finish_operation
@@ -80,7 +86,13 @@ def plan_drop_back(
             )
         )
     before = _seen_before(warehouse, version)
-    returns = {each.id: each for each in _returns(warehouse, before, version.operation)}
+    told += (
+        _no_undo(reason)
+        for table in noted.own
+        if (reason := why_not_back(warehouse, table)) is not None
+    )
+    kept = {table.id: table for table in noted.own}
+    returns = {each.id: each for each in _returns(warehouse, before, version.operation, kept)}
     restored = []
     for found in returns.values():
         planned = plan_restore(warehouse, _call_for(call, found), found.table, found.event)
@@ -107,7 +119,9 @@ def plan_drop_back(
         time_millis=warehouse.clock(),
         statement=call.statement,
     )
-    journal = RestoreCatalogBranchJournal(subject=noted.subject, catalog_version=undone)
+    journal = RestoreCatalogBranchJournal(
+        subject=noted.subject, catalog_version=undone, own=noted.own
+    )
     return _planned(call, done, told, journal, facts=[newest, *restored])
 
 
@@ -132,9 +146,11 @@ def finish_drop_back(operation: CatalogOperation, journal: RestoreCatalogBranchJ
         newest = warehouse.ledger.newest(version.branch)
         if newest == version.number - 1:
             dropped = warehouse.ledger.version(version.parents[0])
+            bring_back(operation, journal.own)
             before = _seen_before(warehouse, dropped)
-            for found in _returns(warehouse, before, dropped.operation):
+            for found in _returns(warehouse, before, dropped.operation, {}):
                 _restore(operation, found)
+            put_tags_back(operation, _seen_before(warehouse, dropped))
         publish_version(operation, version)
     finally:
         operation.journal.release(version.branch, own)
@@ -177,14 +193,19 @@ def plan_creation_back(
     drop = planned.journal
     assert isinstance(drop, DropCatalogBranchJournal)
     journal = DropNewCatalogBranchJournal(
-        subject=noted.subject, catalog_version=drop.catalog_version
+        subject=noted.subject,
+        catalog_version=drop.catalog_version,
+        own=drop.own,
+        tags=drop.tags,
     )
     return _planned(call, done, told, journal, facts=[planned.preview.plan_id])
 
 
 def finish_creation_back(operation: CatalogOperation, journal: DropNewCatalogBranchJournal) -> str:
     """Drop the branch that was made, but for table branches that it had adopted."""
-    _, notes = carry_out_drop(operation, journal.catalog_version, keeps_adopted=True)
+    _, notes = carry_out_drop(
+        operation, journal.catalog_version, journal.own, journal.tags, keeps_adopted=True
+    )
     return notes[0]
 
 
@@ -194,20 +215,36 @@ def _seen_before(warehouse: Warehouse, dropped: CatalogVersion) -> CatalogOnBran
     return CatalogOnBranch(warehouse.catalog, warehouse.ledger, dropped.branch, number)
 
 
-def _returns(warehouse: Warehouse, before: CatalogOnBranch, operation_id: str) -> Iterator[_Return]:
-    """The table branches that a drop took, but for those that came back since."""
+def _returns(
+    warehouse: Warehouse,
+    before: CatalogOnBranch,
+    operation_id: str,
+    kept: Mapping[str, OwnTable],
+) -> Iterator[_Return]:
+    """The table branches that a drop took, but for those that came back since.
+
+    Args:
+        warehouse: The warehouse.
+        before: The branch, before it was dropped.
+        operation_id: The drop.
+        kept: The tables whose folders it moved out of their databases, by id.
+    """
     reader, paths = warehouse.catalog.reader, warehouse.ledger.paths
     for key, table in before.recorded.tables.items():
-        drop_id = drop_of_member(operation_id, key)
-        # A restore that was cut off may have moved it back already.
-        found = TableFolders(reader, paths, rescue_name(drop_id)).find(table) or TableFolders(
-            reader, paths, before.content
-        ).find(table)
-        if found is None:
-            continue
+        drop_id, away = drop_of_member(operation_id, key), kept.get(key)
+        if away is not None and warehouse.file_io.exists(paths.folder(away.kept)):
+            folder = away.kept
+        else:
+            # A restore that was cut off may have moved it back already.
+            found = TableFolders(reader, paths, rescue_name(drop_id)).find(table) or TableFolders(
+                reader, paths, before.content
+            ).find(table)
+            if found is None:
+                continue
+            folder = found.folder
         database = before.recorded.databases[table.database or ""].name or ""
         identifier = Identifier(database=database, table=table.name or "", branch=MAIN_BRANCH)
-        opened = FileStoreTable(reader, paths.folder(found.folder), identifier)
+        opened = FileStoreTable(reader, paths.folder(folder), identifier)
         events = opened.ledger.whole_as_written()
         event = next((each for each in events if each.operation_id == drop_id), None)
         if event is not None and drop_id not in undone_by(events):
