@@ -121,6 +121,9 @@ class TableFolders:
         )
 
     def _is_born_at(self, table: TableChange, place: str) -> bool:
+        if not self._reader.files.is_local:
+            # The listing tells all, and whoever reads the table needs it as well.
+            return find_birth(self._reader, place) == table.birth
         # By name first: a listing of each of ten thousand tables takes a second.
         status = self._reader.files.status(f"{place}/schema/schema-0")
         if status is not None:
