@@ -9,7 +9,7 @@ from branch_console.operations.declared import REQUESTS
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.dispatch import PROCEDURES
 from branch_console.sql.parser import parse_statements
-from branch_console.sql.statement import CALLED, CONFIRM, EITHER
+from branch_console.sql.statement import CALLED, CONFIRM, DRY_RUN, EITHER
 
 ARGUMENTS = {
     name: {argument.name for argument in request.arguments()} for name, request in REQUESTS.items()
@@ -62,7 +62,7 @@ def test_a_call_of_an_earlier_version_stays_readable() -> None:
 
 def test_statements_give_arguments_that_there_are() -> None:
     for called in CALLED.values():
-        given = set(called.arguments.values()) - {CONFIRM, EITHER}
+        given = set(called.arguments.values()) - {CONFIRM, DRY_RUN, EITHER}
         assert given <= ARGUMENTS[called.procedure]
         assert {each for pair in called.either.values() for each in pair} <= given
     for text in (
