@@ -26,6 +26,7 @@ from branch_console.operations.branch_requests import (
 )
 from branch_console.procedures.call.consequence import Preview
 from branch_console.quality.findings import Finding, findings_of
+from branch_console.sql.statement import result_of
 from branch_console_app.cli.arguments import (
     JsonOption,
     WarehouseOption,
@@ -227,7 +228,15 @@ def run_call(
     # What moved no branch has no receipt in a ledger; the job tells what was done.
     done = services.receipt(job.receipt_id) if job.receipt_id else None
     if as_json:
-        outcome = {"operation_id": job_id, "message": job.message, "receipt": done}
+        outcome: dict[str, object] = {
+            "operation_id": job_id,
+            "message": job.message,
+            "receipt": done,
+        }
+        # What changed nothing has no receipt; Paimon answers that with zeros.
+        row = result_of(name, Counts() if done is None else done.counts, job_id)
+        if row:
+            outcome["result"] = [row]
         print_json({**(beside or {}), **({} if done is None else tell(done)), **outcome})
     elif done is not None:
         print_receipt(done)

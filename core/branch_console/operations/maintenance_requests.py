@@ -27,6 +27,7 @@ class ExpireSnapshotsRequest(
         SqlProcedure(
             name="expire_snapshots",
             order=("table", "retain_max", "retain_min", "older_than", "max_deletes", "options"),
+            answers=(("deleted_snapshots_count", "snapshots_removed"),),
             can_be_dry=True,
         ),
     ),
@@ -113,6 +114,10 @@ class RemoveOrphanFilesRequest(
         SqlProcedure(
             name="remove_orphan_files",
             order=("table", "older_than", "dry_run", "parallelism", "mode"),
+            answers=(
+                ("deletedFileCount", "files_removed"),
+                ("deletedFileTotalLenInBytes", "bytes_removed"),
+            ),
             can_be_dry=True,
         ),
     ),

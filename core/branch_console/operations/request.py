@@ -44,6 +44,8 @@ class SqlProcedure:
         takes: The only arguments that this name takes; all if left out.
         either: Arguments of Paimon that are the first of two of ours if they are a number, and the
             second if they are another text.
+        answers: The columns with which Paimon answers a call, each with the count of a receipt
+            that it tells.
         can_be_dry: Whether `dry_run => true` has it tell what it would do, and do nothing.
     """
 
@@ -51,6 +53,7 @@ class SqlProcedure:
     order: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     either: tuple[tuple[str, tuple[str, str]], ...] = ()
+    answers: tuple[tuple[str, str], ...] = ()
     can_be_dry: bool = False
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from branch_console.format.receipt import Counts
 from branch_console.operations.argument import Argument, Unserved
 from branch_console.operations.declared import REQUESTS
 from branch_console.operations.request import Request
@@ -86,6 +87,24 @@ def _called(request: type[Request]) -> Iterator[tuple[str, Called]]:
                 confirms=request.confirmed_by,
             ),
         )
+
+
+def result_of(procedure: str, counts: Counts, operation_id: str) -> Mapping[str, int | str]:
+    """Return the row with which Paimon answers a call, and the operation behind it.
+
+    Args:
+        procedure: Our name of what was called.
+        counts: What it did.
+        operation_id: The operation.
+
+    Returns:
+        Values by Paimon's columns; nothing where the procedure has none here yet.
+    """
+    request = REQUESTS.get(procedure)
+    known = () if request is None or isinstance(request.in_sql, Unserved) else request.in_sql
+    answers = next((each.answers for each in known if each.answers), ())
+    found = {column: getattr(counts, name) for column, name in answers}
+    return {**found, "operation_id": operation_id} if found else {}
 
 
 CALLED: Final[Mapping[str, Called]] = MappingProxyType(

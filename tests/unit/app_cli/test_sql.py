@@ -1,6 +1,8 @@
 """Statements about branches from the command line, done in this process."""
 
+import os
 from pathlib import Path
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -75,6 +77,28 @@ def test_a_call_deletes_the_tag_that_it_names(console: CommandLine, bench: Branc
     bench.tag("v1")
     assert console("sql", "CALL sys.delete_tag(table => 'db.t', tag => 'v1')").code == 0
     assert bench.table().tags.find("v1") is None
+
+
+def test_a_call_answers_with_the_columns_of_paimon(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    orphan = Path(bench.table().paths.manifest(f"manifest-{UUID(int=7)}-0"))
+    orphan.write_bytes(b"left")
+    os.utime(orphan, (0, 0))
+    call = "CALL sys.remove_orphan_files(table => 'db.t', grace => '0 s')"
+    for files, size in ((1, 4), (0, 0)):
+        done = console.json("sql", call)
+        assert done["result"] == [
+            {
+                "deletedFileCount": files,
+                "deletedFileTotalLenInBytes": size,
+                "operation_id": done["operation_id"],
+            }
+        ]
+    bench.append("b")
+    expired = console.json("sql", "CALL sys.expire_snapshots('db.t', 1, 1)")
+    (row,) = expired["result"]
+    assert row["deleted_snapshots_count"] == 1
 
 
 def test_a_dry_run_changes_nothing(console: CommandLine, bench: BranchBench) -> None:
