@@ -201,6 +201,16 @@ def test_a_folder_that_came_back_at_an_old_name_is_told(sql: CatalogBench) -> No
         assert f"There is a folder {name} again: another engine wrote there" in told
 
 
+def test_a_receipt_tells_properties_and_where_a_folder_is_below_the_warehouse(
+    sql: CatalogBench,
+) -> None:
+    sql("USE BRANCH dev; ALTER DATABASE air SET DBPROPERTIES (team = 'ops'); DROP TABLE air.u")
+    told = sql("MERGE BRANCH dev")
+    assert "Database 'air': Property 'team' becomes 'ops'; it had no value." in told
+    assert "Its folder is kept as .branch-console/dropped/" in told
+    assert str(sql.root) not in told
+
+
 def there_and_back(steps: MergeSteps) -> None:
     steps.carry_out()
     steps.take_back()

@@ -91,6 +91,12 @@ def property_sentence(key: str, before: str | None, after: str | None) -> str:
     )
 
 
+def property_sentences(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Say how each property changes that does."""
+    changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
+    return " ".join(property_sentence(key, before.get(key), after.get(key)) for key in changed)
+
+
 def new_database_id(operation_id: str) -> str:
     """Return the id of a database that an operation makes, the same one for a repeated try."""
     return f"d-{hashlib.sha256(operation_id.encode()).hexdigest()[:16]}"

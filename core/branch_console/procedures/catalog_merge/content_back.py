@@ -59,7 +59,7 @@ def take_content_back(done: Operation, journal: AnyMergeJournal, receipt: Receip
             tries += 1
             found = _begin(done, journal, receipt, number)
         if found is None:
-            return f"{_name(done)}: others had built on it, and of what came no row is left there."
+            return f"{_name(done)}: others had built on it, and no row of what came is left."
         ended = found.journal.end_of(found.intent.operation_id)
         if ended is None:
             try:
@@ -73,7 +73,7 @@ def take_content_back(done: Operation, journal: AnyMergeJournal, receipt: Receip
             if _has_come_again(done, journal):
                 continue
             return None
-        return f"{_name(done)}: others had built on it, so that a snapshot turns around what came."
+        return f"{_name(done)}: others had built on it, so a new snapshot takes back what came."
     raise CommitConflict(
         f"{_name(done)} got commits all the time while what came was taken "
         "back. What came stands there; run: branch-console recover.",

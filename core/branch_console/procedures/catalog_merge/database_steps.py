@@ -18,7 +18,7 @@ from branch_console.format.catalog.database_file import DatabaseFile, NumberedDa
 from branch_console.format.journals.catalog_merge import KNOWN_DATABASE, KnownDatabase
 from branch_console.format.json_text import to_pretty_json
 from branch_console.merge.catalog.catalog_steps import StepKind, StepPlace
-from branch_console.procedures.catalog.database_words import listed, property_sentence
+from branch_console.procedures.catalog.database_words import listed, property_sentences
 from branch_console.procedures.catalog.held_tables import holders_in
 from branch_console.procedures.catalog.main_databases import (
     busy_tables,
@@ -319,10 +319,8 @@ class SetProperties:
 
     def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
         """Tell which properties got which values."""
-        before, after = step.step.properties_before, step.step.properties_after
-        changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
-        told = (property_sentence(key, before.get(key), after.get(key)) for key in changed)
-        return f"Database {merge.final_name(step.object_id)!r}: {' '.join(told)}"
+        told = property_sentences(step.step.properties_before, step.step.properties_after)
+        return f"Database {merge.final_name(step.object_id)!r}: {told}"
 
 
 def _note(merge: MergeOperation, step: MergeStep, file: NumberedDatabaseFile | None) -> None:

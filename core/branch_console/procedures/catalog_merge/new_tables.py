@@ -10,7 +10,6 @@ from branch_console.commit.branch.branch_folder import remove_folder
 from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.catalog.table_birth import give_main
 from branch_console.commit.catalog.table_retreat import retreat
-from branch_console.commit.journal import Journal
 from branch_console.diff.file_safety import FileSafety
 from branch_console.errors import CommitConflict, ErrorKind, Refused
 from branch_console.format.catalog.catalog_version import TableChange
@@ -22,6 +21,7 @@ from branch_console.format.lineage_event import LineageKind
 from branch_console.procedures.branch.member_branch import check_folder_is_free, creation_of
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
+from branch_console.procedures.catalog_merge.table_content import newest_operation
 from branch_console.procedures.history.file_sharing import (
     Share,
     journal_of_sharing,
@@ -83,7 +83,7 @@ class CreateTable:
 
     def forget(self, merge: MergeOperation, step: MergeStep) -> None:
         """End the operation of the table."""
-        operation = _operation(merge, step)
+        operation = newest_operation(merge, step)
         if operation is not None:
             operation.end(
                 Ending.ROLLED_BACK,
@@ -98,7 +98,7 @@ class CreateTable:
         """Give main the history of the branch, then the folder its place."""
         if self.is_done(merge, step):
             return
-        operation = _operation(merge, step)
+        operation = newest_operation(merge, step)
         if operation is None:
             raise CommitConflict(
                 f"What was prepared for {_name(merge, step)} is gone from its ledger. Put the "
@@ -128,7 +128,7 @@ class CreateTable:
         """Take main of the table away again; what others wrote to it stays in a rescue branch."""
         if not merge.is_into_main:
             return None
-        operation = _operation(merge, step)
+        operation = newest_operation(merge, step)
         if operation is None:
             return None
         table, store = operation.table, merge.warehouse.store
@@ -157,7 +157,7 @@ class CreateTable:
         name = _name(merge, step)
         if not merge.is_into_main:
             return f"Table {name} is new."
-        operation = _operation(merge, step)
+        operation = newest_operation(merge, step)
         if operation is not None:
             journal = operation.read(MERGE_JOURNAL)
             assert isinstance(journal, HistoryJournal)
@@ -207,23 +207,6 @@ def _place_of(merge: MergeOperation, step: MergeStep) -> str | None:
     target = merge.folder_of(step.object_id, step.after)
     places = (each for each in merge.folders_of(step) if each != source or source == target)
     return next((each for each in places if find_birth(reader, each) == step.birth), None)
-
-
-def _operation(merge: MergeOperation, step: MergeStep) -> Operation | None:
-    for folder in merge.folders_of(step):
-        table = _table_at(merge, folder)
-        journal = Journal(merge.warehouse.store, table.paths)
-        intent = journal.find(merge.step_id(step))
-        if intent is not None:
-            return Operation(
-                warehouse=merge.warehouse,
-                table=table,
-                journal=journal,
-                intent=intent,
-                is_resumed=merge.operation.is_resumed,
-                is_held=True,
-            )
-    return None
 
 
 def _copy_of(source: FileStoreTable, fork: TableChange | None) -> HistoryCopy:

@@ -213,9 +213,9 @@ def _commit(merge: MergeOperation) -> CatalogVersion:
             return found
         if found.kind is not VersionKind.SIGHTED:
             raise CommitConflict(
-                f"Somebody else changed {merge.noted.target!r} of the catalog in the meantime: "
-                f"{found.name} is a version that was {found.kind}. Nothing was changed; look at "
-                "the new preview.",
+                f"Somebody else changed {merge.noted.target!r} of the catalog in the meantime, to "
+                f"version {found.name} ({found.kind}). Nothing was changed; look at the new "
+                "preview.",
                 kind=ErrorKind.HEAD_MOVED,
             )
         version = replace(

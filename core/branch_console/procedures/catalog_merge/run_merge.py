@@ -147,7 +147,7 @@ class _Run:
         plan = plan_catalog_merge_call(self._warehouse, self._call).plan
         if plan.decisions != decided:
             raise Refused(
-                f"{moved.message} Since then something else would have to be decided. Nothing was "
+                f"{moved.message} By now the merge would decide something else. Nothing was "
                 "changed; look at the new preview.",
                 kind=ErrorKind.HEAD_MOVED,
                 plan_id=plan.id,

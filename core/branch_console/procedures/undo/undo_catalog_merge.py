@@ -41,6 +41,7 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.branch_change import database_back, is_made
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, CatalogPlan
+from branch_console.procedures.catalog.database_words import property_sentences
 from branch_console.procedures.catalog.main_tables import is_kept
 from branch_console.procedures.catalog.states import state_of_branch
 from branch_console.procedures.catalog_merge.actions import action_of
@@ -449,7 +450,8 @@ def _step_words(merge: MergeOperation, step: MergeStep) -> str | None:
         case StepKind.RENAME_DATABASE:
             return f"Database {step.after.name!r} is called {step.before.name!r} again."
         case StepKind.SET_PROPERTIES:
-            return f"Database {name!r} gets the properties from before."
+            told = property_sentences(step.step.properties_after, step.step.properties_before)
+            return f"Database {name!r}: {told}"
         case StepKind.CREATE_TABLE:
             return f"Table {name} is dropped again."
         case StepKind.DROP_TABLE:
@@ -529,9 +531,9 @@ def _commit(operation: CatalogOperation, journal: MergeBackJournal) -> CatalogVe
         found = ledger.version(version.name)
         if found.kind is not VersionKind.SIGHTED:
             raise CommitConflict(
-                f"Somebody else changed {version.branch!r} of the catalog in the meantime: "
-                f"{found.name} is a version that was {found.kind}. Nothing was undone; look at the "
-                "new preview.",
+                f"Somebody else changed {version.branch!r} of the catalog in the meantime, to "
+                f"version {found.name} ({found.kind}). Nothing was undone; look at the new "
+                "preview.",
                 kind=ErrorKind.HEAD_MOVED,
             )
         version = replace(version, number=version.number + 1, parents=(found.name,))
