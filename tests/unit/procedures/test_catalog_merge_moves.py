@@ -10,6 +10,7 @@ from branch_console.merge.catalog.catalog_steps import StepKind
 from branch_console.procedures.catalog_merge.actions import action_of
 from tests.support.branch_bench import store_of, tree
 from tests.support.catalog_bench import CatalogBench
+from tests.support.catalog_rows import put, seen_on
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.merge_steps import MergeSteps
 
@@ -236,3 +237,19 @@ def names_on_main(sql: CatalogBench) -> list[tuple[object, ...]]:
 
 def names_on_dev(sql: CatalogBench) -> list[tuple[object, ...]]:
     return [*sql.rows("SHOW DATABASES IN BRANCH dev"), *sql.rows("SHOW TABLES IN BRANCH dev")]
+
+
+def test_tables_that_began_alike_do_not_swap_names_by_one_merge(tmp_path: Path) -> None:
+    sql = CatalogBench(root=tmp_path / "warehouse")
+    sql("CREATE DATABASE air; CREATE TABLE air.a (id INT); CREATE TABLE air.b (id INT)")
+    put(sql, "air.a", (1,))
+    put(sql, "air.b", (2,))
+    sql("CREATE BRANCH dev ON CATALOG; USE BRANCH dev; ALTER TABLE air.a RENAME TO air.x")
+    sql("USE BRANCH dev; ALTER TABLE air.b RENAME TO air.a; ALTER TABLE air.x RENAME TO air.b")
+    before = seen_on(sql)
+    with pytest.raises(Refused, match="began with the same columns in the same millisecond"):
+        sql.run("MERGE BRANCH dev TO main")
+    assert seen_on(sql) == before
+    sql("ALTER TABLE air.a RENAME TO air.y")
+    sql.run("MERGE BRANCH dev TO main")
+    assert seen_on(sql).tables == {"air.a": (("id",), ((2,),)), "air.b": (("id",), ((1,),))}

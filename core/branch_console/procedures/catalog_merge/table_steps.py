@@ -68,6 +68,7 @@ class MoveTable:
             _check_is_there(merge, step, _source(merge, step))
             _check_not_busy(merge, step, "renamed")
         _check_place_is_free(merge, step)
+        _check_no_twin_swaps(merge, step)
 
     def forget(self, merge: MergeOperation, step: MergeStep) -> None:
         """Nothing was made."""
@@ -229,6 +230,21 @@ def _check_place_is_free(merge: MergeOperation, step: MergeStep) -> None:
             "merged. Give the table another name on the source, then merge again.",
             kind=ErrorKind.NAME_TAKEN,
             path=target,
+        )
+
+
+def _check_no_twin_swaps(merge: MergeOperation, step: MergeStep) -> None:
+    """Refuse a swap of names between tables that began alike: their births tell what is done."""
+    twins = [each for each in _moves(merge) if each.birth == step.birth]
+    others = (each for each in twins if each.object_id != step.object_id)
+    other = next(others, None) if step.after.is_aside else None
+    if other is not None:
+        raise Refused(
+            f"{_name(merge, step)} and {_name(merge, other)} began with the same columns in the "
+            "same millisecond, so that nothing would tell which is which while a merge swaps "
+            "their names. Nothing was merged. Give one of them another name on "
+            f"{merge.noted.target!r}, then merge again.",
+            kind=ErrorKind.UNSUPPORTED,
         )
 
 
