@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from branch_console.procedures.catalog_merge.catalog_resolution import find_catalog_resolution
 from branch_console_app.services import Services
 from tests.console.pages import Console, Page, settings
 from tests.support.catalog_bench import CatalogBench
@@ -97,6 +98,31 @@ def test_a_name_that_cannot_be_used_is_refused_and_settles_nothing(
     page.run()
     page.click(key.replace("name-", "take-rename-"))
     assert "The conflict was not settled." in page.text
+
+
+def test_a_side_settles_a_conflict_of_one_table_and_of_no_other(
+    run: CatalogBench, opened: Callable[..., Page]
+) -> None:
+    for table in ("air.flights", "lab.notes"):
+        run(f"ALTER TABLE {table} SET TBLPROPERTIES ('num-levels' = '5')")
+    run("CREATE BRANCH late ON CATALOG LAZY")
+    for table in ("air.flights", "lab.notes"):
+        run(f"ALTER TABLE {table} SET TBLPROPERTIES ('num-levels' = '6')")
+        run(f"USE BRANCH late; ALTER TABLE {table} SET TBLPROPERTIES ('num-levels' = '7')")
+    page = opened(source="late", cm_part="conflicts", cf_table="lab.notes")
+    assert "**2 conflicts to settle, in `air.flights` and `lab.notes`.**" in page.text
+    (key,) = (each.key for each in page.at.button if (each.key or "").startswith("take-theirs-"))
+    page.click(key)
+    assert "**1 conflict to settle, in `air.flights`.**" in page.text
+    assert ":green[✓ settled] `theirs`" in page.text
+    # A run takes the policy of the page: it plans what the page has shown.
+    kept = run.call("merge_catalog_branch", branch="late")
+    found = find_catalog_resolution(run.warehouse(), kept)
+    assert found.policy == (
+        "version: 1\nrows: cell\ntables:\n  lab.notes:\n    kinds:\n      option: theirs\n"
+    )
+    page.click(key.replace("take-theirs-", "again-"))
+    assert "**2 conflicts to settle" in page.text
 
 
 def test_one_confirmation_counts_what_happens(

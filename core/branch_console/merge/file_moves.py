@@ -57,6 +57,8 @@ class MergeRules:
         strict: Turn what the rules overrule and only report into conflicts.
         policy: The digest of the policy that settles conflicts of rows; empty without one.
         kinds: How all conflicts of a kind are settled; each kind once.
+        kinds_in: The same for one table by its name, or by `*` for every table; `in_table` picks
+            those of a table, which a plan is made by.
         notes: What is to be told of how the policy was read, in sentences.
     """
 
@@ -65,12 +67,27 @@ class MergeRules:
     isolation: Isolation = Isolation.SERIALIZABLE
     policy: str = ""
     kinds: tuple[tuple[ConflictKind, Take], ...] = ()
+    # None is left where a plan is made, and its digest would change with that of each other table.
+    kinds_in: tuple[tuple[str, ConflictKind, Take], ...] = field(default=(), repr=False)
     # It decides nothing, and the ids of plans are digests of what rules print.
     notes: tuple[str, ...] = field(default=(), repr=False)
 
     def takes(self, kind: ConflictKind) -> Take | None:
         """How conflicts of a kind are settled, None where they stay open."""
         return next((take for each, take in self.kinds if each is kind), None)
+
+    def in_table(self, *names: str) -> "MergeRules":
+        """The rules as they are for one table: what is said of it is stronger than of every one.
+
+        Args:
+            names: Under which a policy speaks of the table, the strongest last.
+        """
+        if not self.kinds_in:
+            return self
+        kinds = dict(self.kinds)
+        for name in names:
+            kinds |= {kind: take for table, kind, take in self.kinds_in if table == name}
+        return replace(self, kinds=tuple(kinds.items()), kinds_in=())
 
     def choosing(self, kind: ConflictKind, take: Take) -> "MergeRules":
         """The rules with one more choice, which settles conflicts of a kind."""

@@ -5,6 +5,7 @@
     kinds: {delete/modify: ours}
     tables:
       flights.delays:
+        kinds: {option: theirs}
         take: theirs
         columns: {minutes: max, note: concatenate with ; , status: newest by updated_at}
         where:
@@ -163,6 +164,7 @@ class TablePolicy:
     Attributes:
         table: Its name, such as `flights.delays`, or `*` for every table that is not named.
         take: For all that nothing stronger settles.
+        kinds: For conflicts of a kind, as those of the policy, in this table alone.
         columns: One rule a column at most.
         where: The first whose condition holds decides.
         choices: Columns of CHOICE.
@@ -170,6 +172,7 @@ class TablePolicy:
 
     table: str
     take: Settling | None = None
+    kinds: tuple[KindRule, ...] = ()
     columns: tuple[ColumnRule, ...] = ()
     where: tuple[PredicateRule, ...] = ()
     choices: pa.Table = field(default_factory=partial(no_rows, CHOICE))
@@ -179,7 +182,7 @@ class TablePolicy:
 class Policy:
     """When rows conflict and how conflicts are settled; nothing is settled unless it says so.
 
-    Strongest first: cell, row, predicate, column, table, kind.
+    Strongest first: cell, row, predicate, column, kind in a table, table, kind.
 
     Attributes:
         objects: How conflicts over databases and tables of a merge of the catalog are settled.
@@ -206,7 +209,7 @@ class Policy:
         """Write a policy file; reading it gives an equal policy."""
         content: dict[str, Any] = {"version": int(_VERSION), "rows": str(self.rows)}
         if self.kinds:
-            content["kinds"] = {str(rule.kind): str(rule.take) for rule in self.kinds}
+            content["kinds"] = _kinds_object(self.kinds)
         if self.tables:
             content["tables"] = {each.table: _table_object(each) for each in self.tables}
         if self.objects:
@@ -276,6 +279,10 @@ def choose(
     return pa.table({name: columns[name] for name in CHOICE.names}, schema=CHOICE)
 
 
+def _kinds_object(rules: tuple[KindRule, ...]) -> dict[str, str]:
+    return {str(rule.kind): str(rule.take) for rule in rules}
+
+
 def _objects_object(choices: tuple[ObjectChoice, ...]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for choice in choices:
@@ -287,6 +294,8 @@ def _table_object(policy: TablePolicy) -> dict[str, Any]:
     content: dict[str, Any] = {}
     if policy.take is not None:
         content["take"] = str(policy.take)
+    if policy.kinds:
+        content["kinds"] = _kinds_object(policy.kinds)
     if policy.columns:
         content["columns"] = {rule.column: str(rule.take) for rule in policy.columns}
     if policy.where:
@@ -362,10 +371,7 @@ def _policy(root: _Part) -> Policy:
     rule = fields["rows"].one_of(RowRule) if "rows" in fields and not is_touched else None
     return Policy(
         rows=RowRule.ROW if is_touched else rule or RowRule.CELL,
-        kinds=tuple(
-            KindRule(kind=ConflictKind(name), take=part.settling())
-            for name, part in _items(fields, "kinds", *_KINDS_IN_TABLES)
-        ),
+        kinds=_kind_rules(fields),
         tables=tuple(_table(name, part) for name, part in _items(fields, "tables")),
         objects=tuple(
             part.object_choice(name, ConflictKind(kind))
@@ -380,13 +386,21 @@ def _items(fields: Mapping[str, _Part], name: str, *known: str) -> Iterator[tupl
     return fields[name].items(*known) if name in fields else iter(())
 
 
+def _kind_rules(fields: Mapping[str, _Part]) -> tuple[KindRule, ...]:
+    return tuple(
+        KindRule(kind=ConflictKind(name), take=part.settling())
+        for name, part in _items(fields, "kinds", *_KINDS_IN_TABLES)
+    )
+
+
 def _table(name: str, part: _Part) -> TablePolicy:
-    fields = part.fields("take", "columns", "where", "choices")
+    fields = part.fields("take", "kinds", "columns", "where", "choices")
     rules = fields["where"].parts() if "where" in fields else ()
     choices = fields["choices"].parts() if "choices" in fields else ()
     return TablePolicy(
         table=name,
         take=fields["take"].settling() if "take" in fields else None,
+        kinds=_kind_rules(fields),
         columns=tuple(
             ColumnRule(column=column, take=rule.settling())
             for column, rule in _items(fields, "columns")

@@ -31,6 +31,7 @@ _Subject: TypeAlias = tuple[str, ...]
 _ROWS: Final = "rows"
 _KIND: Final = "kind"
 _TABLE: Final = "table"
+_KIND_IN_TABLE: Final = "kind in table"
 _COLUMN: Final = "column"
 _WHERE: Final = "where"
 _CHOICE: Final = "choice"
@@ -77,9 +78,19 @@ def policy_to_compare_by(policy: Policy) -> str | None:
 
     None where it says nothing of that.
     """
-    kinds = tuple(rule for rule in policy.kinds if rule.kind not in _ROW_KINDS)
-    by = Policy(rows=policy.rows, kinds=kinds)
+    tables = (
+        TablePolicy(table=each.table, kinds=_not_of_rows(each.kinds)) for each in policy.tables
+    )
+    by = Policy(
+        rows=policy.rows,
+        kinds=_not_of_rows(policy.kinds),
+        tables=tuple(each for each in tables if each.kinds),
+    )
     return by.to_yaml() if _subjects(by) else None
+
+
+def _not_of_rows(rules: tuple[KindRule, ...]) -> tuple[KindRule, ...]:
+    return tuple(rule for rule in rules if rule.kind not in _ROW_KINDS)
 
 
 # --- changes ------------------------------------------------------------------------------------
@@ -103,9 +114,25 @@ def with_table_rule(policy: Policy, table: str, take: Settling | None) -> Policy
 
 def with_kind_rule(policy: Policy, kind: ConflictKind, take: Settling | None) -> Policy:
     """Settle a kind of conflicts in every table; None takes that away."""
-    others = tuple(rule for rule in policy.kinds if rule.kind is not kind)
-    added = () if take is None else (KindRule(kind=kind, take=take),)
-    return replace(policy, kinds=(*others, *added))
+    return replace(policy, kinds=_with_kind(policy.kinds, kind, take))
+
+
+def with_kind_rule_in(
+    policy: Policy, table: str, kind: ConflictKind, take: Settling | None
+) -> Policy:
+    """Settle a kind of conflicts in one table; None takes that away."""
+    return _changed(
+        policy,
+        table,
+        lambda before: replace(before, kinds=_with_kind(before.kinds, kind, take)),
+    )
+
+
+def _with_kind(
+    rules: tuple[KindRule, ...], kind: ConflictKind, take: Settling | None
+) -> tuple[KindRule, ...]:
+    others = tuple(rule for rule in rules if rule.kind is not kind)
+    return others if take is None else (*others, KindRule(kind=kind, take=take))
 
 
 def with_object_choice(
@@ -211,6 +238,7 @@ def _subjects(policy: Policy) -> dict[_Subject, Any]:
     for each in policy.tables:
         if each.take is not None:
             found[_TABLE, each.table] = each.take
+        found |= {(_KIND_IN_TABLE, each.table, str(rule.kind)): rule for rule in each.kinds}
         found |= {(_COLUMN, each.table, rule.column): rule for rule in each.columns}
         found |= {
             (_WHERE, each.table, rule.when, *_given(rule.column)): rule for rule in each.where
@@ -225,7 +253,7 @@ def _policy_of(subjects: Mapping[_Subject, Any]) -> Policy:
     def said(what: str, table: str) -> Sequence[Any]:
         return [value for key, value in subjects.items() if key[:2] == (what, table)]
 
-    of_tables = (_TABLE, _COLUMN, _WHERE, _CHOICE)
+    of_tables = (_TABLE, _KIND_IN_TABLE, _COLUMN, _WHERE, _CHOICE)
     tables = dict.fromkeys(key[1] for key in subjects if key[0] in of_tables)
     return Policy(
         rows=subjects.get((_ROWS,), Policy().rows),
@@ -234,6 +262,7 @@ def _policy_of(subjects: Mapping[_Subject, Any]) -> Policy:
             TablePolicy(
                 table=table,
                 take=subjects.get((_TABLE, table)),
+                kinds=tuple(said(_KIND_IN_TABLE, table)),
                 columns=tuple(said(_COLUMN, table)),
                 where=tuple(said(_WHERE, table)),
                 choices=pa.Table.from_pylist(list(said(_CHOICE, table)), schema=CHOICE),

@@ -18,7 +18,15 @@ from branch_console.errors import InvalidInput
 from branch_console.expr.predicate import Name, holds, names_in, parse_condition
 from branch_console.merge.conflict import Take
 from branch_console.merge.engine_rules import sum_of_deltas
-from branch_console.merge.policy import CHOICE, EVERY_TABLE, Policy, Settle, Settling, TablePolicy
+from branch_console.merge.policy import (
+    CHOICE,
+    EVERY_TABLE,
+    KindRule,
+    Policy,
+    Settle,
+    Settling,
+    TablePolicy,
+)
 from branch_console.merge.row_text import parse_cells
 
 Bools = npt.NDArray[np.bool_]
@@ -131,12 +139,12 @@ def settle_conflicts(conflicts: OpenConflicts, policy: Policy, table: str) -> Se
 
 def _layers(conflicts: OpenConflicts, policy: Policy, table: str) -> Iterator[_Layer]:
     tables = policy.for_table(table)
-    for rule in policy.kinds:
-        is_kind = pc.equal(conflicts.kinds, str(rule.kind))
-        yield _by_rule(conflicts, rule.take, is_kind, f"kind {rule.kind}")
+    yield from _by_kinds(conflicts, policy.kinds, "")
     for each in tables:
         if each.take is not None:
             yield _by_rule(conflicts, each.take, None, f"table {each.table}")
+    for each in tables:
+        yield from _by_kinds(conflicts, each.kinds, f" in {each.table}")
     for each in tables:
         _check_columns(conflicts, each)
         for column in each.columns:
@@ -153,6 +161,14 @@ def _layers(conflicts: OpenConflicts, policy: Policy, table: str) -> Iterator[_L
         of_cells = choices.filter(pc.equal(choices["column"], conflicts.column))
         if of_cells.num_rows:
             yield _by_choices(conflicts, of_cells, conflicts.ids, conflicts.texts)
+
+
+def _by_kinds(
+    conflicts: OpenConflicts, rules: tuple[KindRule, ...], place: str
+) -> Iterator[_Layer]:
+    for rule in rules:
+        is_kind = pc.equal(conflicts.kinds, str(rule.kind))
+        yield _by_rule(conflicts, rule.take, is_kind, f"kind {rule.kind}{place}")
 
 
 def _check_columns(conflicts: OpenConflicts, policy: TablePolicy) -> None:

@@ -5,13 +5,15 @@ from dataclasses import replace
 import pytest
 
 from branch_console.diff.catalog_state import CatalogState, Content, DatabaseState, TableState
+from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import InvalidInput
 from branch_console.merge.catalog.catalog_merge import CatalogSides
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan, plan_catalog_merge
 from branch_console.merge.catalog.object_rules import ObjectRules
-from branch_console.merge.conflict import ConflictKind, Take
+from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
 from branch_console.merge.policy import Policy
 from branch_console_app.models.merge.catalog_merge import (
+    CatalogConflictLine,
     CatalogMergeState,
     CatalogMergeVerdict,
     MergeCounts,
@@ -90,6 +92,33 @@ def test_a_name_settles_an_occupied_one_and_can_be_taken_back() -> None:
     assert opened_again(policy, settled).objects == ()
     with pytest.raises(InvalidInput, match="without its database"):
         settled_by(Policy(), line, Take.RENAME, "lab.ways")
+
+
+def in_table(table: str, subject: str, kind: ConflictKind) -> CatalogConflictLine:
+    conflict = Conflict(
+        kind=kind,
+        rule="schema/options",
+        subject=Subject(table=table, name=subject),
+        sides=ThreeWay(base="1", ours="2", theirs="3"),
+        settle_with=(Take.OURS, Take.THEIRS),
+    )
+    return CatalogConflictLine(
+        conflict=conflict, table=table, decided_on=table, subject=subject, kind=kind
+    )
+
+
+def test_a_side_settles_what_one_table_holds_and_a_rule_of_a_file_is_taken_back_whole() -> None:
+    line = in_table("air.flights", "num-levels", ConflictKind.OPTION)
+    policy = settled_by(Policy(), line, Take.THEIRS)
+    assert policy.kinds == ()
+    ((table, rules),) = ((each.table, each.kinds) for each in policy.tables)
+    assert (table, [(each.kind, str(each.take)) for each in rules]) == (
+        "air.flights",
+        [(ConflictKind.OPTION, "theirs")],
+    )
+    assert not any(each.kinds for each in opened_again(policy, line).tables)
+    by_file = Policy.from_yaml("version: 1\nkinds: {option: ours, add/add: ours}")
+    assert [each.kind for each in opened_again(by_file, line).kinds] == [ConflictKind.ADD_ADD]
 
 
 def test_conflicts_are_filtered_by_object_and_kind() -> None:

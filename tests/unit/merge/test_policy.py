@@ -18,6 +18,9 @@ tables:
   '*':
     take: theirs
   flights.delays:
+    kinds:
+      option: theirs
+      add/add: newest by at
     columns:
       minutes: max
       note: 'concatenate with ; '
@@ -65,6 +68,10 @@ def test_a_policy_holds_what_its_file_says() -> None:
     every, table = policy.for_table("flights.delays")
     assert every.table == "*"
     assert policy.for_table("flights.planes") == (every,)
+    assert [(each.kind, str(each.take)) for each in table.kinds] == [
+        (ConflictKind.OPTION, "theirs"),
+        (ConflictKind.ADD_ADD, "newest by at"),
+    ]
     assert table.columns[1].take == Settling(how=Settle.CONCATENATE, separator="; ")
     assert table.columns[2].take == Settling(how=Settle.NEWEST, by="updated_at")
     assert table.where[1].column == "note"
@@ -120,6 +127,7 @@ WRONG = {
         "without a zone"
     ),
     "version: 1\nkinds: {object gone: ours}": "kinds.object gone is not known",
+    "version: 1\ntables: {t: {kinds: {object gone: ours}}}": "kinds.object gone is not k",
     "version: 1\nobjects: {a: {edit: ours}}": "objects.a.edit is not known; there may be name occ",
     "version: 1\nobjects: {a: {property: base}}": "objects.a.property cannot be read: 'base'",
     "version: 1\nobjects: {'*': {name occupied: rename=b}}": "name the object",

@@ -4,13 +4,14 @@ import pyarrow as pa
 import pytest
 
 from branch_console.errors import ErrorKind, Refused
-from branch_console.merge.conflict import Take
+from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.policy import Policy, PredicateRule, Settling, choose
 from branch_console.merge.policy_draft import (
     laid_over,
     policy_to_compare_by,
     rebase,
     with_column_rule,
+    with_kind_rule_in,
     with_predicate,
     with_table_rule,
     without_choices,
@@ -28,6 +29,7 @@ kinds: {add/add: theirs}
 tables:
   '*': {take: base}
   db.t:
+    kinds: {add/add: ours}
     columns: {a: min}
     where: [{when: id = 7, take: theirs}, {when: id = 8, take: ours, column: a}]
 objects:
@@ -79,6 +81,22 @@ def test_rules_come_together_unless_they_are_of_one_thing() -> None:
     assert len(taken.where) == 3
 
 
+def test_a_kind_in_one_table_is_decided_beside_the_same_kind_in_another() -> None:
+    option = ConflictKind.OPTION
+    mine = with_kind_rule_in(SEEN, TABLE, option, OURS)
+    joined = rebase(SEEN, mine, with_kind_rule_in(SEEN, "db.u", option, Settling.parse("theirs")))
+    assert {
+        each.table: [(rule.kind, str(rule.take)) for rule in each.kinds] for each in joined.tables
+    } == {
+        "*": [],
+        TABLE: [(ConflictKind.ADD_ADD, "ours"), (option, "ours")],
+        "db.u": [(option, "theirs")],
+    }
+    assert with_kind_rule_in(mine, TABLE, option, None).to_yaml() == SEEN.to_yaml()
+    with pytest.raises(Refused, match="kind in table"):
+        rebase(SEEN, mine, with_kind_rule_in(SEEN, TABLE, option, Settling.parse("theirs")))
+
+
 def test_nothing_gets_lost_on_the_way() -> None:
     policy = chosen(chosen(SEEN, 0, Take.BASE), 1, Take.OURS)
     for same in (rebase(Policy(), Policy(), policy), laid_over(Policy(), policy)):
@@ -97,6 +115,10 @@ def test_only_what_bears_on_which_rows_conflict_asks_for_another_comparison() ->
     assert policy_to_compare_by(SEEN) == "version: 1\nrows: row\n"
     kinds = "version: 1\nrows: cell\nkinds:\n  option: ours\n"
     assert policy_to_compare_by(Policy.from_yaml(f"{kinds}  add/add: ours\n")) == kinds
+    in_table = with_kind_rule_in(SEEN, TABLE, ConflictKind.OPTION, OURS)
+    assert policy_to_compare_by(in_table) == (
+        "version: 1\nrows: row\ntables:\n  db.t:\n    kinds:\n      option: ours\n"
+    )
     assert policy_to_compare_by(with_column_rule(Policy(), TABLE, "a", MAX)) is None
 
 

@@ -87,6 +87,7 @@ def test_the_stronger_layer_decides() -> None:
         ("kinds: {modify/modify: ours}", "15"),
         ("'*': {take: theirs}", "13"),
         ("db.t: {take: base", "10"),
+        ("kinds: {modify/modify: theirs, add/add: ours}", "13"),
         ("columns: {a: max}", "15"),
         ("where: [{when: id = 1, take: min}, {when: id = 1, take: max}]", "13"),
         (f"choices: [{choice(first, 'value', value='99')}]", "99"),

@@ -1,7 +1,8 @@
 """A merge of the catalog as a page shows it: one verdict, a line an object, conflicts, counts."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, assert_never
 
@@ -12,9 +13,13 @@ from branch_console.merge.catalog.object_merge import ObjectMerge
 from branch_console.merge.catalog.object_rules import ObjectChoice
 from branch_console.merge.conflict import OBJECT_KINDS, Conflict, ConflictKind, Take
 from branch_console.merge.plan import MergeVerdict
-from branch_console.merge.policy import Policy, Settling
-from branch_console.merge.policy_draft import with_kind_rule, with_object_choice
-from branch_console_app.models.parts.wording import code, listed, plain, plural, size
+from branch_console.merge.policy import KindRule, Policy, Settling
+from branch_console.merge.policy_draft import (
+    with_kind_rule,
+    with_kind_rule_in,
+    with_object_choice,
+)
+from branch_console_app.models.parts.wording import code, count, listed, plain, plural, size
 
 _JUST_NOW_MILLIS: Final = 10 * 60_000
 
@@ -97,16 +102,18 @@ class CatalogConflictLine:
 
     Attributes:
         table: The object that it is about.
+        decided_on: How a policy calls that object.
         choices: What settles it.
         taken: How it was settled; None where it is open.
     """
 
     conflict: Conflict
     table: str
+    decided_on: str
     subject: str
     kind: ConflictKind
-    choices: tuple[SettleChoice, ...]
-    taken: str | None
+    choices: tuple[SettleChoice, ...] = ()
+    taken: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,16 +194,21 @@ def conflict_lines(
     """
     still_open = {each.id for _, each in _conflicts(plan)}
     known = {each.id for _, each in _conflicts(asked)}
-    opened = [
-        _conflict_line(merged, each, None)
-        for merged, each in _conflicts(plan)
-    ]  # fmt: skip
+    opened = [_conflict_line(merged, each) for merged, each in _conflicts(plan)]
     settled = [
-        _conflict_line(merged, each, _taken(policy, merged, each))
-        for merged, each in _conflicts(asked)
-        if each.id in known - still_open
+        replace(line, taken=_taken(policy, line))
+        for line in (
+            _conflict_line(merged, each)
+            for merged, each in _conflicts(asked)
+            if each.id in known - still_open
+        )
     ]
-    return (*opened, *settled)
+    lines = (*opened, *settled)
+    together = Counter((line.decided_on, line.kind) for line in lines)
+    return tuple(
+        replace(line, choices=tuple(_choices(line, together[line.decided_on, line.kind])))
+        for line in lines
+    )
 
 
 def choose_conflicts(
@@ -222,13 +234,16 @@ def settled_by(
         text = f"{Take.RENAME}={new_name or ''}" if take is Take.RENAME else str(take)
         choice = ObjectChoice.parse(line.table, line.kind, text)
         return with_object_choice(policy, line.table, line.kind, choice)
-    return with_kind_rule(policy, line.kind, Settling.parse(str(take)))
+    return with_kind_rule_in(policy, line.decided_on, line.kind, Settling.parse(str(take)))
 
 
 def opened_again(policy: Policy, line: CatalogConflictLine) -> Policy:
     """Return a policy without the decision on a conflict."""
     if line.kind in OBJECT_KINDS:
         return with_object_choice(policy, line.table, line.kind, None)
+    if _rule_in(policy, line) is not None:
+        return with_kind_rule_in(policy, line.decided_on, line.kind, None)
+    # A policy file may have settled the kind in every table: only without that rule it is open.
     return with_kind_rule(policy, line.kind, None)
 
 
@@ -315,22 +330,25 @@ def _conflicts(plan: CatalogMergePlan) -> Iterator[tuple[ObjectMerge, Conflict]]
             yield merged, conflict
 
 
-def _conflict_line(
-    merged: ObjectMerge, conflict: Conflict, taken: str | None
-) -> CatalogConflictLine:
+def _conflict_line(merged: ObjectMerge, conflict: Conflict) -> CatalogConflictLine:
+    table = conflict.subject.table if conflict.kind in OBJECT_KINDS else merged.name
     return CatalogConflictLine(
         conflict=conflict,
-        table=conflict.subject.table if conflict.kind in OBJECT_KINDS else merged.name,
+        table=table,
+        # What a table holds is decided on under the name that the target has for it.
+        decided_on=(
+            table
+            if conflict.kind in OBJECT_KINDS or merged.plan is None
+            else merged.plan.heads.table
+        ),
         subject=str(conflict.subject),
         kind=conflict.kind,
-        choices=tuple(_choices(conflict)),
-        taken=taken,
     )
 
 
-def _choices(conflict: Conflict) -> Iterator[SettleChoice]:
-    # A rule for what a table holds is one for its kind, in every table of the merge.
-    every = "" if conflict.kind in OBJECT_KINDS else f" in every '{conflict.kind}' conflict"
+def _choices(line: CatalogConflictLine, together: int) -> Iterator[SettleChoice]:
+    """Yield what settles a conflict, and with it all of its kind that are about the same object."""
+    every = f" in all {count(together)} '{line.kind}' conflicts" if together > 1 else ""
     words = {
         Take.OURS: f"Keep target{every}",
         Take.THEIRS: f"Take source{every}",
@@ -338,23 +356,33 @@ def _choices(conflict: Conflict) -> Iterator[SettleChoice]:
         Take.ISOLATION_SNAPSHOT: "Isolation snapshot",
         Take.SCOPE_PARTITION: "Insert scope partition",
     }
-    for take in conflict.settle_with:
+    for take in line.conflict.settle_with:
         if take in words:
             yield SettleChoice(take=take, label=words[take])
 
 
-def _taken(policy: Policy, merged: ObjectMerge, conflict: Conflict) -> str:
-    if conflict.kind in OBJECT_KINDS:
+def _taken(policy: Policy, line: CatalogConflictLine) -> str:
+    if line.kind in OBJECT_KINDS:
         found = [
             each
             for each in policy.objects
-            if (each.object_name, each.kind) == (conflict.subject.table, conflict.kind)
+            if (each.object_name, each.kind) == (line.table, line.kind)
         ]
-    else:
-        return next(
-            (str(rule.take) for rule in policy.kinds if rule.kind is conflict.kind), "settled"
-        )
-    return str(found[-1]) if found else "settled"
+        return str(found[-1]) if found else "settled"
+    everywhere = (rule for rule in policy.kinds if rule.kind is line.kind)
+    rule = _rule_in(policy, line) or next(everywhere, None)
+    return "settled" if rule is None else str(rule.take)
+
+
+def _rule_in(policy: Policy, line: CatalogConflictLine) -> KindRule | None:
+    rules = (
+        rule
+        for each in policy.tables
+        if each.table == line.decided_on
+        for rule in each.kinds
+        if rule.kind is line.kind
+    )
+    return next(rules, None)
 
 
 def _steps(steps: Mapping[str, int], *kinds: StepKind) -> int:

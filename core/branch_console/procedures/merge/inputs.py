@@ -1,6 +1,6 @@
 """What a merge would do, read and decided; nothing is changed and no row is read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
@@ -27,7 +27,7 @@ from branch_console.merge.plan import (
     up_to_date,
 )
 from branch_console.merge.plan_merge import MergeSides, blocks_of_rows_elsewhere, plan_merge
-from branch_console.merge.policy import Policy, Settle
+from branch_console.merge.policy import EVERY_TABLE, KindRule, Policy, Settle
 from branch_console.merge.schema_plan import plan_schema_merge
 from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.operations.merge_requests import MergingRequest
@@ -46,6 +46,7 @@ from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
 
 _AS_THEY_ARE: Final = PlannedHeads()
+_SIDES: Final = {Settle.OURS: Take.OURS, Settle.THEIRS: Take.THEIRS, Settle.BASE: Take.BASE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -152,7 +153,7 @@ def decided_for(
     Raises:
         Refused: A snapshot that is named among the heads is gone.
     """
-    source = _source(target, spec)
+    source, rules = _source(target, spec), _in_table(rules, target)
     # A pick and a revert name their snapshot; what the source did since counts for a pick.
     source_id = heads.source_id if spec.kind is MergeKind.MERGE else None
     states = target.reader.each(
@@ -189,6 +190,7 @@ def decided_under(
         rules: The others.
     """
     target, spec, sides = merge.target, merge.spec, merge.read
+    rules = _in_table(rules, target)
     if sides is None or spec.kind is not MergeKind.MERGE:
         return decided_for(warehouse, target, spec, rules, PlannedHeads.of(call))
     key = _key(target, spec, rules, (sides.ours.head, sides.theirs.head), merge.schemas)
@@ -399,17 +401,27 @@ def rules_by(asked: MergingRequest | MergeCatalogRequest, policy: Policy | None)
         scope=asked.scope,
         isolation=asked.isolation,
         policy="" if policy is None else policy.digest,
-        kinds=() if policy is None else _kinds(policy),
+        kinds=() if policy is None else tuple(_kinds(policy.kinds)),
+        kinds_in=() if policy is None else tuple(_kinds_in(policy)),
         notes=() if policy is None else policy.notes,
     )
 
 
-def _kinds(policy: Policy) -> tuple[tuple[ConflictKind, Take], ...]:
+def _kinds(rules: tuple[KindRule, ...]) -> Iterator[tuple[ConflictKind, Take]]:
     """The kinds that a policy settles with one side; other ways are for rows only."""
-    sides = {Settle.OURS: Take.OURS, Settle.THEIRS: Take.THEIRS, Settle.BASE: Take.BASE}
-    return tuple(
-        (rule.kind, sides[rule.take.how]) for rule in policy.kinds if rule.take.how in sides
-    )
+    for rule in rules:
+        if rule.take.how in _SIDES:
+            yield rule.kind, _SIDES[rule.take.how]
+
+
+def _kinds_in(policy: Policy) -> Iterator[tuple[str, ConflictKind, Take]]:
+    for each in policy.tables:
+        for kind, take in _kinds(each.kinds):
+            yield each.table, kind, take
+
+
+def _in_table(rules: MergeRules, target: FileStoreTable) -> MergeRules:
+    return rules.in_table(EVERY_TABLE, target.identifier.table_name)
 
 
 def policy_of(call: ProcedureCall) -> Policy:
