@@ -23,6 +23,8 @@ from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.jobs.kept_diffs import KeptDiff
 from branch_console.jobs.progress import JobView, WorkerView
+from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
+from branch_console.merge.catalog.merged_part import MergedPart
 from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.merge.settle_again import settle_again
 from branch_console.procedures.browse.catalog_values import CatalogOverview
@@ -38,9 +40,8 @@ from branch_console.procedures.browse.page_values import (
     TagItem,
 )
 from branch_console.procedures.call.call import Argument, ProcedureCall
-from branch_console.procedures.call.consequence import Preview
+from branch_console.procedures.call.consequence import Consequence, Preview
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
-from branch_console.procedures.catalog_merge.merged_parts import MergedPart
 from branch_console.procedures.catalog_merge.publishing_progress import Publishing
 from branch_console.procedures.compare.count_rows import CountWork
 from branch_console.procedures.merge.conflicts import Resolution
@@ -199,6 +200,11 @@ def rules(identifier: Identifier) -> RuleSet | None:
     return found
 
 
+def rules_of_catalog_merge(plan: CatalogMergePlan) -> tuple[Consequence, ...]:
+    """Return by which rules a merge of the catalog is judged, a sentence a table that has any."""
+    return get_services().rules_of_catalog_merge(plan)
+
+
 def tags(identifier: Identifier) -> tuple[TagItem, ...]:
     """Return the tags of a branch by name."""
     found: tuple[TagItem, ...] = _heads("tags", identifier)
@@ -312,6 +318,11 @@ def worker_log() -> str:
 def receipt(operation_id: str) -> Receipt:
     """Return the receipt of a finished operation; it never changes."""
     return get_services().receipt(operation_id)
+
+
+def parts_of_job(job_id: str) -> tuple[MergedPart, ...]:
+    """Return the parts of the merge of the catalog that a job carries out; none of another."""
+    return get_services().parts_of_job(job_id)
 
 
 def parts_of_merge(operation_id: str) -> tuple[MergedPart, ...]:

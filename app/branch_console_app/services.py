@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from branch_console.jobs.kept_diffs import KeptDiff, KeptDiffs
     from branch_console.jobs.progress import JobView, WorkerView
     from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
+    from branch_console.merge.catalog.merged_part import MergedPart
     from branch_console.merge.policy import Policy
     from branch_console.merge.policy_draft import PolicyDraft
     from branch_console.procedures.browse.branches import BranchReader
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
         CatalogBranchDetail,
     )
     from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
-    from branch_console.procedures.catalog_merge.merged_parts import MergedPart
     from branch_console.procedures.catalog_merge.publishing_progress import Publishing
     from branch_console.procedures.compare.catalog_health import CatalogHealth
     from branch_console.procedures.compare.catalogs import ComparedCatalogs
@@ -376,6 +376,12 @@ class Services(TableLists):
         from branch_console.procedures.catalog_merge.merged_parts import parts_of_merge
 
         return parts_of_merge(self.warehouse, operation_id)
+
+    def parts_of_job(self, job_id: str) -> tuple[MergedPart, ...]:
+        """Return the parts of the merge of the catalog that a job carries out; none of another."""
+        from branch_console.procedures.catalog_merge.merged_parts import parts_of_job
+
+        return parts_of_job(self.warehouse, job_id)
 
     def publishing(self) -> Publishing | None:
         """Return the merge of the catalog that is being published on main, if one is."""

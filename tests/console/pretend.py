@@ -22,6 +22,7 @@ from branch_console.format.snapshot import CommitKind, Snapshot, SnapshotIdentit
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.tag import Tag
 from branch_console.jobs.progress import JobState, JobStep, JobView, WorkerView
+from branch_console.merge.catalog.merged_part import MergedPart
 from branch_console.merge.file_moves import BucketMove, FileMoves, MergeRules, Strategy
 from branch_console.merge.plan import Heads, MergeVerdict, Plan, PlanCost
 from branch_console.merge.policy_draft import PolicyDraft
@@ -201,6 +202,7 @@ class PretendServices:
     answers: dict[str, Answer] = field(default_factory=dict)
     undo_chances: dict[str, UndoChance] = field(default_factory=dict)
     kept_rules: RuleSet | None = None
+    parts_of_jobs: dict[str, tuple[MergedPart, ...]] = field(default_factory=dict)
     asked_of_jobs: dict[str, Mapping[str, Argument]] = field(default_factory=dict)
 
     def databases(self) -> tuple[str, ...]:
@@ -411,6 +413,9 @@ class PretendServices:
 
     def parts_of_merge(self, operation_id: str) -> tuple[()]:
         return ()
+
+    def parts_of_job(self, job_id: str) -> tuple[MergedPart, ...]:
+        return self.parts_of_jobs.get(job_id, ())
 
     def find_table_of_operation(self, operation_id: str) -> Identifier | None:
         return None

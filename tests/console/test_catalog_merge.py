@@ -1,10 +1,14 @@
 """A branch of the catalog, merged: one verdict, a line an object, one list of conflicts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 
 import pytest
 
+from branch_console.errors import ErrorKind, NotFound
+from branch_console.jobs.progress import JobView
+from branch_console.procedures.call.call import Argument
 from branch_console.procedures.catalog_merge.catalog_resolution import find_catalog_resolution
 from branch_console_app.services import Services
 from tests.console.pages import Console, Page, settings
@@ -13,7 +17,20 @@ from tests.support.catalog_warehouse import CatalogWarehouse
 
 
 class _QuietServices(Services):
-    """The real services of a warehouse on disk, without jobs."""
+    """The real services of a warehouse on disk, without jobs; commands are kept."""
+
+    @cached_property
+    def sent(self) -> list[tuple[str, Mapping[str, Argument]]]:
+        return []
+
+    def start(
+        self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None
+    ) -> str:
+        self.sent.append((name, arguments))
+        return operation_id or ""
+
+    def job(self, job_id: str) -> JobView:
+        raise NotFound(f"There is no job {job_id!r}.", kind=ErrorKind.OPERATION_NOT_FOUND)
 
     def jobs(self, **_: object) -> tuple[()]:  # type: ignore[override]
         return ()
@@ -138,6 +155,32 @@ def test_one_confirmation_counts_what_happens(
         assert words in page.text, words
     assert "nothing copied" in page.text
     assert "All of it arrives, or none of it." in page.text
+
+
+def test_an_operator_overrides_the_gate_of_all_tables_in_the_confirmation(
+    run: CatalogBench, tmp_path: Path
+) -> None:
+    run("USE BRANCH spring; ALTER TABLE air.flights ADD COLUMN extra INT")
+    asked = {"of": "catalog", "source": "spring", "do": "merge-catalog-branch"}
+    services = _QuietServices(settings(tmp_path))
+    page = Console(services).open("merge", **asked)  # type: ignore[arg-type]
+    assert "gate-reason" not in [each.key for each in page.at.text_input]
+    rules = run.root / ".branch-console" / "quality" / "air.flights.yaml"
+    rules.parent.mkdir(parents=True)
+    rules.write_text(
+        "table: air.flights\nrules:\n"
+        "  - {id: number, rule: not_null, columns: [id], severity: block}\n"
+    )
+    services = _QuietServices(settings(tmp_path))
+    page = Console(services).open("merge", **asked)  # type: ignore[arg-type]
+    assert "1 quality rule of air\\.flights will be judged" in page.text
+    page.at.text_input(key="gate-reason").set_value("  Known, see 41 ")
+    page.run().click("run-merge_catalog_branch")
+    ((name, arguments),) = services.sent
+    assert (name, arguments["override_gate"]) == ("merge_catalog_branch", "Known, see 41")
+    approver = _QuietServices(settings(tmp_path, role="approver"))
+    page = Console(approver).open("merge", **asked)  # type: ignore[arg-type]
+    assert page.at.text_input(key="gate-reason").disabled
 
 
 def test_one_database_is_merged_alone(run: CatalogBench, opened: Callable[..., Page]) -> None:

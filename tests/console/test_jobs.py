@@ -7,6 +7,8 @@ import pytest
 
 from branch_console.errors import ErrorKind
 from branch_console.jobs.progress import JobState, WorkerView
+from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.merge.catalog.merged_part import MergedPart
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.undo.undo import UndoChance
 from tests.console.pages import Console, Page, air_console, settings
@@ -56,6 +58,29 @@ def test_a_viewer_is_told_why_the_job_of_another_person_cannot_be_cancelled(
     page = Console(services).open("job", id="9f2a00", db="air", table="flights")
     reason = "This asks for an editor; you are a viewer."
     assert page.text.count(reason) == (0 if actor == "ada" else 1)
+
+
+def test_a_merge_of_the_catalog_has_a_line_for_each_object(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    known = job("9f2a00", state=JobState.PUBLISHING, name="merge_catalog_branch")
+    services.known_jobs["9f2a00"] = replace(known, done=1, total=3)
+    services.parts_of_jobs["9f2a00"] = tuple(
+        MergedPart(
+            operation_id=f"9f2a00-{name}", object_id=name, kind=StepKind.MERGE_CONTENT, name=name
+        )
+        for name in ("air.flights", "air.planes", "lab.notes")
+    )
+    console = Console(services)
+    page = console.open("job", id="9f2a00")
+    assert "**Databases and tables** :gray[1 of 3 done]" in page.text
+    for line in (
+        ":green[✓] air\\.flights :gray[merge content]",
+        ":blue[▸] air\\.planes",
+        ":gray[○] lab\\.notes",
+    ):
+        assert line in page.text, line
+    services.known_jobs["9f2a00"] = replace(known, name="merge_branch", done=1, total=3)
+    assert "**Databases and tables**" not in console.open("job", id="9f2a00").text
 
 
 def open_ended(services: PretendServices, name: str, **arguments: Argument) -> Page:

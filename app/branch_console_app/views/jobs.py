@@ -16,6 +16,7 @@ from branch_console_app.models.parts.wording import age, clock, code, duration, 
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.compare.job import link_to_comparison
+from branch_console_app.widgets.jobs.merged_objects import show_merged_objects_of
 from branch_console_app.widgets.jobs.run_again import (
     again_dialogs,
     link_to_merge,
@@ -196,6 +197,8 @@ def _show_live(job_id: str, offered: tuple[bool, bool, bool]) -> None:
             st.markdown(f":blue[▸] {plain(job.step)} :gray[{plain(job.message)}]")
         elif not job.steps:
             st.caption("No step has finished.")
+    with left, guarded("How far each database and table is cannot be told."):
+        show_merged_objects_of(job)
     with right, st.container(border=True, key="card-job"):
         rows.facts("job", _facts(job))
         st.code(job.statement, language="sql", wrap_lines=True)

@@ -18,12 +18,13 @@ from branch_console.format.journals.catalog_merge import MergeDirection
 from branch_console.format.journals.merge import MergeJournal
 from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
+from branch_console.procedures.call.call import AGAIN
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog_merge import publish_catalog, table_content
 from branch_console.procedures.catalog_merge.actions import action_of
-from branch_console.procedures.catalog_merge.merged_parts import parts_of_merge
+from branch_console.procedures.catalog_merge.merged_parts import parts_of_job, parts_of_merge
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation
 from branch_console.procedures.catalog_merge.turn_back import decide_direction
 from branch_console.procedures.dispatch import run_call
@@ -202,9 +203,16 @@ def test_a_run_tells_how_many_of_its_steps_are_carried_out(many: CatalogBench) -
     told: list[tuple[int, int | None]] = []
     stages = InlineStages(progress=lambda done, total: told.append((done, total)))
     call = many.call("merge_catalog_branch", branch="dev")
+    # A job that had to plan again goes on under this id.
+    call = replace(call, operation_id=f"job{AGAIN}1")
+    assert parts_of_job(many.warehouse(), "job") == ()
     run_call(many.warehouse(), NoRowEngine(), call, stages)
     total = told[-1][1]
-    assert total == len(parts_of_merge(many.warehouse(), call.operation_id))
+    parts = parts_of_merge(many.warehouse(), call.operation_id)
+    assert parts_of_job(many.warehouse(), "job") == parts
+    # A table that gets a new name and other content is one object of two steps.
+    assert len({each.object_id for each in parts}) < len(parts)
+    assert total == len(parts)
     assert told == [(number, total) for number in range(len(told))]
     assert len(told) == total
 

@@ -7,15 +7,17 @@ import streamlit as st
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.operations.agreement import Agreement
 from branch_console.procedures.call.consequence import Preview, Weight
-from branch_console_app import state
+from branch_console_app import reads, state
 from branch_console_app.models.merge.catalog_merge import MergeCounts
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, listed, plain
+from branch_console_app.models.parts.wording import code, listed, plain, plural
 from branch_console_app.widgets.parts.confirm import reason_field
+from branch_console_app.widgets.parts.gates import override_reason
 from branch_console_app.widgets.parts.preview import show_button
 
 _MOST_BLOCKS = 3
+_MOST_RULES = 5
 
 
 def show_catalog_confirm(
@@ -48,9 +50,18 @@ def show_catalog_confirm(
     for each in blocks[:_MOST_BLOCKS]:
         suffix = f" {code(each.kind)}" if each.kind else ""
         st.warning(f"{plain(each.text)}{suffix}", icon=":material/block:")
+    judged = reads.rules_of_catalog_merge(plan)
+    for each in judged[:_MOST_RULES]:
+        st.caption(f":material/rule: {plain(each.text)}")
+    if len(judged) > _MOST_RULES:
+        st.caption(f"And by rules of {plural(len(judged) - _MOST_RULES, 'other table')}.")
+    override = override_reason() if judged else None
     again = st.checkbox(
         f"If a table of {target} gets a commit first, plan again while no decision changes",
         key="merge-plan-again-if",
     )
-    said = {"reason": reason_field(), **Agreement(plan_again=again).encode()}
+    said = {
+        "reason": reason_field(),
+        **Agreement(override_gate=override, plan_again=again).encode(),
+    }
     show_button(told, replace(form, arguments={**form.arguments, **said}), place)

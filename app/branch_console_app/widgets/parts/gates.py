@@ -44,8 +44,11 @@ def show_gates(identifier: Identifier) -> str | None:
 
 def override_field(identifier: Identifier) -> str | None:
     """Ask an operator why the gate is overridden; None where nobody says, or there is no gate."""
-    if reads.rules(identifier) is None:
-        return None
+    return None if reads.rules(identifier) is None else override_reason()
+
+
+def override_reason() -> str | None:
+    """Ask an operator why the gate is overridden; None where nobody says."""
     refused = lacks_role(Role.OPERATOR)
     with st.expander("Override the gate", icon=":material/gpp_maybe:", key="gate-override"):
         st.caption(

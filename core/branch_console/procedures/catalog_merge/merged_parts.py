@@ -1,26 +1,12 @@
 """The parts of a finished merge of the catalog: each step has an id by which it is undone alone."""
 
-from dataclasses import dataclass
-
-from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.merge.catalog.merged_part import MergedPart
 from branch_console.operations.catalog_requests import MergeCatalogRequest
+from branch_console.procedures.call.call import AGAIN
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergedPart:
-    """What a merge of the catalog did to one object.
-
-    Attributes:
-        operation_id: Of the step, such as `op-91-t1`; `undo` takes it.
-        name: What the target called the object as the merge began, or calls it since.
-    """
-
-    operation_id: str
-    kind: StepKind
-    name: str
+from branch_console.procedures.run.runner import MOST_PLANS
 
 
 def parts_of_merge(warehouse: Warehouse, operation_id: str) -> tuple[MergedPart, ...]:
@@ -35,10 +21,23 @@ def parts_of_merge(warehouse: Warehouse, operation_id: str) -> tuple[MergedPart,
     merge = MergeOperation.of(operation)
     return tuple(
         MergedPart(
-            operation_id=merge.step_id(step), kind=step.kind, name=name_of_object(merge, step)
+            operation_id=merge.step_id(step),
+            object_id=step.object_id,
+            kind=step.kind,
+            name=name_of_object(merge, step),
         )
         for step in merge.steps
     )
+
+
+def parts_of_job(warehouse: Warehouse, job_id: str) -> tuple[MergedPart, ...]:
+    """Return the parts of the merge of the catalog that a job carries out, as `parts_of_merge`.
+
+    A job whose merge was taken back and planned again goes on under the id of another operation.
+    """
+    tries = (job_id, *(f"{job_id}{AGAIN}{number}" for number in range(1, MOST_PLANS + 1)))
+    found = (parts_of_merge(warehouse, each) for each in reversed(tries))
+    return next((each for each in found if each), ())
 
 
 def name_of_object(merge: MergeOperation, step: MergeStep) -> str:
