@@ -361,8 +361,8 @@ def test_a_preview_says_what_becomes_of_each_object(made: CatalogWarehouse) -> N
     texts = [each.text for each in preview.consequences]
     assert texts[:3] == [
         "dev merges into main, and nothing collides.",
-        "Table air.flights: it gets 1 snapshot (0 files come, 0 go, +0 records); the source added "
-        "column 'extra'.",
+        "Table air.flights: it gets 1 snapshot (files: 0 added, 0 removed; records: +0); the "
+        "source added column 'extra'.",
         "Table lab.notes: it is dropped.",
     ]
     assert texts[3].startswith("2 steps: merge content 1, drop table 1.")

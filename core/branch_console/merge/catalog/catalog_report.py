@@ -141,8 +141,8 @@ def _content(merged: ObjectMerge) -> str:
         return "it takes over the history of the source"
     cost = cost_of(merged.plan)
     return (
-        f"it gets 1 snapshot ({cost.files_added:,} files come, {cost.files_removed:,} go, "
-        f"{cost.records_added:+,} records)"
+        f"it gets 1 snapshot (files: {cost.files_added:,} added, {cost.files_removed:,} removed; "
+        f"records: {cost.records_added:+,})"
     )
 
 
