@@ -265,11 +265,15 @@ class CatalogHistory:
         assert tree(self.sql.root) == before, self.said
 
     def _inside(self, source: str, target: str, database: int) -> frozenset[int]:
-        """What a merge of one database is about: all tables that are in it on either side."""
+        """What a merge of one database is about: the tables that are in it on either side.
+
+        The base tells it of one that a side has no more.
+        """
         inside = {database}
         for key in range(self.made + 1):
             states = [self.model.state(source), self.model.state(target)]
-            states += self.model.bases(source, target, key)
+            if not all(key in each.tables for each in states):
+                states += self.model.bases(source, target, key)
             found = (each.tables.get(key) for each in states)
             if any(each is not None and each.home == database for each in found):
                 inside.add(key)

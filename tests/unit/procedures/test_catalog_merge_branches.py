@@ -249,3 +249,15 @@ def test_a_branch_finds_a_table_that_a_merge_moved_though_another_began_as_it_di
     sql(f"USE BRANCH test; {moves}")
     sql.run("MERGE BRANCH test TO main")
     assert seen_on(sql, "dev") == before
+
+
+def test_a_merge_of_a_database_leaves_out_what_both_sides_moved_from_it(tmp_path: Path) -> None:
+    sql = CatalogBench(root=tmp_path / "warehouse")
+    sql("CREATE DATABASE air; CREATE DATABASE lab; CREATE TABLE lab.a (id INT)")
+    sql("CREATE BRANCH dev ON CATALOG")
+    for branch in ("dev", "main"):
+        sql(f"USE BRANCH {branch}; ALTER TABLE lab.a RENAME TO air.a")
+    put(sql, "air.a", (1,), branch="dev")
+    assert sql.run("MERGE BRANCH dev TO main ON DATABASE lab").notes[-1] == "Nothing was changed."
+    sql.run("MERGE BRANCH dev TO main ON DATABASE air")
+    assert seen_on(sql).tables == {"air.a": (("id",), ((1,),))}

@@ -193,10 +193,18 @@ def _covers(
         homes = next((found for found in named if found), None)
         if homes is None:
             raise _no_database(spec.database, states)
-        inside = (
+        inside = {
             key for state in sides for key, each in state.tables.items() if each.database in homes
-        )
-        covers = frozenset((*homes, *inside))
+        }
+        # What both sides have elsewhere is no part of it any more, wherever the base has it: merges
+        # that had nothing to bring made no version, so the base may be old.
+        elsewhere = {
+            key
+            for key, each in states.theirs.tables.items()
+            if key in states.ours.tables
+            and not {each.database, states.ours.tables[key].database} & homes
+        }
+        covers = frozenset((*homes, *inside - elsewhere))
     if spec.target == MAIN_BRANCH:
         return covers
     # What the target does not hold comes only if its scope says so.
