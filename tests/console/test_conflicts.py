@@ -88,6 +88,8 @@ def test_rules_settle_down_to_the_last_conflict_and_then_the_merge_goes_on(
 
     merge = console().open("merge", **PLACE)
     assert "**All 8 conflicts resolved.**" in merge.text
+    assert "**All 8 conflicts are settled.**" in merge.text
+    assert not merge.has_button("settle-conflicts")
     assert not merge.at.button(key="run-dry").disabled
     page.click("rule-drop-1")
     assert "**3 of 8" in page.text
@@ -98,6 +100,11 @@ def test_rules_settle_down_to_the_last_conflict_and_then_the_merge_goes_on(
     merge.click("merge-plan-again")
     assert merge.at.button(key="run-dry").disabled
     assert "3 conflicts of rows must be settled first" in merge.text
+    # The verdict and its button follow what the comparison has found, and nothing says otherwise.
+    assert "**3 conflicts to settle" in merge.text
+    assert merge.at.button(key="settle-conflicts").label == "Settle 3 conflicts"
+    assert not merge.has_button("merge-compare")
+    assert "o compare" not in merge.text
 
 
 def test_the_second_of_two_people_is_told_and_nothing_of_either_is_lost(

@@ -52,7 +52,10 @@ def planned(console: Console, verdict: MergeVerdict, **parts: Any) -> Console:
 
 def test_a_clean_merge_tells_what_moves(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FIX)
-    assert "**Bring `fix-delays` (3 commits) into `main` (3 since the fork).**" in page.text
+    assert (
+        "**No conflicts. `fix-delays` (3 commits) becomes one new snapshot of `main`.**"
+        in page.text
+    )
     assert "Base snapshot 9, target `main` at snapshot 12, source `fix-delays` at snapshot 12" in (
         page.text
     )
@@ -226,7 +229,7 @@ def test_conflicts_are_listed_with_links_that_settle_them(tmp_path: Path) -> Non
         ),
     )
     page = console.open("merge", **FIX, scope="table")
-    assert "**3 conflicts: both sides changed what cannot both stand.**" in page.text
+    assert "**3 conflicts to settle, in `dep_delay`, `carrier` and `origin`.**" in page.text
     assert "`CONFLICTS_OPEN`" in page.text
     assert "`003/update.insert`" in page.text
     assert "insert since the base" in page.text
@@ -269,7 +272,7 @@ def test_what_only_rows_can_tell_is_a_job(tmp_path: Path) -> None:
     cost = PlanCost(files_added=2, records_added=20, buckets_to_compare=4)
     console = planned(air_console(tmp_path), MergeVerdict.UNDECIDED, moves=NEW_FILES, cost=cost)
     page = console.open("merge", **FIX)
-    assert "**4 buckets to compare: a job reads the changed keys.**" in page.text
+    assert "**Both sides changed the same part of the table.**" in page.text
     assert "Buckets to compare 4" in page.text
     page.click("merge-compare")
     page.click("run-dry")
@@ -298,7 +301,7 @@ def test_a_refused_merge_says_why_and_where_to_look(tmp_path: Path) -> None:
         blocks=(Block(kind=ErrorKind.NO_COMMON_HISTORY, text="They share no snapshot."),),
     )
     page = console.open("merge", **FIX)
-    assert "**Merge of `fix-delays` into `main` refused.**" in page.text
+    assert "**`fix-delays` cannot be merged into `main`.**" in page.text
     assert "`NO_COMMON_HISTORY`" in page.text
     assert "Both histories on one scale" in dict(page.links())
     assert not page.has_button("run-merge_branch")
@@ -306,7 +309,7 @@ def test_a_refused_merge_says_why_and_where_to_look(tmp_path: Path) -> None:
 
 def test_an_even_branch_has_nothing_to_do(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="audit")
-    assert "**Nothing to do: `main` holds all that `audit` changed.**" in page.text
+    assert "**`main` already has every change of `audit`.**" in page.text
     assert not page.has_button("run-merge_branch")
 
 
@@ -318,7 +321,7 @@ def test_automatic_is_a_fast_forward_where_the_target_did_not_move(tmp_path: Pat
 
 def test_three_way_is_not_made_of_a_fast_forward(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill", how="three-way")
-    assert "it takes over the history" in page.text
+    assert "**`main` has no commits since `backfill` branched off.**" in page.text
     assert "how=ff" in dict(page.links())["Take over the history"]
     assert not page.has_button("ff-run")
     assert not page.has_button("run-merge_branch")

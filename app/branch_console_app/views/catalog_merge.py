@@ -9,16 +9,18 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
 from branch_console_app import reads, state
-from branch_console_app.models.merge.catalog_merge import CatalogMergeState, CatalogMergeVerdict
+from branch_console_app.models.merge.catalog_merge import catalog_merge_state
 from branch_console_app.models.merge.merge_preview import SeenPlan
+from branch_console_app.models.merge.merge_state import MergeStanding, MergeState, NextStep
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, count, plain, plural
+from branch_console_app.models.parts.wording import code, count, plain
 from branch_console_app.state import PageName
 from branch_console_app.widgets.merge.catalog_confirm import show_catalog_confirm
 from branch_console_app.widgets.merge.catalog_conflicts import CatalogResolver, conflicts_title
 from branch_console_app.widgets.merge.catalog_objects import show_merged_objects
 from branch_console_app.widgets.merge.plan import show_options
+from branch_console_app.widgets.merge.verdict import draw_verdict, update_button
 from branch_console_app.widgets.parts.dialogs import offer, show_dialog
 from branch_console_app.widgets.parts.location import show_location
 from branch_console_app.widgets.parts.problem import guarded, show_not_found
@@ -147,10 +149,10 @@ def _show_merge(arguments: dict[str, Argument], home: Location) -> None:
     # A decision makes another plan, and is no change that somebody else made.
     choice = repr((arguments, resolution.draft.version))
     seen = state.seen_plan(choice, SeenPlan(plan_id=plan.id, ours_id=None, theirs_id=None))
-    verdict = CatalogMergeVerdict.of(plan, settled=resolver.settled, seen=seen.plan_id)
-    part = _part(verdict.state, resolver)
+    verdict = catalog_merge_state(plan, settled=resolver.settled, seen=seen.plan_id)
+    part = _part(resolver)
     _show_verdict(verdict, resolution, part, home)
-    if verdict.state is CatalogMergeState.STALE:
+    if verdict.standing is MergeStanding.STALE:
         return
     if resolver.number:
         _show_parts(part, resolution, resolver)
@@ -178,7 +180,7 @@ def _show_merge(arguments: dict[str, Argument], home: Location) -> None:
     _show_same(plan.source, plan.target, arguments)
 
 
-def _part(merge: CatalogMergeState, resolver: CatalogResolver) -> _Part:
+def _part(resolver: CatalogResolver) -> _Part:
     asked = state.parameter("cm_part")
     if not resolver.number or asked not in list(_Part):
         return _Part.OBJECTS
@@ -197,47 +199,30 @@ def _show_parts(part: _Part, resolution: CatalogResolution, resolver: CatalogRes
     )  # fmt: skip
 
 
-_DRAW = {
-    CatalogMergeState.STALE: (st.warning, ":material/update:"),
-    CatalogMergeState.UP_TO_DATE: (st.success, ":material/check:"),
-    CatalogMergeState.REFUSED: (st.error, ":material/block:"),
-    CatalogMergeState.CONFLICTS: (st.warning, ":material/call_split:"),
-    CatalogMergeState.NEEDS_ROWS: (st.info, ":material/compare:"),
-    CatalogMergeState.SETTLED: (st.info, ":material/merge:"),
-    CatalogMergeState.CLEAN: (st.info, ":material/merge:"),
-}
-
-
 def _show_verdict(
-    verdict: CatalogMergeVerdict, resolution: CatalogResolution, part: _Part, home: Location
+    verdict: MergeState, resolution: CatalogResolution, part: _Part, home: Location
 ) -> None:
     """Draw the verdict with the one step that comes next."""
     plan = resolution.plan
-    draw, icon = _DRAW[verdict.state]
     with st.container(
         horizontal=True, gap="small", vertical_alignment="center", key="catalog-verdict"
     ):
-        with st.container(width="stretch"):
-            draw(f"**{verdict.sentence}**", icon=icon)
-        match verdict.state:
-            case CatalogMergeState.STALE:
+        draw_verdict(verdict)
+        match verdict.step:
+            case NextStep.UPDATE:
+                update_button()
+            case NextStep.SETTLE if part is not _Part.CONFLICTS:
                 st.button(
-                    "Update preview", type="primary", icon=":material/refresh:",
-                    key="merge-plan-again", on_click=state.forget_plan,
-                )  # fmt: skip
-            case CatalogMergeState.CONFLICTS if part is not _Part.CONFLICTS:
-                number = plural(len(plan.conflicts), "conflict")
-                st.button(
-                    f"Settle {number}", type="primary", key="settle-conflicts",
+                    verdict.label, type="primary", key="settle-conflicts",
                     on_click=state.set_parameter, args=("cm_part", _Part.CONFLICTS),
                 )  # fmt: skip
-            case CatalogMergeState.UP_TO_DATE | CatalogMergeState.REFUSED:
-                state.link(PageName.CATALOG, "Branches", home, icon=":material/graph_2:")
-            case state_now if state_now.can_merge:
+            case NextStep.MERGE:
                 offer(
                     Action.MERGE_CATALOG, f"Merge into {plain(plan.target)}…",
                     key="merge-catalog", icon=":material/merge:", is_primary=True,
                 )  # fmt: skip
+            case None:
+                state.link(PageName.CATALOG, "Branches", home, icon=":material/graph_2:")
             case _:
                 pass
     versions = plan.versions

@@ -22,6 +22,8 @@ from branch_console_app.widgets.merge.resolver import (
 from branch_console_app.widgets.merge.resolver_rules import show_policy_file, show_rest, show_rules
 from branch_console_app.widgets.merge.row_conflicts import (
     MERGE_VIEW,
+    compare_button,
+    rows_of_merge,
     show_comparison,
     unresolved_words,
 )
@@ -57,7 +59,9 @@ def show() -> None:
             return
         if settled is None:
             if cost_of(resolution.plan).buckets_to_compare:
-                show_comparison(resolution, arguments)
+                show_comparison(resolution)
+                if not rows_of_merge(resolution, settled).is_at_work:
+                    compare_button(resolution, arguments)
             else:
                 st.info("**No conflicts of rows:** this merge compares none.")
                 _show_way_back(is_done=True)

@@ -14,6 +14,7 @@ from branch_console_app.state import PageName
 from branch_console_app.views import catalog_merge
 from branch_console_app.widgets.merge.fast_forward import show_fast_forward
 from branch_console_app.widgets.merge.plan import merge_arguments, show_merge, show_options
+from branch_console_app.widgets.merge.row_conflicts import rows_of_merge
 from branch_console_app.widgets.merge.sides import missing_side, show_missing_side
 from branch_console_app.widgets.parts.callbacks import with_reason
 from branch_console_app.widgets.parts.confirm import lacks_role
@@ -73,12 +74,13 @@ def show() -> None:
         if isinstance(decision.plan, FastForwardPlan) and how == How.AUTO:
             _show_forward(identifier, source, target)
             return
+        settled = reads.settled_conflicts(identifier, resolution.plan.id, draft)
         versus = items[source].versus
         preview = MergePreview.of(
             decision,
             items[target].schema,
             ahead=versus.ahead if versus else None,
-            behind=versus.behind if versus else None,
+            rows=rows_of_merge(resolution, settled),
         )
         circumstances = Circumstances(
             source=items[source],
@@ -87,7 +89,8 @@ def show() -> None:
             target_table=reads.table(identifier.on_branch(target)),
             lacks_role=lacks_role(decision.preview.role),
         )
-        show_merge(preview, checks_of_merge(decision, circumstances), arguments, resolution)
+        checks = checks_of_merge(decision, circumstances)
+        show_merge(preview, checks, arguments, resolution, settled)
 
 
 def _show_forward(identifier: Identifier, source: str, target: str) -> None:

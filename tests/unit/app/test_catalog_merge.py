@@ -14,16 +14,16 @@ from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
 from branch_console.merge.policy import Policy
 from branch_console_app.models.merge.catalog_merge import (
     CatalogConflictLine,
-    CatalogMergeState,
-    CatalogMergeVerdict,
     MergeCounts,
     ObjectVerdict,
+    catalog_merge_state,
     choose_conflicts,
     conflict_lines,
     object_lines,
     opened_again,
     settled_by,
 )
+from branch_console_app.models.merge.merge_state import MergeStanding, NextStep
 from tests.support.catalog_states import catalog, database, table, three
 
 AIR, FLIGHTS, PLANES = database("d", "air"), table("f", "d.flights"), table("p", "d.planes")
@@ -52,20 +52,20 @@ def occupied(policy: Policy | None = None) -> CatalogMergePlan:
 
 def test_the_verdict_follows_the_plan_and_what_was_decided() -> None:
     clean = planned(side(AIR, table("f", "d.legs")))
-    found = CatalogMergeVerdict.of(clean, settled=0)
-    assert (found.state, found.state.can_merge) == (CatalogMergeState.CLEAN, True)
+    found = catalog_merge_state(clean, settled=0)
+    assert (found.standing, found.step) == (MergeStanding.CLEAN, NextStep.MERGE)
     assert found.sentence == "No conflicts. `dev` merges into `main`: 2 objects, all or none."
-    assert CatalogMergeVerdict.of(clean, settled=2).state is CatalogMergeState.SETTLED
-    stale = CatalogMergeVerdict.of(clean, settled=0, seen="another plan")
-    assert (stale.state, stale.state.can_merge) == (CatalogMergeState.STALE, False)
-    done = CatalogMergeVerdict.of(planned(side(AIR, FLIGHTS, PLANES)), settled=0)
-    assert done.state is CatalogMergeState.UP_TO_DATE
+    assert catalog_merge_state(clean, settled=2).standing is MergeStanding.SETTLED
+    stale = catalog_merge_state(clean, settled=0, seen="another plan")
+    assert (stale.standing, stale.step) == (MergeStanding.STALE, NextStep.UPDATE)
+    done = catalog_merge_state(planned(side(AIR, FLIGHTS, PLANES)), settled=0)
+    assert done.standing is MergeStanding.UP_TO_DATE
 
 
 def test_a_lost_table_blocks_and_is_named() -> None:
     lost = planned(side(AIR, replace(FLIGHTS, content=Content.LOST), table("p", "d.craft")))
-    found = CatalogMergeVerdict.of(lost, settled=0)
-    assert found.state is CatalogMergeState.REFUSED
+    found = catalog_merge_state(lost, settled=0)
+    assert found.standing is MergeStanding.REFUSED
     assert "flights" in found.sentence
     assert object_lines(lost)[0].verdict is ObjectVerdict.BLOCKED
 
@@ -88,7 +88,7 @@ def test_a_name_settles_an_occupied_one_and_can_be_taken_back() -> None:
     plan = occupied(policy)
     (settled,) = conflict_lines(asked, plan, policy)
     assert settled.taken == "rename=ways"
-    assert CatalogMergeVerdict.of(plan, settled=1).state is CatalogMergeState.SETTLED
+    assert catalog_merge_state(plan, settled=1).standing is MergeStanding.SETTLED
     assert opened_again(policy, settled).objects == ()
     with pytest.raises(InvalidInput, match="without its database"):
         settled_by(Policy(), line, Take.RENAME, "lab.ways")

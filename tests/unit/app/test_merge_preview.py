@@ -24,6 +24,7 @@ from branch_console_app.models.merge.merge_preview import (
     otherwise_words,
     strategies_words,
 )
+from branch_console_app.models.merge.merge_state import NextStep
 from branch_console_app.models.parts.exactness import BOUNDS, EXACT, NOT_ROWS, UNREAD
 from branch_console_app.models.parts.wording import NOT_READ
 from tests.support.branch_bench import BranchBench
@@ -44,7 +45,7 @@ def seen(bench: BranchBench, rules: MergeRules | None = None) -> MergePreview:
         undo="Undo works.",
     )
     decision = MergeDecision(plan=plan, preview=command)
-    return MergePreview.of(decision, bench.table().schema(), ahead=1, behind=2)
+    return MergePreview.of(decision, bench.table().schema(), ahead=1)
 
 
 def planned(bench: BranchBench, rules: MergeRules | None = None) -> Plan:
@@ -74,7 +75,9 @@ def test_a_clean_merge_counts_what_moves(tmp_path: Path) -> None:
     bench.append("theirs", branch="dev")
     bench.append("mine")
     preview = seen(bench)
-    assert preview.headline == "Bring `dev` (1 commit) into `main` (2 since the fork)."
+    assert preview.state.sentence == (
+        "No conflicts. `dev` (1 commit) becomes one new snapshot of `main`."
+    )
     assert preview.can_run
     assert preview.heads == (
         "base snapshot 1, target `main` at snapshot 2, source `dev` at snapshot 2"
@@ -105,7 +108,7 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
     delete_all(bench, "dev")
     bench.append("mine")
     preview = seen(bench)
-    assert preview.headline == "1 conflict: both sides changed what cannot both stand."
+    assert preview.state.sentence.startswith("1 conflict to settle, all in")
     assert preview.code is ErrorKind.CONFLICTS_OPEN
     assert not preview.can_run
     # In a table without partitions the scope settles nothing.
@@ -143,7 +146,7 @@ def keyed(tmp_path: Path, *, ours: tuple[int, int]) -> BranchBench:
 
 def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
     preview = seen(keyed(tmp_path, ours=(4, 7)))
-    assert preview.headline == "1 bucket to compare: a job reads the changed keys."
+    assert preview.state.step is NextStep.COMPARE
     told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
     assert told["Buckets to compare"] == ("1", EXACT)
     assert told["Files adopted"] == ("0", EXACT)
@@ -176,7 +179,7 @@ def test_a_schema_change_is_compared_with_the_target(tmp_path: Path) -> None:
 
 def test_an_even_branch_has_nothing_to_do(tmp_path: Path) -> None:
     preview = seen(based(tmp_path))
-    assert preview.headline == "Nothing to do: `main` holds all that `dev` changed."
+    assert preview.state.sentence == "`main` already has every change of `dev`."
     assert not preview.can_run
     assert preview.figures == ()
 
@@ -187,9 +190,9 @@ def test_a_branch_without_shared_history_is_refused(tmp_path: Path) -> None:
     bench.branch("dev", empty=True)
     bench.append("theirs", branch="dev")
     preview = seen(bench)
-    assert preview.headline == "Merge of `dev` into `main` refused."
+    assert preview.state.sentence == "`dev` cannot be merged into `main`."
     assert preview.code is ErrorKind.NO_COMMON_HISTORY
-    assert preview.detail.endswith("Nothing changed.")
+    assert preview.state.detail.endswith("Nothing was changed.")
 
 
 def test_partitions_are_named_as_their_folders(tmp_path: Path) -> None:

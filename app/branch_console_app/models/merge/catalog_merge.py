@@ -19,48 +19,18 @@ from branch_console.merge.policy_draft import (
     with_kind_rule_in,
     with_object_choice,
 )
+from branch_console_app.models.merge.merge_state import MergeStanding, MergeState, NextStep
 from branch_console_app.models.parts.wording import code, count, listed, plain, plural, size
 
 _JUST_NOW_MILLIS: Final = 10 * 60_000
-
-
-class CatalogMergeState(StrEnum):
-    """What stands between the page and the merge; all parts of the page follow it."""
-
-    STALE = "stale"
-    UP_TO_DATE = "up to date"
-    REFUSED = "refused"
-    CONFLICTS = "conflicts"
-    NEEDS_ROWS = "needs rows"
-    SETTLED = "settled"
-    CLEAN = "clean"
-
-    @property
-    def can_merge(self) -> bool:
-        """Whether the next step is the merge itself."""
-        return self in (self.NEEDS_ROWS, self.SETTLED, self.CLEAN)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogMergeVerdict:
-    """The one sentence of the page, as Markdown, and what it follows from."""
-
-    state: CatalogMergeState
-    sentence: str
-
-    @classmethod
-    def of(
-        cls, plan: CatalogMergePlan, *, settled: int, seen: str | None = None
-    ) -> "CatalogMergeVerdict":
-        """Judge a merge.
-
-        Args:
-            plan: What it would do, with all that was decided.
-            settled: How many conflicts were decided on.
-            seen: The id of the plan that was shown, where a person has stayed on the page.
-        """
-        state = _state(plan, settled=settled, seen=seen)
-        return cls(state=state, sentence=_sentence(plan, state, settled))
+# Rows are compared by the run of a merge of the catalog itself.
+_STEPS: Final = {
+    MergeStanding.STALE: NextStep.UPDATE,
+    MergeStanding.CONFLICTS: NextStep.SETTLE,
+    MergeStanding.NEEDS_ROWS: NextStep.MERGE,
+    MergeStanding.SETTLED: NextStep.MERGE,
+    MergeStanding.CLEAN: NextStep.MERGE,
+}
 
 
 class ObjectVerdict(StrEnum):
@@ -170,6 +140,29 @@ class MergeCounts:
         return [*words, copied]
 
 
+def catalog_merge_state(
+    plan: CatalogMergePlan, *, settled: int, seen: str | None = None
+) -> MergeState:
+    """Judge a merge of the catalog.
+
+    Args:
+        plan: What it would do, with all that was decided.
+        settled: How many conflicts were decided on.
+        seen: The id of the plan that was shown, where a person has stayed on the page.
+    """
+    standing = _standing(plan, settled=settled, seen=seen)
+    return MergeState(
+        standing=standing,
+        sentence=_sentence(plan, standing, settled),
+        step=_STEPS.get(standing),
+        label=(
+            f"Settle {plural(len(plan.conflicts), 'conflict')}"
+            if standing is MergeStanding.CONFLICTS
+            else ""
+        ),
+    )
+
+
 def object_lines(plan: CatalogMergePlan) -> tuple[MergedObjectLine, ...]:
     """Return a line an object, those first that keep the merge from running."""
     lines = [
@@ -247,53 +240,55 @@ def opened_again(policy: Policy, line: CatalogConflictLine) -> Policy:
     return with_kind_rule(policy, line.kind, None)
 
 
-def _state(plan: CatalogMergePlan, *, settled: int, seen: str | None) -> CatalogMergeState:
+def _standing(plan: CatalogMergePlan, *, settled: int, seen: str | None) -> MergeStanding:
     if seen is not None and seen != plan.id:
-        return CatalogMergeState.STALE
+        return MergeStanding.STALE
     match plan.verdict:
         case MergeVerdict.UP_TO_DATE:
-            return CatalogMergeState.UP_TO_DATE
+            return MergeStanding.UP_TO_DATE
         case MergeVerdict.REFUSED:
-            return CatalogMergeState.REFUSED
+            return MergeStanding.REFUSED
         case MergeVerdict.CONFLICTS:
-            return CatalogMergeState.CONFLICTS
+            return MergeStanding.CONFLICTS
         case MergeVerdict.UNDECIDED:
-            return CatalogMergeState.NEEDS_ROWS
+            return MergeStanding.NEEDS_ROWS
         case MergeVerdict.CLEAN | MergeVerdict.FAST_FORWARD:
-            return CatalogMergeState.SETTLED if settled else CatalogMergeState.CLEAN
+            return MergeStanding.SETTLED if settled else MergeStanding.CLEAN
         case _:
             assert_never(plan.verdict)
 
 
-def _sentence(plan: CatalogMergePlan, state: CatalogMergeState, settled: int) -> str:
+def _sentence(plan: CatalogMergePlan, standing: MergeStanding, settled: int) -> str:
     source, target = code(plan.source), code(plan.target)
     changed = plural(len(plan.objects), "object")
-    match state:
-        case CatalogMergeState.STALE:
+    match standing:
+        case MergeStanding.STALE:
             return (
                 f"{source} or {target} changed since you opened this page. Nothing was merged, "
                 "and your decisions are kept."
             )
-        case CatalogMergeState.UP_TO_DATE:
+        case MergeStanding.UP_TO_DATE:
             return f"{target} already has every change of {source}."
-        case CatalogMergeState.REFUSED:
+        case MergeStanding.REFUSED:
             return f"{source} cannot be merged into {target}: {_first_block(plan)}"
-        case CatalogMergeState.CONFLICTS:
+        case MergeStanding.CONFLICTS:
             named = listed([code(name) for name in _in_conflict(plan)])
             return f"{plural(len(plan.conflicts), 'conflict')} to settle, in {named}."
-        case CatalogMergeState.NEEDS_ROWS:
+        case MergeStanding.NEEDS_ROWS:
             tables = plural(plan.cost.undecided, "table")
             return (
                 f"Both branches changed the same part of {tables}. Rows are compared first; if "
                 f"any collide, {target} stays as it is."
             )
-        case CatalogMergeState.SETTLED:
+        case MergeStanding.SETTLED:
             number = plural(settled, "conflict")
             return f"{number} settled. {source} merges into {target}: {changed}, all or none."
-        case CatalogMergeState.CLEAN:
+        case MergeStanding.CLEAN:
             return f"No conflicts. {source} merges into {target}: {changed}, all or none."
+        case MergeStanding.COMPARING | MergeStanding.FAST_FORWARD:
+            raise AssertionError(f"a merge of the catalog is never {standing}")
         case _:
-            assert_never(state)
+            assert_never(standing)
 
 
 def _sentence_on(merged: ObjectMerge) -> str:

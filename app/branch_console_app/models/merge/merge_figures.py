@@ -17,7 +17,11 @@ FileSums: TypeAlias = dict[tuple[bytes, int], tuple[int, int]]
 
 
 def merge_figures(
-    plan: Plan, schema: TableSchema | None, changed: SchemaDiff | None
+    plan: Plan,
+    schema: TableSchema | None,
+    changed: SchemaDiff | None,
+    *,
+    is_compared: bool = False,
 ) -> tuple[Figure, ...]:
     """Return what is counted of a merge; nothing where it has no moves.
 
@@ -25,19 +29,22 @@ def merge_figures(
         plan: The merge.
         schema: The newest one of the target.
         changed: What the merge makes of that.
+        is_compared: Whether somebody has compared the rows that both sides changed.
     """
     found = found_by(plan)
-    return () if found is None else _figures(found, changed)
+    return () if found is None else _figures(found, changed, is_compared=is_compared)
 
 
-def _figures(plan: ThreeWayPlan, changed: SchemaDiff | None) -> tuple[Figure, ...]:
+def _figures(
+    plan: ThreeWayPlan, changed: SchemaDiff | None, *, is_compared: bool
+) -> tuple[Figure, ...]:
     cost = plan.cost
     by_strategy = _files_by_strategy(plan.moves)
     # What is counted only where there is some.
     further = {
         "Conflicts": len(plan.conflicts),
         "Files written again": cost.files_joined,
-        "Buckets to compare": cost.buckets_to_compare,
+        "Buckets to compare": 0 if is_compared else cost.buckets_to_compare,
     }
     restored = Figure(
         label="Files restored",
@@ -76,12 +83,16 @@ def _why_no_byte(plan: ThreeWayPlan) -> str | None:
     return f"0: {'the branches share the files' if plan.shares_files else 'copies by hard links'}"
 
 
-def bounds_reasons(plan: Plan, schema: TableSchema | None) -> tuple[str, ...]:
+def bounds_reasons(
+    plan: Plan, schema: TableSchema | None, *, is_compared: bool = False
+) -> tuple[str, ...]:
     """Say why counts of rows are not exact."""
     found = found_by(plan)
     if found is None:
         return ()
     if found.cost.buckets_to_compare:
+        if is_compared:
+            return ("Rows were compared. How many change follows from what settles conflicts.",)
         return ("Row counts are known after the row comparison.",)
     if found.cost.files_joined:
         return ("Only rows tell which of a file both sides touched: they are read in the run.",)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, assert_never
+from typing import Final
 
 from branch_console.diff.schema_diff import SchemaDiff, diff_schemas
 from branch_console.errors import ErrorKind
@@ -14,12 +14,8 @@ from branch_console.format.values.binary_row import decode_row
 from branch_console.merge.conflict import Conflict, Take
 from branch_console.merge.file_moves import BucketMove, MergeRules, Strategy
 from branch_console.merge.plan import (
-    FastForwardPlan,
     Plan,
     RefusedPlan,
-    SchemaPlan,
-    ThreeWayPlan,
-    UpToDatePlan,
     can_run,
     conflicts_of,
     found_by,
@@ -32,8 +28,9 @@ from branch_console_app.models.merge.merge_figures import (
     files_by_place,
     merge_figures,
 )
+from branch_console_app.models.merge.merge_state import MergeState, RowsOfMerge
 from branch_console_app.models.parts.exactness import Figure
-from branch_console_app.models.parts.wording import code, count, plain, plural
+from branch_console_app.models.parts.wording import code, count, plain
 
 
 class How(StrEnum):
@@ -58,7 +55,7 @@ _DONE_WORDS: Final[Mapping[Strategy, str]] = {
     Strategy.REWRITE: "to write again",
     Strategy.CONFLICT: "in conflict",
 }
-STRATEGY_REASONS: Final[Mapping[Strategy, str]] = {
+_STRATEGY_REASONS: Final[Mapping[Strategy, str]] = {
     Strategy.KEEP: "kept: the source changed no row of it",
     Strategy.ADOPT: "adopted: only the source changed it",
     Strategy.REPLAY: "replayed: both changed it, and the changes do not touch",
@@ -69,13 +66,29 @@ STRATEGY_REASONS: Final[Mapping[Strategy, str]] = {
 """What a merge does with a bucket, and why."""
 
 
-def strategies_words(plan: Plan) -> str:
-    """Write how many buckets go each way: `3 adopted, 1 replayed`."""
+def strategy_reason(strategy: Strategy, *, is_compared: bool) -> str:
+    """Say what a merge does with a bucket, and why.
+
+    Args:
+        strategy: What is done.
+        is_compared: Whether somebody has compared the rows of buckets that must be.
+    """
+    if is_compared and strategy is Strategy.DELTA:
+        return "compared: its rows are merged one by one"
+    return _STRATEGY_REASONS[strategy]
+
+
+def strategies_words(plan: Plan, *, is_compared: bool = False) -> str:
+    """Write how many buckets go each way: `3 adopted, 1 replayed`.
+
+    Args:
+        plan: The merge.
+        is_compared: Whether somebody has compared the rows of those that must be.
+    """
+    words = {**_DONE_WORDS, **({Strategy.DELTA: "compared"} if is_compared else {})}
     found = found_by(plan)
     counts = {} if found is None else found.strategies
-    return ", ".join(
-        f"{count(number)} {_DONE_WORDS[Strategy(name)]}" for name, number in counts.items()
-    )
+    return ", ".join(f"{count(number)} {words[Strategy(name)]}" for name, number in counts.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,9 +183,11 @@ class ConflictLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergePreview:
-    """A plan in words; `headline`, `detail` and the notes are Markdown.
+    """A plan in words; the notes are Markdown.
 
     Attributes:
+        state: The verdict, and the step that comes next.
+        is_compared: Whether somebody has compared the rows that both sides changed.
         code: Of what stops the merge.
         reasons: Why figures are not exact.
         settlings: The options that settle conflicts, the one that settles most first.
@@ -180,8 +195,8 @@ class MergePreview:
 
     plan: Plan
     command: Preview
-    headline: str
-    detail: str
+    state: MergeState
+    is_compared: bool
     heads: str
     code: ErrorKind | None = None
     figures: tuple[Figure, ...] = ()
@@ -199,7 +214,7 @@ class MergePreview:
         schema: TableSchema | None,
         *,
         ahead: int | None = None,
-        behind: int | None = None,
+        rows: RowsOfMerge | None = None,
     ) -> "MergePreview":
         """Put a plan into words.
 
@@ -207,20 +222,20 @@ class MergePreview:
             decision: The plan, and the preview of the command.
             schema: The newest one of the target.
             ahead: Commits of the source that the target lacks, where that is known.
-            behind: Commits of the target that the source lacks.
+            rows: What is known of the rows that both sides changed; None where nobody asks.
         """
         plan = decision.plan
-        headline, detail = _headline(plan, ahead, behind)
+        is_compared = rows is not None and rows.is_compared
         changed, conflicts = schema_change(plan, schema), conflicts_of(plan)
         return cls(
             plan=plan,
             command=decision.preview,
-            headline=headline,
-            detail=detail,
+            state=MergeState.of(plan, rows, ahead=ahead),
+            is_compared=is_compared,
             heads=_heads(plan),
             code=_code(plan),
-            figures=merge_figures(plan, schema, changed),
-            reasons=bounds_reasons(plan, schema),
+            figures=merge_figures(plan, schema, changed, is_compared=is_compared),
+            reasons=bounds_reasons(plan, schema, is_compared=is_compared),
             schema=changed,
             buckets=bucket_lines(plan, schema),
             conflicts=tuple(_conflict_line(each) for each in conflicts),
@@ -232,72 +247,6 @@ class MergePreview:
     def can_run(self) -> bool:
         """Whether there is something to do and nothing stands in the way."""
         return can_run(self.plan) and self.command.can_run
-
-
-def _headline(plan: Plan, ahead: int | None, behind: int | None) -> tuple[str, str]:
-    source, target = code(plan.source), code(plan.target)
-    match plan:
-        case ThreeWayPlan():
-            return _headline_of_files(plan, ahead, behind)
-        case UpToDatePlan():
-            return (
-                f"Nothing to do: {target} holds all that {source} changed.",
-                "Choose another source, or commit to it first.",
-            )
-        case SchemaPlan():
-            return (
-                f"Bring the columns and options of {source} into {target}.",
-                f"{source} has no snapshot: no row comes.",
-            )
-        case FastForwardPlan():
-            return (
-                f"Bring {source}{_since(ahead, 'commit')} into {target}.",
-                f"{target} has no commit of its own since: it takes over the history.",
-            )
-        case RefusedPlan():
-            reasons = " ".join(plain(block.text) for block in plan.blocks)
-            return f"Merge of {source} into {target} refused.", f"{reasons} Nothing changed."
-        case _:
-            assert_never(plan)
-
-
-def _headline_of_files(
-    plan: ThreeWayPlan, ahead: int | None, behind: int | None
-) -> tuple[str, str]:
-    source, target, cost = code(plan.source), code(plan.target), plan.cost
-    if plan.conflicts:
-        conflicts = plural(len(plan.conflicts), "conflict")
-        return (
-            f"{conflicts}: both sides changed what cannot both stand.",
-            f"{target} is unchanged.",
-        )
-    if plan.is_undecided and not cost.buckets_to_compare:
-        files = plural(cost.files_joined, "data file")
-        return (
-            f"Both sides changed rows of {files}: a job reads them.",
-            "If the job cannot match the rows of one side with those of the other, it stops "
-            f"and {target} stays as it is.",
-        )
-    if plan.is_undecided:
-        return (
-            f"{plural(cost.buckets_to_compare, 'bucket')} to compare: a job reads the changed "
-            "keys.",
-            f"Both sides changed key ranges that overlap. Where rows collide the job stops, "
-            f"and {target} stays as it is.",
-        )
-    return (
-        f"Bring {source}{_since(ahead, 'commit')} into {target}{_since(behind, 'since')}.",
-        "Nothing collides: files move, no row is read or written."
-        if not cost.files_joined
-        else f"Nothing collides: {plural(cost.files_joined, 'file')} of which both sides touched "
-        "rows will be written again; the others move.",
-    )
-
-
-def _since(number: int | None, noun: str) -> str:
-    if number is None:
-        return ""
-    return f" ({count(number)} since the fork)" if noun == "since" else f" ({plural(number, noun)})"
 
 
 def _heads(plan: Plan) -> str:

@@ -1,12 +1,15 @@
 """A merge: its options, what it would do, what collides and what settles that, the button."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import assert_never
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
+from branch_console.errors import ErrorKind
 from branch_console.format.identifier import Identifier
 from branch_console.merge.plan import (
     FastForwardPlan,
@@ -24,7 +27,6 @@ from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import reads, state
 from branch_console_app.models.merge.eligibility import Check
 from branch_console_app.models.merge.merge_preview import (
-    STRATEGY_REASONS,
     BucketLine,
     ConflictLine,
     How,
@@ -32,7 +34,9 @@ from branch_console_app.models.merge.merge_preview import (
     SeenPlan,
     SettleOption,
     strategies_words,
+    strategy_reason,
 )
+from branch_console_app.models.merge.merge_state import MergeStanding, MergeState, NextStep
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.wording import code, plain, plural, signed
 from branch_console_app.state import PageName
@@ -40,10 +44,13 @@ from branch_console_app.widgets.merge.confirm import show_confirm
 from branch_console_app.widgets.merge.eligibility import show_eligibility
 from branch_console_app.widgets.merge.row_conflicts import (
     MERGE_VIEW,
+    compare_button,
+    resolver_view,
     show_comparison,
     show_left_over,
     show_row_conflicts,
 )
+from branch_console_app.widgets.merge.verdict import draw_verdict, update_button
 from branch_console_app.widgets.merge.ways_out import show_both_sides
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.figures import show_figures
@@ -128,6 +135,7 @@ def show_merge(
     checks: Sequence[Check],
     arguments: dict[str, Argument],
     resolution: Resolution,
+    settled: pa.Table | None,
 ) -> None:
     """Draw a merge from its preview on; the branches and the options were chosen above.
 
@@ -136,6 +144,7 @@ def show_merge(
         checks: What stands in the way of it, and what does not.
         arguments: Of the command that was previewed, with the policy that settles conflicts.
         resolution: The conflicts that there are to settle, and the draft of that policy.
+        settled: Conflicts of rows as that draft settles them; None before any comparison.
     """
     plan = preview.plan
     block(2, "Preview")
@@ -143,16 +152,17 @@ def show_merge(
     asked = {**arguments, "policy": None}
     stale = state.seen_plan(repr(asked), SeenPlan.of(plan)).staleness(plan)
     if stale is not None:
-        _show_stale(stale, plan.target, resolution.draft.decisions)
+        _show_verdict(MergeState.of(plan, stale=stale), resolution, asked)
         return
-    show_outcome(preview)
+    _show_verdict(preview.state, resolution, asked, preview.code)
+    _show_contents(preview)
     if not isinstance(plan, UpToDatePlan):
         show_eligibility(checks, plan.source, plan.target)
     if conflicts_of(plan):
         _show_conflicts(preview)
     open_number = 0
     if cost_of(resolution.plan).buckets_to_compare:
-        open_number = _show_rows(preview, asked, resolution)
+        open_number = _show_rows(preview, resolution, settled)
     form = Form(
         procedure=PROCEDURE,
         arguments=arguments,
@@ -176,7 +186,12 @@ def show_merge(
 
 def show_outcome(preview: MergePreview) -> None:
     """Draw what a merge would do to one table: the verdict, figures, schema and buckets."""
-    _show_headline(preview)
+    draw_verdict(preview.state, preview.code)
+    _show_contents(preview)
+
+
+def _show_contents(preview: MergePreview) -> None:
+    st.caption(preview.heads.capitalize())
     _show_figures(preview)
     _show_schema(preview)
     _show_buckets(preview)
@@ -184,15 +199,12 @@ def show_outcome(preview: MergePreview) -> None:
         st.caption(note)
 
 
-def _show_rows(
-    preview: MergePreview, arguments: dict[str, Argument], resolution: Resolution
-) -> int:
+def _show_rows(preview: MergePreview, resolution: Resolution, settled: pa.Table | None) -> int:
     """Draw the rows that both sides changed; return how many of their conflicts are open."""
     block(4, "Rows that both sides changed")
     table, compared = Identifier.parse(preview.plan.table), resolution.plan
-    settled = reads.settled_conflicts(table, compared.id, resolution.draft)
     if settled is None:
-        show_comparison(resolution, arguments)
+        show_comparison(resolution)
     else:
         show_row_conflicts(resolution, settled)
     open_number = 0 if settled is None else settled["take"].null_count
@@ -205,37 +217,45 @@ def _show_rows(
     return open_number
 
 
-def _show_stale(text: str, target: str, decisions: int) -> None:
-    kept = f" Kept: {plural(decisions, 'decision')}." if decisions else ""
-    st.warning(
-        f"**{text}** Nothing was changed on {code(target)} from here.{kept} `HEAD_MOVED`",
-        icon=":material/update:",
-    )
-    st.button(
-        "Plan again", icon=":material/refresh:", key="merge-plan-again",
-        on_click=state.forget_plan,
-    )  # fmt: skip
+def _show_verdict(
+    verdict: MergeState,
+    resolution: Resolution,
+    arguments: dict[str, Argument],
+    kind: ErrorKind | None = None,
+) -> None:
+    """Draw the verdict with the one step that comes next.
 
-
-def _show_headline(preview: MergePreview) -> None:
-    text = f"**{preview.headline}** {preview.detail}"
-    suffix = f" {code(preview.code)}" if preview.code else ""
-    match preview.plan:
-        case ThreeWayPlan() | SchemaPlan() if preview.plan.conflicts:
-            st.warning(f"{text}{suffix}", icon=":material/call_split:")
-        case ThreeWayPlan() if preview.plan.is_undecided:
-            st.info(text, icon=":material/compare:")
-        case ThreeWayPlan() | SchemaPlan():
-            st.info(text, icon=":material/merge:")
-        case UpToDatePlan():
-            st.info(text, icon=":material/check:")
-        case FastForwardPlan():
-            st.info(text, icon=":material/fast_forward:")
-        case RefusedPlan():
-            st.warning(f"{text}{suffix}", icon=":material/block:")
-        case _:
-            assert_never(preview.plan)
-    st.caption(preview.heads.capitalize())
+    Args:
+        verdict: The verdict.
+        resolution: What there is to decide on.
+        arguments: Of the merge, without a policy.
+        kind: The code of what stops the merge.
+    """
+    with st.container(
+        horizontal=True, gap="small", vertical_alignment="center", key="merge-verdict"
+    ):
+        if verdict.standing is MergeStanding.STALE:
+            kept = resolution.draft.decisions
+            told = f" Kept: {plural(kept, 'decision')}." if kept else ""
+            verdict = replace(verdict, detail=f"{verdict.detail}{told}")
+            kind = ErrorKind.HEAD_MOVED
+        draw_verdict(verdict, kind)
+        match verdict.step:
+            case NextStep.UPDATE:
+                update_button()
+            case NextStep.COMPARE:
+                compare_button(resolution, arguments)
+            case NextStep.SETTLE:
+                if st.button(
+                    verdict.label, type="primary", icon=":material/call_split:",
+                    key="settle-conflicts",
+                ):  # fmt: skip
+                    state.go_to(PageName.CONFLICTS, here(), **resolver_view(resolution))
+            case NextStep.MERGE | None:
+                # The confirmation stands below, and conflicts with what settles them.
+                pass
+            case _:
+                assert_never(verdict.step)
 
 
 def _show_figures(preview: MergePreview) -> None:
@@ -258,19 +278,21 @@ def _show_buckets(preview: MergePreview) -> None:
     if not preview.buckets:
         return
     with st.expander(
-        f"Buckets: {strategies_words(preview.plan)}",
+        f"Buckets: {strategies_words(preview.plan, is_compared=preview.is_compared)}",
         icon=":material/grid_view:",
         key="merge-buckets",
     ):
-        _show_bucket_table(preview.buckets)
+        _show_bucket_table(preview.buckets, is_compared=preview.is_compared)
 
 
-def _show_bucket_table(lines: tuple[BucketLine, ...]) -> None:
+def _show_bucket_table(lines: tuple[BucketLine, ...], *, is_compared: bool) -> None:
     frame = pd.DataFrame(
         {
             "Partition": [line.partition for line in lines],
             "Bucket": [line.bucket for line in lines],
-            "What happens": [STRATEGY_REASONS[line.strategy] for line in lines],
+            "What happens": [
+                strategy_reason(line.strategy, is_compared=is_compared) for line in lines
+            ],
             "Files in": [line.files_added for line in lines],
             "Files out": [line.files_removed for line in lines],
             "Records in files": [signed(line.records) for line in lines],

@@ -12,6 +12,7 @@ from branch_console.operations.merge_requests import CompareRowsRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import state
+from branch_console_app.models.merge.merge_state import RowsOfMerge
 from branch_console_app.models.merge.resolver import Group, groups_of
 from branch_console_app.models.merge.row_conflicts import RowConflictLine, conflict_lines
 from branch_console_app.models.parts.wording import code, count, plain, plural
@@ -35,12 +36,25 @@ _THEIRS = Column(label="Source", weight=1.4)
 _COLUMNS = (_KEY, _COLUMN, _BASE, _OURS, _THEIRS)
 
 
-def show_comparison(resolution: Resolution, arguments: Mapping[str, Argument]) -> None:
+def rows_of_merge(resolution: Resolution, settled: pa.Table | None) -> RowsOfMerge:
+    """Tell what is known of the rows that both sides of a merge changed.
+
+    Args:
+        resolution: What there is to decide on.
+        settled: The conflicts that were found, as its draft settles them; None before that.
+    """
+    if settled is not None:
+        return RowsOfMerge.of_conflicts(settled)
+    job = job_here(_JOB, resolution.plan.id)
+    is_at_work = job is not None and not job.state.is_over
+    return RowsOfMerge.of_plan(resolution.plan, is_at_work=is_at_work)
+
+
+def show_comparison(resolution: Resolution) -> None:
     """Draw how rows are compared that only a job can compare, while nobody has.
 
     Args:
         resolution: Of which no conflicts were found yet.
-        arguments: Of the merge, without a policy.
     """
     plan = resolution.plan
     job = job_here(_JOB, plan.id)
@@ -54,10 +68,20 @@ def show_comparison(resolution: Resolution, arguments: Mapping[str, Argument]) -
         f"**Not compared yet:** {buckets} hold keys that both sides may have changed. A job reads "
         "these keys and lists what collides; nothing is changed."
     )
+
+
+def compare_button(resolution: Resolution, arguments: Mapping[str, Argument]) -> None:
+    """Draw the button that has a job compare rows.
+
+    Args:
+        resolution: Of which no conflicts were found yet.
+        arguments: Of the merge, without a policy.
+    """
     asked = {**arguments, "policy": resolution.policy}
     st.button(
-        "Compare rows", icon=":material/table_rows:", key="merge-compare", on_click=start_here,
-        args=(_JOB, plan.id, CompareRowsRequest.procedure, asked),
+        "Compare rows", icon=":material/table_rows:", type="primary", key="merge-compare",
+        on_click=start_here,
+        args=(_JOB, resolution.plan.id, CompareRowsRequest.procedure, asked),
     )  # fmt: skip
 
 
