@@ -44,6 +44,8 @@ from branch_console.procedures.catalog.states import (
 )
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.run.open_operation import table_of_operation
+from branch_console.storage.directory_mover import UnsupportedDirectoryMover
+from branch_console.storage.file_io import LocalFileIO
 from branch_console.storage.table_paths import FENCE_ID
 from tests.support.branch_bench import store_of
 from tests.support.catalog_bench import CatalogBench
@@ -546,6 +548,27 @@ def test_tables_that_a_branch_alone_has_leave_their_database_with_it(
     made.run("undo", operation=dropped.operation_id)
     assert held(made) == before
     assert dropped_folders(made) == []
+
+
+def test_folders_that_cannot_move_stay_with_a_rescue_branch_and_undo_works(
+    made: CatalogWarehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made.create(lazy=True)
+    bench = sql_of(made)
+    bench("USE BRANCH dev; CREATE TABLE air.routes (routes INT)")
+    before = held(made)
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalFileIO, "is_local", property(lambda _: False))
+        preview = made.preview("drop_catalog_branch", branch="dev")
+    assert not any("On no other branch" in each.text for each in preview.consequences)
+    # A store may also say so only once it is asked.
+    bench.store = replace(store_of(made.folder), mover=UnsupportedDirectoryMover())
+    receipt = bench.do("drop_catalog_branch", branch="dev")
+    stays = "air.routes was on no other branch. Its folder stays where it is."
+    assert stays in receipt.notes
+    assert (made.folder / "air.db/routes/branch").exists()
+    made.run("undo", operation=receipt.operation_id)
+    assert held(made) == before
 
 
 def test_base_tags_go_with_their_branch_where_nobody_needs_them(made: CatalogWarehouse) -> None:

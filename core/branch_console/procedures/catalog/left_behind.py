@@ -43,6 +43,8 @@ def own_tables(
         operation_id: The operation that drops the branch, after which the folders are named.
     """
     paths = warehouse.ledger.paths
+    if not warehouse.file_io.is_local:
+        return ()  # no store far away renames folders: they stay, with a rescue branch
     found = []
     for member in members:
         folder, birth = member.folder, member.table.birth
