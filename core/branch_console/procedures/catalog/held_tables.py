@@ -1,11 +1,12 @@
 """Which tables of main other catalog branches hold: a drop on main must leave them theirs."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch, MemberState
 from branch_console.catalog.sightings import find_birth
 from branch_console.commit.journal import Journal
+from branch_console.format.catalog.catalog_version import TableChange
 from branch_console.format.journals.intent import Intent
 from branch_console.procedures.branch.create_branch import finish_creation
 from branch_console.procedures.branch.member_branch import open_to_write
@@ -107,5 +108,15 @@ def _held(warehouse: Warehouse, folder: str) -> Iterator[tuple[str, str]]:
         found = (find_birth(reader, f"{path}/branch/branch-{each}") for each in origins)
         births = {of_main, *found} - {None}
         for key, table in recorded.tables.items():
-            if table.folder == folder or table.birth in births:
+            is_moved = table.birth in births and not _is_at_home(warehouse, table, origins)
+            if table.folder == folder or is_moved:
                 yield branch, key
+
+
+def _is_at_home(warehouse: Warehouse, table: TableChange, origins: Collection[str]) -> bool:
+    """Whether a table is where its branch knows it: tables that were made at once look alike."""
+    if table.folder is None:
+        return False
+    reader, home = warehouse.catalog.reader, warehouse.ledger.paths.folder(table.folder)
+    places = (home, *(f"{home}/branch/branch-{each}" for each in origins))
+    return any(find_birth(reader, place) == table.birth for place in places)
