@@ -7,7 +7,10 @@ import pytest
 
 from branch_console.errors import CommitConflict, Refused
 from branch_console.merge.catalog.catalog_steps import StepKind
+from branch_console.merge.plan import MergeVerdict
 from branch_console.procedures.catalog_merge.actions import action_of
+from branch_console.procedures.catalog_merge.catalog_sides import CatalogMergeSpec
+from branch_console.procedures.catalog_merge.merge_catalog import preview_catalog_merge
 from tests.support.branch_bench import store_of, tree
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_rows import put, seen_on
@@ -157,6 +160,48 @@ def test_what_stands_in_the_way_is_told_before_anything_moves(sql: CatalogBench)
     sql("USE BRANCH test; DROP TABLE lab.x; USE BRANCH main; DROP TABLE air.t")
     with pytest.raises(CommitConflict, match=r"Table air.t is gone, or another one by now"):
         steps.prepare()
+
+
+HELD = {
+    "renamed into": ("", "DROP TABLE air.t; ALTER TABLE air.u RENAME TO air.t", "TABLE air.t"),
+    "created into": ("", "DROP TABLE air.t; CREATE TABLE air.t (x INT)", "TABLE air.t"),
+    "a new name": (
+        "CREATE TABLE air.v (c INT)",
+        "ALTER TABLE air.t RENAME TO air.v",
+        "TABLE air.v",
+    ),
+    "of a database": (
+        "CREATE DATABASE lab; CREATE TABLE lab.x (d INT)",
+        "ALTER DATABASE shop RENAME TO lab",
+        "DATABASE lab",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HELD)
+def test_a_place_that_another_branch_holds_is_refused_by_the_preview_as_by_the_run(
+    sql: CatalogBench, case: str
+) -> None:
+    on_test, on_dev, taken = HELD[case]
+    sql("CREATE BRANCH test ON CATALOG LAZY")
+    if on_test:
+        sql(f"USE BRANCH test; {on_test}")
+    sql(f"USE BRANCH dev; {on_dev}")
+    (block,) = sql.preview("MERGE BRANCH dev").blocks
+    assert "is taken: " in block.text
+    assert "on the source, then merge again" in block.text
+    spec = CatalogMergeSpec(source="dev", target="main")
+    plan = preview_catalog_merge(sql.warehouse(read_only=True), spec)
+    assert plan.verdict is MergeVerdict.REFUSED
+    assert [each.text for each in plan.blocks] == [block.text]
+    before = tree(sql.root)
+    with pytest.raises(Refused, match="is taken: "):
+        sql.run("MERGE BRANCH dev")
+    assert tree(sql.root) == before
+    # The way out that it names.
+    sql(f"USE BRANCH dev; ALTER {taken} RENAME TO {taken.split()[1]}2")
+    sql.run("MERGE BRANCH dev")
+    assert names_on_main(sql) == names_on_dev(sql)
 
 
 def test_a_step_that_somebody_forestalls_is_not_carried_out(sql: CatalogBench) -> None:

@@ -7,7 +7,7 @@ is their digest, so that a run can tell whether anything that a person agreed to
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from branch_console.diff.catalog_base import contents_to_note
 from branch_console.diff.catalog_state import CatalogState, TableState
@@ -118,6 +118,20 @@ class CatalogMergePlan:
             for each in self.objects
         ]
         return hashlib.sha256(repr((told, self.reported)).encode()).hexdigest()[:16]
+
+    def blocked(self, blocks: Mapping[str, Block]) -> "CatalogMergePlan":
+        """Return the plan of a merge that cannot run, with what blocks objects, by their ids."""
+        objects = tuple(
+            replace(each, blocks=(*each.blocks, blocks[each.id])) if each.id in blocks else each
+            for each in self.objects
+        )
+        told = (self.id, [(key, block.text) for key, block in sorted(blocks.items())])
+        return replace(
+            self,
+            id=hashlib.sha256(repr(told).encode()).hexdigest()[:16],
+            verdict=MergeVerdict.REFUSED,
+            objects=tuple(sorted(objects, key=_rank)),
+        )
 
     def to_object(self) -> dict[str, object]:
         """Return the plan as JSON values, as the command line prints it."""

@@ -39,8 +39,15 @@ from branch_console.table.database_files import find_database_file
 class CreateDatabase:
     """Has main show a database with its id: in a new folder, or in one that branches share."""
 
+    def check(self, merge: MergeOperation, step: MergeStep) -> None:
+        """See that main has no database there; raises Refused."""
+        self._find(merge, step)
+
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
         """Note what the folder holds; raises Refused where main has a database there."""
+        _note(merge, step, self._find(merge, step))
+
+    def _find(self, merge: MergeOperation, step: MergeStep) -> NumberedDatabaseFile | None:
         folder = _after(merge, step)
         warehouse, paths = merge.operation.warehouse, merge.operation.paths
         found = find_database_file(warehouse.file_io, paths, folder)
@@ -51,7 +58,7 @@ class CreateDatabase:
                 kind=ErrorKind.HEAD_MOVED,
                 database=name,
             )
-        _note(merge, step, found)
+        return found
 
     def forget(self, merge: MergeOperation, step: MergeStep) -> None:
         """Nothing was made but a note in the journal."""
@@ -108,8 +115,13 @@ class DropDatabase:
     """Lets a database go whose tables went before: its folder, unless a branch holds a table."""
 
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
-        """Note its file; raises Refused where it holds what the merge does not take along."""
-        file = _note_of_main(merge, step)
+        """Note its file; raises Refused and CommitConflict."""
+        self.check(merge, step)
+        _note_of_main(merge, step)
+
+    def check(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Refuse one that holds what the merge does not take along; raises CommitConflict, too."""
+        file = _file_of_main(merge, step)
         going = {
             each.step.before.name
             for each in merge.steps
@@ -175,9 +187,15 @@ class RenameDatabase:
 
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
         """Note its file; raises Refused where it cannot move."""
+        self.check(merge, step)
+        if step.object_id not in _made(merge):
+            _note_of_main(merge, step)
+
+    def check(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Refuse one that is at work or whose place is taken; raises CommitConflict, too."""
         warehouse, paths = merge.operation.warehouse, merge.operation.paths
         if step.object_id not in _made(merge):
-            name = _note_of_main(merge, step).content.name
+            name = _file_of_main(merge, step).content.name
             busy = busy_tables(
                 warehouse, name, tables_in(warehouse, name), "renamed", but_of=merge.id
             )
@@ -277,7 +295,12 @@ class SetProperties:
 
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
         """Note its file; raises CommitConflict where somebody changed it."""
-        file = _note_of_main(merge, step)
+        self.check(merge, step)
+        _note_of_main(merge, step)
+
+    def check(self, merge: MergeOperation, step: MergeStep) -> None:
+        """See that nobody changed the properties; raises CommitConflict."""
+        file = _file_of_main(merge, step)
         if file.content.properties != step.step.properties_before:
             name = file.content.name
             raise CommitConflict(
@@ -333,8 +356,13 @@ def _note(merge: MergeOperation, step: MergeStep, file: NumberedDatabaseFile | N
     merge.operation.journal.mark(merge.id, _mark(step), data)
 
 
-def _note_of_main(merge: MergeOperation, step: MergeStep) -> NumberedDatabaseFile:
-    """Note the file of a database that main has, and return it; raises CommitConflict."""
+def _note_of_main(merge: MergeOperation, step: MergeStep) -> None:
+    """Note the file of a database that main has; raises CommitConflict."""
+    _note(merge, step, _file_of_main(merge, step))
+
+
+def _file_of_main(merge: MergeOperation, step: MergeStep) -> NumberedDatabaseFile:
+    """Return the file of a database that main has; raises CommitConflict."""
     name = merge.noted.database_names[step.object_id]
     try:
         file = database_file_of(merge.operation.warehouse, name)
@@ -342,7 +370,6 @@ def _note_of_main(merge: MergeOperation, step: MergeStep) -> NumberedDatabaseFil
         raise _gone(name) from error
     if file.content.id != step.object_id:
         raise _gone(name)
-    _note(merge, step, file)
     return file
 
 

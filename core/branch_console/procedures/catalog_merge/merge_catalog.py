@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Final
 
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.terms import OperationJournal
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan, plan_catalog_merge
 from branch_console.merge.catalog.catalog_report import (
@@ -36,7 +35,6 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.create import check_catalog_kind
-from branch_console.procedures.catalog.main_databases import busy_tables, tables_in
 from branch_console.procedures.catalog.seen_catalog import tables_with_branch
 from branch_console.procedures.catalog_merge.actions import ACTIONS, not_served
 from branch_console.procedures.catalog_merge.catalog_sides import (
@@ -44,6 +42,7 @@ from branch_console.procedures.catalog_merge.catalog_sides import (
     read_catalog_sides,
 )
 from branch_console.procedures.catalog_merge.planned_merge import PlannedCatalogMerge, subject_of
+from branch_console.procedures.catalog_merge.step_checks import blocks_of_steps
 from branch_console.procedures.catalog_merge.tables_gate import told_rules_of
 from branch_console.procedures.history.protection import protection_of, rule_text
 from branch_console.procedures.merge.inputs import DecidedMerge, rules_by
@@ -51,14 +50,6 @@ from branch_console.procedures.run.receipts import receipt_without_change
 
 _NAMED: Final = 5
 _AS_AN_OPERATOR: Final = (StepKind.DROP_DATABASE, StepKind.DROP_TABLE)
-_LEAVING: Final[Mapping[StepKind, str]] = MappingProxyType(
-    {
-        StepKind.DROP_TABLE: "dropped",
-        StepKind.MOVE_TABLE: "renamed",
-        StepKind.RENAME_DATABASE: "renamed",
-    }
-)
-"""What a step does to tables that main has under their names, as a refusal says it was not."""
 
 
 def preview_catalog_merge(
@@ -101,7 +92,9 @@ def _decided(
         newest_commits={key: head.time_millis for key, head in heads.items()},
         policy=repr(rules),
     )
-    return plan, read.decided
+    # Only what would run: where something has to be settled first, other steps may come of it.
+    found = blocks_of_steps(warehouse, plan, read.decided) if plan.can_run else {}
+    return plan.blocked(found) if found else plan, read.decided
 
 
 def catalog_merge_of(warehouse: Warehouse, call: ProcedureCall) -> CatalogMergePlan:
@@ -228,23 +221,6 @@ def _on_targets(
     return told, role
 
 
-def _on_leaving(warehouse: Warehouse, plan: CatalogMergePlan) -> Iterator[Consequence]:
-    """Tell why tables of main cannot go or move, as the statements that do the same are refused."""
-    if plan.target != MAIN_BRANCH:
-        return
-    ours, seen = plan.states.ours, set[str]()
-    for step in plan.steps:
-        what, name = _LEAVING.get(step.kind), ours.name_of(step.id)
-        if what is None or name is None or step.id in seen:
-            continue
-        seen.add(step.id)
-        if step.kind is StepKind.RENAME_DATABASE:
-            yield from busy_tables(warehouse, name, tables_in(warehouse, name), what)
-        else:
-            table = Identifier.parse(name)
-            yield from busy_tables(warehouse, table.database, [table.table], what)
-
-
 def _preview(
     warehouse: Warehouse, plan: CatalogMergePlan, decided: Mapping[str, DecidedMerge]
 ) -> Preview:
@@ -258,7 +234,6 @@ def _preview(
         told.append(changes(cost))
     told += told_rules_of(warehouse, plan)
     told += of_targets
-    told += _on_leaving(warehouse, plan)
     told += not_served_of(warehouse, plan)
     return Preview(
         procedure=MergeCatalogRequest.procedure,

@@ -40,6 +40,14 @@ from branch_console.table.file_store_table import FileStoreTable
 class CreateTable:
     """Makes a table of the target that it did not have."""
 
+    def check(self, merge: MergeOperation, step: MergeStep) -> None:
+        """See that main can get the table; raises Refused and CommitConflict."""
+        if merge.is_into_main:
+            source, fork = _source(merge, step)
+            _check_alone(merge, step, source)
+            _copy_of(source, fork)
+            _check_shares(merge, step, _safety(source))
+
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
         """Note what comes, in the ledger of the table; raises Refused and CommitConflict."""
         if not merge.is_into_main:
@@ -48,11 +56,7 @@ class CreateTable:
         source, fork = _source(merge, step)
         _check_alone(merge, step, source)
         copy, safety = _copy_of(source, fork), _safety(source)
-        if not safety.shares:
-            raise Refused(
-                f"{_name(merge, step)} cannot come: {' '.join(safety.reasons)} Nothing was merged.",
-                kind=ErrorKind.UNSUPPORTED,
-            )
+        _check_shares(merge, step, safety)
         operation_id = merge.step_id(step)
         intent = merge.operation.intent
         Operation.begin(
@@ -265,6 +269,15 @@ def _safety(source: FileStoreTable) -> FileSafety:
             can_copy=False,
         )
     )
+
+
+def _check_shares(merge: MergeOperation, step: MergeStep, safety: FileSafety) -> None:
+    """Refuse a table whose files main may not name."""
+    if not safety.shares:
+        raise Refused(
+            f"{_name(merge, step)} cannot come: {' '.join(safety.reasons)} Nothing was merged.",
+            kind=ErrorKind.UNSUPPORTED,
+        )
 
 
 def _check_alone(merge: MergeOperation, step: MergeStep, source: FileStoreTable) -> None:

@@ -33,10 +33,17 @@ class PlannedCatalogMerge(CatalogPlan):
     @property
     def steps(self) -> tuple[MergeStep, ...]:
         """What is done, numbered."""
-        return tuple(
-            _merge_step(self.plan, number, step, self.decided.get(step.id))
-            for number, step in enumerate(self.plan.steps, start=1)
-        )
+        return steps_of_plan(self.plan, self.decided)
+
+
+def steps_of_plan(
+    plan: CatalogMergePlan, decided: Mapping[str, DecidedMerge]
+) -> tuple[MergeStep, ...]:
+    """Return what a merge does, numbered; `decided` has the merges of tables by their ids."""
+    return tuple(
+        _merge_step(plan, number, step, decided.get(step.id))
+        for number, step in enumerate(plan.steps, start=1)
+    )
 
 
 def _merge_step(
@@ -90,11 +97,6 @@ def journal_of_catalog_merge(
         },
         forks=forks,
     )
-    created = {
-        each.id: each.after.name
-        for each in plan.steps
-        if each.kind is StepKind.CREATE_DATABASE and each.after is not None
-    }
     return CatalogMergeJournal(
         subject=subject_of(plan),
         plan_id=plan.id,
@@ -104,14 +106,21 @@ def journal_of_catalog_merge(
         source_content=content_of(warehouse, plan.source),
         target_content=content_of(warehouse, plan.target),
         steps=tuple(each.journalled for each in steps),
-        database_names={
-            **{key: each.name for key, each in plan.states.ours.databases.items()},
-            **created,
-        },
+        database_names=database_names_of(plan),
         catalog_version=version.to_object(),
         notes=notes,
         files_verified=files_verified,
     )
+
+
+def database_names_of(plan: CatalogMergePlan) -> dict[str, str]:
+    """Return what databases are called while the steps go on, by their ids."""
+    created = {
+        each.id: each.after.name
+        for each in plan.steps
+        if each.kind is StepKind.CREATE_DATABASE and each.after is not None
+    }
+    return {**{key: each.name for key, each in plan.states.ours.databases.items()}, **created}
 
 
 def subject_of(plan: CatalogMergePlan) -> str:

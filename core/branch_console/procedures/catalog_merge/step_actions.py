@@ -255,6 +255,15 @@ class MergeOperation:
 class StepAction(Protocol):
     """How steps of one kind are carried out; each method may be called again after a crash."""
 
+    def check(self, merge: MergeOperation, step: MergeStep) -> None:
+        """See that the step can be prepared, also for a preview: nothing is written.
+
+        Raises:
+            Refused: The step cannot be carried out.
+            CommitConflict: Somebody else came in between.
+        """
+        ...
+
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
         """Do what must be there before the commit point, and what no reader sees.
 
@@ -305,6 +314,11 @@ class OnMain:
     """Carries out steps on folders and files of main; a branch has all of it in its version."""
 
     action: StepAction
+
+    def check(self, merge: MergeOperation, step: MergeStep) -> None:
+        """As the action does."""
+        if merge.is_into_main:
+            self.action.check(merge, step)
 
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
         """As the action does."""

@@ -60,6 +60,9 @@ _NOT_PUBLISHED: Final = "The merge of the catalog that this is a part of was not
 class MergeContent:
     """Merges what the source did to the content of a table."""
 
+    def check(self, merge: MergeOperation, step: MergeStep) -> None:
+        """Nothing beyond the plan of its table."""
+
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
         """Note in the ledger of the table what comes, with the rows that were written for it."""
         staged = merge.staged.get(step.object_id) or _made_for(merge, step)

@@ -22,12 +22,15 @@ from branch_console.storage.table_paths import TablePaths
 class DropTable:
     """Lets a table go from main: with its folder, or main alone where a branch holds it."""
 
+    def check(self, merge: MergeOperation, step: MergeStep) -> None:
+        """See that the table can go; raises Refused and CommitConflict."""
+        _check_is_there(merge, step, _source(merge, step))
+        _check_not_busy(merge, step, "dropped")
+
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
         """Make the branches that read the table on main; raises Refused and CommitConflict."""
-        folder = _source(merge, step)
-        _check_is_there(merge, step, folder)
-        _check_not_busy(merge, step, "dropped")
-        operation = merge.operation
+        self.check(merge, step)
+        operation, folder = merge.operation, _source(merge, step)
         make_held(operation.warehouse, operation.paths.relative(folder), operation.intent)
 
     def forget(self, merge: MergeOperation, step: MergeStep) -> None:
@@ -64,6 +67,10 @@ class MoveTable:
 
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
         """See that the table can move; raises Refused and CommitConflict."""
+        self.check(merge, step)
+
+    def check(self, merge: MergeOperation, step: MergeStep) -> None:
+        """See that the table is there and its place is free; raises Refused and CommitConflict."""
         if not step.before.is_aside and step.object_id in _tables_before(merge):
             _check_is_there(merge, step, _source(merge, step))
             _check_not_busy(merge, step, "renamed")
