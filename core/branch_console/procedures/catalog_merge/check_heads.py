@@ -15,9 +15,8 @@ def check_unmoved(merge: MergeOperation) -> None:
     Raises:
         CommitConflict: It moved; nothing was changed.
     """
-    made = {each.object_id for each in merge.steps if each.kind is StepKind.CREATE_TABLE}
     for step in merge.steps:
-        if step.folder is None or step.object_id in made:
+        if step.folder is None or merge.is_made(step.object_id):
             continue
         folder = merge.operation.paths.folder(step.folder)
         if merge.is_into_main:

@@ -1,6 +1,5 @@
 """Databases that a merge of the catalog makes, drops, renames or gives other properties on main."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from branch_console.commit.base.commit_store import CommitStore
@@ -188,13 +187,13 @@ class RenameDatabase:
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
         """Note its file; raises Refused where it cannot move."""
         self.check(merge, step)
-        if step.object_id not in _made(merge):
+        if not merge.is_made(step.object_id):
             _note_of_main(merge, step)
 
     def check(self, merge: MergeOperation, step: MergeStep) -> None:
         """Refuse one that is at work or whose place is taken; raises CommitConflict, too."""
         warehouse, paths = merge.operation.warehouse, merge.operation.paths
-        if step.object_id not in _made(merge):
+        if not merge.is_made(step.object_id):
             name = _file_of_main(merge, step).content.name
             busy = busy_tables(
                 warehouse, name, tables_in(warehouse, name), "renamed", but_of=merge.id
@@ -244,7 +243,7 @@ class RenameDatabase:
             if merge.warehouse.file_io.exists(before) and _file_in(merge, before) is None:
                 return None  # it has its first file by the move, which did not begin
             earlier = _earlier_places(merge, step)
-            is_made = step.object_id in _made(merge)
+            is_made = merge.is_made(step.object_id)
             if is_made or any(_holds(merge, place, step.object_id) for place in earlier):
                 return None
         self._move(merge, step, step.after, step.before)
@@ -254,7 +253,7 @@ class RenameDatabase:
     def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
         """Tell the names, once the database has its last one."""
         after = step.after
-        if after.is_aside or step.object_id in _made(merge):
+        if after.is_aside or merge.is_made(step.object_id):
             return None
         old = merge.noted.database_names[step.object_id]
         told = f"Database {old!r} is called {after.name!r} now."
@@ -390,8 +389,8 @@ def _known_of_main(merge: MergeOperation, step: MergeStep) -> NumberedDatabaseFi
     found = _known(merge, step)
     if found is not None:
         return found
-    for each in merge.steps:
-        if each.kind is StepKind.CREATE_DATABASE and each.object_id == step.object_id:
+    for each in merge.steps_of(step.object_id):
+        if each.kind is StepKind.CREATE_DATABASE:
             return _made_file(merge, each)
     name = merge.noted.database_names[step.object_id]
     return NumberedDatabaseFile(number=0, content=DatabaseFile(id=step.object_id, name=name))
@@ -410,11 +409,6 @@ def _mark(step: MergeStep) -> str:
     return f"{step.name}-database"
 
 
-def _made(merge: MergeOperation) -> set[str]:
-    """The databases that the merge makes."""
-    return {each.object_id for each in merge.steps if each.kind is StepKind.CREATE_DATABASE}
-
-
 def _before(merge: MergeOperation, step: MergeStep) -> str:
     return merge.folder_of(step.object_id, step.before)
 
@@ -425,23 +419,21 @@ def _after(merge: MergeOperation, step: MergeStep) -> str:
 
 def _later_places(merge: MergeOperation, step: MergeStep) -> list[str]:
     """Where a database goes on to after a step: from a place aside."""
-    number = merge.steps.index(step)
-    return [_after(merge, each) for each in _renames_of(merge, step, merge.steps[number + 1 :])]
+    renames = _renames_of(merge, step)
+    later = renames[renames.index(step) + 1 :] if step in renames else renames
+    return [_after(merge, each) for each in later]
 
 
 def _earlier_places(merge: MergeOperation, step: MergeStep) -> list[str]:
     """Where a database was before a step that takes it from a place aside."""
-    number = merge.steps.index(step)
-    return [_before(merge, each) for each in _renames_of(merge, step, merge.steps[:number])]
+    renames = _renames_of(merge, step)
+    return [_before(merge, each) for each in renames[: renames.index(step)]]
 
 
-def _renames_of(
-    merge: MergeOperation, step: MergeStep, steps: Sequence[MergeStep]
-) -> list[MergeStep]:
+def _renames_of(merge: MergeOperation, step: MergeStep) -> list[MergeStep]:
+    """The renames of one database, in their order."""
     return [
-        each
-        for each in steps
-        if each.kind is StepKind.RENAME_DATABASE and each.object_id == step.object_id
+        each for each in merge.steps_of(step.object_id) if each.kind is StepKind.RENAME_DATABASE
     ]
 
 

@@ -139,6 +139,7 @@ class MergeOperation:
         rules: The rules of the merge, for tables that are planned when they are prepared.
         role: Of who merges.
         progress: Told how many of the steps were carried out, and of how many.
+        steps: All steps, in their order.
     """
 
     operation: CatalogOperation
@@ -147,6 +148,19 @@ class MergeOperation:
     rules: MergeRules | None = None
     role: str = ""
     progress: Progress = lambda _done, _total: None
+    steps: tuple[MergeStep, ...] = field(init=False)
+    _of_objects: Mapping[str, tuple[MergeStep, ...]] = field(init=False)
+    _versions: list[CatalogVersion] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        # There may be thousands, and each step asks for those of its object.
+        steps = tuple(map(MergeStep.of, self.noted.steps))
+        found: dict[str, list[MergeStep]] = {}
+        for step in steps:
+            found.setdefault(step.object_id, []).append(step)
+        of_objects = MappingProxyType({key: tuple(each) for key, each in found.items()})
+        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "_of_objects", of_objects)
 
     @classmethod
     def of(cls, operation: CatalogOperation) -> "MergeOperation":
@@ -174,16 +188,22 @@ class MergeOperation:
         return self.noted.target == MAIN_BRANCH
 
     @property
-    def steps(self) -> tuple[MergeStep, ...]:
-        """All steps, in their order."""
-        return tuple(map(MergeStep.of, self.noted.steps))
-
-    @property
     def version(self) -> CatalogVersion:
         """The version whose creation is the commit point."""
-        return CatalogVersion.from_object(
-            JsonObject(dict(self.noted.catalog_version), "journal of a merge of the catalog")
-        )
+        if not self._versions:
+            what = "journal of a merge of the catalog"
+            raw = JsonObject(dict(self.noted.catalog_version), what)
+            self._versions.append(CatalogVersion.from_object(raw))
+        return self._versions[0]
+
+    def steps_of(self, object_id: str) -> tuple[MergeStep, ...]:
+        """The steps of one database or table, in their order."""
+        return self._of_objects.get(object_id, ())
+
+    def is_made(self, object_id: str) -> bool:
+        """Whether the merge makes a database or a table that the target does not have."""
+        makes = (StepKind.CREATE_DATABASE, StepKind.CREATE_TABLE)
+        return any(each.kind in makes for each in self.steps_of(object_id))
 
     def step_id(self, step: MergeStep) -> str:
         """The id of what a step does in the ledger of a table, such as `op-91-t1`."""
@@ -208,9 +228,8 @@ class MergeOperation:
         """The folder of a table at a place by now: its database may have been renamed since."""
         expected = self.folder_of(table_id, place)
         paths, files = self.operation.paths, self.operation.warehouse.file_io
-        for each in self.steps if not place.is_aside else ():
-            is_rename = each.kind is StepKind.RENAME_DATABASE
-            if is_rename and each.object_id == place.database and each.step.after is not None:
+        for each in self.steps_of(place.database) if not place.is_aside else ():
+            if each.kind is StepKind.RENAME_DATABASE and each.step.after is not None:
                 folder = self.folder_of(place.database, each.step.after)
                 found = find_database_file(files, paths, folder)
                 if found is not None and found.content.id == place.database:
@@ -221,15 +240,15 @@ class MergeOperation:
         """What a database is called when all steps are done."""
         names = (
             each.step.after.name
-            for each in reversed(self.steps)
-            if each.object_id == database_id and each.step.after is not None
+            for each in reversed(self.steps_of(database_id))
+            if each.step.after is not None
         )
         return next(names, self.noted.database_names[database_id])
 
     def _made_database(self, database_id: str) -> StepPlace | None:
         """Where the merge makes a database; None where it was there."""
-        for each in self.steps:
-            if each.kind is StepKind.CREATE_DATABASE and each.object_id == database_id:
+        for each in self.steps_of(database_id):
+            if each.kind is StepKind.CREATE_DATABASE:
                 return each.step.after
         return None
 
@@ -238,8 +257,7 @@ class MergeOperation:
         paths = self.operation.paths
         places = [
             place
-            for each in self.steps
-            if each.object_id == step.object_id
+            for each in self.steps_of(step.object_id)
             for place in (each.step.before, each.step.after)
             if place is not None
         ]

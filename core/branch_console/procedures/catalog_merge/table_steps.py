@@ -71,7 +71,7 @@ class MoveTable:
 
     def check(self, merge: MergeOperation, step: MergeStep) -> None:
         """See that the table is there and its place is free; raises Refused and CommitConflict."""
-        if not step.before.is_aside and step.object_id in _tables_before(merge):
+        if not step.before.is_aside and not merge.is_made(step.object_id):
             _check_is_there(merge, step, _source(merge, step))
             _check_not_busy(merge, step, "renamed")
         _check_place_is_free(merge, step)
@@ -106,8 +106,9 @@ class MoveTable:
             return None
         if not _is_at(merge, step, step.after):
             earlier = moves[: moves.index(step)]
-            is_made = step.object_id not in _tables_before(merge)
-            if is_made or any(_is_at(merge, step, each.before) for each in earlier):
+            if merge.is_made(step.object_id) or any(
+                _is_at(merge, step, each.before) for each in earlier
+            ):
                 return None
         source = _source(merge, step)
         move_folder(merge.operation.warehouse, target, source, step.birth, "brought back")
@@ -158,7 +159,7 @@ def _moves(merge: MergeOperation) -> list[MergeStep]:
 
 def _moves_of(merge: MergeOperation, step: MergeStep) -> list[MergeStep]:
     """The moves of one table, in their order."""
-    return [each for each in _moves(merge) if each.object_id == step.object_id]
+    return [each for each in merge.steps_of(step.object_id) if each.kind is StepKind.MOVE_TABLE]
 
 
 def _is_at(merge: MergeOperation, step: MergeStep, place: StepPlace) -> bool:
@@ -169,8 +170,12 @@ def _is_at(merge: MergeOperation, step: MergeStep, place: StepPlace) -> bool:
 
 def _is_filled_later(merge: MergeOperation, step: MergeStep) -> bool:
     """Whether another table gets the place that one leaves."""
-    others = [each for each in _moves(merge) if each.object_id != step.object_id]
-    return any(each.step.after == step.step.before for each in others)
+    return any(
+        each.kind is StepKind.MOVE_TABLE
+        and each.object_id != step.object_id
+        and each.step.after == step.step.before
+        for each in merge.steps
+    )
 
 
 def _with_what_came_back(merge: MergeOperation, step: MergeStep, told: str) -> str:
@@ -183,16 +188,7 @@ def _with_what_came_back(merge: MergeOperation, step: MergeStep, told: str) -> s
 
 def _first_place(merge: MergeOperation, step: MergeStep) -> StepPlace | None:
     """Where a table was before the merge; None of one that the merge made."""
-    if step.object_id not in _tables_before(merge):
-        return None
-    first = next(each for each in _moves(merge) if each.object_id == step.object_id)
-    return first.step.before
-
-
-def _tables_before(merge: MergeOperation) -> set[str]:
-    """The tables with steps that main had before the merge, by id."""
-    made = {each.object_id for each in merge.steps if each.kind is StepKind.CREATE_TABLE}
-    return {each.object_id for each in merge.steps} - made
+    return None if merge.is_made(step.object_id) else _moves_of(merge, step)[0].step.before
 
 
 def _check_is_there(merge: MergeOperation, step: MergeStep, folder: str) -> None:
