@@ -256,6 +256,21 @@ def test_a_kill_at_any_change_leaves_all_or_nothing(
     assert endings == {True, False}
 
 
+def test_an_operation_that_was_cut_off_before_its_commit_point_does_not_go_on_and_says_so(
+    bench: CatalogBench,
+) -> None:
+    faulty = FaultyStore(inner=store_of(bench.root), fault=At(call=2, when=When.AFTER))
+    with pytest.raises(Killed):
+        CatalogBench(root=bench.root, store=faulty.store).run(MERGE, operation_id="it")
+    for _ in range(2):
+        with pytest.raises(CommitConflict, match="such an operation does not go on") as told:
+            bench.run(MERGE, operation_id="it")
+        assert told.value.message.endswith("Nothing was changed; merge again, as a new operation.")
+        assert (heads(bench), ends(bench)) == (BEFORE, [])
+    bench.run(MERGE)
+    assert heads(bench) == AFTER
+
+
 def test_a_commit_between_check_and_publish_stops_the_merge(
     made: CatalogWarehouse, bench: CatalogBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

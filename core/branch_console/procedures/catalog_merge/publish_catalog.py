@@ -38,7 +38,11 @@ _CLAIM_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.2
 _BRINGS: Final = (StepKind.MERGE_CONTENT, StepKind.CREATE_TABLE)
 """The steps that are operations of their tables, with receipts of their own."""
-_CUT_OFF: Final = "The merge was cut off before it was decided. Nothing was changed; run it again."
+_CUT_OFF: Final = (
+    "The merge was cut off before it was decided, and was taken back: such an operation does not "
+    "go on, also where it is asked for again by its id. Nothing was changed; merge again, as a new "
+    "operation."
+)
 
 
 def finish_catalog_merge(operation: CatalogOperation, journal: CatalogMergeJournal) -> Receipt:
