@@ -1,5 +1,6 @@
 """A commit of somebody else behind the commit point of a catalog merge: on, back or waiting."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.procedures.catalog import states
 from branch_console.procedures.compare.catalog_health import examine_catalog
 from branch_console.procedures.kept_receipts import read_receipt
+from tests.reliability.worlds import copy_world
 from tests.support.branch_bench import store_of
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_kills import (
@@ -191,6 +193,47 @@ def test_a_merge_that_does_not_wait_is_not_ended_as_partial(kills: MergeKills) -
         world.do("recover", partial="other")
     world.recover()
     assert seen_on(world) == kills.new
+
+
+@pytest.mark.parametrize("reverts", [False, True], ids=["rollback", "revert"])
+def test_a_commit_behind_the_version_of_an_undo_leaves_it_open_until_that_is_settled(
+    kills: MergeKills, reverts: bool
+) -> None:
+    origin = kills.copy("merged")
+    origin.run(kills.text, operation_id=OPERATION)
+    old = kills.old
+    if reverts:
+        put(origin, "air.log", (9, "since"))
+        old = with_row(old, "air.log", (9, "since"))
+    snapshot = origin.warehouse().table("air.late").snapshots.latest_id()
+
+    def copied(name: str) -> CatalogBench:
+        shutil.rmtree(origin.root.parent / name, ignore_errors=True)
+        return CatalogBench(root=copy_world(origin.root, origin.root.parent / name), now=origin.now)
+
+    clean = copied("clean undo")
+    counter = FaultyStore(inner=store_of(clean.root))
+    clean.store = counter.store
+    clean.undo(OPERATION)
+    version = "/versions/main/version-"
+    at = max(number for number, each in enumerate(counter.changes, start=1) if version in each)
+    world = copied("undone")
+    faulty = FaultyStore(inner=store_of(world.root))
+    faulty.meanwhile[at + 1] = partial(clash, world)
+    racing = CatalogBench(root=world.root, store=faulty.store, now=world.now)
+    with pytest.raises(
+        Refused, match=r"has begun, and waits for air.late: .*run: branch-console recover"
+    ):
+        racing.undo(OPERATION)
+    # As long as it stands, recovery tells so and leaves what others wrote.
+    for _ in range(2):
+        assert any("has begun, and waits for air.late" in note for note in world.recover().notes)
+        assert (2, "foreign") in rows_in(world.warehouse().table("air.late"))
+    world.do("rollback", table="air.late", snapshot=snapshot, cut=True)
+    world.recover()
+    assert seen_on(world) == old
+    assert seen_on(world, "dev") == kills.dev
+    assert world.recover().notes == ("Nothing was cut off.",)
 
 
 def test_a_kill_at_any_change_of_turning_back_leaves_nothing_of_the_merge(

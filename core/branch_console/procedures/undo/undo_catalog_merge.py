@@ -26,6 +26,7 @@ from branch_console.format.journals.merge import MERGE_JOURNAL, MergeJournal
 from branch_console.format.journals.undo import UNDO_JOURNAL
 from branch_console.format.journals.undo_objects import MergeBackJournal
 from branch_console.format.lineage_event import LineageEvent
+from branch_console.format.receipt import Receipt
 from branch_console.merge.catalog.catalog_steps import StepKind, StepPlace
 from branch_console.merge.plan import MergeVerdict, blocks_of, conflicts_of, verdict_of
 from branch_console.procedures.call.call import ProcedureCall
@@ -159,7 +160,7 @@ def finish_merge_back(operation: CatalogOperation, journal: MergeBackJournal) ->
                 else action_of(step.kind).take_back(merge, step)
             )
         except CommitConflict as error:
-            raise _waiting(journal, error) from error
+            raise _waiting(journal, _name(merge, [step]), error) from error
         told += [] if note is None else [note]
     again = (
         f"What {merge.noted.source!r} brought stays part of the history: a merge brings it again "
@@ -550,10 +551,11 @@ def _raise_if_blocked(way: _WayBack, journal: MergeBackJournal) -> None:
         )
 
 
-def _waiting(journal: MergeBackJournal, error: CommitConflict) -> Refused:
+def _waiting(journal: MergeBackJournal, name: str, error: CommitConflict) -> Refused:
     return Refused(
-        f"The undo of operation {journal.undoes} has begun, and waits: {error.message} Once that "
-        "is out of the way, run: branch-console recover.",
+        f"The undo of operation {journal.undoes} has begun, and waits for {name}: {error.message} "
+        "Once that is out of the way, for example by branch-console rollback TABLE --snapshot ID "
+        "--cut, run: branch-console recover.",
         kind=ErrorKind.UNDO_BLOCKED,
     )
 
@@ -573,9 +575,11 @@ class _Contents:
 
     def begin(self, step: MergeStep) -> None:
         """Note in the ledger of the table how it goes back; raises CommitConflict."""
-        call = self._call(step)
-        if self.find(step) is not None:
-            return
+        tries = self._tries(step)
+        if not tries or _is_stopped(tries[-1]):
+            self._begin(step, self._call(step, len(tries)))
+
+    def _begin(self, step: MergeStep, call: ProcedureCall) -> None:
         table, whole = target_of(self._merge, step), self._operation.intent.operation_id
         if self._reverts:
             revert = self._revert(step, call)
@@ -614,35 +618,56 @@ class _Contents:
         found.end(Ending.ROLLED_BACK, _NOT_UNDONE)
 
     def take_back(self, step: MergeStep) -> str | None:
-        """Give the table its earlier head, or a revert; raises CommitConflict."""
+        """Give the table its earlier head, or a revert; raises CommitConflict.
+
+        A try that somebody came in between of is over: the next one is planned on what is there.
+        """
         found = self.find(step)
-        if found is None:
+        if found is not None and _is_stopped(found):
+            self.begin(step)
+            found = self.find(step)
+        if found is None or _is_stopped(found):
             return None
-        done = found.receipt()
-        if done is None and self._reverts:
-            done = finish_merge(found, found.read(MERGE_JOURNAL))
-        elif done is None:
-            journal = found.read(UNDO_JOURNAL)
-            if not isinstance(journal, HistoryJournal):
-                raise _no_way_back(self._merge, step)
-            done = finish_take_over(found, journal)
+        try:
+            done = found.receipt() or self._carry_out(found, step)
+        except CommitConflict as error:
+            found.end(Ending.STOPPED, error.message)
+            raise
         found.end(Ending.DONE)
         name = _table_name(self._merge, step)
         return f"{name}: {done.notes[0]}" if done.notes else None
 
-    def find(self, step: MergeStep) -> Operation | None:
-        """The operation of the table, where it has begun."""
-        found = Operation.find(
-            self._operation.warehouse, target_of(self._merge, step), self._call(step).operation_id
-        )
-        return None if found is None else replace(found, is_held=True)
+    def _carry_out(self, found: Operation, step: MergeStep) -> Receipt:
+        if self._reverts:
+            return finish_merge(found, found.read(MERGE_JOURNAL))
+        journal = found.read(UNDO_JOURNAL)
+        if not isinstance(journal, HistoryJournal):
+            raise _no_way_back(self._merge, step)
+        return finish_take_over(found, journal)
 
-    def _call(self, step: MergeStep) -> ProcedureCall:
+    def find(self, step: MergeStep) -> Operation | None:
+        """The newest operation of the table, where one has begun."""
+        tries = self._tries(step)
+        return tries[-1] if tries else None
+
+    def _tries(self, step: MergeStep) -> list[Operation]:
+        """What was begun in the ledger of the table, the first try first."""
+        table, tries = target_of(self._merge, step), list[Operation]()
+        while True:
+            operation_id = self._call(step, len(tries)).operation_id
+            found = Operation.find(self._operation.warehouse, table, operation_id)
+            if found is None:
+                return tries
+            tries.append(replace(found, is_held=True))
+
+    def _call(self, step: MergeStep, tries: int) -> ProcedureCall:
         intent = self._operation.intent
         call = ProcedureCall(
             name="undo", actor=intent.actor, operation_id=intent.operation_id, role="operator"
         )
-        return _call_for(call, self._merge, step)
+        found = _call_for(call, self._merge, step)
+        again = f"-again{tries}" if tries else ""
+        return replace(found, operation_id=f"{found.operation_id}{again}")
 
     def _rollback(self, step: MergeStep, call: ProcedureCall) -> HistoryJournal:
         event, table = _event_of(self._merge, step), target_of(self._merge, step)
@@ -657,6 +682,9 @@ class _Contents:
 
     def _revert(self, step: MergeStep, call: ProcedureCall) -> MergeJournal | None:
         """Return what a revert sets out to do, None where it would change nothing."""
+        found = next(_revert_blocks(self._merge, step), None)
+        if found is not None:
+            raise CommitConflict(found.text, kind=ErrorKind.HEAD_MOVED)
         decided = _revert_of(self._merge, step)
         if verdict_of(decided.plan) is MergeVerdict.UP_TO_DATE:
             return None
@@ -667,6 +695,13 @@ class _Contents:
 
 
 # --- names ---------------------------------------------------------------------------------------
+
+
+def _is_stopped(operation: Operation) -> bool:
+    """Whether somebody came in between of an operation of a table, which did nothing then."""
+    end = operation.journal.end_of(operation.intent.operation_id)
+    is_over = end is not None and end.ending is not Ending.DONE
+    return is_over and operation.receipt() is None
 
 
 def _merge_of(operation: CatalogOperation, journal: MergeBackJournal) -> MergeOperation:
