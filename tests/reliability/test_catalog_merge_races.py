@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from branch_console.commit.catalog.database_commit import change_database
 from branch_console.errors import CommitConflict, NotFound, Refused
 from branch_console.format.receipt import Receipt
+from branch_console.format.table_schema import TableSchema
 from branch_console.procedures.catalog import states
+from branch_console.procedures.catalog.main_databases import database_file_of
 from branch_console.procedures.compare.catalog_health import examine_catalog
 from branch_console.procedures.kept_receipts import read_receipt
 from tests.reliability.worlds import copy_world
@@ -84,9 +87,10 @@ def clash(world: CatalogBench) -> None:
 def test_a_commit_that_fits_is_built_on_and_told(kills: MergeKills) -> None:
     world = kills.copy("forward")
     act = partial(put, world, "air.log", (9, "foreign"))
-    receipt = kills.run(world, raced(kills, world, act))
+    kills.run(world, raced(kills, world, act))
     assert seen_on(world) == with_row(kills.new, "air.log", (9, "foreign"))
-    (told,) = (each for each in receipt.notes if each.startswith("air.log: "))
+    kept = read_receipt(world.warehouse(read_only=True), OPERATION)
+    (told,) = (each for each in kept.notes if each.startswith("air.log: "))
     assert "Planned again at snapshot 2" in told or "carried over snapshot 2" in told
 
 
@@ -95,6 +99,8 @@ def test_a_commit_that_collides_turns_all_back_and_that_is_told(kills: MergeKill
     with pytest.raises(CommitConflict, match="decided and then turned back") as error:
         kills.run(world, raced(kills, world, partial(clash, world)))
     assert "'main' is as before" in error.value.message
+    receipt = read_receipt(world.warehouse(read_only=True), OPERATION)
+    assert " ".join(receipt.notes) == error.value.message
     back = with_row(kills.old, "air.late", (2, "foreign"))
     assert seen_on(world) == back
     assert seen_on(world, "dev") == kills.dev
@@ -183,6 +189,53 @@ def test_a_merge_that_waits_is_ended_as_partial_and_tells_what_is_new_and_what_i
     world.do("rollback", table="air.late", snapshot=1, cut=True)
     world.run(kills.text)
     assert seen_on(world) == with_row(kills.new, "air.early", (2, "also"))
+
+
+def test_a_name_that_somebody_took_stays_with_a_merge_that_is_ended_as_partial(
+    kills: MergeKills,
+) -> None:
+    world = kills.copy("taken")
+
+    def take() -> None:
+        """Make a table where one moved away, and set properties before the merge does."""
+        home = world.root / "air.db"
+        shutil.copytree(home / "log/schema", home / "old/schema")
+        path = home / "old/schema/schema-0"
+        schema = TableSchema.from_json(path.read_text())
+        path.write_text(replace(schema, time_millis=7).to_json())
+        warehouse = world.warehouse()
+        change_database(
+            warehouse.store,
+            warehouse.ledger.paths,
+            str(home),
+            database_file_of(warehouse, "air"),
+            lambda known: replace(known, properties={"a": "9"}),
+        )
+
+    store = FaultyStore(inner=store_of(world.root))
+    moves = [
+        at
+        for at, each in enumerate(kills.changes, start=1)
+        if each.startswith("move ") and each.endswith("/air.db/old")
+    ]
+    store.meanwhile[moves[-1] + 1] = take
+    with pytest.raises(Refused, match=r"It waits: Something is at air.db/old already"):
+        kills.run(world, store)
+    world.do("recover", partial=OPERATION)
+    receipt = read_receipt(world.warehouse(read_only=True), OPERATION)
+    assert any(note.startswith("New: air.legs ") for note in receipt.notes), receipt.notes
+    empty = (kills.old.tables["air.log"][0], ())
+    seen = seen_on(world)
+    assert seen.databases["air"] == {"a": "9"}
+    assert seen.tables == {
+        **kills.old.tables,
+        "air.old": empty,
+        "air.legs": kills.old.tables["air.old"],
+    }
+    assert seen_on(world, "dev") == kills.dev
+    assert world.recover().notes == ("Nothing was cut off.",)
+    world.run(kills.text)
+    assert seen_on(world).tables == {**kills.new.tables, "air.old": empty}
 
 
 def test_a_merge_that_does_not_wait_is_not_ended_as_partial(kills: MergeKills) -> None:
