@@ -119,10 +119,7 @@ def test_k5_what_was_merged_is_in_nobodys_way_whatever_the_target_does_later(
 ) -> None:
     ledger = played(("dev", dev), ("main", main))
     assume(not ledger.preview("dev", "main", rules).conflicts)
-    before = ledger.newest["main"]
     ledger.merge("dev", "main", rules)
-    # Where both sides did the same there was nothing to merge, and no version says that they did.
-    assume(ledger.newest["main"] != before)
     for statement in later:
         ledger.run("main", statement)
     version, view = ledger.newest["main"], ledger.view("main")

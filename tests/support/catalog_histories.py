@@ -240,8 +240,9 @@ class CatalogHistory:
 
     def _see_refused(self, error: PaimonError, target: str, *, is_plain: bool) -> None:
         """See that what is refused changes nothing, and that nothing plain is refused."""
-        # A folder cannot move onto one in which a branch keeps what main dropped.
-        is_taken = error.kind is ErrorKind.NAME_TAKEN
+        # A folder cannot move onto one in which a branch keeps what main dropped, and two tables
+        # that began in one folder under one name are not taken apart by a copy.
+        is_taken = error.kind in (ErrorKind.NAME_TAKEN, ErrorKind.UNSUPPORTED)
         assert is_taken or error.kind is ErrorKind.CONFLICTS_OPEN, (error, self.said)
         assert is_taken or not is_plain, (error, self.said)
         self.check(target)

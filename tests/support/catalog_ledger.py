@@ -175,7 +175,7 @@ class MemoryLedger:
         found = merge_catalog(sides, rules or ObjectRules())
         assert found.conflicts == ()
         before = self.state(target)
-        if found.result == before and not found.brings_content and not found.is_settled:
+        if found.result == before and not found.brings_content and not found.is_noted:
             return found
         tables = dict(found.result.tables)
         for each in found.objects:

@@ -67,10 +67,14 @@ class TableSide:
         return self.has_content and known != {TableOperation.COMPACTION}
 
     @property
+    def changes_object(self) -> bool:
+        """Whether it made the table, dropped it or gave it another name."""
+        return self.is_created or bool(self.operations & _OF_THE_OBJECT)
+
+    @property
     def is_changed(self) -> bool:
         """Whether the side did anything that a merge would bring."""
-        is_moved = bool(self.operations & _OF_THE_OBJECT)
-        return self.is_created or self.is_lost or self.changes_content or is_moved
+        return self.is_lost or self.changes_content or self.changes_object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

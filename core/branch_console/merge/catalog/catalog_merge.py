@@ -79,13 +79,16 @@ class CatalogMerge:
         result: The objects of the target after the merge. An object with an open conflict is as
             the target has it; content is not in it.
         reported: What concerns no single object, in sentences.
-        is_settled: Whether a choice settled a conflict, which the target must remember.
+        is_noted: Whether the target must remember the merge, even one that changes nothing of it:
+            a choice settled a conflict, which nobody shall be asked again; or both sides did the
+            same to an object, which a later merge shall not do again where the target takes it
+            back.
     """
 
     objects: tuple[ObjectMerge, ...]
     result: CatalogState
     reported: tuple[str, ...]
-    is_settled: bool
+    is_noted: bool
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
@@ -137,7 +140,9 @@ class _Merge:
             reported=tuple(
                 f"{name} does not come: {reason}" for name, reason in self.theirs.left_out.items()
             ),
-            is_settled=self.found.is_settled,
+            is_noted=self.found.is_settled
+            or any(self._comes(each) for each in changes.databases)
+            or any(self._comes(each) and each.theirs.changes_object for each in changes.tables),
         )
 
     def _comes(self, change: ChangedDatabase | ChangedTable) -> bool:

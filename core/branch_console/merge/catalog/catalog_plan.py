@@ -222,9 +222,7 @@ def _verdict(merge: CatalogMerge, steps: tuple[CatalogStep, ...]) -> MergeVerdic
         return MergeVerdict.CONFLICTS
     if any(each.is_undecided for each in merge.objects):
         return MergeVerdict.UNDECIDED
-    # What a choice settled against the source is a step of the history, if not of the folders: the
-    # next merge must not ask again.
-    is_nothing = not steps and not merge.is_settled
+    is_nothing = not steps and not merge.is_noted
     return MergeVerdict.UP_TO_DATE if is_nothing else MergeVerdict.CLEAN
 
 

@@ -116,7 +116,7 @@ def _became(merged: ObjectMerge) -> str:
     if _is_open(merged):
         return f"the source {did_words(merged).theirs or 'left it as it was'}"
     if before is None and after is None:
-        return "it stays out"
+        return "it stays out" if merged.names.base is None else "it stays dropped"
     if before is None:
         return "it is new" if after == merged.name else f"it is new, as {after}"
     if after is None:
