@@ -87,20 +87,36 @@ def test_an_object_opens_in_place(run: CatalogBench, opened: Callable[..., Page]
 def test_a_conflict_comes_first_and_is_settled_by_a_name(
     run: CatalogBench, opened: Callable[..., Page]
 ) -> None:
-    with_conflict(run)
+    run("ALTER TABLE air.flights RENAME TO air.aircraft")
     page = opened()
-    assert "**1 conflict to settle, in `air.routes`.**" in page.text
+    assert "**1 conflict to settle, in `air.aircraft`.**" in page.text
     assert not page.has_button("merge-catalog")
     page.click("settle-conflicts")
+    (key,) = (each.key for each in page.at.text_input if each.key.startswith("name-"))
+    page.at.text_input(key=key).set_value("planes_2026")
+    page.run()
+    page.click(key.replace("name-", "take-rename-"))
+    assert "1 conflict settled." in page.text
+    assert "`rename=planes_2026`" in page.text
+    assert page.has_button("merge-catalog")
+    # Somebody who opens the address sees the same decision, and may take it back.
+    page = opened(cm_part="conflicts")
+    page.click(key.replace("name-", "again-"))
+    assert "1 conflict to settle" in page.text
+
+
+def test_a_name_that_the_merge_cannot_give_is_told_at_once(
+    run: CatalogBench, opened: Callable[..., Page]
+) -> None:
+    # Main has another table in the folder of the one that the source made.
+    with_conflict(run)
+    page = opened(cm_part="conflicts")
     (key,) = (each.key for each in page.at.text_input if each.key.startswith("name-"))
     page.at.text_input(key=key).set_value("routes_2026")
     page.run()
     page.click(key.replace("name-", "take-rename-"))
-    assert "1 conflict settled." in page.text
-    assert "`rename=routes_2026`" in page.text
-    assert page.has_button("merge-catalog")
-    # Somebody who opens the address sees the same decision, and may take it back.
-    page = opened(cm_part="conflicts")
+    assert "shares its folder air\\.db/routes with another table" in page.text
+    assert not page.has_button("merge-catalog")
     page.click(key.replace("name-", "again-"))
     assert "1 conflict to settle" in page.text
 

@@ -10,6 +10,7 @@ from tests.support.catalog_rows import PLAIN, put
 from tests.support.examples import Examples
 
 _READERS = 4
+_FEWEST_MERGES = 3
 _TABLES = ("air.a", "air.b", "lab.c")
 _QUERY = f"SELECT * FROM {', '.join(_TABLES)}"
 
@@ -27,10 +28,14 @@ def test_four_readers_never_see_a_half_of_a_merge(tmp_path: Path, examples: Exam
     found: list[tuple[int | None, ...]] = []
     notes: set[str] = set()
     left = threading.Semaphore(0)
+    merges = 0
 
     def read() -> None:
+        number = 0
         try:
-            for number in range(wanted):
+            # On a machine at work all reads may be done before the first merge is.
+            while number < wanted or merges < _FEWEST_MERGES:
+                number += 1
                 warehouse = sql.warehouse(read_only=True)
                 opened = open_query(warehouse, parse_query(_QUERY), "main", f"read-{number}")
                 found.append(tuple(each.snapshot_id for each in opened.reads))
@@ -41,18 +46,18 @@ def test_four_readers_never_see_a_half_of_a_merge(tmp_path: Path, examples: Exam
     readers = [threading.Thread(target=read) for _ in range(_READERS)]
     for each in readers:
         each.start()
-    ended, merges = 0, 0
+    ended = 0
     while ended < _READERS:
-        merges += 1
         for name in _TABLES:
-            put(sql, name, (merges, "dev"), branch="dev")
+            put(sql, name, (merges + 1, "dev"), branch="dev")
         sql.run("MERGE BRANCH dev TO main")
+        merges += 1
         while left.acquire(blocking=False):
             ended += 1
     for each in readers:
         each.join()
     print(f"{len(found)} reads, {merges} merges, {len(set(found))} states seen")
-    assert len(found) == _READERS * wanted
+    assert len(found) >= _READERS * wanted
     assert [each for each in found if len(set(each)) != 1] == []
     assert notes == set()
     assert len(set(found)) > 1
