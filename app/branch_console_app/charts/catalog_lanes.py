@@ -72,7 +72,7 @@ def catalog_lanes_figure(lanes: CatalogLanes, *, uirevision: str) -> go.Figure:
 
 
 def is_wider_than_shown(lanes: CatalogLanes) -> bool:
-    """Whether older versions stand left of what is seen at first."""
+    """Whether there are older versions to the left of those shown at first."""
     return max((node.x for node in lanes.nodes), default=0.0) > VISIBLE_COLUMNS
 
 

@@ -101,7 +101,7 @@ def _show_branches(overview: CatalogOverview, home: Location) -> None:
         _show_lanes(draw_catalog(overview, selected=selected.item.name), selected, home)
     with right:
         show_catalog_card(selected, home)
-    # A filter draws the list anew, and not the lanes.
+    # A filter changes the list only: the lanes are not drawn again.
     st.fragment(show_objects)(overview, shown_branches(overview, selected.item.name), home)
 
 

@@ -88,7 +88,7 @@ class CatalogConflictLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeCounts:
-    """What one confirmation counts.
+    """The numbers that the confirmation shows.
 
     Attributes:
         busy: Tables of the target with a commit in the last ten minutes, by name.

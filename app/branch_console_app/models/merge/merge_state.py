@@ -100,7 +100,7 @@ class RowsOfMerge:
     """What is known of the rows that both sides changed.
 
     Attributes:
-        is_needed: Whether only rows tell what collides.
+        is_needed: Whether rows have to be compared to know the conflicts.
         is_compared: Whether somebody has compared them since both branches stand as they do.
         is_at_work: Whether a job compares them now.
         number: The conflicts that were found.
@@ -119,13 +119,13 @@ class RowsOfMerge:
 
     @classmethod
     def of_plan(cls, plan: Plan, *, is_at_work: bool = False) -> "RowsOfMerge":
-        """Tell what a plan alone tells, before any comparison."""
+        """Return what the plan says of rows, before they are compared."""
         needed = cost_of(plan).buckets_to_compare > 0
         return cls(is_needed=needed, is_at_work=needed and is_at_work)
 
     @classmethod
     def of_conflicts(cls, settled: pa.Table) -> "RowsOfMerge":
-        """Tell what a comparison has found, as the draft of decisions settles it.
+        """Return the conflicts that a comparison found, with the decisions of the draft.
 
         Args:
             settled: Columns of `row_conflict_schema`.
