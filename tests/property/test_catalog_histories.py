@@ -28,7 +28,8 @@ def test_histories_of_the_catalog_hold_what_dictionaries_hold(
     tmp_path: Path, rng: Random, examples: Examples
 ) -> None:
     did: Counter[str] = Counter()
-    for number in range(examples(25, quick=3, long=2_000)):
+    tried = examples(25, quick=3, long=2_000)
+    for number in range(tried):
         history = CatalogHistory(sql=CatalogBench(root=tmp_path / str(number)), rng=rng)
         history.begin()
         for _ in range(_STEPS):
@@ -36,5 +37,7 @@ def test_histories_of_the_catalog_hold_what_dictionaries_hold(
         history.check()
         did += history.did
     print(dict(did))
-    assert did["merged"] > did["refused"]
-    assert did["cut off"]
+    # A few histories may well hold none of a kind.
+    if tried >= 25:
+        assert did["merged"] > did["refused"]
+        assert did["cut off"]
