@@ -1,11 +1,11 @@
 """A catalog merge that is cut off, taken up and woken again, on copies of one warehouse."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import pytest
 
@@ -50,6 +50,10 @@ def spring_cleaning(root: Path) -> CatalogBench:
     return sql
 
 
+Judge: TypeAlias = Callable[[Path], object]
+"""Reads all of main with a reader that is not ours."""
+
+
 @dataclass(kw_only=True)
 class MergeKills:
     """A statement that is killed on copies of a warehouse.
@@ -57,13 +61,19 @@ class MergeKills:
     Attributes:
         origin: The warehouse, which stays as it is.
         text: The statement.
+        judge: Another reader, which is asked of each end, too.
         old: What main shows before it.
         new: What main shows after it.
+        judged: What the other reader shows before it and after it.
         changes: The changes of a run that nobody disturbs.
+        read: How often the other reader was asked.
     """
 
     origin: Path
     text: str = MERGE
+    judge: Judge | None = None
+    judged: Mapping[bool, object] = field(init=False)
+    read: int = field(init=False, default=0)
     old: SeenCatalog = field(init=False)
     new: SeenCatalog = field(init=False)
     dev: SeenCatalog = field(init=False)
@@ -72,16 +82,27 @@ class MergeKills:
     def __post_init__(self) -> None:
         clean = self.copy("clean")
         self.old, self.dev = seen_on(clean), seen_on(clean, "dev")
+        judged_old = self._ask(clean)
         counter = FaultyStore(inner=store_of(clean.root))
         self.run(clean, counter)
         self.new, self.changes = seen_on(clean), counter.changes
         assert self.new != self.old
+        self.judged = {False: judged_old, True: self._ask(clean)}
 
     @property
     def decides(self) -> int:
         """The change that is the commit point."""
         version = "/versions/main/version-"
         return max(at for at, each in enumerate(self.changes, start=1) if version in each)
+
+    @property
+    def begins(self) -> list[int]:
+        """The changes by which operations of tables begin, before the commit point."""
+        return [
+            number
+            for number, each in enumerate(self.changes, start=1)
+            if "/branch-lineage/intent-" in each and number < self.decides
+        ]
 
     def copy(self, name: str) -> CatalogBench:
         """A copy of the warehouse, in place of an earlier one of that name."""
@@ -106,13 +127,23 @@ class MergeKills:
         seen = seen_on(world)
         assert seen in (self.old, self.new), where
         assert seen_on(world, "dev") == self.dev, where
-        return seen == self.new
+        is_new = seen == self.new
+        assert self._ask(world) == self.judged[is_new], where
+        return is_new
 
     def check_again(self, world: CatalogBench, where: object) -> None:
         """See that recovery has nothing to do any more, and that the statement can be run."""
         assert world.recover().notes == ("Nothing was cut off.",), where
         world.run(self.text)
         assert seen_on(world) == self.new, where
+        assert self._ask(world) == self.judged[True], where
+
+    def _ask(self, world: CatalogBench) -> object:
+        """What the other reader shows; None where there is none."""
+        if self.judge is None:
+            return None
+        self.read += 1
+        return self.judge(world.root)
 
 
 def killing(world: CatalogBench, number: int, when: When) -> FaultyStore:
