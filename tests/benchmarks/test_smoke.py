@@ -314,7 +314,7 @@ def test_every_page_of_a_large_table_opens_and_answers_clicks(tmp_path: Path) ->
     assert len(pages) == 10
 
 
-@beside({merge_keys.DOLTLITE: need_doltlite})
+@beside({merge_keys.DOLTLITE: need_doltlite}, ours="full")
 def test_all_merge_the_same_keys(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()
     (case,) = merge_keys.CASES["tiny"]

@@ -91,6 +91,7 @@ def test_a_command_opens_every_branch(
         assert by_name.out == by_option.out
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("name", SYSTEM_TABLES)
 def test_every_system_table_opens_with_the_columns_of_paimon(
     console: CommandLine, expected: dict[str, Any], name: str

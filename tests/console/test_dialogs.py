@@ -168,6 +168,7 @@ def test_what_is_in_the_way_disables_the_button(do: str, services: PretendServic
     assert page.at.button(key=f"run-{name}").disabled
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("do", COMMANDS)
 def test_a_viewer_sees_the_consequences_and_the_role_it_takes(do: str, tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path, role="viewer"))
@@ -178,6 +179,7 @@ def test_a_viewer_sees_the_consequences_and_the_role_it_takes(do: str, tmp_path:
     assert page.at.button(key=f"run-{name}").disabled
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("do", COMMANDS)
 def test_a_name_that_must_be_typed_is_waited_for(do: str, services: PretendServices) -> None:
     name, query, fill, _ = COMMANDS[do]

@@ -43,6 +43,7 @@ def peer(own_copy: FixtureWarehouse) -> Iterator[Pypaimon]:
         yield opened
 
 
+@pytest.mark.depth("full")
 def test_pypaimon_reads_the_fixtures_as_java_does(
     own_copy: FixtureWarehouse, peer: Pypaimon
 ) -> None:

@@ -15,6 +15,7 @@ _FOUND = (3154, 2259, 2216, 5773, 5334, 7467)
 """Seeds of histories that did not hold before."""
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("seed", _FOUND)
 def test_histories_that_did_not_hold_do(tmp_path: Path, seed: int) -> None:
     history = CatalogHistory(sql=CatalogBench(root=tmp_path / "warehouse"), rng=Random(seed))

@@ -467,6 +467,7 @@ def test_java_opens_every_state_lists_its_branches_and_reads_them(
             assert sorted(row[:3] for row in rows) == states.rows(table, branch), (name, branch)
 
 
+@pytest.mark.depth("full")
 def test_pypaimon_reads_every_state(museum: Museum, examples: Examples) -> None:
     with Pypaimon(museum.root) as peer:
         for name, branches in museum.share(2, examples).items():

@@ -138,6 +138,7 @@ def test_what_is_cancelled_or_refused_leaves_the_target_as_it_was(
     _check_done_once(bench, job)
 
 
+@pytest.mark.depth("full")
 def test_a_worker_that_nobody_needs_ends_and_the_next_job_gets_another(
     bench: BranchBench, client: JobClient
 ) -> None:
@@ -157,6 +158,7 @@ def test_a_worker_that_nobody_needs_ends_and_the_next_job_gets_another(
     hasty.close()
 
 
+@pytest.mark.depth("full")
 def test_a_job_store_that_is_removed_ends_its_worker_and_the_next_job_is_done(
     bench: BranchBench, client: JobClient
 ) -> None:

@@ -135,6 +135,7 @@ def _check(whole: ScopeComparison, rows: list[Row], at: int) -> None:
             assert figures.distinct is None
 
 
+@pytest.mark.depth("full")
 def test_own_rows_are_those_that_the_other_side_does_not_share(
     session: WarmSession, tmp_path: Path
 ) -> None:
@@ -161,6 +162,7 @@ def test_own_rows_are_those_that_the_other_side_does_not_share(
     assert any("not read" in note for note in without.notes)
 
 
+@pytest.mark.depth("full")
 def test_own_rows_of_a_table_with_a_key_are_those_that_changed(
     session: WarmSession, tmp_path: Path
 ) -> None:
@@ -184,6 +186,7 @@ def test_own_rows_of_a_table_with_a_key_are_those_that_changed(
         assert column(scope_of(found, Scope.WHOLE), "x").rating is not Rating.ALARM
 
 
+@pytest.mark.depth("full")
 def test_drift_is_told_by_partition(session: WarmSession, tmp_path: Path) -> None:
     rng = random.Random(5)
     bench = Bench(session, tmp_path, **SHAPES["append by partition"])
@@ -214,6 +217,7 @@ def test_drift_is_told_by_partition(session: WarmSession, tmp_path: Path) -> Non
             assert "part" not in cells, (limits, name)
 
 
+@pytest.mark.depth("full")
 def test_tasks_read_no_unit_twice(session: WarmSession, tmp_path: Path) -> None:
     rng = random.Random(4)
     bench = Bench(session, tmp_path)
@@ -262,6 +266,7 @@ def _made(results: KeptQuality, name: str) -> dict[str, Any]:
     return {"finished_millis": found.finished_millis}
 
 
+@pytest.mark.depth("full")
 def test_columns_that_one_side_has_are_told_and_not_rated(
     session: WarmSession, tmp_path: Path
 ) -> None:
@@ -294,6 +299,7 @@ def test_an_empty_table_has_a_comparison_too(session: WarmSession, tmp_path: Pat
     assert side(column(found, "x").before).quantiles == ()
 
 
+@pytest.mark.depth("full")
 def test_what_cannot_be_profiled_is_refused_and_nothing_is_kept(
     session: WarmSession, tmp_path: Path
 ) -> None:
@@ -307,6 +313,7 @@ def test_what_cannot_be_profiled_is_refused_and_nothing_is_kept(
     assert list((tmp_path / "state" / "quality").glob("*.json")) == []
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("small_rows", [0, 1_000], ids=["in tasks", "here"])
 def test_a_missing_file_is_told_and_a_stop_is_heard(
     small_rows: int, session: WarmSession, tmp_path: Path

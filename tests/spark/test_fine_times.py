@@ -4,6 +4,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
+import pytest
 
 from branch_console.format.values.arrow_types import arrow_schema
 from branch_console.format.values.fine_times import cast_times
@@ -17,6 +18,7 @@ from tests.support.statements import Statements
 _COLUMNS = "k INT, t TIMESTAMP_NTZ(9), l ARRAY<TIMESTAMP_NTZ(9)>"
 
 
+@pytest.mark.depth("full")
 def test_a_time_that_spark_would_cut_off_is_refused_by_its_column(
     session: WarmSession, tmp_path: Path
 ) -> None:

@@ -171,6 +171,7 @@ def test_merging_on_after_rows_were_settled_brings_only_what_is_new(table: Table
     assert table.rows()[:2] == [(1, 10, "base"), (2, 2, "later")]
 
 
+@pytest.mark.depth("full")
 def test_a_reverted_merge_gives_back_the_rows_of_before(table: Table) -> None:
     table.write("main", [(1, 10, "base")])
     table.write("dev", [(1, 0, "dev"), (2, 2, "dev")])
@@ -181,6 +182,7 @@ def test_a_reverted_merge_gives_back_the_rows_of_before(table: Table) -> None:
     assert table.rows()[4] == (5, 50, "later")
 
 
+@pytest.mark.depth("full")
 def test_columns_that_each_side_added_stay_apart(table: Table) -> None:
     for branch, column in (("main", "mine"), ("dev", "theirs")):
         change_schema(
@@ -197,6 +199,7 @@ def test_columns_that_each_side_added_stay_apart(table: Table) -> None:
     assert table.rows()[5] == (6, 0, "dev", "m", "t")
 
 
+@pytest.mark.depth("full")
 def test_deletes_that_both_sides_made_in_one_file_hold(
     session: WarmSession, tmp_path: Path
 ) -> None:
@@ -231,6 +234,7 @@ def test_a_delete_wins_over_an_update_of_ours_which_says_that_it_is_one(
     assert left == {number: 1.0 for number in range(10) if number not in (3, 5)}
 
 
+@pytest.mark.depth("full")
 def test_rows_that_were_merged_into_a_table_overwrite_nothing(
     session: WarmSession, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ _COLUMNS: Final = (
 )
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("file_format", _FORMATS)
 @pytest.mark.parametrize("keys", [False, True], ids=["append", "key"])
 def test_statements_read_and_write_them(

@@ -467,6 +467,7 @@ def test_what_was_broken_before_only_warns_unless_the_rule_is_strict(
     assert (head.properties or {})["branch.gate"] == "warn"
 
 
+@pytest.mark.depth("full")
 def test_a_merge_that_breaks_what_neither_branch_breaks_writes_nothing(
     session: WarmSession, tmp_path: Path
 ) -> None:

@@ -214,6 +214,7 @@ def test_changed_keys_are_counted_from_key_columns(bench: MergeBench) -> None:
         assert (counts["ours"], counts["theirs"], counts["both"]) == (7, 7, 5)
 
 
+@pytest.mark.depth("full")
 def test_open_conflicts_are_told_and_nothing_is_written(bench: MergeBench) -> None:
     before = {each.name for each in bench.store.list(f"{bench.path}/bucket-0")}
     found = bench.reconcile()
@@ -224,6 +225,7 @@ def test_open_conflicts_are_told_and_nothing_is_written(bench: MergeBench) -> No
     assert {each.name for each in bench.store.list(f"{bench.path}/bucket-0")} == before
 
 
+@pytest.mark.depth("full")
 def test_a_preview_settles_but_writes_nothing(bench: MergeBench) -> None:
     before = {each.name for each in bench.store.list(f"{bench.path}/bucket-0")}
     found = bench.reconcile(SETTLED, writes=False)
@@ -299,11 +301,13 @@ def merged_row(
     )
 
 
+@pytest.mark.depth("full")
 def test_only_what_replay_would_not_give_is_written(bench: MergeBench) -> None:
     # Rows 1 and 3. Of 2 the larger value comes with theirs; 4 and 9 are the same on both sides.
     assert written_rows(bench.reconcile(SETTLED)) == 2
 
 
+@pytest.mark.depth("full")
 def test_sides_exchanged_give_the_same_rows(bench: MergeBench, tmp_path: Path) -> None:
     other = MergeBench(bench.session, tmp_path / "other", BASE)
     other.write("dev", [(1, 10, "x"), (2, 20, "x"), (5, 50, "x"), (9, 1, "new")], [(4, 4, "x")])
@@ -314,6 +318,7 @@ def test_sides_exchanged_give_the_same_rows(bench: MergeBench, tmp_path: Path) -
     assert other.rows("main") == MERGED
 
 
+@pytest.mark.depth("full")
 def test_a_choice_to_delete_deletes(bench: MergeBench) -> None:
     bench.merge("kinds: {delete/modify: theirs}\ntables: {db.t: {columns: {a: base}}}")
     rows = {row[0]: row for row in bench.rows("main")}
@@ -321,6 +326,7 @@ def test_a_choice_to_delete_deletes(bench: MergeBench) -> None:
     assert rows[2] == (2, 2, "x")
 
 
+@pytest.mark.depth("full")
 def test_partitions_and_buckets_are_merged_each_for_itself(
     session: WarmSession, tmp_path: Path
 ) -> None:
@@ -347,6 +353,7 @@ def test_partitions_and_buckets_are_merged_each_for_itself(
     assert taken == {i: "1" if i < 200 else "2" for i in range(0, count, 6)}
 
 
+@pytest.mark.depth("full")
 def test_columns_of_a_partial_update_are_filled_by_both(
     session: WarmSession, tmp_path: Path
 ) -> None:
@@ -359,6 +366,7 @@ def test_columns_of_a_partial_update_are_filled_by_both(
     assert bench.rows("main") == [(1, 10, "y"), (2, 2, "ours"), (3, 3, "theirs")]
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("theirs_gone", [False, True], ids=["theirs there", "theirs compacted"])
 def test_sums_hold_what_both_added(session: WarmSession, tmp_path: Path, theirs_gone: bool) -> None:
     options = {
@@ -379,6 +387,7 @@ def test_sums_hold_what_both_added(session: WarmSession, tmp_path: Path, theirs_
     ]  # fmt: skip
 
 
+@pytest.mark.depth("full")
 def test_sums_alone_need_no_row_written(session: WarmSession, tmp_path: Path) -> None:
     options = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
     columns = {"id": "INT NOT NULL", "n": "DOUBLE"}
@@ -390,6 +399,7 @@ def test_sums_alone_need_no_row_written(session: WarmSession, tmp_path: Path) ->
     assert bench.rows("main") == [(1, pytest.approx(1.0))]
 
 
+@pytest.mark.depth("full")
 def test_a_result_that_the_sequence_would_hide_is_told_before_the_run(
     session: WarmSession, tmp_path: Path
 ) -> None:
@@ -418,6 +428,7 @@ def test_the_first_value_cannot_be_replaced(session: WarmSession, tmp_path: Path
     assert found.messages == ()
 
 
+@pytest.mark.depth("full")
 def test_columns_that_one_branch_added_are_found_by_their_id(
     session: WarmSession, tmp_path: Path
 ) -> None:
@@ -474,6 +485,7 @@ def test_a_policy_that_does_not_fit_is_refused(bench: MergeBench) -> None:
         bench.reconcile("tables: {db.t: {columns: {c: max}}}")
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("rule", ["row", "touched"])
 def test_rows_that_both_changed_in_part_conflict_where_a_policy_says_so(
     rule: str, bench: MergeBench
@@ -483,6 +495,7 @@ def test_rows_that_both_changed_in_part_conflict_where_a_policy_says_so(
     assert [row["key"]["id"] for row in found.conflicts.to_pylist()] == [1, 2, 3]
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize(
     ("options", "row_1"),
     [

@@ -74,6 +74,7 @@ def test_every_branch_is_a_table(sql: Sql) -> None:
     assert set(only) == {(row[0],) for row in nested} - {(row[0],) for row in diverged}
 
 
+@pytest.mark.depth("full")
 def test_versions_times_and_columns_travel(sql: Sql) -> None:
     def ids(version: str, table: str = "fixtures.branches_ahead") -> list[int]:
         return [row[0] for row in sql.rows(f"SELECT id FROM {table} {version} ORDER BY id")]
@@ -175,6 +176,7 @@ def test_options_that_are_not_honoured_are_refused(sql: Sql, table: str, named: 
     assert error.value.message.startswith("Line 1, column")
 
 
+@pytest.mark.depth("full")
 def test_spark_honours_its_own_hints(sql: Sql) -> None:
     both = "fixtures.append a JOIN fixtures.append VERSION AS OF 1 b ON a.id = b.id"
     plans = {hint: sql(f"SELECT /*+ {hint}(b) */ a.id FROM {both}").plan for hint in JOINS}
@@ -188,6 +190,7 @@ JOINS = {
 }
 
 
+@pytest.mark.depth("full")
 def test_what_readers_leave_out_is_not_asked_for(sql: Sql) -> None:
     keyed, parted = "fixtures.key_levels", "fixtures.append_partitioned"
     found = sql.rows(
@@ -239,6 +242,7 @@ def test_an_answer_ends_at_its_bound_and_says_so(sql: Sql, monkeypatch: pytest.M
     assert sql("SELECT 1").notes == ()
 
 
+@pytest.mark.depth("full")
 def test_what_is_read_and_left_out_is_told(sql: Sql) -> None:
     found = sql("SELECT * FROM fixtures.append a JOIN other.solo s", branch="evolved", limit=4)
     assert found.notes == (

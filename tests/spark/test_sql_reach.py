@@ -86,6 +86,7 @@ def test_somebody_has_judged_every_option_of_functions(session: WarmSession) -> 
     assert judged - there <= {"avroschemaurl"}
 
 
+@pytest.mark.depth("full")
 def test_a_text_stays_as_it_was_written(sql: Statements) -> None:
     text = _VARIABLES
     assert sql.rows(f"SELECT '{text}' AS `{text}`, \"{text}\", r'{text}'") == [(text,) * 3]

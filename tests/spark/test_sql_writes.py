@@ -41,6 +41,7 @@ def test_rows_come_change_and_go_on_the_branch_of_the_statement(sql: Statements)
     )
 
 
+@pytest.mark.depth("full")
 def test_partitions_are_written_over(sql: Statements) -> None:
     sql("INSERT INTO db.parted VALUES (1, 'a', 'd1'), (2, 'b', 'd2'), (3, 'c', 'd3')")
     sql("INSERT OVERWRITE db.parted SELECT id + 10, name, day FROM db.parted WHERE day = 'd1'")
@@ -57,6 +58,7 @@ def test_partitions_are_written_over(sql: Statements) -> None:
     assert sql.rows("SELECT count(*) FROM db.parted") == [(4,)]
 
 
+@pytest.mark.depth("full")
 def test_what_users_of_spark_and_flink_type_does_what_it_does_there(sql: Statements) -> None:
     columns = {"id": "INT", "g": "STRING", "v": "INT", "h": "INT"}
     sql.create("typed", columns, partition_keys=("g", "h"), defaults={"v": "7"})

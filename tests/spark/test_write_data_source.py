@@ -74,6 +74,7 @@ def test_a_job_that_fails_leaves_nothing(bench: WriteBench) -> None:
     assert Journal(bench.warehouse.store, table.paths).unfinished() == ()
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [

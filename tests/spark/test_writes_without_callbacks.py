@@ -76,6 +76,7 @@ def test_a_reason_that_nothing_asks_for_is_kept_nowhere(sql: Statements) -> None
     assert WITHOUT_CALLBACKS_PROPERTY not in (head.properties or {})
 
 
+@pytest.mark.depth("full")
 def test_the_data_source_takes_the_reason_as_an_option(
     sql: Statements, session: WarmSession
 ) -> None:

@@ -94,6 +94,7 @@ def test_no_module_of_the_console_hides_another_package() -> None:
     assert not (ROOT / "app" / "branch_console_app" / "pages").exists()
 
 
+@pytest.mark.depth("full")
 def test_the_wheel_runs_beside_a_project_with_folders_of_the_same_names(
     built_wheel: Path, tmp_path: Path
 ) -> None:

@@ -77,6 +77,7 @@ def test_a_depth_leaves_out_what_is_marked_deeper_and_says_so(
     assert [line.partition(" in ")[0] for line in said] == end
 
 
+@pytest.mark.depth("full")
 def test_the_workers_tell_what_waits(tmp_path: Path) -> None:
     said = _run(tmp_path, _TESTS_OF_EACH_DEPTH, "-n", "1", "-p", "tests.support.depths")
     assert said.endswith("2 tests wait for `--depth full`\n")

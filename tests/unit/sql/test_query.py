@@ -142,6 +142,7 @@ def test_a_condition_is_nothing_but_a_condition(text: str) -> None:
         parse_write(text)
 
 
+@pytest.mark.depth("full")
 def test_long_and_deep_statements_are_read_or_refused_in_a_sentence() -> None:
     chain = parse_query("SELECT * FROM db.t WHERE " + " AND ".join(["a = 1"] * 5_000))
     (compared,) = chain.comparisons.values()

@@ -256,6 +256,7 @@ def test_columns_that_repeat_are_in_memory_once(
     }
 
 
+@pytest.mark.depth("full")
 def test_a_large_manifest_with_a_broken_block_is_named(
     files: TableFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
