@@ -189,7 +189,7 @@ def test_a_storm_of_ours_loses_nothing(tmp_path: Path) -> None:
     assert len(sample.warm) == storm.processes * storm.commits == sample.answer["snapshots"]
 
 
-@beside({read_rows.PYPAIMON: need_pypaimon}, ours="full")
+@beside({read_rows.PYPAIMON: need_pypaimon}, ours="long")
 def test_all_read_the_same_rows(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     """Of keys; Spark's own reading of Parquet takes too long to be asked here."""
     need()
@@ -252,7 +252,7 @@ def test_a_wrong_answer_is_told_and_fails_the_run(
     assert json.loads(found.read_text())["machine"]["per_second"]["create"] > 0
 
 
-@beside({write_rows.PYPAIMON: need_pypaimon}, ours="full")
+@beside({write_rows.PYPAIMON: need_pypaimon}, ours="long")
 def test_all_write_the_same_rows(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()
     (size,) = write_rows.CASES["tiny"]

@@ -26,6 +26,7 @@ def test_a_clicked_snapshot_is_in_the_address_and_opens_again_elsewhere(
     expect(other.page.locator(".st-key-card-snapshot")).to_contain_text("Snapshot 3")
 
 
+@pytest.mark.depth("long")
 def test_a_bead_of_the_timeline_opens_its_snapshot(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_link_to_a_reused_id_says_so(visit: NewVisit, demo_console: RunningCon
     seen.sees("is not the one this link was made for")
 
 
+@pytest.mark.depth("long")
 def test_a_click_does_not_move_the_view(visit: NewVisit, demo_console: RunningConsole) -> None:
     seen = visit(demo_console).turn_to("branches", **FLIGHTS)
     view = "document.querySelector('.js-plotly-plot')._fullLayout.xaxis.range.slice()"

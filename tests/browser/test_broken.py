@@ -9,6 +9,7 @@ from tests.browser.consoles import RunningConsole
 pytestmark = pytest.mark.depth("full")
 
 
+@pytest.mark.depth("long")
 def test_a_broken_table_is_named_with_its_file(
     visit: NewVisit, broken_console: RunningConsole
 ) -> None:

@@ -84,6 +84,7 @@ def test_columns_that_drifted_come_first_and_a_click_shows_how_their_values_lie(
     dark.keep_picture("compare-quality-dark", update=update_screenshots)
 
 
+@pytest.mark.depth("long")
 def test_a_square_of_the_drift_map_is_in_the_address_and_the_file_of_it_is_whole(
     visit: NewVisit, demo_console: RunningConsole, update_screenshots: bool
 ) -> None:

@@ -17,6 +17,7 @@ _MARKS = """() => [...document.querySelectorAll('.js-plotly-plot')].flatMap(plot
   plot._fullData.map(trace => trace.x ? trace.x.length : 0)).reduce((a, b) => a + b, 0)"""
 
 
+@pytest.mark.depth("long")
 def test_the_graph_folds_and_leaves_out(visit: NewVisit, broken_console: RunningConsole) -> None:
     seen = visit(broken_console)
     started = time.monotonic()
@@ -28,6 +29,7 @@ def test_the_graph_folds_and_leaves_out(visit: NewVisit, broken_console: Running
     seen.assert_fits()
 
 
+@pytest.mark.depth("long")
 def test_a_folded_run_opens_on_a_click(visit: NewVisit, broken_console: RunningConsole) -> None:
     seen = visit(broken_console).turn_to("branches", **HISTORY)
     first = seen.page.evaluate(
@@ -38,11 +40,13 @@ def test_a_folded_run_opens_on_a_click(visit: NewVisit, broken_console: RunningC
     assert seen.query["br_open"].startswith("main:")
 
 
+@pytest.mark.depth("long")
 def test_search_brings_up_any_branch(visit: NewVisit, broken_console: RunningConsole) -> None:
     seen = visit(broken_console).turn_to("branches", **HISTORY, br_q="work-431")
     seen.sees("work-431", within=".st-key-lane-names")
 
 
+@pytest.mark.depth("long")
 def test_the_timeline_sums_up_ten_snapshots_a_bar(
     visit: NewVisit, broken_console: RunningConsole
 ) -> None:

@@ -142,6 +142,7 @@ def test_going_back_from_a_job_leads_to_the_page_that_asked_for_it(
         seen.settle()
 
 
+@pytest.mark.depth("long")
 def test_a_branch_begins_at_a_time_whose_snapshot_is_named_or_at_nothing(
     visit: NewVisit, working_console: RunningConsole, flights: OwnTable
 ) -> None:

@@ -55,6 +55,7 @@ def test_a_query_runs_and_its_rows_are_shown_and_taken_away(
     seen.sees("`carrier`")
 
 
+@pytest.mark.depth("long")
 def test_a_long_query_is_cancelled(visit: NewVisit, working_console: RunningConsole) -> None:
     seen = visit(working_console).turn_to("sql")
     slow = "SELECT count(*) FROM range(100000000000) a JOIN range(100000) b ON a.id % 7 = b.id % 11"

@@ -107,7 +107,7 @@ def test_on_a_store_that_overwrites_neither_under_claims(
     ("kind", "processes", "commits", "at_night"),
     [
         ("s3", 6, 10, 20_000),
-        ("gcs", 3, 6, 1_500),
+        pytest.param("gcs", 3, 6, 1_500, marks=pytest.mark.depth("long")),
         pytest.param("azure", 3, 10, 1_500, marks=pytest.mark.depth("long")),
         pytest.param("hdfs", 2, 5, 500, marks=pytest.mark.depth("long")),
     ],

@@ -31,8 +31,8 @@ from branch_console.spark.read.readers import read_table
 from branch_console.spark.session.session import WarmSession
 from branch_console.table.table_state import ReadState
 from tests.support.compare_bench import NAMES, NAN, SHAPES, Bench, Row
+from tests.support.depths import by_night
 
-_SHAPES: Final = tuple(SHAPES)
 _VALUES: Final = (
     (0.0, "a", Decimal("1.00"), [1]),
     (-0.0, "a", Decimal("1.00"), [1]),
@@ -44,11 +44,7 @@ _VALUES: Final = (
 
 
 @pytest.mark.parametrize(
-    "shape",
-    [
-        *_SHAPES[:2],
-        *(pytest.param(each, marks=pytest.mark.depth("full")) for each in _SHAPES[2:]),
-    ],
+    "shape", by_night(SHAPES, but=("append", "keyed by partition", "keyed, summed up"))
 )
 def test_the_rows_that_differ_are_those_of_an_independent_comparison(
     shape: str, session: WarmSession, tmp_path: Path, seed: int

@@ -13,6 +13,7 @@ from branch_console.spark.read.read_plan import PlacedFile
 from branch_console.spark.session.session import WarmSession
 from branch_console.spark.write.growth_check import Growth
 from tests.support.commit_tables import data_files
+from tests.support.depths import by_night
 from tests.support.statements import Statements
 
 pytestmark = pytest.mark.depth("full")
@@ -42,7 +43,7 @@ def _each_by_itself(files: list[PlacedFile], schema: object) -> Iterator[list[Pl
     return ([each] for each in files)
 
 
-@pytest.mark.parametrize("name", ["t", "v"])
+@pytest.mark.parametrize("name", by_night(("t", "v"), but=("t",)))
 def test_nothing_is_published_that_readers_would_not_see(
     name: str, sql: Statements, monkeypatch: pytest.MonkeyPatch
 ) -> None:

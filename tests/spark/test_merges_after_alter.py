@@ -9,6 +9,7 @@ import pytest
 
 from branch_console.spark.session.session import WarmSession
 from tests.support.altered_tables import ALTERINGS, COLUMNS, FIRST, KINDS, STATEMENTS, Altering
+from tests.support.depths import by_night
 from tests.support.java_child import Read, read_with_java
 from tests.support.sql_expressions import Expr
 from tests.support.statements import Statements
@@ -24,7 +25,7 @@ _COMMITS = {
 }
 
 
-@pytest.mark.parametrize("kind_name", _COMMITS)
+@pytest.mark.parametrize("kind_name", by_night(_COMMITS, but=("key_whole",)))
 def test_a_merge_takes_over_what_an_alter_left_with_or_without_a_commit(
     session: WarmSession,
     tmp_path: Path,

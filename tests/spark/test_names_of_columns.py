@@ -6,12 +6,10 @@ from typing import Final
 import pytest
 
 from branch_console.spark.session.session import WarmSession
+from tests.support.depths import by_night
 from tests.support.statements import Statements
 
-_FORMATS: Final = (
-    "orc",
-    *(pytest.param(each, marks=pytest.mark.depth("full")) for each in ("parquet", "avro")),
-)
+_FORMATS: Final = by_night(("orc", "parquet", "avro"), but=("orc",))
 _COLUMNS: Final = (
     "k INT NOT NULL, `a.b` STRING, a STRUCT<b: STRING>, `c d` INT, `x``y` INT, `__source` INT, "
     "`v before` INT"

@@ -119,7 +119,7 @@ def test_a_client_of_spark_connect_does_what_a_session_does_beside_another_sessi
     assert counted(bench) == here["landed"] + there["landed"] > 0
 
 
-@pytest.mark.depth("full")
+@pytest.mark.depth("long")
 def test_a_cluster_does_what_a_session_does_though_an_executor_dies(
     cluster: str, tmp_path: Path
 ) -> None:

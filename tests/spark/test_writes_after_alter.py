@@ -15,6 +15,7 @@ from branch_console.spark.write import target_rows
 from branch_console.spark.write.writers import prepare_rows
 from branch_console.table.file_store_table import FileStoreTable
 from tests.support.altered_tables import ALTERINGS, COLUMNS, FIRST, KINDS, SECOND, STATEMENTS, Kind
+from tests.support.depths import by_night
 from tests.support.java_child import Read, read_with_java
 from tests.support.java_paimon import JavaPaimon
 from tests.support.requirements import need_java_paimon
@@ -131,7 +132,9 @@ def test_a_statement_begins_anew_where_its_table_was_altered_and_written_before_
         ], name  # fmt: skip
 
 
-@pytest.mark.parametrize("kind_name", KINDS)
+@pytest.mark.parametrize(
+    "kind_name", by_night(KINDS, but=("key_marked", "key_dynamic", "append", "bucketed"))
+)
 def test_every_statement_works_on_the_schema_that_an_alter_left(
     session: WarmSession,
     tmp_path: Path,

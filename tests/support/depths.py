@@ -7,7 +7,7 @@ out of the runs below: `@pytest.mark.depth("full")` stays out of quick ones, `"l
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -124,3 +124,9 @@ def _lines(waiting: Counter[str]) -> Iterable[str]:
     for depth, count in sorted(waiting.items(), key=lambda each: -_DEPTHS.index(each[0])):
         noun = "test waits" if count == 1 else "tests wait"
         yield f"{count} {noun} for `--depth {depth}`"
+
+
+def by_night(cases: Iterable[str], *, but: Collection[str]) -> list[Any]:
+    """Return the cases as parameters of a test: those that are not named run at depth long only."""
+    night = pytest.mark.depth("long")
+    return [name if name in but else pytest.param(name, marks=night) for name in cases]

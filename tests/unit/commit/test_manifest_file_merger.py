@@ -81,7 +81,7 @@ OPTIONS = [
     {"manifest.merge-min-count": "2"},
     {"manifest.full-compaction-threshold-size": "4 kb", "manifest.target-file-size": "3 kb"},
     *(
-        pytest.param(each, marks=pytest.mark.depth("full"))
+        pytest.param(each, marks=pytest.mark.depth("long"))
         for each in (
             {"manifest.merge-min-count": "3", "manifest.target-file-size": "6 kb"},
             {"manifest.full-compaction-threshold-size": "4 kb"},
