@@ -15,12 +15,10 @@ from branch_console.errors import CommitConflict, ErrorKind, InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.expiry import (
     EXPIRE_JOURNAL,
-    MAINTENANCE_CLAIM,
     BranchRetirement,
     ExpireJournal,
     RetiredSnapshot,
 )
-from branch_console.format.journals.terms import OperationJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.scan_options import moment_text
@@ -40,7 +38,6 @@ from branch_console.procedures.call.consequence import (
     NOTHING_TO_UNDO,
     Consequence,
     Preview,
-    blocks,
     keeps,
     loses,
     plan_digest,
@@ -49,16 +46,22 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.holds import find_holds
 from branch_console.procedures.maintenance.limits import retention_of
+from branch_console.procedures.maintenance.maintenance_turn import (
+    claim_maintenance,
+    end_turn,
+    give_up_turn,
+    obstacles,
+    planned_turn,
+)
 from branch_console.procedures.maintenance.release_files import (
     Released,
-    find_other_operation,
     find_released_files,
     release,
     size_of,
 )
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
-from branch_console.procedures.run.receipts import event_of, receipt_of, receipt_without_change
+from branch_console.procedures.run.receipts import receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
 
@@ -126,33 +129,14 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         role=Role.OPERATOR,
         undo=_undo_text(going, grace),
     )
-    if not going and not due:
-        nothing = receipt_without_change(
-            call,
-            preview.plan_id,
-            tuple(each.text for each in told),
-            started_millis=now,
-            finished_millis=now,
-        )
-        return Planned(
-            preview=preview,
-            table=table,
-            branch=table.branch,
-            journal=OperationJournal(),
-            already=nothing,
-        )
-    return Planned(
-        preview=preview,
-        table=table,
-        branch=table.branch,
-        journal=ExpireJournal(
-            plan_id=preview.plan_id,
-            reason=asked.reason,
-            retirements=tuple(each.retirement for each in going),
-            releases=due,
-            grace_millis=grace,
-        ),
+    journal = ExpireJournal(
+        plan_id=preview.plan_id,
+        reason=asked.reason,
+        retirements=tuple(each.retirement for each in going),
+        releases=due,
+        grace_millis=grace,
     )
+    return planned_turn(call, table, preview, journal if going or due else None, now_millis=now)
 
 
 def finish_expire(operation: Operation, journal: ExpireJournal) -> Receipt:
@@ -169,7 +153,7 @@ def finish_expire(operation: Operation, journal: ExpireJournal) -> Receipt:
             retire(operation.table.on_listed(each.branch), store, operation_id, each)
     except CommitConflict:
         _put_back(operation, journal)
-        operation.journal.release(MAINTENANCE_CLAIM, operation_id)
+        give_up_turn(operation)
         raise
     # Whatever fails from here on keeps the claim until recovery: files may be gone by then, so
     # that no undo may bring back what an earlier expiry took.
@@ -181,9 +165,7 @@ def finish_expire(operation: Operation, journal: ExpireJournal) -> Receipt:
         notes=(*map(_note, journal.retirements), *_notes(journal, released)),
     )
     kind = LineageKind.EXPIRED if journal.retirements else LineageKind.RELEASED
-    done = operation.complete(event_of(operation, kind, receipt))
-    operation.journal.release(MAINTENANCE_CLAIM, operation_id)
-    return done
+    return end_turn(operation, kind, receipt)
 
 
 def _put_back(operation: Operation, journal: ExpireJournal) -> None:
@@ -206,23 +188,6 @@ EXPIRE_SNAPSHOTS = Verb(
     codec=EXPIRE_JOURNAL,
     finish=finish_expire,
 )
-
-
-def claim_maintenance(operation: Operation) -> None:
-    """Be the only one that retires names of a table, brings them back or removes files.
-
-    Raises:
-        CommitConflict: Another operation is at work.
-    """
-    own = operation.intent.operation_id
-    holder = operation.journal.claim(MAINTENANCE_CLAIM, own)
-    if holder != own:
-        raise CommitConflict(
-            f"Operation {holder} expires snapshots of {operation.subject}, or was cut off at it. "
-            "Nothing was changed by this one. Wait for it, or run: branch-console recover.",
-            kind=ErrorKind.BRANCH_IN_USE,
-            operation_id=holder,
-        )
 
 
 def _branches(table: FileStoreTable, pattern: str | None) -> tuple[FileStoreTable, ...]:
@@ -317,22 +282,6 @@ def _files_that_go(
                 for number in range(plan.expiry.first_id, plan.expiry.end_id)
             ]
     return find_released_files(table, going, kept)
-
-
-def obstacles(
-    warehouse: Warehouse, table: FileStoreTable, call: ProcedureCall
-) -> tuple[Consequence, ...]:
-    """Return what stands in the way of whoever is about to take names or files from a table."""
-    other = find_other_operation(Journal(warehouse.store, table.paths), call.operation_id)
-    if other is None:
-        return ()
-    return (
-        blocks(
-            f"Operation {other} is at work on {table.identifier.table_name}, or was cut off, and "
-            "may need what would go. Wait for it, or run: branch-console recover.",
-            ErrorKind.BRANCH_IN_USE,
-        ),
-    )
 
 
 def _told(

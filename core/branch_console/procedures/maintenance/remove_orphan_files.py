@@ -13,10 +13,8 @@ from branch_console.diff.history_move import count
 from branch_console.format.journals.expiry import (
     CLEANING,
     CLEANING_JOURNAL,
-    MAINTENANCE_CLAIM,
     CleaningJournal,
 )
-from branch_console.format.journals.terms import OperationJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.scan_options import moment_text
@@ -34,7 +32,12 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.maintenance.expire_snapshots import claim_maintenance, obstacles
+from branch_console.procedures.maintenance.maintenance_turn import (
+    claim_maintenance,
+    end_turn,
+    obstacles,
+    planned_turn,
+)
 from branch_console.procedures.maintenance.orphan_files import (
     Orphans,
     find_orphans,
@@ -45,7 +48,7 @@ from branch_console.procedures.maintenance.orphan_files import (
 from branch_console.procedures.maintenance.release_files import REMOVED, Released, size_of
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
-from branch_console.procedures.run.receipts import event_of, receipt_of, receipt_without_change
+from branch_console.procedures.run.receipts import receipt_of
 
 _MOST_TOLD: Final = 20
 
@@ -77,30 +80,14 @@ def plan_cleaning(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         role=Role.OPERATOR,
         undo=_undo_text(orphans, grace),
     )
-    nothing = receipt_without_change(
-        call,
-        preview.plan_id,
-        tuple(each.text for each in told),
-        started_millis=now,
-        finished_millis=now,
+    journal = CleaningJournal(
+        plan_id=preview.plan_id,
+        reason=asked.reason,
+        older_than_millis=before,
+        releases=due,
+        grace_millis=grace,
     )
-    return Planned(
-        preview=preview,
-        table=table,
-        branch=table.branch,
-        journal=(
-            CleaningJournal(
-                plan_id=preview.plan_id,
-                reason=asked.reason,
-                older_than_millis=before,
-                releases=due,
-                grace_millis=grace,
-            )
-            if going.num_rows
-            else OperationJournal()
-        ),
-        already=None if going.num_rows else nothing,
-    )
+    return planned_turn(call, table, preview, journal if going.num_rows else None, now_millis=now)
 
 
 def finish_cleaning(operation: Operation, journal: CleaningJournal) -> Receipt:
@@ -120,9 +107,7 @@ def finish_cleaning(operation: Operation, journal: CleaningJournal) -> Receipt:
         counts=Counts(files_removed=released.files, bytes_removed=released.size),
         notes=tuple(_notes(journal, noted, released)),
     )
-    done = operation.complete(event_of(operation, LineageKind.CLEANED, receipt))
-    operation.journal.release(MAINTENANCE_CLAIM, operation_id)
-    return done
+    return end_turn(operation, LineageKind.CLEANED, receipt)
 
 
 REMOVE_ORPHAN_FILES = Verb(

@@ -4,7 +4,7 @@ from typing import Final
 
 from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind
-from branch_console.format.journals.expiry import MAINTENANCE_CLAIM, UncleanJournal
+from branch_console.format.journals.expiry import UncleanJournal
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Receipt
 from branch_console.maintenance.release import find_release_list, forget_release_list
@@ -12,10 +12,14 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, blocks, keeps
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.maintenance.expire_snapshots import claim_maintenance
+from branch_console.procedures.maintenance.maintenance_turn import (
+    claim_maintenance,
+    end_turn,
+    give_up_turn,
+)
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned
-from branch_console.procedures.run.receipts import event_of, receipt_of
+from branch_console.procedures.run.receipts import receipt_of
 from branch_console.procedures.undo.undo_preview import planned_undo
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -57,13 +61,9 @@ def finish_cleaning_back(operation: Operation, journal: UncleanJournal) -> Recei
     claim_maintenance(operation)
     forgotten = operation.journal.has_reached(operation_id, _FORGETTING)
     if not forgotten and find_release_list(table, store, journal.cleaning) is None:
-        operation.journal.release(MAINTENANCE_CLAIM, operation_id)
+        give_up_turn(operation)
         raise CommitConflict(f"{_GONE} Nothing was changed.", kind=ErrorKind.UNDO_BLOCKED)
     operation.journal.mark(operation_id, _FORGETTING)
     forget_release_list(table, store, journal.cleaning)
     receipt = receipt_of(operation, notes=("The orphan files stay.",))
-    done = operation.complete(
-        event_of(operation, LineageKind.UNDONE, receipt, undoes=journal.undoes)
-    )
-    operation.journal.release(MAINTENANCE_CLAIM, operation_id)
-    return done
+    return end_turn(operation, LineageKind.UNDONE, receipt, undoes=journal.undoes)

@@ -5,7 +5,6 @@ from branch_console.diff.history_move import count, id_range
 from branch_console.errors import CommitConflict, ErrorKind
 from branch_console.format.journals.expiry import (
     EXPIRE_JOURNAL,
-    MAINTENANCE_CLAIM,
     BranchRetirement,
     UnexpireJournal,
 )
@@ -17,10 +16,14 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, blocks, changes, keeps
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.maintenance.expire_snapshots import claim_maintenance
+from branch_console.procedures.maintenance.maintenance_turn import (
+    claim_maintenance,
+    end_turn,
+    give_up_turn,
+)
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned
-from branch_console.procedures.run.receipts import event_of, receipt_of
+from branch_console.procedures.run.receipts import receipt_of
 from branch_console.procedures.undo.undo_preview import planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -69,12 +72,9 @@ def finish_expiry_back(operation: Operation, journal: UnexpireJournal) -> Receip
     try:
         receipt = _bring_back(operation, journal)
     except CommitConflict:
-        operation.journal.release(MAINTENANCE_CLAIM, operation.intent.operation_id)
+        give_up_turn(operation)
         raise
-    event = event_of(operation, LineageKind.UNDONE, receipt, undoes=journal.undoes)
-    done = operation.complete(event)
-    operation.journal.release(MAINTENANCE_CLAIM, operation.intent.operation_id)
-    return done
+    return end_turn(operation, LineageKind.UNDONE, receipt, undoes=journal.undoes)
 
 
 def _bring_back(operation: Operation, journal: UnexpireJournal) -> Receipt:

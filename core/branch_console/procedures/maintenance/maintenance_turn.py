@@ -1,0 +1,100 @@
+"""The turn of a verb that takes names or files from a table: its plan, its claim and its end.
+
+One operation of a table at a time retires names, brings them back or removes files.
+"""
+
+from branch_console.commit.journal import Journal
+from branch_console.errors import CommitConflict, ErrorKind
+from branch_console.format.journals.expiry import MAINTENANCE_CLAIM
+from branch_console.format.journals.terms import OperationJournal
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import Consequence, Preview, blocks
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.release_files import find_other_operation
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.receipts import event_of, receipt_without_change
+from branch_console.table.file_store_table import FileStoreTable
+
+
+def planned_turn(
+    call: ProcedureCall,
+    table: FileStoreTable,
+    preview: Preview,
+    journal: OperationJournal | None,
+    *,
+    now_millis: int,
+) -> Planned:
+    """Return the plan of a verb that takes names or files from a table.
+
+    Args:
+        call: The call.
+        table: The table on the branch that the verb looks at.
+        preview: The consequences.
+        journal: All that is needed to finish; None where nothing is due, which is no error: the
+            receipt says what stays.
+        now_millis: The time.
+    """
+    nothing = receipt_without_change(
+        call,
+        preview.plan_id,
+        tuple(each.text for each in preview.consequences),
+        started_millis=now_millis,
+        finished_millis=now_millis,
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=table.branch,
+        journal=OperationJournal() if journal is None else journal,
+        already=nothing if journal is None else None,
+    )
+
+
+def obstacles(
+    warehouse: Warehouse, table: FileStoreTable, call: ProcedureCall
+) -> tuple[Consequence, ...]:
+    """Return what stands in the way of whoever is about to take names or files from a table."""
+    other = find_other_operation(Journal(warehouse.store, table.paths), call.operation_id)
+    if other is None:
+        return ()
+    return (
+        blocks(
+            f"Operation {other} is at work on {table.identifier.table_name}, or was cut off, and "
+            "may need what would go. Wait for it, or run: branch-console recover.",
+            ErrorKind.BRANCH_IN_USE,
+        ),
+    )
+
+
+def claim_maintenance(operation: Operation) -> None:
+    """Be the only one that retires names of a table, brings them back or removes files.
+
+    Raises:
+        CommitConflict: Another operation is at work.
+    """
+    own = operation.intent.operation_id
+    holder = operation.journal.claim(MAINTENANCE_CLAIM, own)
+    if holder != own:
+        raise CommitConflict(
+            f"Operation {holder} expires snapshots of {operation.subject}, or was cut off at it. "
+            "Nothing was changed by this one. Wait for it, or run: branch-console recover.",
+            kind=ErrorKind.BRANCH_IN_USE,
+            operation_id=holder,
+        )
+
+
+def end_turn(
+    operation: Operation, kind: LineageKind, receipt: Receipt, *, undoes: str | None = None
+) -> Receipt:
+    """Record what an operation did, and let the next one have its turn."""
+    done = operation.complete(event_of(operation, kind, receipt, undoes=undoes))
+    give_up_turn(operation)
+    return done
+
+
+def give_up_turn(operation: Operation) -> None:
+    """Let the next operation have its turn; this one has nothing left to do."""
+    operation.journal.release(MAINTENANCE_CLAIM, operation.intent.operation_id)
