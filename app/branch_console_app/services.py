@@ -24,6 +24,7 @@ from branch_console_app.table_lists import TableLists
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from branch_console.diff.expiry.storage_cost import TableStorage
     from branch_console.diff.fast_forward import ForwardDecision
     from branch_console.diff.rows.row_figure import RowCounts, RowFigure
     from branch_console.diff.schema_diff import SchemaDiff
@@ -260,6 +261,12 @@ class Services(TableLists):
         from branch_console.procedures.compare.catalog_health import examine_catalog
 
         return examine_catalog(self.warehouse)
+
+    def storage(self, table: Identifier) -> TableStorage:
+        """Tell what the files of a table cost, and who needs them."""
+        from branch_console.procedures.maintenance.storage import read_storage
+
+        return read_storage(self.warehouse, table)
 
     def system_table(self, table: Identifier, name: str) -> pa.Table:
         """Return a system table of a branch, with Paimon's columns."""

@@ -1,11 +1,13 @@
-"""B20 and B21: which files of a table are needed at all, and what an expiry would take.
+"""B20, B21, B24: which files of a table are needed, what an expiry would take, what files cost.
 
 B20 reads every reference of every branch and decides who needs which file; B21 previews an expiry
-of 50 snapshots of main. Nobody else answers either: Paimon looks at one branch.
+of 50 snapshots of main; B24 tells what each of 50 branches needs alone and with each other one.
+Nobody else answers any of it: Paimon looks at one branch.
 """
 
 import resource
 import shutil
+import statistics
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -15,11 +17,13 @@ from typing import Final
 
 from branch_console.commit.branch.rescue import RESCUE_PREFIX
 from branch_console.diff.expiry.reachability import ReferredManifests, reach
+from branch_console.format.identifier import Identifier
 from branch_console.maintenance.named_files import lists_of, read_named_files
 from branch_console.maintenance.references import list_references
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.expire_snapshots import plan_expire
+from branch_console.procedures.maintenance.storage import read_storage
 from tests.benchmarks.contest import OURS, Result, Sample, Target, at_most, new_folder
 from tests.benchmarks.synthetic import (
     BRANCH,
@@ -32,9 +36,11 @@ from tests.benchmarks.synthetic import (
 
 REACH: Final = "reach"
 EXPIRE: Final = "expire"
+STORAGE: Final = "storage"
 REACH_SECONDS: Final = 10.0
 REACH_BYTES: Final = 1_500_000_000
 EXPIRE_SECONDS: Final = 1.0
+STORAGE_WARM_SECONDS: Final = 2.0
 _WARM_CALLS: Final = 2
 
 
@@ -62,14 +68,17 @@ CASES: Final = {
     "tiny": [
         Case(question=REACH, files=200, manifests=4, branches=3),
         Case(question=EXPIRE, files=200, manifests=4, branches=2, commits=3),
+        Case(question=STORAGE, files=200, manifests=4, branches=3),
     ],
     "small": [
         Case(question=REACH, files=100_000, manifests=100, branches=50),
         Case(question=EXPIRE, files=10_000, manifests=100, branches=10, commits=50),
+        Case(question=STORAGE, files=100_000, manifests=100, branches=50),
     ],
     "full": [
         Case(question=REACH, files=1_000_000, manifests=500, branches=50),
         Case(question=EXPIRE, files=100_000, manifests=100, branches=10, commits=50),
+        Case(question=STORAGE, files=1_000_000, manifests=500, branches=50),
     ],
 }
 
@@ -79,10 +88,10 @@ def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
     for case in CASES[scale]:
         warehouse = new_folder(folder) / "warehouse"
         expected = _make(warehouse, case)
-        ask = _count_needed if case.question == REACH else _count_expired
+        ask = _ASKED[case.question]
         samples = tuple(_sample(warehouse, ask) for _ in range(rounds))
         yield Result(
-            benchmark="B20" if case.question == REACH else "B21",
+            benchmark=_NUMBERS[case.question],
             case=case.facts,
             samples=samples,
             targets=_targets(case, samples) if scale == "full" else (),
@@ -104,7 +113,7 @@ def _make(warehouse: Path, case: Case) -> int:
     shutil.rmtree(branches / f"branch-{BRANCH}")
     for number in range(case.commits):
         add_files(warehouse, open_table(warehouse), [f"{number}-{uuid.UUID(int=number)}"])
-    return made.live_files if case.question == REACH else case.commits
+    return case.commits if case.question == EXPIRE else made.live_files
 
 
 def _sample(folder: Path, ask: Callable[[Path], int]) -> Sample:
@@ -155,12 +164,27 @@ def _count_expired(folder: Path) -> int:
     return sum(len(each.snapshots) for each in getattr(journal, "retirements", ()))
 
 
+def _count_stored(folder: Path) -> int:
+    """Count the files that some branch needs, told by who needs them."""
+    warehouse = Warehouse.open(str(folder), read_only=True)
+    return read_storage(warehouse, Identifier.parse(TABLE)).cost.total.file_count
+
+
+_NUMBERS: Final = {REACH: "B20", EXPIRE: "B21", STORAGE: "B24"}
+_ASKED: Final = {REACH: _count_needed, EXPIRE: _count_expired, STORAGE: _count_stored}
+
+
 def _targets(case: Case, samples: tuple[Sample, ...]) -> tuple[Target, ...]:
     cold = sorted(each.cold for each in samples)[len(samples) // 2]
     if case.question == EXPIRE:
         return (at_most(f"a preview takes {EXPIRE_SECONDS:g} s at most", cold, EXPIRE_SECONDS),)
     most = max(each.peak_rss_bytes for each in samples)
-    return (
+    targets = (
         at_most(f"it takes {REACH_SECONDS:g} s at most", cold, REACH_SECONDS),
         at_most("it takes 1.5 GB at most", most, REACH_BYTES),
     )
+    if case.question != STORAGE:
+        return targets
+    warm = sorted(statistics.median(each.warm) for each in samples)[len(samples) // 2]
+    most_seconds = STORAGE_WARM_SECONDS
+    return (*targets, at_most(f"warm it takes {most_seconds:g} s at most", warm, most_seconds))

@@ -1,6 +1,8 @@
 """L8: what is told from masks is what a fold of every reference tells, one after the other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 
 import pyarrow as pa
 import pytest
@@ -11,6 +13,13 @@ from branch_console.diff.expiry.reachability import (
     ReferredManifests,
     reach,
     unbalanced,
+)
+from branch_console.diff.expiry.storage_cost import (
+    FileAmount,
+    FileOwner,
+    OwnedReference,
+    OwnerKind,
+    storage_cost,
 )
 from branch_console.format.file_columns import FILE_COLUMNS
 from branch_console.format.manifest_entry import FileKind
@@ -133,3 +142,73 @@ def test_what_looks_dead_and_was_added_twice_is_damage(entries: list[Entry]) -> 
 def test_a_table_without_entries_needs_no_file() -> None:
     found = reach(columns([]), [ReferredManifests(owner=70, live=(0, 1))])
     assert found.needed_by(70).tolist() == []
+
+
+OWNERS = tuple(FileOwner(kind=OwnerKind.BRANCH, name=str(number)) for number in range(67))
+_INDEX_FILES = st.dictionaries(st.sampled_from("abcd"), st.just(7), max_size=3)
+
+
+@dataclass
+class Fold:
+    """What one owner needs, by the names and sizes of files, each looked at by itself."""
+
+    needed: dict[object, int] = field(default_factory=dict)
+    head: dict[object, int] = field(default_factory=dict)
+    stays: dict[object, int] = field(default_factory=dict)
+
+
+def amount(sizes: Mapping[object, int]) -> FileAmount:
+    return FileAmount(file_count=len(sizes), byte_count=sum(sizes.values()))
+
+
+@given(histories(), st.data())
+def test_the_storage_of_each_owner_is_what_a_fold_of_its_references_tells(
+    history: tuple[list[list[Entry]], list[ReferredManifests]], data: st.DataObject
+) -> None:
+    manifests, references = history
+    owned = [
+        OwnedReference(
+            owner=each.owner,
+            manifests=each,
+            index_files=data.draw(_INDEX_FILES),
+            is_head=data.draw(st.booleans()),
+            is_going=data.draw(st.booleans()),
+        )
+        for each in references
+    ]
+    folds = [Fold() for _ in OWNERS]
+    for each in owned:
+        # The largest of the entries of a name counts, and all of these tests have one size a name.
+        sizes: dict[object, int] = {
+            name: name // 10 for name in needed(manifests, each.manifests)
+        } | each.index_files
+        fold = folds[each.owner]
+        fold.needed |= sizes
+        fold.head |= sizes if each.is_head else {}
+        fold.stays |= {} if each.is_going else sizes
+    found = storage_cost(columns(manifests), owned, OWNERS)
+    for number, cost in enumerate(found.owners):
+        fold = folds[number]
+        others = set[object]().union(*(each.needed for each in folds if each is not fold))
+        alone = {name: size for name, size in fold.needed.items() if name not in others}
+        assert cost.head == amount(fold.head)
+        assert cost.history == amount(without(fold.needed, fold.head))
+        assert cost.exclusive == amount(alone)
+        assert cost.shared == amount(without(fold.needed, alone))
+        assert cost.reclaimable == amount(without(alone, fold.stays))
+    every = {name: size for fold in folds for name, size in fold.needed.items()}
+    stays = {name for fold in folds for name in fold.stays}
+    assert found.total == amount(every)
+    assert found.reclaimable == amount(without(every, stays))
+    shared = {each.owners: each.amount for each in found.overlaps}
+    for left, right in combinations(sorted({each.owner for each in owned}), 2):
+        both = folds[left].needed.keys() & folds[right].needed.keys()
+        expected = amount({name: every[name] for name in both})
+        none = FileAmount(file_count=0, byte_count=0)
+        assert shared.pop((OWNERS[left], OWNERS[right]), none) == expected
+    assert not shared
+
+
+def without(sizes: Mapping[object, int], others: Iterable[object]) -> dict[object, int]:
+    gone = set(others)
+    return {name: size for name, size in sizes.items() if name not in gone}

@@ -1,6 +1,8 @@
-"""The commands that look for damage."""
+"""The commands that look at what a table holds: commits that it lost, what its files cost."""
 
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -13,11 +15,24 @@ from branch_console_app.cli.arguments import (
     open_services,
 )
 from branch_console_app.cli.exit_codes import DONE
-from branch_console_app.cli.output import print_json, print_line, print_note, print_rows
+from branch_console_app.cli.output import (
+    count,
+    fields_of,
+    local_time,
+    print_json,
+    print_line,
+    print_note,
+    print_rows,
+    size,
+)
+
+if TYPE_CHECKING:
+    from branch_console.diff.expiry.storage_cost import FileAmount, OwnerCost, TableStorage
 
 health = typer.Typer()
 
 _FOUND: Final = 1
+_PAIRS_SHOWN: Final = 10
 
 
 @health.command("lost-commits")
@@ -48,3 +63,63 @@ def lost_commits(
     for each in found.unread:
         print_note(f"Not all of branch {each.branch!r} can be read: {each.error.message}")
     return _FOUND if found.items else DONE
+
+
+@health.command()
+def storage(
+    table: TableArgument, warehouse: WarehouseOption = None, as_json: JsonOption = False
+) -> None:
+    """Tell what the files of a table cost: which branch needs them, alone or with others.
+
+    Data files, changelog files and index files are counted. What branches share stands in the lines
+    of each, so that the lines add up to more than the total.
+    """
+    identifier = named_table(table)
+    found = open_services(warehouse).storage(identifier)
+    if as_json:
+        cost = {field.name: getattr(found.cost, field.name) for field in fields_of(found.cost)}
+        beside = {"holds": found.holds, "orphans": found.orphans}
+        print_json({"table": identifier.table_name, **cost, **beside})
+        return
+    _print_storage(found)
+
+
+def _print_storage(found: TableStorage) -> None:
+    cost = found.cost
+    print_rows(
+        ("needed by", "what", ">files", ">alone", ">with others", ">history", ">reclaimable"),
+        map(_owner_row, cost.owners),
+    )
+    print_line()
+    print_line(f"total        {_amount(cost.total)}, each file counted once")
+    print_line(f"reclaimable  {_amount(cost.reclaimable)}")
+    if found.orphans is None:
+        print_line("orphans      nobody has looked for them: branch-console orphans")
+    else:
+        scan = found.orphans
+        when = f"by {scan.operation_id}, {local_time(scan.time_millis)}"
+        print_line(f"orphans      {_amount(scan.waiting)} wait since the last cleaning ({when})")
+    if cost.overlaps:
+        print_line()
+        print_rows(
+            ("shared by", "and", ">files", ">size"),
+            (
+                (
+                    *(each.name for each in pair.owners),
+                    pair.amount.file_count,
+                    size(pair.amount.byte_count),
+                )
+                for pair in cost.overlaps[:_PAIRS_SHOWN]
+            ),
+            total=len(cost.overlaps),
+        )
+
+
+def _owner_row(cost: OwnerCost) -> tuple[object, ...]:
+    sizes = (cost.exclusive, cost.shared, cost.history, cost.reclaimable)
+    files = cost.exclusive.file_count + cost.shared.file_count
+    return cost.owner.name, str(cost.owner.kind), files, *(size(each.byte_count) for each in sizes)
+
+
+def _amount(amount: FileAmount) -> str:
+    return f"{size(amount.byte_count)} in {count(amount.file_count, 'file')}"

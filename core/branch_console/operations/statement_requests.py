@@ -37,8 +37,11 @@ class QueryRequest(
     StatementRequest,
     procedure="query",
     job=("Query", "of"),
-    # It answers with rows, as SHOW HEALTH does.
-    sql=(SqlProcedure(name="doctor", takes=("table",)),),
+    # They answer with rows, as SHOW HEALTH and SHOW STORAGE do.
+    sql=(
+        SqlProcedure(name="doctor", takes=("table",)),
+        SqlProcedure(name="storage", takes=("table",)),
+    ),
     command=Unserved(why="The command sql asks for it, and prints its answer."),
 ):
     """Answer a query."""

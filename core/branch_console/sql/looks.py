@@ -34,6 +34,7 @@ class LookKind(StrEnum):
     DATABASE = "database"
     STATEMENT = "statement"
     HEALTH = "health"
+    STORAGE = "storage"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class Look:
         database: The database that is told of, or whose tables are listed; None for all.
         pattern: What the names that are listed are like, in Spark's way: `fl*|planes`.
         branch: The catalog branch whose databases and tables are listed; None for the session's.
-        target: Whose health is told.
+        target: The table, or the branch of it, whose health or storage is told.
     """
 
     kind: LookKind
@@ -113,15 +114,17 @@ class _Reader(TargetWords):
             return Look(kind=LookKind.DATABASES, pattern=pattern, branch=self._in_branch())
         if self.takes("SHOW CREATE TABLE"):
             return Look(kind=LookKind.STATEMENT, query=self._table())
-        if self.takes("SHOW HEALTH"):
-            self._from()
-            return Look(kind=LookKind.HEALTH, target=read_target(self))
+        for kind in (LookKind.HEALTH, LookKind.STORAGE):
+            if self.takes(f"SHOW {kind.upper()}"):
+                if not self.takes("ON TABLE"):
+                    self._from()
+                return Look(kind=kind, target=read_target(self))
         for shown in _SYSTEM_TABLES:
             if self.takes(f"SHOW {shown}"):
                 return Look(kind=LookKind.ROWS, query=self._system_table(shown.lower()))
         self.at += 1
         raise self.unexpected(
-            f"TABLES, DATABASES, CREATE TABLE, {', '.join(_SYSTEM_TABLES)}, HEALTH"
+            f"TABLES, DATABASES, CREATE TABLE, {', '.join(_SYSTEM_TABLES)}, HEALTH, STORAGE"
         )
 
     def _takes_any(self, *words: str) -> bool:

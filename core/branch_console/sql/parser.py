@@ -27,7 +27,7 @@ from branch_console.sql.databases import (
     DatabaseStatementKind,
     parse_database_statement,
 )
-from branch_console.sql.looks import LOOKS, parse_look
+from branch_console.sql.looks import LOOKS, LookKind, parse_look
 from branch_console.sql.place import Place
 from branch_console.sql.statement import (
     CALLED,
@@ -47,6 +47,7 @@ from branch_console.sql.writes import WriteKind, parse_write
 WRITING: Final = frozenset({*WriteKind, *TableStatementKind, COMPACT})
 """The procedures of statements that change rows or tables, and have no preview."""
 
+_LOOKED_AT: Final = MappingProxyType({"doctor": LookKind.HEALTH, "storage": LookKind.STORAGE})
 _WRITES: Final = frozenset({"INSERT", "TRUNCATE", "UPDATE", "DELETE", "MERGE INTO"})
 _TABLES: Final = frozenset({"CREATE TABLE", "DROP TABLE", "ALTER TABLE"})
 _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", *LOOKS})
@@ -263,17 +264,17 @@ class _Parser(Words):
         confirms = next((str(name) for name in said if name is not None), None)
         given.pop(CONFIRM, None)
         if called.procedure == QUERY:
-            return QUERY, self._health_of(given.get("table")), None, False
+            return QUERY, self._look_at(_LOOKED_AT[name], given.get("table")), None, False
         is_dry = given.pop(DRY_RUN, False)
         if not isinstance(is_dry, bool):
             raise self.error(f"{DRY_RUN} is true or false, not {is_dry!r}")
         return called.procedure, given, confirms, is_dry
 
-    def _health_of(self, table: Argument) -> dict[str, Argument]:
-        """The arguments of the query that tells what a table suffers from."""
+    def _look_at(self, kind: LookKind, table: Argument) -> dict[str, Argument]:
+        """The arguments of the query that tells something of a table."""
         found = Identifier.parse(str(table or ""))
         database, name = (quoted_name(each) for each in (found.database, found.table))
-        return {"sql": f"SHOW HEALTH FROM {database}.{name}", "branch": found.branch}
+        return {"sql": f"SHOW {kind.upper()} FROM {database}.{name}", "branch": found.branch}
 
     def _arguments(self, called: Called) -> dict[str, Argument]:
         """Take the arguments of a call: in their order, then by name, each once; NULL is none."""

@@ -37,6 +37,26 @@ def test_all_but_a_list_of_tables_are_queries(text: str, kind: LookKind, query: 
     assert (statement.procedure, statement.arguments["sql"]) == ("query", text)
 
 
+@pytest.mark.parametrize(
+    ("text", "kind", "table"),
+    [
+        ("SHOW HEALTH FROM db.t", LookKind.HEALTH, "db.t"),
+        ("SHOW HEALTH ON TABLE db.t", LookKind.HEALTH, "db.t"),
+        ("SHOW STORAGE ON TABLE db.t", LookKind.STORAGE, "db.t"),
+        ("show storage in db.`t$branch_dev`", LookKind.STORAGE, "db.t$branch_dev"),
+    ],
+)
+def test_health_and_storage_are_told_of_a_table(text: str, kind: LookKind, table: str) -> None:
+    found = parse_look(text)
+    assert found.target is not None
+    assert (found.kind, found.target.identifier.full_name) == (kind, table)
+    assert not found.reads_rows
+    name = {LookKind.HEALTH: "doctor", LookKind.STORAGE: "storage"}[kind]
+    (called,) = parse_statements(f"CALL sys.{name}('{table}')")
+    assert called.procedure == "query"
+    assert parse_look(str(called.arguments["sql"])).kind is kind
+
+
 def test_tables_are_listed_of_one_database_or_of_all() -> None:
     assert (parse_look("SHOW TABLES").query, parse_look("SHOW TABLES").database) == (None, None)
     assert parse_look("SHOW TABLES FROM air").database == "air"

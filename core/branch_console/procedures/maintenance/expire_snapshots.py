@@ -69,7 +69,7 @@ _ALL = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _BranchPlan:
+class BranchExpiry:
     """What goes of one branch, and what was looked at for that."""
 
     table: FileStoreTable
@@ -79,6 +79,7 @@ class _BranchPlan:
 
     @property
     def retirement(self) -> BranchRetirement:
+        """What leaves the branch; one snapshot must go at least."""
         ids = range(self.expiry.first_id, self.expiry.end_id)
         return BranchRetirement(
             branch=self.table.branch,
@@ -105,10 +106,10 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     plans = [
         plan
         for branch in _branches(table, asked.branches)
-        if (plan := _plan_branch(branch, asked, now)) is not None
+        if (plan := plan_branch_expiry(branch, asked, now)) is not None
     ]
     going = [each for each in plans if each.expiry.count]
-    due = _due_expiries(warehouse, table, now)
+    due = due_expiries(warehouse, table, now)
     references = list_references(table) if going or due else ()
     files = _files_that_go(table, references, going, due)
     told = _told(table, plans, going, due, files, grace)
@@ -210,9 +211,19 @@ def _branches(table: FileStoreTable, pattern: str | None) -> tuple[FileStoreTabl
     return tuple(table.on_listed(name) for name in chosen)
 
 
-def _plan_branch(
+def plan_branch_expiry(
     table: FileStoreTable, asked: ExpireSnapshotsRequest, now_millis: int
-) -> _BranchPlan | None:
+) -> BranchExpiry | None:
+    """Decide which snapshots of one branch expire; None where it has none.
+
+    Args:
+        table: The table on the branch.
+        asked: The limits; what they leave out the options of the branch say.
+        now_millis: The time.
+
+    Raises:
+        InvalidInput: A limit contradicts another, or is none.
+    """
     snapshots = {each.id: each for each in table.snapshots.all()}
     # A branch that is being made, or was made by half, may have no schema yet.
     if not snapshots and table.schemas.find_latest() is None:
@@ -227,7 +238,7 @@ def _plan_branch(
     if expiry.count:
         holds = find_holds(table, options, now_millis=now_millis)
         expiry = plan_expiry(times, retention, holds)
-    return _BranchPlan(
+    return BranchExpiry(
         table=table,
         expiry=expiry,
         snapshots=snapshots,
@@ -235,8 +246,8 @@ def _plan_branch(
     )
 
 
-def _due_expiries(warehouse: Warehouse, table: FileStoreTable, now_millis: int) -> tuple[str, ...]:
-    """The expiries that are over, and whose names nobody can bring back any more."""
+def due_expiries(warehouse: Warehouse, table: FileStoreTable, now_millis: int) -> tuple[str, ...]:
+    """Return the expiries whose grace is over, so that undo brings nothing back any more."""
     journal = Journal(warehouse.store, table.paths)
     due = []
     for operation_id in retired_operations(table):
@@ -252,7 +263,7 @@ def _due_expiries(warehouse: Warehouse, table: FileStoreTable, now_millis: int) 
 def _files_that_go(
     table: FileStoreTable,
     references: Sequence[Reference],
-    plans: Sequence[_BranchPlan],
+    plans: Sequence[BranchExpiry],
     due: Sequence[str],
 ) -> pa.Table:
     """The files that nothing needs once the names are gone, be it now or after a grace."""
@@ -286,8 +297,8 @@ def _files_that_go(
 
 def _told(
     table: FileStoreTable,
-    plans: Sequence[_BranchPlan],
-    going: Sequence[_BranchPlan],
+    plans: Sequence[BranchExpiry],
+    going: Sequence[BranchExpiry],
     due: Sequence[str],
     files: pa.Table,
     grace_millis: int,
@@ -317,7 +328,7 @@ def _told(
     return tuple(told)
 
 
-def _goes(plan: _BranchPlan) -> str:
+def _goes(plan: BranchExpiry) -> str:
     ids = range(plan.expiry.first_id, plan.expiry.end_id)
     first, last = plan.snapshots[ids[0]], plan.snapshots[ids[-1]]
     text = (
@@ -330,7 +341,7 @@ def _goes(plan: _BranchPlan) -> str:
     return f"{text} Their changelogs stay." if plan.keeps_changelogs else text
 
 
-def _held(plan: _BranchPlan, hold: SnapshotHold) -> str:
+def _held(plan: BranchExpiry, hold: SnapshotHold) -> str:
     stays = f"Snapshot {hold.since_id} of {plan.table.branch!r} and later ones stay"
     match hold.kind:
         case HoldKind.CONSUMER:
@@ -342,7 +353,7 @@ def _held(plan: _BranchPlan, hold: SnapshotHold) -> str:
             return f"{stays} until {until}: operation {hold.owner} can be undone."
 
 
-def _undo_text(going: Sequence[_BranchPlan], grace_millis: int) -> str:
+def _undo_text(going: Sequence[BranchExpiry], grace_millis: int) -> str:
     if not going:
         return NOTHING_TO_UNDO
     if not grace_millis:

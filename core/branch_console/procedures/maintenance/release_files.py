@@ -90,7 +90,7 @@ def find_released_files(
     named = [lists_of(each) for each in (*going, *kept)]
     files = read_named_files(table, named)
     referred = [
-        _referred(files, lists, _GOING if number < len(going) else _KEPT)
+        referred_manifests(files, lists, _GOING if number < len(going) else _KEPT)
         for number, lists in enumerate(named)
     ]
     found = reach(files.columns, referred)
@@ -113,7 +113,7 @@ def without_needed(
         return files
     named = [lists_of(each) for each in references]
     read = read_named_files(table, named)
-    found = reach(read.columns, [_referred(read, each, _GOING) for each in named])
+    found = reach(read.columns, [referred_manifests(read, each, _GOING) for each in named])
     needed = pa.array(found.names[found.needed_by(_GOING)])
     paths = pa.array(_metadata(table, read, named, ())["path"].to_pylist(), pa.string())
     is_data = pc.equal(files["rank"], 0)
@@ -228,7 +228,14 @@ def reference_key(reference: Reference) -> ReferenceKey:
     return (reference.kind, reference.branch, reference.name, *lists)
 
 
-def _referred(files: NamedFiles, lists: NamedLists, owner: int) -> ReferredManifests:
+def referred_manifests(files: NamedFiles, lists: NamedLists, owner: int) -> ReferredManifests:
+    """Return the manifests that a reference leads to, by their numbers.
+
+    Args:
+        files: What was read.
+        lists: The lists that the reference names.
+        owner: Who answers for it.
+    """
     return ReferredManifests(
         owner=owner,
         live=files.numbers(lists.live),

@@ -4,6 +4,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.operations.statement_requests import QueryRequest, StatementRequest
 from branch_console.procedures.browse.doctor import examine, health_rows
@@ -12,6 +13,7 @@ from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.seen_catalog import check_session
+from branch_console.procedures.maintenance.storage import read_storage, storage_rows
 from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.statement.query_sources import open_query, with_times
 from branch_console.procedures.statement.show_statement import catalog_rows, creating, described
@@ -69,7 +71,7 @@ def answer_query(
         query = with_times(rows, look.query, progress)
         opened = open_query(warehouse, query, branch, call.operation_id)
     if look.target is not None:
-        found = health_rows(examine(warehouse, look.target.on(branch)))
+        found = _told_of(warehouse, look.kind, look.target.on(branch))
     elif opened is None:
         found = catalog_rows(warehouse, look, branch)
     elif look.kind in (LookKind.COLUMNS, LookKind.TABLE):
@@ -95,6 +97,13 @@ def answer_query(
         started_millis=started,
         finished_millis=warehouse.clock(),
     )
+
+
+def _told_of(warehouse: Warehouse, kind: LookKind, table: Identifier) -> pa.Table:
+    """The health or the storage of a table, as rows."""
+    if kind is LookKind.STORAGE:
+        return storage_rows(read_storage(warehouse, table))
+    return health_rows(examine(warehouse, table))
 
 
 def _bound_note(limit: int) -> str:

@@ -1,0 +1,156 @@
+"""What the files of a table cost each branch: told by references, checked by the files on disk."""
+
+import os
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.diff.expiry.retention import HoldKind
+from branch_console.diff.expiry.storage_cost import (
+    FileAmount,
+    OwnerCost,
+    OwnerKind,
+    StorageCost,
+    TableStorage,
+)
+from branch_console.errors import FormatError, NotFound
+from branch_console.format.identifier import Identifier
+from branch_console.procedures.maintenance.storage import read_storage
+from tests.support.branch_bench import NOW
+from tests.support.expiry_bench import LATER, ExpiryBench
+
+TABLE = Identifier(database="db", table="t")
+# What the manifests of these tests say of each file, whatever its bytes on disk.
+SIZE = 1000
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> ExpiryBench:
+    """Main with a file of its history, and a branch that added one."""
+    made = ExpiryBench(tmp_path / "made")
+    made.add("old")
+    made.replace("base")
+    made.branch("dev")
+    made.add("own", branch="dev")
+    made.add("new")
+    return made
+
+
+def storage(bench: ExpiryBench, now: int = LATER) -> TableStorage:
+    return read_storage(bench.warehouse(clock=lambda: now), TABLE)
+
+
+def let_all_expire(bench: ExpiryBench) -> None:
+    """Have the options of main let all of its snapshots go but the newest."""
+    options = {"snapshot.num-retained.min": "1", "snapshot.time-retained": "1 ms"}
+    change_schema(bench.table(), bench.store, [set_options(options)], now_millis=NOW)
+
+
+def costs(found: StorageCost) -> dict[str, OwnerCost]:
+    return {each.owner.name: each for each in found.owners}
+
+
+def files(amount: FileAmount) -> int:
+    assert amount.byte_count == SIZE * amount.file_count
+    return amount.file_count
+
+
+def test_each_branch_is_told_what_it_needs_alone_and_with_others(bench: ExpiryBench) -> None:
+    found = storage(bench)
+    main, dev = costs(found.cost)["main"], costs(found.cost)["dev"]
+    assert [files(each) for each in (main.head, main.history)] == [2, 1]
+    assert [files(each) for each in (main.exclusive, main.shared)] == [2, 1]
+    assert [files(each) for each in (dev.head, dev.history)] == [2, 0]
+    assert [files(each) for each in (dev.exclusive, dev.shared)] == [1, 1]
+    assert files(found.cost.total) == 4
+    (pair,) = found.cost.overlaps
+    assert {each.name for each in pair.owners} == {"main", "dev"}
+    assert files(pair.amount) == 1
+    assert found.orphans is None
+
+
+def test_what_an_expiry_by_the_options_of_the_table_would_free_is_reclaimable(
+    bench: ExpiryBench,
+) -> None:
+    assert files(costs(storage(bench).cost)["main"].reclaimable) == 0
+    let_all_expire(bench)
+    before = storage(bench)
+    assert files(costs(before.cost)["main"].reclaimable) == 1
+    assert files(costs(before.cost)["dev"].reclaimable) == 0
+    names = bench.data_names()
+    bench.expire(retain_max=None, options=None)
+    assert names - bench.data_names() == {"old"}
+    after = storage(bench)
+    assert files(after.cost.reclaimable) == 0
+    assert files(after.cost.total) == files(before.cost.total) - 1
+
+
+def test_what_holds_snapshots_that_are_due_is_told_and_nothing_is_reclaimable(
+    bench: ExpiryBench,
+) -> None:
+    let_all_expire(bench)
+    consumer = Path(bench.table().paths.consumer("etl"))
+    consumer.parent.mkdir(exist_ok=True)
+    consumer.write_text('{"nextSnapshot": 1}')
+    found = storage(bench)
+    (hold, *_) = found.holds["main"]
+    assert (hold.kind, hold.owner, hold.since_id) == (HoldKind.CONSUMER, "etl", 1)
+    assert files(found.cost.reclaimable) == 0
+
+
+def test_retired_snapshots_own_their_files_until_their_grace_is_over(bench: ExpiryBench) -> None:
+    bench.expire("gone", grace="10 min")
+    waiting = storage(bench)
+    retired = costs(waiting.cost)["gone"]
+    assert retired.owner.kind is OwnerKind.RETIRED
+    assert (files(retired.exclusive), files(retired.head)) == (1, 0)
+    assert files(retired.reclaimable) == 0
+    later = storage(bench, LATER + 3_600_000)
+    assert files(costs(later.cost)["gone"].reclaimable) == 1
+    assert files(later.cost.reclaimable) == 1
+
+
+def test_a_rescue_branch_owns_what_the_dropped_branch_held(bench: ExpiryBench) -> None:
+    bench.call("drop_branch", operation="drop", branch="dev")
+    found = costs(storage(bench).cost)
+    assert "dev" not in found
+    rescue = found["rescue-drop"]
+    assert rescue.owner.kind is OwnerKind.RESCUE
+    assert (files(rescue.exclusive), files(rescue.shared)) == (1, 1)
+
+
+def test_a_branch_without_a_commit_needs_nothing(bench: ExpiryBench) -> None:
+    bench.branch("blank", empty=True)
+    blank = costs(storage(bench).cost)["blank"]
+    assert [files(each) for each in (blank.head, blank.exclusive, blank.shared)] == [0, 0, 0]
+
+
+def test_the_last_cleaning_tells_of_orphans(bench: ExpiryBench) -> None:
+    folder = Path(bench.path) / "bucket-0"
+    for number in range(3):
+        (folder / f"data-{UUID(int=number)}-0.parquet").write_bytes(b"0123456789")
+    bench.call("remove_orphan_files", operation="cleaning", clock=lambda: LATER, grace="10 min")
+    scan = storage(bench).orphans
+    assert scan is not None
+    assert (scan.operation_id, scan.time_millis) == ("cleaning", LATER)
+    assert (scan.waiting.file_count, scan.waiting.byte_count) == (3, 30)
+
+
+def test_each_file_is_counted_once_in_the_total(bench: ExpiryBench) -> None:
+    bench.branch("sub", from_branch="dev")
+    bench.tag("v1", branch="dev")
+    bench.replace("newest", branch="sub")
+    bench.call("drop_branch", operation="drop", branch="sub")
+    found = storage(bench).cost
+    needed = {path for path in bench.needed() if os.path.basename(path).startswith("data-")}  # noqa: PTH119
+    assert files(found.total) == len(needed)
+
+
+def test_what_cannot_be_read_is_told_and_no_figure_is(bench: ExpiryBench) -> None:
+    Path(bench.table("dev").paths.snapshot(3)).write_text("{")
+    with pytest.raises(FormatError):
+        storage(bench)
+    with pytest.raises(NotFound):
+        read_storage(bench.warehouse(), Identifier(database="db", table="nope"))
