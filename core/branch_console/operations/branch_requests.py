@@ -46,6 +46,12 @@ class CreateBranchRequest(
         written=WrittenAs.TIME,
     )
     empty: bool = argument("Begin with the schema and no rows.", default=False)
+    lost: str | None = argument(
+        "Bring commits back that are in no snapshot, by the newest manifest list of them: doctor "
+        "names it.",
+        default=None,
+        cli="--from-lost LIST",
+    )
     reason: str | None = reason_argument()
     owner: str | None = argument("Who answers for the branch.", default=None)
     fence: bool = argument(

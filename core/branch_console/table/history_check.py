@@ -23,7 +23,7 @@ from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_scan import live_files
 from branch_console.table.versioned_files import FileState, decode_states, list_prefixed
 
-_LIST_PREFIX = "manifest-list-"
+LIST_PREFIX = "manifest-list-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,7 +107,7 @@ def _never_named(
 ) -> Iterator[LostCommit]:
     held = " that can be read: a branch that cannot be holds it, or" if named.unread else ":"
     for status in table.reader.files.list(table.paths.manifest_dir):
-        is_list = status.name.startswith(_LIST_PREFIX) and status.name not in named.lists
+        is_list = status.name.startswith(LIST_PREFIX) and status.name not in named.lists
         if not is_list or status.modified_millis >= made_before_millis:
             continue
         unknown = rows_without(
@@ -140,12 +140,11 @@ class _Named:
 def _named_anywhere(table: FileStoreTable) -> _Named:
     named_by: dict[str, str] = {}
     unread: list[Unread] = []
-    for branch in (MAIN_BRANCH, *table.branches.names()):
-        for state in _snapshots_kept(table.on_listed(branch)):
-            if state.error is not None:
-                unread.append(Unread(branch=branch, error=state.error))
-            for name in () if state.value is None else _lists_of(state.value):
-                named_by.setdefault(name, branch)
+    for branch, state in snapshots_anywhere(table):
+        if state.error is not None:
+            unread.append(Unread(branch=branch, error=state.error))
+        for name in () if state.value is None else lists_of_snapshot(state.value):
+            named_by.setdefault(name, branch)
     listed = [NO_MANIFESTS]
     for name, branch in sorted(named_by.items()):
         try:
@@ -155,6 +154,13 @@ def _named_anywhere(table: FileStoreTable) -> _Named:
     return _Named(
         lists=frozenset(named_by), manifests=pa.concat_tables(listed), unread=tuple(unread)
     )
+
+
+def snapshots_anywhere(table: FileStoreTable) -> Iterator[tuple[str, FileState[Snapshot]]]:
+    """What names manifest lists, with its branch: snapshots, tags and changelogs of all."""
+    for branch in (MAIN_BRANCH, *table.branches.names()):
+        for state in _snapshots_kept(table.on_listed(branch)):
+            yield branch, state
 
 
 def _snapshots_kept(branch: FileStoreTable) -> Iterator[FileState[Snapshot]]:
@@ -173,7 +179,8 @@ def _snapshots_kept(branch: FileStoreTable) -> Iterator[FileState[Snapshot]]:
     yield from decode_states(branch.reader, listed, Snapshot.from_json)
 
 
-def _lists_of(snapshot: Snapshot) -> Iterator[str]:
+def lists_of_snapshot(snapshot: Snapshot) -> Iterator[str]:
+    """The manifest lists that a snapshot names."""
     yield snapshot.base_manifest_list
     yield snapshot.delta_manifest_list
     if snapshot.changelog_manifest_list is not None:

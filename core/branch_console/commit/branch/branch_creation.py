@@ -53,8 +53,10 @@ def make_branch(
     ]
     if creation.is_fenced:
         files.append((branch.paths.consumer(FENCE_ID), FENCE))
+    commits = commit_files(branch, creation)
     if base is None or creation.base_tag is None or creation.snapshot_id is None:
-        publish_files(store, files, together=len(files))
+        publish_files(store, [*files, *commits.items()], together=len(files))
+        _write_hints(branch, store, creation)
         return
     # In one go: the intent is durable, so what a power cut leaves of them is known to be cut off.
     tags = [] if has_base_tag else [(source.paths.tag(creation.base_tag), base)]
@@ -64,8 +66,23 @@ def make_branch(
         (branch.paths.tag(creation.base_tag), base),
     ]
     head = (branch.paths.snapshot(creation.snapshot_id), base)
-    publish_files(store, [*ahead, head], together=len(ahead))
-    write_hints(store, branch.paths, creation.snapshot_id, creation.snapshot_id)
+    publish_files(store, [*ahead, head, *commits.items()], together=len(ahead))
+    _write_hints(branch, store, creation)
+
+
+def commit_files(branch: FileStoreTable, creation: BranchCreation) -> dict[str, bytes]:
+    """Return the files of the snapshots that a new branch goes on with, by their paths."""
+    return {
+        branch.paths.snapshot(Snapshot.from_json(each).id): each.encode()
+        for each in creation.commits
+    }
+
+
+def _write_hints(branch: FileStoreTable, store: CommitStore, creation: BranchCreation) -> None:
+    made = [Snapshot.from_json(each).id for each in creation.commits]
+    ids = made if creation.snapshot_id is None else [creation.snapshot_id, *made]
+    if ids:
+        write_hints(store, branch.paths, ids[-1], ids[0])
 
 
 def put_base_tags(
@@ -97,7 +114,8 @@ def unmake_branch(table: FileStoreTable, store: CommitStore, creation: BranchCre
     if whose_branch(table, store, creation) is not Whose.OURS:
         return False
     paths = table.on(creation.branch).paths
-    doomed = [paths.latest_hint, paths.earliest_hint]
+    commits = commit_files(table.on(creation.branch), creation)
+    doomed = [paths.latest_hint, paths.earliest_hint, *reversed(commits)]
     if creation.snapshot_id is not None:
         doomed.append(paths.snapshot(creation.snapshot_id))
     if creation.base_tag is not None:
@@ -122,7 +140,8 @@ def whose_branch(table: FileStoreTable, store: CommitStore, creation: BranchCrea
         return Whose.OURS
     schemas = {paths.schema(each): source.schema(each) for each in creation.schema_ids}
     fences = [paths.consumer(FENCE_ID)] if creation.is_fenced else []
-    forks = []
+    forks: list[str] = []
+    commits = commit_files(table.on(creation.branch), creation)
     if creation.base_tag is not None and creation.snapshot_id is not None:
         forks = [paths.tag(creation.base_tag), paths.snapshot(creation.snapshot_id)]
 
@@ -131,11 +150,14 @@ def whose_branch(table: FileStoreTable, store: CommitStore, creation: BranchCrea
         if path in fences:
             # Whoever fences a branch writes the same file: it tells nothing.
             return True
+        if path in commits:
+            return not is_whole(found) or found == commits[path]
         if path not in schemas:
             return not is_whole(found) or names_fork(found, creation)
         wanted = store.files.find(schemas[path])
         return not is_whole(found) or wanted is None or found == wanted
 
+    forks += commits
     made = (*schemas, *fences, *forks)
     known = [path for path in made if path.removeprefix(f"{paths.root}/") in names]
     judged = zip(known, each(store.files, is_ours, known), strict=True)

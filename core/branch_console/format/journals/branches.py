@@ -15,6 +15,7 @@ from branch_console.format.journals.keys import (
     since,
     texts,
     told,
+    told_texts,
     values,
 )
 from branch_console.format.journals.terms import (
@@ -40,6 +41,8 @@ class BranchCreation:
         schema_ids: Schemas of the source that come along.
         fork: Which snapshot `snapshot_id` was when this was decided; None where an earlier release
             wrote the journal.
+        commits: The files of the snapshots that follow it, where they are in no branch: a history
+            that was lost comes back with them.
     """
 
     branch: str
@@ -50,6 +53,7 @@ class BranchCreation:
     from_tag: str | None = None
     fork: SnapshotIdentity | None = None
     is_fenced: bool = False
+    commits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +177,7 @@ CREATION: Final = Layout(
     perhaps("fromTag", str),
     identity("fork"),
     since("isFenced", bool, default=False),
+    told_texts("commits"),
 )
 MOVE: Final = Layout(
     BranchMove,

@@ -48,6 +48,11 @@ from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.lost_histories import (
+    get_lost_history,
+    snapshots_of,
+    told_of_commits,
+)
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, table_of
 from branch_console.storage.side_by_side import both
@@ -58,12 +63,18 @@ from branch_console.table.missing_branch import no_branch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """Where a new branch begins; `snapshot` is None for an empty one."""
+    """Where a new branch begins.
+
+    Attributes:
+        snapshot: None for a branch that begins with nothing.
+        commits: What it goes on with, where that is in no snapshot of any branch.
+    """
 
     source: str
     snapshot: Snapshot | None
     tag: str | None
     schema_ids: tuple[int, ...]
+    commits: tuple[Snapshot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,7 +90,8 @@ def create_branch(
     """Create a branch.
 
     Arguments of the call: `table`, `branch`; one of `tag`, `snapshot`, `timestamp` (milliseconds),
-    `empty`, or none for the head; `from_branch`, `owner`, `reason`, `fence` (false leaves the fence
+    `empty`, `lost` (the newest manifest list of a history that is in no snapshot), or none for the
+    head; `from_branch`, `owner`, `reason`, `fence` (false leaves the fence
     out, which operators may).
 
     Raises:
@@ -124,9 +136,11 @@ def _find_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
     source = table.on(asked.from_branch or table.branch)
     tag, snapshot_id = asked.tag, asked.snapshot
     time_millis, is_empty = asked.timestamp, asked.empty
-    if sum((tag is not None, snapshot_id is not None, time_millis is not None, is_empty)) > 1:
+    given = (tag, snapshot_id, time_millis, asked.lost, is_empty or None)
+    if sum(each is not None for each in given) > 1:
         raise InvalidInput(
-            "A branch begins at one place: give a tag, a snapshot, a time or empty, not several."
+            "A branch begins at one place: give a tag, a snapshot, a time, a lost history or "
+            "empty, not several."
         )
     schema_ids = source.schemas.ids()
     if not schema_ids:
@@ -138,6 +152,8 @@ def _find_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
             kind=ErrorKind.BRANCH_NOT_FOUND,
             branch=source.branch,
         )
+    if asked.lost is not None:
+        return _lost_fork(source, schema_ids, asked.lost)
     if is_empty:
         _check_schemas(source, schema_ids, None)
         return Fork(source=source.branch, snapshot=None, tag=None, schema_ids=schema_ids)
@@ -155,6 +171,27 @@ def _find_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
     _check_schemas(source, schema_ids, snapshot)
     known = tuple(each for each in schema_ids if each <= snapshot.schema_id)
     return Fork(source=source.branch, snapshot=snapshot, tag=tag, schema_ids=known)
+
+
+def _lost_fork(source: FileStoreTable, schema_ids: tuple[int, ...], tip: str) -> Fork:
+    """Where a history that is in no snapshot parts from one that is; raises as `resolve_fork`."""
+    history = get_lost_history(source, tip)
+    commits, follows = snapshots_of(source, history), history.follows
+    if follows is None:
+        _check_schemas(source, schema_ids, None)
+        return Fork(
+            source=source.branch, snapshot=None, tag=None, schema_ids=schema_ids, commits=commits
+        )
+    parent = source.on(follows.branch)
+    known = parent.schemas.ids()
+    _check_schemas(parent, known, follows.snapshot)
+    return Fork(
+        source=parent.branch,
+        snapshot=follows.snapshot,
+        tag=None,
+        schema_ids=known,
+        commits=commits,
+    )
 
 
 def _check_schemas(
@@ -198,6 +235,7 @@ def _planned(table: FileStoreTable, call: ProcedureCall) -> _PlannedCreation:
     is_empty = creation.base_tag is None
     source = f"snapshot {creation.snapshot_id} of {creation.source!r}"
     begins = "with the schema and no rows" if is_empty else f"at {source}"
+    lost = tuple(map(Snapshot.from_json, creation.commits))
     tags = () if is_empty else (keeps(f"Tag {creation.base_tag!r} keeps {source} for good."),)
     preview = Preview(
         procedure=call.name,
@@ -205,6 +243,7 @@ def _planned(table: FileStoreTable, call: ProcedureCall) -> _PlannedCreation:
         plan_id=plan_digest(call, CREATION.write(creation)),
         consequences=(
             changes(f"Branch {creation.branch!r} begins {begins}."),
+            *((changes(told_of_commits(lost)),) if lost else ()),
             *tags,
             *(changes(note) for note in _notes(creation) if is_empty),
             _told_of_fence(creation),
@@ -353,6 +392,7 @@ def _plan_creation(table: FileStoreTable, call: ProcedureCall) -> BranchCreation
         from_tag=fork.tag,
         fork=identity,
         is_fenced=asked.fence,
+        commits=tuple(each.to_json() for each in fork.commits),
     )
 
 
@@ -432,7 +472,7 @@ def event_of_creation(operation: Operation, journal: CreateBranchJournal) -> Lin
                 ),
             ),
             counts=Counts(
-                snapshots_added=int(head is not None),
+                snapshots_added=int(head is not None) + len(creation.commits),
                 schemas_added=len(creation.schema_ids),
                 tags_added=int(creation.base_tag is not None),
             ),
@@ -451,6 +491,11 @@ def _first(table: FileStoreTable, creation: BranchCreation) -> Snapshot | None:
 
 
 def _notes(creation: BranchCreation) -> tuple[str, ...]:
+    if creation.base_tag is None and creation.commits:
+        return (
+            "Nothing is left of what its first commit builds on: it has no base, so it cannot be "
+            "merged. Read it there, or make main its history: branch-console replace-main.",
+        )
     if creation.base_tag is None:
         return (
             "The branch is empty: it has no base, so it cannot be merged. A branch without a "
