@@ -155,7 +155,7 @@ class FenceBranchRequest(
 class RepairBranchRequest(
     Request, procedure="repair_branch", job=("Repair a branch", "of"), terms=PREVIEWED
 ):
-    """Copy schemas from main that files of a branch need and that the branch lost."""
+    """Copy schemas from main that a branch needs and does not have."""
 
     table: str = table_argument()
     branch: str = branch_argument()

@@ -1,4 +1,7 @@
-"""Repairing a branch: schemas that its files need and that only main has come back to it."""
+"""Repairing a branch: schemas that its files need and that only main has come back to it.
+
+A branch whose making was cut off may have none at all: then it gets those that main had then.
+"""
 
 from branch_console.commit.base.metadata_copy import copy_files
 from branch_console.diff.history_move import id_range
@@ -7,6 +10,7 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.branches import REPAIR_JOURNAL, RepairBranchJournal
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
+from branch_console.format.snapshot import Snapshot
 from branch_console.operations.branch_requests import RepairBranchRequest
 from branch_console.procedures.branch.drop_branch import existing_branch
 from branch_console.procedures.call.call import ProcedureCall
@@ -34,14 +38,19 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
 
     Raises:
         InvalidInput: It is main, from which others are repaired.
-        NotFound: There is no such table or branch, or it has no schema at all.
+        NotFound: There is no such table or branch.
         FormatError: A snapshot, a manifest or a schema that is needed cannot be decoded.
     """
     asked = call.request(RepairBranchRequest)
     main = table_of(warehouse, call).on(MAIN_BRANCH)
     branch = existing_branch(main, asked.branch, "repaired")
-    missing = missing_schemas(branch, branch.schema().id, branch.snapshots.all())
-    told = _consequences(branch, main, missing)
+    newest = branch.schemas.find_latest()
+    if newest is None:
+        missing = _schemas_of_main(branch, main)
+        told = _told_of_half_made(branch, main, missing)
+    else:
+        missing = missing_schemas(branch, newest.id, branch.snapshots.all())
+        told = _consequences(branch, main, missing)
     preview = Preview(
         procedure=call.name,
         title=f"Repair branch {branch.branch!r} of {main.identifier.table_name}",
@@ -92,6 +101,39 @@ def _consequences(
         changes(f"Branch {name!r} gets {_schemas(missing)} from main."),
         keeps("No snapshot and no data file changes."),
     )
+
+
+def _schemas_of_main(branch: FileStoreTable, main: FileStoreTable) -> tuple[int, ...]:
+    """The schemas that main had when a branch was made that has none: all where nothing tells."""
+    needed = [each.schema_id for each in _held_by(branch)]
+    return tuple(each for each in main.schemas.ids() if not needed or each <= max(needed))
+
+
+def _told_of_half_made(
+    branch: FileStoreTable, main: FileStoreTable, ids: tuple[int, ...]
+) -> tuple[Consequence, ...]:
+    name = branch.branch
+    of_main = [each.identity for each in _held_by(main)]
+    strange = [each for each in _held_by(branch) if not any(map(each.identity.same_as, of_main))]
+    if strange:
+        return (
+            blocks(
+                f"Branch {name!r} has no schema, and its snapshot {strange[0].id} is none of main: "
+                "nothing tells which schema its files were written with. Restore "
+                f"{branch.paths.schema(strange[0].schema_id)} from a copy.",
+                ErrorKind.SCHEMA_NOT_FOUND,
+            ),
+        )
+    return (
+        changes(
+            f"Branch {name!r}, which has no schema, gets {_schemas(ids)} from main and can be read."
+        ),
+        keeps("No snapshot and no data file changes."),
+    )
+
+
+def _held_by(table: FileStoreTable) -> tuple[Snapshot, ...]:
+    return (*table.snapshots.all(), *(tag.snapshot for tag in table.tags.all()))
 
 
 def finish_repair(operation: Operation, journal: RepairBranchJournal) -> Receipt:
