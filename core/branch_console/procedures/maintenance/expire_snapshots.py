@@ -78,13 +78,17 @@ class BranchExpiry:
     keeps_changelogs: bool
 
     @property
+    def ids(self) -> list[int]:
+        """What goes. Ids may have a gap below a hint EARLIEST, which hides it from others."""
+        return [each for each in self.snapshots if each < self.expiry.end_id]
+
+    @property
     def retirement(self) -> BranchRetirement:
         """What leaves the branch; one snapshot must go at least."""
-        ids = range(self.expiry.first_id, self.expiry.end_id)
         return BranchRetirement(
             branch=self.table.branch,
-            snapshots=tuple(self._named(each) for each in ids),
-            successor=self._named(self.expiry.end_id),
+            snapshots=tuple(self._named(each) for each in self.ids),
+            successor=self._named(min(self.snapshots.keys() - self.ids)),
             keeps_changelogs=self.keeps_changelogs,
         )
 
@@ -267,11 +271,7 @@ def _files_that_go(
     due: Sequence[str],
 ) -> pa.Table:
     """The files that nothing needs once the names are gone, be it now or after a grace."""
-    taken = {
-        (each.table.branch, str(number))
-        for each in plans
-        for number in range(each.expiry.first_id, each.expiry.end_id)
-    }
+    taken = {(each.table.branch, str(number)) for each in plans for number in each.ids}
     going: list[Reference] = []
     kept: list[Reference] = []
     for reference in references:
@@ -290,7 +290,7 @@ def _files_that_go(
                     snapshot=plan.snapshots[number],
                     has_changelog_files=has_files,
                 )
-                for number in range(plan.expiry.first_id, plan.expiry.end_id)
+                for number in plan.ids
             ]
     return find_released_files(table, going, kept)
 
@@ -329,7 +329,7 @@ def _told(
 
 
 def _goes(plan: BranchExpiry) -> str:
-    ids = range(plan.expiry.first_id, plan.expiry.end_id)
+    ids = plan.ids
     first, last = plan.snapshots[ids[0]], plan.snapshots[ids[-1]]
     text = (
         f"Snapshots {id_range(ids)} of {plan.table.branch!r} expire: {len(ids):,}, committed from "
