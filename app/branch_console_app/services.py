@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from branch_console.merge.policy_draft import PolicyDraft
     from branch_console.procedures.browse.branches import BranchReader
     from branch_console.procedures.browse.catalog_values import CatalogBranchItem, CatalogOverview
-    from branch_console.procedures.browse.doctor import TableHealth
     from branch_console.procedures.browse.health import LostCommitList
     from branch_console.procedures.browse.page_values import (
         BranchGraph,
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from branch_console.procedures.compare.catalog_health import CatalogHealth
     from branch_console.procedures.compare.catalogs import ComparedCatalogs
     from branch_console.procedures.compare.count_rows import CountWork
+    from branch_console.procedures.maintenance.doctor import TableHealth
     from branch_console.procedures.merge.conflicts import Resolution
     from branch_console.procedures.undo.undo import UndoChance
     from branch_console.quality.comparison import QualityComparison
@@ -248,13 +248,20 @@ class Services(TableLists):
 
         return list_lost_commits(self.warehouse, table)
 
-    def examine(self, table: Identifier | None) -> tuple[TableHealth, ...]:
-        """Run the rules of health on a table or a branch of it, or on all tables."""
-        from branch_console.procedures.browse.doctor import examine, examine_all
+    def examine(
+        self, table: Identifier | None, *, is_deep: bool = False
+    ) -> tuple[TableHealth, ...]:
+        """Run the rules of health on a table or a branch of it, or on all tables.
+
+        Args:
+            table: The table; None for all.
+            is_deep: Whether to look at every file, too.
+        """
+        from branch_console.procedures.maintenance.doctor import examine, examine_all
 
         if table is None:
-            return tuple(examine_all(self.warehouse))
-        return (examine(self.warehouse, table),)
+            return tuple(examine_all(self.warehouse, is_deep=is_deep))
+        return (examine(self.warehouse, table, is_deep=is_deep),)
 
     def examine_catalog(self) -> CatalogHealth:
         """Look at the branches of the catalog, and at operations on it that have no end."""

@@ -13,11 +13,11 @@ import pytest
 
 from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 from branch_console.format.identifier import Identifier
-from branch_console.procedures.browse.doctor import examine
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.maintenance.doctor import examine
 from tests.support.java_paimon import JavaPaimon, JavaTable
 from tests.support.local_row_engine import LocalFiles
 

@@ -383,6 +383,12 @@ class JavaTable:
         """Merge a branch as Paimon 2.0.0 does; older versions cannot."""
         self.load().mergeBranch(source, target)
 
+    def remove_orphan_files(self) -> None:
+        """Delete the files of the table that no branch names, however young they are."""
+        clean = java_class("operation.LocalOrphanFilesClean")
+        older_than = java_class("java.lang.System").currentTimeMillis() + 60_000
+        clean(self.load(), jpype.JLong(older_than), False).clean()
+
     def rollback_to(self, target: int | str) -> None:
         """Go back to a snapshot id or a tag name."""
         self.load().rollbackTo(jpype.JLong(target) if isinstance(target, int) else target)

@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from branch_console.diff.health.finding import HazardSeverity, HealthFinding, Remedy
+from branch_console.diff.health.finding import (
+    ALTER,
+    RECOVER,
+    HazardSeverity,
+    HealthFinding,
+    Remedy,
+)
 from branch_console.errors import PaimonError
 from branch_console.jobs.progress import JobState
 from branch_console.operations.agreement import Agreement
-from branch_console.procedures.browse.remedies import remedy_statements
+from branch_console.procedures.browse.remedies import (
+    remedy_command,
+    remedy_sql,
+    remedy_statements,
+)
+from branch_console.procedures.call.call import Argument
 from branch_console_app.cli.arguments import JsonOption, WarehouseOption, named_table, open_services
 from branch_console_app.cli.exit_codes import DONE, FAILED, REFUSED
 from branch_console_app.cli.jobs import follow_job
@@ -19,8 +30,8 @@ from branch_console_app.cli.output import error_object, print_json, print_line, 
 
 if TYPE_CHECKING:
     from branch_console.format.identifier import Identifier
-    from branch_console.procedures.browse.doctor import TableHealth
     from branch_console.procedures.compare.catalog_health import CatalogHealth
+    from branch_console.procedures.maintenance.doctor import TableHealth
     from branch_console_app.services import Services
 
 doctor_commands = typer.Typer()
@@ -36,8 +47,15 @@ def doctor(
         bool,
         typer.Option(
             "--fix",
-            help="Run the remedies of what is found at the level of --fail-on; none of them "
-            "deletes anything.",
+            help="Run the remedies of what is found at the level of --fail-on, as far as they "
+            "delete nothing and change no row.",
+        ),
+    ] = False,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep",
+            help="Look at every file, too: whether all that is needed is there, and whole.",
         ),
     ] = False,
     fail_on: Annotated[
@@ -54,7 +72,7 @@ def doctor(
     """
     services = open_services(warehouse)
     wanted = None if table is None else named_table(table)
-    found, of_catalog = _examine(services, wanted)
+    found, of_catalog = _examine(services, wanted, is_deep=deep)
     every: tuple[TableHealth | CatalogHealth, ...] = (of_catalog, *found)
     fixes: list[dict[str, object]] = []
     if fix:
@@ -63,9 +81,10 @@ def doctor(
             for health in every
             for finding in health.at_least(fail_on)
             for remedy in finding.remedies
+            if remedy.only_adds
         }
         fixes = [_fix(services, remedy) for remedy in remedies.values()]
-        found, of_catalog = _examine(services, wanted)
+        found, of_catalog = _examine(services, wanted, is_deep=deep)
         every = (of_catalog, *found)
     if as_json:
         document: dict[str, object] = {"tables": [_document(each) for each in found]}
@@ -84,15 +103,15 @@ def doctor(
 
 
 def _examine(
-    services: Services, table: Identifier | None
+    services: Services, table: Identifier | None, *, is_deep: bool
 ) -> tuple[tuple[TableHealth, ...], CatalogHealth]:
     """Look at a table, or at all of them and at the catalog."""
     # Who asks for help does not wait for what looks at a catalog.
     from branch_console.procedures.compare.catalog_health import CatalogHealth  # noqa: PLC0415
 
     if table is not None:
-        return services.examine(table), CatalogHealth(findings=(), unchecked=())
-    return services.examine(None), services.examine_catalog()
+        return services.examine(table, is_deep=is_deep), CatalogHealth(findings=(), unchecked=())
+    return services.examine(None, is_deep=is_deep), services.examine_catalog()
 
 
 def _key(remedy: Remedy) -> tuple[str, tuple[tuple[str, object], ...]]:
@@ -108,9 +127,12 @@ def _fix(services: Services, remedy: Remedy) -> dict[str, object]:
         "error": None,
     }
     try:
-        preview = services.preview(remedy.procedure, remedy.arguments)
-        preview.raise_unless_runnable(None)
-        arguments = {**remedy.arguments, **Agreement(plan_id=preview.plan_id).encode()}
+        arguments: dict[str, Argument] = {**remedy.arguments}
+        # A statement says what it does, and has no preview.
+        if remedy.procedure not in {ALTER, RECOVER}:
+            preview = services.preview(remedy.procedure, remedy.arguments)
+            preview.raise_unless_runnable(None)
+            arguments |= Agreement(plan_id=preview.plan_id).encode()
         job = follow_job(services, services.start(remedy.procedure, arguments))
     except PaimonError as error:
         return {**told, "error": error_object(error)}
@@ -134,8 +156,12 @@ def _document_of(health: TableHealth | CatalogHealth) -> dict[str, object]:
                 "breaks": each.breaks,
                 "advice": each.advice,
                 "remedies": [
-                    {"procedure": one.procedure, "arguments": dict(one.arguments), "sql": sql}
-                    for one, sql in zip(each.remedies, remedy_statements(each), strict=True)
+                    {
+                        "procedure": one.procedure,
+                        "arguments": dict(one.arguments),
+                        **_as_run(one),
+                    }
+                    for one in each.remedies
                 ],
             }
             for each in health.findings
@@ -144,6 +170,12 @@ def _document_of(health: TableHealth | CatalogHealth) -> dict[str, object]:
             {"branch": each.branch, "error": error_object(each.error)} for each in health.unchecked
         ],
     }
+
+
+def _as_run(remedy: Remedy) -> dict[str, str]:
+    """How a remedy is run: as a statement, or as a command where SQL does not serve it."""
+    sql = remedy_sql(remedy)
+    return {"command": remedy_command(remedy)} if sql is None else {"sql": sql}
 
 
 def _print_fixes(fixes: Iterable[dict[str, object]]) -> None:

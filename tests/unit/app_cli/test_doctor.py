@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.procedures.browse.doctor import examine_all
+from branch_console.procedures.maintenance.doctor import examine_all
 from tests.support.branch_bench import BranchBench
 from tests.support.command_line import CommandLine
 from tests.support.health import forget_base_tag_copy, unfence

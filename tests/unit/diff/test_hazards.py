@@ -77,6 +77,7 @@ def findings(
     events: tuple[LineageEvent, ...] = (),
     lost: tuple[str, ...] = (),
     older: tuple[str, ...] = (),
+    tips: tuple[str, ...] = (),
 ) -> dict[str, dict[str, HealthFinding]]:
     """All findings, by branch and rule."""
     traces = [each.trace for each in branches]
@@ -87,6 +88,7 @@ def findings(
         count_taken=lambda *_: 0,
         lost_commits=lambda _: lost,
         older_lists=lambda: older,
+        lost_tips=lambda lists: tuple(each for each in tips if each in lists),
     )
     hazards = Hazards(table)
     return {name: {each.rule: each for each in hazards.of(name)} for name in hazards.branches}

@@ -8,9 +8,9 @@ import pytest
 
 from branch_console.diff.health.catalog_rules import (
     CatalogFacts,
-    OpenOperationFacts,
     catalog_findings,
 )
+from branch_console.diff.health.open_operations import OpenOperationFacts
 from branch_console.procedures.compare.catalog_health import examine_catalog
 from tests.support.branch_bench import store_of
 from tests.support.catalog_bench import CatalogBench
@@ -62,7 +62,7 @@ def test_an_operation_that_was_cut_off_is_told_and_recovered(
     assert told.code == 1
     assert told.lines[0] == "The catalog"
     assert "(create catalog branch)" in told.lines[1]
-    assert told.lines[2].strip() == "CALL sys.recover()"
+    assert told.lines[2].strip() == "branch-console recover"
     bench.store = None
     bench.recover()
     assert rules(made) == []

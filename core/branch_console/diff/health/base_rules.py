@@ -145,8 +145,11 @@ def _brief_base(
         if is_listed
         else "What it names has expired on main, so that its end deletes files that this "
         "branch needs.",
-        advice="Pin it.",
-        remedies=(judging.remedy(PIN, branch),),
+        advice="Pin it." if is_listed else "Pin it twice: Paimon deletes with the last tag.",
+        remedies=(
+            judging.remedy(PIN, branch),
+            *(() if is_listed else (judging.remedy(PIN, branch, twin=True),)),
+        ),
     )
 
 

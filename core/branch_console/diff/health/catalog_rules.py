@@ -4,32 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from branch_console.diff.health.finding import HazardSeverity, HealthFinding, Remedy
+from branch_console.diff.health.finding import RECOVER, HazardSeverity, HealthFinding, Remedy
+from branch_console.diff.health.open_operations import OpenOperationFacts, open_operation
 from branch_console.format.identifier import MAIN_BRANCH
 
-_YOUNG_MILLIS: Final = 300_000
-"""An operation that began less than so long ago may be at work."""
-_RECOVER: Final = Remedy(procedure="recover", arguments={})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenOperationFacts:
-    """An operation of the catalog without an end.
-
-    Attributes:
-        what: Its procedure in words, such as `merge catalog branch`.
-        branch: The branch that changes.
-        age_millis: How long ago it began.
-        turns_back: Why it takes back what it did; None where it does not.
-        waits: What it waits for meanwhile and the ways out, as sentences; None where it does not.
-    """
-
-    id: str
-    what: str
-    branch: str
-    age_millis: int
-    turns_back: str | None = None
-    waits: str | None = None
+_RECOVER: Final = Remedy(procedure=RECOVER, arguments={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +65,4 @@ def _open_operation(facts: OpenOperationFacts) -> HealthFinding:
             advice="" if facts.waits else "Recovery goes on with it.",
             remedies=(_RECOVER,),
         )
-    is_young = facts.age_millis < _YOUNG_MILLIS
-    return HealthFinding(
-        rule="F30",
-        severity=HazardSeverity.INFO if is_young else HazardSeverity.WARNING,
-        branch=facts.branch,
-        evidence=(facts.id,),
-        text=f"{name} began {facts.age_millis // 60_000:,} min ago and has no end.",
-        breaks="Somebody may be at work on it." if is_young else "It was cut off.",
-        advice="" if is_young else "Recovery finishes it or takes it back.",
-        remedies=() if is_young else (_RECOVER,),
-    )
+    return open_operation("F30", facts, _RECOVER)

@@ -1,12 +1,16 @@
 """What the rules of health need to know of a table and its branches."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from branch_console.diff.branch_trace import BranchTrace
 from branch_console.diff.lineage import Lineage
 from branch_console.diff.shared_files import CountTaken
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
+
+TAG_CREATION: Final = "tag.automatic-creation"
+"""The option by which writers make tags, and make them on main."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,7 @@ class BranchFacts:
         below_earliest: Ids of its snapshots below the hint EARLIEST, which Paimon does not see.
         began_empty: Whether it was made without a snapshot.
         missing_schemas: Ids of schemas that its files need and that it does not have.
+        named_branches: Options of the branch that name another one, with its name.
     """
 
     trace: BranchTrace
@@ -48,6 +53,7 @@ class BranchFacts:
     below_earliest: tuple[int, ...] = ()
     began_empty: bool = False
     missing_schemas: tuple[int, ...] = ()
+    named_branches: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +63,7 @@ class TableFacts:
     Attributes:
         table: Its name, for remedies.
         branches: Those that can be read, main first.
+        unreadable: The names of the others.
         lineage: Their graph, with the ledger under the names of today.
         count_taken: Asked of the few commits that may be merges of Paimon's own.
         lost_commits: The files that tell of commits in no snapshot which are older than the file of
@@ -64,6 +71,8 @@ class TableFacts:
             manifests.
         older_lists: The manifest lists that are older than main's first snapshot, and that no
             branch names. Asked where main has the whole history of a branch.
+        lost_tips: The newest manifest list of each history that is in no snapshot, can be read and
+            has one of some lists. Asked where commits are lost.
     """
 
     table: str
@@ -72,3 +81,5 @@ class TableFacts:
     count_taken: CountTaken
     lost_commits: Callable[[Snapshot], tuple[str, ...]]
     older_lists: Callable[[], tuple[str, ...]]
+    lost_tips: Callable[[Collection[str]], tuple[str, ...]]
+    unreadable: frozenset[str] = frozenset()

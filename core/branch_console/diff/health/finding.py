@@ -8,7 +8,18 @@ from typing import Final
 FENCE: Final = "fence_branch"
 PIN: Final = "pin_branch"
 TAG: Final = "create_tag"
+UNTAG: Final = "delete_tag"
 REPAIR: Final = "repair_branch"
+MERGE: Final = "merge_branch"
+EXPIRE: Final = "expire_snapshots"
+ORPHANS: Final = "remove_orphan_files"
+RESET: Final = "reset_consumer"
+ROLLBACK: Final = "rollback"
+UNDO: Final = "undo"
+ALTER: Final = "alter_table"
+CREATE: Final = "create_branch"
+RECOVER: Final = "recover"
+_ONLY_ADDS: Final = frozenset({ALTER, CREATE, FENCE, PIN, RECOVER, REPAIR, TAG})
 
 
 class HazardSeverity(StrEnum):
@@ -26,10 +37,20 @@ class HazardSeverity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """A call that remedies a finding; it deletes nothing."""
+    """A call that remedies a finding.
+
+    Attributes:
+        statement: What it is in SQL where that is no CALL.
+    """
 
     procedure: str
     arguments: Mapping[str, str | int | bool]
+    statement: str | None = None
+
+    @property
+    def only_adds(self) -> bool:
+        """Whether it deletes nothing and changes no row, so that it may run without a question."""
+        return self.procedure in _ONLY_ADDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

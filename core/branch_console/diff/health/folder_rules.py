@@ -1,12 +1,15 @@
-"""F10, F12, F23 and F25: what a folder of a branch has too much, or lacks."""
+"""F10, F12, F22, F23 and F25: what a folder of a branch has too much, or lacks."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from branch_console.diff.health.facts import BranchFacts
 from branch_console.diff.health.finding import (
+    EXPIRE,
     FENCE,
+    ORPHANS,
     REPAIR,
+    UNDO,
     HazardSeverity,
     HealthFinding,
 )
@@ -30,7 +33,8 @@ def left_over(judging: Judging, _: BranchFacts) -> Iterator[HealthFinding]:
             evidence=tuple(f"branch {name}" for name in sorted(gone)),
             text=f"The ledger knows of {names}, which another engine dropped or renamed.",
             breaks="Nothing breaks. Files that only such a branch had take space.",
-            advice="Free it: branch-console orphans, or CALL sys.remove_orphan_files.",
+            advice="Remove the files that nothing names any more.",
+            remedies=(judging.remedy(ORPHANS, None),),
         )
 
 
@@ -38,17 +42,67 @@ def below_earliest(judging: Judging, facts: BranchFacts) -> Iterator[HealthFindi
     """F12: snapshots that Paimon does not see and never expires."""
     if not facts.below_earliest:
         return
-    ids = id_range(list(facts.below_earliest))
+    below, branch = facts.below_earliest, facts.trace.branch
+    ids, last = id_range(list(below)), facts.trace.snapshots[-1].id
+    first = min(each.id for each in facts.trace.snapshots if each.id not in below)
     yield HealthFinding(
         rule="F12",
         severity=HazardSeverity.WARNING,
-        branch=facts.trace.branch,
-        evidence=tuple(f"snapshot {each}" for each in facts.below_earliest[:_MOST_EVIDENCE]),
+        branch=branch,
+        evidence=tuple(f"snapshot {each}" for each in below[:_MOST_EVIDENCE]),
         text=f"Its hint EARLIEST is above snapshots that are there: {ids}.",
         breaks="Other engines neither read nor expire them, so that their files take space for "
         "ever.",
-        advice="Delete the file EARLIEST, which any reader finds again by a listing.",
+        advice="Bring back what only they hold, where that is wanted; then expire them here.",
+        remedies=(
+            judging.remedy_on(
+                EXPIRE,
+                branch,
+                retain_max=last - first + 1,
+                retain_min=last - first + 1,
+                max_deletes=first - min(below),
+            ),
+        ),
     )
+
+
+def lost_branches(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
+    """F22: options that name a branch which is gone."""
+    branch = facts.trace.branch
+    there = judging.branches.keys() | judging.table.unreadable
+    gone = [(key, name) for key, name in facts.named_branches if name not in there]
+    for name in dict.fromkeys(name for _, name in gone):
+        keys = [key for key, each in gone if each == name]
+        dropped = _drop_of(judging.table.lineage.events, name)
+        yield HealthFinding(
+            rule="F22",
+            severity=HazardSeverity.CRITICAL,
+            branch=branch,
+            evidence=tuple(f"{key}={name}" for key in keys),
+            text=f"Its option {' and '.join(map(repr, keys))} names branch {name!r}, which is not "
+            "there.",
+            breaks="Whoever reads it lacks the rows of that branch, or fails.",
+            advice="Bring the branch back, or unset the option."
+            if dropped is not None
+            else "Make the option name another branch, or unset it.",
+            remedies=(
+                judging.unset(branch, *keys)
+                if dropped is None
+                else judging.remedy(UNDO, None, operation=dropped),
+            ),
+        )
+
+
+def _drop_of(events: Iterable[LineageEvent], branch: str) -> str | None:
+    """The operation that dropped a branch and kept all of it, None where there is none."""
+    found = None
+    for event in events:
+        if event.kind in BIRTHS and event.branch == branch:
+            found = None
+        if event.kind is LineageKind.DROPPED and event.branch == branch:
+            is_kept = event.receipt is not None and event.receipt.rescue_branch is not None
+            found = event.operation_id if is_kept else None
+    return found
 
 
 def lost_fence(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
@@ -72,7 +126,14 @@ def lost_fence(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
         text=text,
         breaks="The next expiry of the branch deletes what it removed, also where others need it.",
         advice=advice,
-        remedies=() if facts.fence_obstacles else (judging.remedy(FENCE, branch),),
+        remedies=(
+            *((judging.unset(branch, *facts.fence_obstacles),) if facts.fence_obstacles else ()),
+            *(
+                (judging.remedy(FENCE, branch),)
+                if not facts.fence_obstacles or not facts.has_fence
+                else ()
+            ),
+        ),
     )
 
 

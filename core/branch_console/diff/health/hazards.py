@@ -1,7 +1,8 @@
 """What may break a branch, or others by it, without anybody touching it; and what to do.
 
 The rules F00 to F16 and F23 stand for the hazards H0 to H16 of shared files, F17 for the history of
-a rescue branch, F25 for a branch that was not copied whole: other engines expire snapshots by
+a rescue branch, F22 for a branch that an option names and that is gone, F25 for a branch that was
+not copied whole: other engines expire snapshots by
 looking at one branch and at the tags of main, which they go through by id. A branch is safe from
 its own expiry by a fence, and main by a fence or by a tag on the files that others need.
 `write-only` and retention options hold until a dedicated job or an argument overrides them.
@@ -16,6 +17,7 @@ from branch_console.diff.health.finding import HealthFinding
 from branch_console.diff.health.folder_rules import (
     below_earliest,
     left_over,
+    lost_branches,
     lost_fence,
     lost_schemas,
 )
@@ -41,7 +43,7 @@ _BRANCH_RULES: Final[tuple[_Rule, ...]] = (
     sharing_merges,
     rescued_history,
 )
-_ANY_RULES: Final[tuple[_Rule, ...]] = (below_earliest, lost_fence, lost_schemas)
+_ANY_RULES: Final[tuple[_Rule, ...]] = (below_earliest, lost_branches, lost_fence, lost_schemas)
 
 
 class Hazards:

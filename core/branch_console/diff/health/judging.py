@@ -4,9 +4,15 @@ from collections.abc import Iterable
 from types import MappingProxyType
 
 from branch_console.diff.health.facts import TableFacts
-from branch_console.diff.health.finding import TAG, HazardSeverity, HealthFinding, Remedy
+from branch_console.diff.health.finding import (
+    ALTER,
+    TAG,
+    HazardSeverity,
+    HealthFinding,
+    Remedy,
+)
 from branch_console.diff.shared_files import SharedFiles, tag_names
-from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH, Identifier
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.format.tag import Tag
 
@@ -81,6 +87,24 @@ class Judging:
         named = {} if branch is None else {"branch": branch}
         told = {"table": self.table.table, **named, **arguments}
         return Remedy(procedure=procedure, arguments=MappingProxyType(told))
+
+    def remedy_on(self, procedure: str, branch: str, **arguments: str | int | bool) -> Remedy:
+        """The call of a procedure that takes the table with its branch."""
+        told = {"table": self._named(branch).full_name, **arguments}
+        return Remedy(procedure=procedure, arguments=MappingProxyType(told))
+
+    def unset(self, branch: str, *options: str) -> Remedy:
+        """The statement that unsets options of a branch."""
+        named, keys = self._named(branch), ", ".join(f"'{each}'" for each in options)
+        of_branch = "" if named.is_main else f"{BRANCH_MARK}{branch}"
+        parts = (named.database, f"{named.table}{of_branch}")
+        name = ".".join(f"`{each.replace('`', '``')}`" for each in parts)
+        sql = f"ALTER TABLE {name} UNSET TBLPROPERTIES ({keys})"
+        told = MappingProxyType({"sql": sql})
+        return Remedy(procedure=ALTER, arguments=told, statement=sql)
+
+    def _named(self, branch: str) -> Identifier:
+        return Identifier.parse(self.table.table).on_branch(branch)
 
     def pin(self, branch: str, snapshot: Snapshot) -> Remedy:
         """The call that tags a snapshot of main for what a branch shares with it."""

@@ -5,12 +5,16 @@ from typing import Final
 
 from branch_console.diff.health.facts import BranchFacts
 from branch_console.diff.health.finding import (
+    CREATE,
     FENCE,
+    MERGE,
     HazardSeverity,
     HealthFinding,
+    Remedy,
 )
 from branch_console.diff.health.judging import Judging, quoted
 from branch_console.diff.history_move import count, id_range
+from branch_console.diff.lost_history import lost_branch_name
 from branch_console.diff.shared_files import SharingMerge
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.lineage_event import LineageKind, born
@@ -80,11 +84,15 @@ def _forwarded(judging: Judging, facts: BranchFacts, newest: Snapshot) -> Iterat
             text="Another engine fast-forwarded main to it, and "
             f"{count(len(lost), 'commit')} made before {_is_or_are(len(lost))} in no snapshot.",
             breaks="Their rows are gone from main; orphan cleaning makes that final.",
-            advice="See branch-console lost-commits, and write these rows again or restore "
-            "them from a rescue branch. Clean no orphan files until then.",
+            advice="Make a branch of what remains of them, and merge it. Clean no orphan files "
+            "until then.",
+            remedies=_rescues(judging, lost),
         )
     moved = (facts.trace.head, main.head)
-    if all(not each.identity.same_as(newest.identity) for each in moved):
+    is_merged = main.head.identity.manifest_lists in judging.table.lineage.ancestors(
+        facts.trace.head.identity
+    )
+    if not is_merged and all(not each.identity.same_as(newest.identity) for each in moved):
         yield HealthFinding(
             rule="F16",
             severity=HazardSeverity.WARNING,
@@ -93,8 +101,18 @@ def _forwarded(judging: Judging, facts: BranchFacts, newest: Snapshot) -> Iterat
             text=f"Since main was fast-forwarded to it at snapshot {newest.id}, both have "
             "commits of their own on the same numbers.",
             breaks="A fast-forward by another engine drops those of main without a word.",
-            advice=f"Merge it: branch-console merge {branch}.",
+            advice="Merge main into it: a fast-forward drops nothing of main then.",
+            remedies=(judging.remedy(MERGE, MAIN_BRANCH, target=branch),),
         )
+
+
+def _rescues(judging: Judging, lists: Iterable[str]) -> tuple[Remedy, ...]:
+    """The calls that make a branch of each history which is in no snapshot and has such a list."""
+    names = {each.rpartition("/")[2] for each in lists}
+    return tuple(
+        judging.remedy(CREATE, lost_branch_name(each), lost=each)
+        for each in judging.table.lost_tips(names)
+    )
 
 
 def replaced_main(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
@@ -112,8 +130,8 @@ def replaced_main(judging: Judging, facts: BranchFacts) -> Iterator[HealthFindin
             text="It began with nothing, and another engine fast-forwarded main to it: what "
             "main held before is in no snapshot.",
             breaks="Orphan cleaning makes that final.",
-            advice="Clean no orphan files. See branch-console lost-commits for the files, and "
-            "add them by a commit.",
+            advice="Make a branch of what remains of it. Clean no orphan files until then.",
+            remedies=_rescues(judging, older),
         )
 
 

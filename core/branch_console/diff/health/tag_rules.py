@@ -2,8 +2,15 @@
 
 from collections.abc import Iterator
 
-from branch_console.diff.health.facts import BranchFacts
-from branch_console.diff.health.finding import FENCE, HazardSeverity, HealthFinding
+from branch_console.diff.health.facts import TAG_CREATION, BranchFacts
+from branch_console.diff.health.finding import (
+    FENCE,
+    TAG,
+    UNTAG,
+    HazardSeverity,
+    HealthFinding,
+    Remedy,
+)
 from branch_console.diff.health.judging import Judging, names_of, verb_of
 from branch_console.diff.shared_files import tag_names
 from branch_console.format.identifier import MAIN_BRANCH
@@ -26,9 +33,13 @@ def own_tags(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
             text=f"Its {tag_names(names)} {verb} what has expired on it and others hold.",
             breaks="Another engine that deletes such a tag deletes files that they need, also "
             "under tags of main.",
-            advice="Delete it here, which deletes no file: branch-console delete-tag. Then "
-            "fence the branch.",
-            remedies=() if facts.is_fenced else (judging.remedy(FENCE, branch),),
+            advice="Delete it here, which deletes no file, and fence the branch."
+            if not facts.is_fenced
+            else "Delete it here, which deletes no file.",
+            remedies=(
+                *(() if facts.is_fenced else (judging.remedy(FENCE, branch),)),
+                *(judging.remedy_on(UNTAG, branch, tag=name) for name in names),
+            ),
         )
     if facts.is_fenced:
         return
@@ -118,7 +129,18 @@ def foreign_tags(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding
             "tag of main's history.",
             advice=f"Make the tag on {holders[0]!r}, delete it on main, and unset "
             "'tag.automatic-creation' on the branch.",
+            remedies=tuple(_moved(judging, tag, holders[0])),
         )
+
+
+def _moved(judging: Judging, tag: Tag, branch: str) -> Iterator[Remedy]:
+    """The calls that bring a tag of main to the branch whose snapshot it names."""
+    facts = judging.branches[branch]
+    if facts.tag_option is not None:
+        yield judging.unset(branch, TAG_CREATION)
+    if all(each.name != tag.name for each in facts.trace.tags):
+        yield judging.remedy_on(TAG, branch, tag=tag.name, snapshot=tag.snapshot.id)
+    yield judging.remedy_on(UNTAG, MAIN_BRANCH, tag=tag.name)
 
 
 def made_tags(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
@@ -135,4 +157,5 @@ def made_tags(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
         "main.",
         breaks="From the next one on a tag of main names a snapshot of this branch.",
         advice="Unset the option on the branch.",
+        remedies=(judging.unset(branch, TAG_CREATION),),
     )

@@ -1,7 +1,7 @@
 """The branches of a table: where each stands, where it left, what may break it."""
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -44,6 +44,7 @@ from branch_console.procedures.browse.page_values import (
 from branch_console.procedures.browse.tables import branch_options, unfinished_branches
 from branch_console.procedures.call.row_figures import counted_figure, head_figure
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.lost_histories import read_lost_histories
 from branch_console.procedures.history.protection import protection_of
 from branch_console.procedures.history.rescue_fork import rescued_fork
 from branch_console.table.branch_manager import BranchState
@@ -354,6 +355,8 @@ class BranchReader:
                 count_taken=self._count_taken,
                 lost_commits=self._lost_commits,
                 older_lists=lambda: older_lists(self._table, self._traces),
+                lost_tips=self._lost_tips,
+                unreadable=frozenset(each.name for each in self._states if each.ref is None),
             )
         )
 
@@ -387,6 +390,7 @@ class BranchReader:
             below_earliest=guards.below_earliest,
             began_empty=is_empty,
             missing_schemas=missing,
+            named_branches=branch_options(ref.schema),
         )
 
     def _lost_commits(self, snapshot: Snapshot) -> tuple[str, ...]:
@@ -395,6 +399,20 @@ class BranchReader:
         except PaimonError as error:
             self._unchecked.append(Unchecked(branch=MAIN_BRANCH, error=error))
             return ()
+
+    def _lost_tips(self, lists: Collection[str]) -> tuple[str, ...]:
+        try:
+            read = read_lost_histories(self._table)
+        except PaimonError as error:
+            self._unchecked.append(Unchecked(branch=MAIN_BRANCH, error=error))
+            return ()
+        if read.hidden_by:
+            return ()  # nothing tells their rows, so none can be brought back
+        return tuple(
+            each.tip
+            for each in read.found
+            if any({one.base.name, one.delta.name} & set(lists) for one in each.commits)
+        )
 
     def _count_taken(self, commit: Snapshot, state: Snapshot) -> int:
         """How many data files a commit added that another state holds too."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from branch_console.commit.base.fences import FenceState, fence_state
 from branch_console.diff.branch_trace import BranchTrace
+from branch_console.diff.health.facts import TAG_CREATION
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.lineage_event import LineageEvent, LineageKind, born
@@ -19,7 +20,6 @@ from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.history_check import find_lost_commits
 
 _LIST_PREFIX: Final = "manifest-list-"
-_TAG_CREATION: Final = "tag.automatic-creation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +69,11 @@ def read_guards(
     ids = [each.id for each in snapshots]
     # Paimon trusts the hint where it names a snapshot that is there [HintFileUtils.findEarliest].
     is_trusted = earliest in ids
-    creation = schema.options.get(_TAG_CREATION, "none").strip().lower()
+    creation = schema.options.get(TAG_CREATION, "none").strip().lower()
     return BranchGuards(
         fence=fence,
         kept_by=schema.retention_option,
-        tag_option=None if creation == "none" else f"{_TAG_CREATION}={creation}",
+        tag_option=None if creation == "none" else f"{TAG_CREATION}={creation}",
         below_earliest=tuple(each for each in ids if is_trusted and each < (earliest or 0)),
     )
 

@@ -8,10 +8,10 @@ from branch_console.catalog.catalog_branch import MemberState
 from branch_console.commit.journal import Journal
 from branch_console.diff.health.catalog_rules import (
     CatalogFacts,
-    OpenOperationFacts,
     catalog_findings,
 )
 from branch_console.diff.health.finding import HazardSeverity, HealthFinding
+from branch_console.diff.health.open_operations import OpenOperationFacts
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.catalog_merge import MERGE_DIRECTION

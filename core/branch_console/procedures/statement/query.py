@@ -7,12 +7,12 @@ import pyarrow as pa
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.operations.statement_requests import QueryRequest, StatementRequest
-from branch_console.procedures.browse.doctor import examine, health_rows
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.seen_catalog import check_session
+from branch_console.procedures.maintenance.doctor import examine, health_rows
 from branch_console.procedures.maintenance.storage import read_storage, storage_rows
 from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.statement.query_sources import open_query, with_times

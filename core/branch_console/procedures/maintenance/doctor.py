@@ -6,7 +6,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from branch_console.diff.health.damage_rules import damage_findings
 from branch_console.diff.health.finding import HazardSeverity, HealthFinding
+from branch_console.diff.health.upkeep_rules import upkeep_findings
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.procedures.browse.branches import read_branches
@@ -14,6 +16,8 @@ from branch_console.procedures.browse.health_facts import Unchecked
 from branch_console.procedures.browse.remedies import remedy_statements
 from branch_console.procedures.browse.tables import list_table_names
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.deep_check import find_damage
+from branch_console.procedures.maintenance.upkeep import read_upkeep
 
 HEALTH: Final = pa.schema(
     [
@@ -22,7 +26,7 @@ HEALTH: Final = pa.schema(
     ]
     + [("remedies", pa.list_(pa.string()))]
 )
-"""Findings as rows: the evidence joined by commas, the remedies as calls in SQL."""
+"""Findings as rows: the evidence joined by commas, the remedies as statements or commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +47,13 @@ class TableHealth:
         return tuple(each for each in self.findings if each.severity.rank >= severity.rank)
 
 
-def examine(warehouse: Warehouse, table: Identifier) -> TableHealth:
-    """Run all quick rules on a table.
+def examine(warehouse: Warehouse, table: Identifier, *, is_deep: bool = False) -> TableHealth:
+    """Run the rules on a table.
 
     Args:
         warehouse: The warehouse.
         table: The table; where it is on a branch, the findings of that one alone.
+        is_deep: Whether to look at every file, too.
 
     Raises:
         NotFound: There is no such table or branch.
@@ -56,21 +61,34 @@ def examine(warehouse: Warehouse, table: Identifier) -> TableHealth:
     reader = read_branches(warehouse, table)
     if not table.is_main:
         reader.check_exists(table.branch)
-    found = reader.health()
-    told = found if table.is_main else {table.branch: found.get(table.branch, ())}
-    findings = [each for findings in told.values() for each in findings]
+    handle = warehouse.table(table)
+    upkeep, unread = read_upkeep(warehouse, handle)
+    findings = [
+        *(each for of_branch in reader.health().values() for each in of_branch),
+        *upkeep_findings(upkeep),
+    ]
+    unchecked = [*reader.unchecked, *unread]
+    if is_deep:
+        try:
+            for damage in find_damage(handle):
+                findings += damage_findings(table.table_name, damage)
+        except PaimonError as error:
+            unchecked.append(Unchecked(branch=None if table.is_main else table.branch, error=error))
+    told = [each for each in findings if table.is_main or each.branch == table.branch]
+    # A branch that is told as half made is told.
+    half_made = {name for name, _ in upkeep.half_made}
     return TableHealth(
         table=table,
-        findings=tuple(sorted(findings, key=lambda each: -each.severity.rank)),
-        unchecked=reader.unchecked,
+        findings=tuple(sorted(told, key=lambda each: -each.severity.rank)),
+        unchecked=tuple(each for each in unchecked if each.branch not in half_made),
     )
 
 
-def examine_all(warehouse: Warehouse) -> Iterable[TableHealth]:
-    """Run all quick rules on all tables, one after the other; a broken one is not checked."""
+def examine_all(warehouse: Warehouse, *, is_deep: bool = False) -> Iterable[TableHealth]:
+    """Run the rules on all tables, one after the other; a broken one is not checked."""
     for table in list_table_names(warehouse):
         try:
-            yield examine(warehouse, table)
+            yield examine(warehouse, table, is_deep=is_deep)
         except PaimonError as error:
             unchecked = (Unchecked(branch=MAIN_BRANCH, error=error),)
             yield TableHealth(table=table, findings=(), unchecked=unchecked)

@@ -1,0 +1,130 @@
+"""F20, F21: files that a state needs and that are missing, cut short or in contradiction."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from branch_console.diff.health.finding import (
+    EXPIRE,
+    ROLLBACK,
+    UNTAG,
+    HazardSeverity,
+    HealthFinding,
+    Remedy,
+)
+from branch_console.diff.history_move import count
+from branch_console.format.identifier import Identifier
+
+_MOST_EVIDENCE: Final = 20
+_MOST_TOLD: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DamagedState:
+    """A snapshot, a tag or a changelog of which not all is there.
+
+    Attributes:
+        name: What it is, such as `snapshot 3`.
+        snapshot_id: Of a snapshot; None for others.
+        tag: The name of a tag; None for others.
+        data: Data files and index files with what is wrong with each, in words.
+        metadata: Manifests, lists and other metadata with what is wrong with each.
+    """
+
+    name: str
+    snapshot_id: int | None = None
+    tag: str | None = None
+    data: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchDamage:
+    """What a branch lacks.
+
+    Attributes:
+        head_id: Its newest snapshot; None where it has none that can be read.
+        whole_ids: Its snapshots of which all is there, rising.
+        damaged: The others, and tags of which not all is there.
+    """
+
+    branch: str
+    head_id: int | None
+    whole_ids: tuple[int, ...]
+    damaged: Sequence[DamagedState]
+
+
+def damage_findings(table: str, damage: BranchDamage) -> Iterator[HealthFinding]:
+    """Yield what is missing for a branch: data files first, then metadata.
+
+    Args:
+        table: Its name, for remedies.
+        damage: What was found.
+    """
+    data = [each for each in damage.damaged if each.data]
+    metadata = [each for each in damage.damaged if each.metadata]
+    if data:
+        yield _finding("F20", table, damage, data)
+    if metadata:
+        yield _finding("F21", table, damage, metadata)
+
+
+def _finding(
+    rule: str, table: str, damage: BranchDamage, states: Sequence[DamagedState]
+) -> HealthFinding:
+    is_data = rule == "F20"
+    found = (state.data if is_data else state.metadata for state in states)
+    wrong = sorted({each for every in found for each in every})
+    what = "data or index file" if is_data else "metadata file"
+    told = "; ".join(wrong[:_MOST_TOLD])
+    remedies = tuple(_remedies(table, damage, states, cuts=not is_data))
+    return HealthFinding(
+        rule=rule,
+        severity=HazardSeverity.CRITICAL,
+        branch=damage.branch,
+        evidence=(*(each.name for each in states), *wrong)[:_MOST_EVIDENCE],
+        text=f"{count(len(wrong), what)} of {_names(states)} "
+        f"{'is not as its' if len(wrong) == 1 else 'are not as their'} manifests say: {told}.",
+        breaks="Whoever reads there fails now.",
+        advice="Restore the files from a copy. Where there is none, go on without them."
+        if remedies
+        else "Restore the files from a copy.",
+        remedies=remedies,
+    )
+
+
+def _remedies(
+    table: str, damage: BranchDamage, states: Sequence[DamagedState], *, cuts: bool
+) -> Iterator[Remedy]:
+    """The calls after which the branch names nothing that is missing."""
+    name = Identifier.parse(table).on_branch(damage.branch).full_name
+    ids = [each.snapshot_id for each in states if each.snapshot_id is not None]
+    if damage.head_id is not None and damage.head_id in ids:
+        whole = [each for each in damage.whole_ids if each < damage.head_id]
+        if whole:
+            more = {"cut": True} if cuts else {}
+            yield _call(ROLLBACK, table=name, snapshot=whole[-1], **more)
+    elif damage.head_id is not None and ids:
+        kept = damage.head_id - max(ids)
+        first = min((*damage.whole_ids, *ids))
+        yield _call(
+            EXPIRE,
+            table=name,
+            retain_max=kept,
+            retain_min=kept,
+            max_deletes=max(ids) - first + 1,
+        )
+    for state in states:
+        if state.tag is not None:
+            yield _call(UNTAG, table=name, tag=state.tag)
+
+
+def _call(procedure: str, **arguments: str | int | bool) -> Remedy:
+    return Remedy(procedure=procedure, arguments=MappingProxyType(arguments))
+
+
+def _names(states: Sequence[DamagedState]) -> str:
+    first = ", ".join(each.name for each in states[:_MOST_TOLD])
+    more = len(states) - _MOST_TOLD
+    return first if more <= 0 else f"{first} and {more:,} more"

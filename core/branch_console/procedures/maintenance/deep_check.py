@@ -1,0 +1,315 @@
+"""Looking at every file of a table: whether what its snapshots and tags need is there, and whole.
+
+Metadata is read, of data files and index files the size is compared with a listing; what the
+listing leaves out is asked for by its name.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from branch_console.diff.expiry.reachability import reach, unbalanced
+from branch_console.diff.health.damage_rules import BranchDamage, DamagedState
+from branch_console.errors import FormatError
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.manifest_entry import FileKind
+from branch_console.format.snapshot import Snapshot
+from branch_console.maintenance.listed_files import list_files
+from branch_console.maintenance.named_files import (
+    NamedFiles,
+    NamedLists,
+    lists_of,
+    read_named_files,
+    released_data_files,
+)
+from branch_console.maintenance.references import (
+    Reference,
+    ReferenceKind,
+    has_changelog_files,
+)
+from branch_console.procedures.maintenance.release_files import referred_manifests
+from branch_console.storage.table_paths import CHANGELOG_PREFIX
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.manifest_scan import entry_counts
+from branch_console.table.versioned_files import decode_states, list_prefixed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """A reference, or why it cannot be decoded."""
+
+    name: str
+    branch: str
+    reference: Reference | None
+    snapshot_id: int | None = None
+    tag: str | None = None
+    error: str | None = None
+
+
+_Named: TypeAlias = tuple[_State, NamedLists]
+
+
+class _Damage:
+    """What is wrong with each state, as it is found."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, set[str]] = defaultdict(set)
+        self.metadata: dict[str, set[str]] = defaultdict(set)
+
+    def of(self, state: _State) -> DamagedState | None:
+        """What is wrong with a state; None where nothing is."""
+        key = _key(state)
+        data, metadata = self.data.get(key, ()), self.metadata.get(key, ())
+        if not data and not metadata:
+            return None
+        return DamagedState(
+            name=state.name,
+            snapshot_id=state.snapshot_id,
+            tag=state.tag,
+            data=tuple(sorted(data)),
+            metadata=tuple(sorted(metadata)),
+        )
+
+
+def find_damage(table: FileStoreTable) -> tuple[BranchDamage, ...]:
+    """Return what each branch of a table lacks, main first; those that lack nothing are left out.
+
+    Args:
+        table: The table on any branch.
+
+    Raises:
+        StorageError: The store did not answer, so nothing is known.
+        FormatError: A schema of a branch cannot be decoded.
+    """
+    names = [
+        name
+        for name in (MAIN_BRANCH, *table.branches.names())
+        if table.on_listed(name).schemas.find_latest() is not None
+    ]
+    states = [state for name in names for state in _states(table.on_listed(name))]
+    damage = _Damage()
+    for state in states:
+        if state.error is not None:
+            damage.metadata[_key(state)].add(state.error)
+    readable = [(each, lists_of(each.reference)) for each in states if each.reference is not None]
+    whole = _without_broken(table, readable, damage)
+    _look_at_files(table, names, whole, damage)
+    return tuple(
+        found for name in names if (found := _of_branch(table, name, states, damage)) is not None
+    )
+
+
+def _states(table: FileStoreTable) -> Iterator[_State]:
+    """Everything of a branch that leads to files."""
+    for snapshot in table.snapshots.states():
+        number = int(snapshot.name)
+        yield _State(
+            name=f"snapshot {number}",
+            branch=table.branch,
+            snapshot_id=number,
+            reference=_reference(ReferenceKind.SNAPSHOT, table, snapshot.name, snapshot.value),
+            error=None if snapshot.error is None else snapshot.error.message,
+        )
+    for tag in table.tags.states():
+        named = None if tag.value is None else tag.value.snapshot
+        yield _State(
+            name=f"tag {tag.name}",
+            branch=table.branch,
+            tag=tag.name,
+            reference=_reference(ReferenceKind.TAG, table, tag.name, named),
+            error=None if tag.error is None else tag.error.message,
+        )
+    listed = list_prefixed(table.reader, table.paths.changelog_dir, CHANGELOG_PREFIX)
+    for changelog in decode_states(table.reader, listed, Snapshot.from_json):
+        yield _State(
+            name=f"changelog {changelog.name}",
+            branch=table.branch,
+            reference=_reference(ReferenceKind.CHANGELOG, table, changelog.name, changelog.value),
+            error=None if changelog.error is None else changelog.error.message,
+        )
+
+
+def _reference(
+    kind: ReferenceKind, table: FileStoreTable, name: str, snapshot: Snapshot | None
+) -> Reference | None:
+    if snapshot is None:
+        return None
+    has_files = kind is not ReferenceKind.CHANGELOG or has_changelog_files(table)
+    return Reference(
+        kind=kind,
+        branch=table.branch,
+        name=name,
+        snapshot=snapshot,
+        has_changelog_files=has_files,
+    )
+
+
+def _without_broken(
+    table: FileStoreTable, states: Sequence[_Named], damage: _Damage
+) -> list[_Named]:
+    """Leave out the states of which metadata is missing or broken, and note what is."""
+    try:
+        read_named_files(table, [named for _, named in states])
+    except FormatError:
+        pass
+    else:
+        return list(states)
+    # Only a broken table is worth looking at piece by piece.
+    looked = _PieceByPiece(table)
+    left = []
+    for state, named in states:
+        wrong = looked.problems_of(named)
+        if wrong:
+            damage.metadata[_key(state)].update(wrong)
+        else:
+            left.append((state, named))
+    return left
+
+
+class _PieceByPiece:
+    """Reads metadata of a broken table, each file once, and remembers what is wrong with it."""
+
+    def __init__(self, table: FileStoreTable) -> None:
+        self._table = table
+        self._found: dict[str, tuple[str, ...]] = {}
+        self._counts: dict[str, int] = {}
+
+    def problems_of(self, named: NamedLists) -> tuple[str, ...]:
+        """What is wrong with the metadata that a reference leads to."""
+        found = [each for name in named.all for each in self._once(name, self._of_list)]
+        if named.index_manifest is not None:
+            found += self._once(named.index_manifest, self._of_index)
+        return tuple(dict.fromkeys(found))
+
+    def _once(self, name: str, look: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
+        if name not in self._found:
+            try:
+                self._found[name] = tuple(look(name))
+            except FormatError as error:
+                self._found[name] = (error.message,)
+        return self._found[name]
+
+    def _of_list(self, name: str) -> Iterator[str]:
+        listed = self._table.scan.read_list(self._table.paths, name)
+        counts = dict(zip(listed["file_name"].to_pylist(), entry_counts(listed), strict=True))
+        self._counts |= counts
+        for manifest in counts:
+            yield from self._once(manifest, self._of_manifest)
+
+    def _of_manifest(self, name: str) -> tuple[str, ...]:
+        self._table.scan.read_past(self._table.paths, [(name, self._counts[name])])
+        return ()
+
+    def _of_index(self, name: str) -> tuple[str, ...]:
+        self._table.scan.read_index(self._table.paths, name)
+        return ()
+
+
+def _look_at_files(
+    table: FileStoreTable, branches: Sequence[str], whole: Sequence[_Named], damage: _Damage
+) -> None:
+    """Note the files that states need and that are missing, of another size or contradictory."""
+    if not whole:
+        return
+    states, named = zip(*whole, strict=True)
+    files = read_named_files(table, named)
+    referred = [referred_manifests(files, each, number) for number, each in enumerate(named)]
+    needed = reach(files.columns, referred)
+    wrong = unbalanced(files.columns, referred, needed.names)
+    for manifest in _manifests_of(files, wrong):
+        for state, each in zip(states, referred, strict=True):
+            if manifest in {*each.live, *each.added, *each.written}:
+                name = list(files.manifests)[manifest]
+                text = f"{table.paths.manifest(name)} contradicts others: it adds a file twice, or "
+                damage.metadata[_key(state)].add(f"{text}deletes one that was not there")
+    schemas = [each for name in branches for each in table.on_listed(name).schemas.all()]
+    # Files come before a second look at them: one that expired in between is asked for by name.
+    listed = list_files(table, schemas)
+    sizes = dict(zip(listed["path"].to_pylist(), listed["file_size"].to_pylist(), strict=True))
+    for branch in branches:
+        theirs = [number for number, state in enumerate(states) if state.branch == branch]
+        numbers = {
+            manifest
+            for number in theirs
+            for manifest in (*referred[number].live, *referred[number].added)
+        }
+        chosen = files.columns.filter(_is_needed(files, numbers, needed.names))
+        placed = released_data_files(table.on_listed(branch), files, chosen)
+        for row in placed.to_pylist():
+            problem = _problem(table, sizes, row["path"], row["file_size"])
+            if problem is None:
+                continue
+            at = int(np.searchsorted(needed.names, np.uint64(row["name"])))
+            for number in theirs:
+                if needed.needed_by(number)[at]:
+                    damage.data[_key(states[number])].add(problem)
+    for state, lists in zip(states, named, strict=True):
+        beside = {} if lists.index_manifest is None else {**files.index_files[lists.index_manifest]}
+        if lists.statistics is not None:
+            beside[table.paths.statistics(lists.statistics)] = 0
+        found = (_problem(table, sizes, path, size) for path, size in beside.items())
+        damage.data[_key(state)].update(problem for problem in found if problem is not None)
+
+
+def _is_needed(
+    files: NamedFiles,
+    manifests: Iterable[int],
+    names: "np.ndarray[tuple[int], np.dtype[np.uint64]]",
+) -> pa.ChunkedArray:
+    """Whether each entry adds a file that something needs, in one of some manifests."""
+    columns = files.columns
+    is_theirs = pc.is_in(columns["manifest"], value_set=pa.array(sorted(manifests), pa.int32()))
+    is_added = pc.equal(columns["kind"], int(FileKind.ADD))
+    is_named = pc.is_in(columns["name"], value_set=pa.array(names))
+    return pc.and_(pc.and_(is_theirs, is_added), is_named)
+
+
+def _problem(table: FileStoreTable, sizes: Mapping[str, int], path: str, size: int) -> str | None:
+    """What is wrong with a file; a size of 0 is not known."""
+    found = sizes.get(path)
+    if found is None:
+        # At an external path, or a listing left it out.
+        status = table.reader.files.status(path)
+        if status is None:
+            return f"{path} is missing"
+        found = status.size
+    if size and found != size:
+        return f"{path} has {found:,} bytes, not {size:,}"
+    return None
+
+
+def _manifests_of(
+    files: NamedFiles, names: "np.ndarray[tuple[int], np.dtype[np.uint64]]"
+) -> list[int]:
+    is_wrong = pc.is_in(files.columns["name"], value_set=pa.array(names))
+    return sorted(pc.unique(files.columns["manifest"].filter(is_wrong)).to_pylist())
+
+
+def _of_branch(
+    table: FileStoreTable, branch: str, states: Sequence[_State], damage: _Damage
+) -> BranchDamage | None:
+    theirs = [each for each in states if each.branch == branch]
+    damaged = [found for each in theirs if (found := damage.of(each)) is not None]
+    if not damaged:
+        return None
+    names = {each.name for each in damaged}
+    whole = [
+        each.snapshot_id
+        for each in theirs
+        if each.snapshot_id is not None and each.name not in names
+    ]
+    return BranchDamage(
+        branch=branch,
+        head_id=table.on_listed(branch).snapshots.latest_id(),
+        whole_ids=tuple(whole),
+        damaged=damaged,
+    )
+
+
+def _key(state: _State) -> str:
+    return f"{state.branch}/{state.name}"

@@ -1,0 +1,127 @@
+"""Reading what somebody has to look after in a table: names and options, and no manifest."""
+
+from dataclasses import replace
+
+from branch_console.commit.journal import Journal
+from branch_console.commit.rows.staged_results import staged_results
+from branch_console.diff.expiry.retention import HoldKind, SnapshotHold, plan_expiry
+from branch_console.diff.health.open_operations import OpenOperationFacts
+from branch_console.diff.health.upkeep_rules import (
+    ConsumerFacts,
+    FenceFacts,
+    StagedFacts,
+    UpkeepFacts,
+)
+from branch_console.errors import PaimonError
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.options import SNAPSHOT_EXPIRE_LIMIT
+from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
+from branch_console.procedures.browse.health_facts import Unchecked
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.limits import retention_of
+from branch_console.storage.table_paths import FENCE_ID
+from branch_console.table.branch_manager import is_openable
+from branch_console.table.file_store_table import FileStoreTable
+
+
+def read_upkeep(
+    warehouse: Warehouse, table: FileStoreTable
+) -> tuple[UpkeepFacts, tuple[Unchecked, ...]]:
+    """Return what is to be looked after in a table, and what of it could not be read.
+
+    Args:
+        warehouse: Where the table lies.
+        table: The table on any branch.
+    """
+    unchecked: list[Unchecked] = []
+    journal = Journal(warehouse.store, table.paths)
+    found = journal.open_intents()
+    unchecked += [Unchecked(branch=None, error=each.error) for each in found.broken]
+    now = warehouse.clock()
+    being_made = {name for intent in found.readable for name in intent.makes}
+    half_made, consumers, fences = [], [], []
+    for name in (MAIN_BRANCH, *table.branches.names()):
+        if name in being_made or not is_openable(name):
+            continue
+        branch = table.on_listed(name)
+        try:
+            if branch.schemas.find_latest() is None:
+                if name != MAIN_BRANCH:
+                    half_made.append((name, bool(branch.snapshots.ids() or branch.tags.names())))
+                continue
+            theirs, fence = _holds(branch, now)
+        except PaimonError as error:
+            unchecked.append(Unchecked(branch=name, error=error))
+            continue
+        consumers += theirs
+        fences += [] if fence is None else [fence]
+    events = table.ledger.states()
+    newest = max((each.modified_millis for each in events), default=now)
+    facts = UpkeepFacts(
+        table=table.identifier.table_name,
+        operations=tuple(
+            OpenOperationFacts(
+                id=intent.operation_id,
+                what=intent.procedure.replace("_", " "),
+                branch=intent.branch,
+                age_millis=max(0, now - intent.time_millis),
+            )
+            for intent in found.readable
+        ),
+        half_made=tuple(half_made),
+        consumers=tuple(consumers),
+        fences=tuple(fences),
+        staged=tuple(
+            StagedFacts(
+                plan_id=each.plan_id,
+                subject=each.subject,
+                branch=each.branch,
+                age_millis=now - each.time_millis,
+            )
+            for each in staged_results(table.reader.files, table.paths)
+        ),
+        store_ahead_millis=max(0, newest - now),
+    )
+    return facts, tuple(unchecked)
+
+
+def _holds(
+    branch: FileStoreTable, now_millis: int
+) -> tuple[list[ConsumerFacts], FenceFacts | None]:
+    """What keeps snapshots of a branch from an expiry by its options."""
+    listed = branch.consumers.states_with_fence()
+    if not listed:
+        return [], None
+    times = {each.id: each.time_millis for each in branch.snapshots.all()}
+    if not times:
+        return [], None
+    options = branch.schema().options
+    asked = ExpireSnapshotsRequest(table=branch.identifier.full_name)
+    # However many one run takes: the consumer keeps them from every one.
+    retention = replace(retention_of(asked, options, now_millis), max_deletes=len(times))
+
+    def held(since: int) -> int:
+        hold = SnapshotHold(kind=HoldKind.CONSUMER, owner="", since_id=since)
+        return plan_expiry(times, retention).count - plan_expiry(times, retention, [hold]).count
+
+    consumers = []
+    for state in listed:
+        if state.error is not None:
+            raise state.error
+        if state.value is None or state.name == FENCE_ID:
+            continue
+        next_id = state.value.next_snapshot_id
+        consumers.append(
+            ConsumerFacts(
+                id=state.name,
+                branch=branch.branch,
+                next_id=next_id,
+                idle_millis=now_millis - state.modified_millis,
+                held=held(next_id),
+            )
+        )
+    is_fenced = any(each.name == FENCE_ID for each in listed)
+    fence = FenceFacts(
+        branch=branch.branch, held=held(min(times)), limit=options.read(SNAPSHOT_EXPIRE_LIMIT)
+    )
+    return consumers, fence if is_fenced else None

@@ -1,0 +1,77 @@
+"""F20 and F21: what is missing for a branch, and after which call nothing names it any more."""
+
+from branch_console.diff.health.damage_rules import BranchDamage, DamagedState, damage_findings
+from branch_console.diff.health.finding import HazardSeverity, HealthFinding
+
+HEAD = DamagedState(name="snapshot 5", snapshot_id=5, data=("f5 is missing",))
+OLD = DamagedState(name="snapshot 2", snapshot_id=2, data=("f2 is missing",))
+TAG = DamagedState(name="tag v1", tag="v1", metadata=("m1 is broken",))
+CHANGELOG = DamagedState(name="changelog 1", data=("c1 is missing",))
+
+
+def found(
+    *damaged: DamagedState,
+    branch: str = "main",
+    head_id: int | None = 5,
+    whole: tuple[int, ...] = (1, 3, 4),
+) -> dict[str, HealthFinding]:
+    damage = BranchDamage(branch=branch, head_id=head_id, whole_ids=whole, damaged=damaged)
+    told = {each.rule: each for each in damage_findings("db.t", damage)}
+    for each in told.values():
+        assert each.severity is HazardSeverity.CRITICAL
+        assert each.branch == branch
+        assert each.evidence
+    return told
+
+
+def calls(finding: HealthFinding) -> list[tuple[str, dict[str, object]]]:
+    return [(each.procedure, dict(each.arguments)) for each in finding.remedies]
+
+
+def test_a_head_that_lacks_a_file_goes_back_to_the_newest_whole_snapshot() -> None:
+    finding = found(HEAD)["F20"]
+    assert finding.evidence == ("snapshot 5", "f5 is missing")
+    assert finding.text == (
+        "1 data or index file of snapshot 5 is not as its manifests say: f5 is missing."
+    )
+    assert calls(finding) == [("rollback", {"table": "db.t", "snapshot": 4})]
+    # Of a head whose manifests are broken the history is cut: no snapshot can be made of it.
+    broken = DamagedState(name="snapshot 5", snapshot_id=5, metadata=("m5 is broken",))
+    assert calls(found(broken, branch="dev")["F21"]) == [
+        ("rollback", {"table": "db.t$branch_dev", "snapshot": 4, "cut": True})
+    ]
+
+
+def test_a_head_that_nothing_whole_stands_before_is_for_a_copy() -> None:
+    finding = found(HEAD, whole=())["F20"]
+    assert finding.remedies == ()
+    assert finding.advice == "Restore the files from a copy."
+    assert found(HEAD, head_id=None)["F20"].remedies == ()
+
+
+def test_older_snapshots_that_lack_a_file_expire() -> None:
+    assert calls(found(OLD)["F20"]) == [
+        ("expire_snapshots", {"table": "db.t", "retain_max": 3, "retain_min": 3, "max_deletes": 2})
+    ]
+    assert calls(found(OLD, whole=(3, 4, 5))["F20"]) == [
+        ("expire_snapshots", {"table": "db.t", "retain_max": 3, "retain_min": 3, "max_deletes": 1})
+    ]
+
+
+def test_a_tag_that_lacks_a_file_goes_and_a_changelog_is_for_a_copy() -> None:
+    told = found(TAG, CHANGELOG)
+    assert calls(told["F21"]) == [("delete_tag", {"table": "db.t", "tag": "v1"})]
+    assert told["F20"].remedies == ()
+
+
+def test_many_of_a_kind_are_counted_and_the_first_are_named() -> None:
+    many = [
+        DamagedState(name=f"snapshot {each}", snapshot_id=each, data=(f"f{each} is missing",))
+        for each in range(1, 6)
+    ]
+    finding = found(*many)["F20"]
+    assert finding.text == (
+        "5 data or index files of snapshot 1, snapshot 2, snapshot 3 and 2 more are not as their "
+        "manifests say: f1 is missing; f2 is missing; f3 is missing."
+    )
+    assert len(finding.evidence) == 10
