@@ -6,7 +6,7 @@ known, so nothing may leave the table.
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeVar
 
@@ -35,7 +35,7 @@ class ReferenceKind(StrEnum):
     SNAPSHOT = "snapshot"
     TAG = "tag"
     CHANGELOG = "changelog"
-    RETIRED = "retired snapshot"
+    RETIRED = "retired name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Reference:
         branch: The branch that has it, or had it.
         name: A number, or the name of a tag.
         snapshot: What it names.
-        expiry: The operation that retired it, None for others.
+        expiry: The operation that retired it, be it an expiry or a drop; None for others.
         has_changelog_files: Whether a changelog is read from files of its own, or else from the
             files of its delta.
     """
@@ -77,12 +77,12 @@ def list_references(table: FileStoreTable) -> tuple[Reference, ...]:
 
 
 def retired_operations(table: FileStoreTable) -> tuple[str, ...]:
-    """Return the expiries whose names can still be brought back."""
+    """Return the operations whose names can still be brought back."""
     return tuple(sorted(table.reader.files.folder_names(table.paths.retired_dir)))
 
 
 def retired_branches(table: FileStoreTable, operation_id: str) -> tuple[str, ...]:
-    """Return the branches that one expiry took names from."""
+    """Return the branches that one operation took names from."""
     names = table.reader.files.folder_names(f"{table.paths.retired_dir}/{operation_id}")
     return tuple(sorted(name.removeprefix(BRANCH_PREFIX) for name in names))
 
@@ -135,26 +135,29 @@ def _check_all_listed(table: FileStoreTable) -> None:
 def has_changelog_files(table: FileStoreTable) -> bool:
     """Whether writers of a branch write changelogs as files of their own.
 
+    Args:
+        table: The table on the branch, or what an operation took from it.
+
     Raises:
         NotFound: The branch has no schema.
         FormatError: Its newest schema cannot be decoded.
     """
-    return table.schema().options.read(CHANGELOG_PRODUCER) != _NO_CHANGELOGS
+    schema = table.schemas.find_latest()
+    if schema is None and table.paths.retired_by:
+        # An expiry takes no schemas. If the branch has another name now, more files stay.
+        schema = table.on_listed(table.branch).schemas.find_latest()
+        if schema is None:
+            return False
+    return (schema or table.schema()).options.read(CHANGELOG_PRODUCER) != _NO_CHANGELOGS
 
 
 def _retired(table: FileStoreTable) -> Iterator[Reference]:
     for operation_id in retired_operations(table):
         for branch in retired_branches(table, operation_id):
-            folder = table.paths.retired_branch_dir(operation_id, branch)
-            listed = list_prefixed(table.reader, folder, SNAPSHOT_PREFIX)
-            for state in _readable(decode_states(table.reader, listed, Snapshot.from_json)):
-                yield Reference(
-                    kind=ReferenceKind.RETIRED,
-                    branch=branch,
-                    name=state.name,
-                    snapshot=_value(state),
-                    expiry=operation_id,
-                )
+            for reference in _of_branch(table.retired(operation_id, branch)):
+                is_changelog = reference.kind is ReferenceKind.CHANGELOG
+                kind = reference.kind if is_changelog else ReferenceKind.RETIRED
+                yield replace(reference, kind=kind, expiry=operation_id)
 
 
 def _readable(states: Sequence[FileState[T]]) -> Sequence[FileState[T]]:

@@ -6,6 +6,7 @@ a shorter history without gaps.
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
+from branch_console.commit.branch.branch_folder import files_below, remove_folder
 from branch_console.errors import CommitConflict, ErrorKind, FormatError
 from branch_console.format.journals.expiry import BranchRetirement, RetiredSnapshot
 from branch_console.format.snapshot import Snapshot
@@ -37,8 +38,7 @@ def retire(
         if data is None:
             continue
         _check_same(path, data, snapshot)
-        kept = paths.retired_snapshot(operation_id, branch, snapshot.id)
-        _copy(store, kept, data)
+        _copy(store, paths.retired(operation_id).snapshot(snapshot.id), data)
         if retirement.keeps_changelogs:
             _copy(store, paths.changelog(snapshot.id), data)
         doomed.append(path)
@@ -69,11 +69,11 @@ def bring_back(table: FileStoreTable, store: CommitStore, operation_id: str, the
     Raises:
         CommitConflict: Another history has taken the numbers.
     """
-    paths = table.paths
-    folder = paths.retired_branch_dir(operation_id, then)
-    retired = sorted(list_numbered(table.reader, folder, SNAPSHOT_PREFIX), reverse=True)
+    paths, kept = table.paths, table.paths.on(then).retired(operation_id)
+    listed = list_numbered(table.reader, kept.snapshot_dir, SNAPSHOT_PREFIX)
+    retired = sorted(listed, reverse=True)
     for snapshot_id in retired:
-        data = store.files.read(paths.retired_snapshot(operation_id, then, snapshot_id))
+        data = store.files.read(kept.snapshot(snapshot_id))
         _copy(store, paths.snapshot(snapshot_id), data)
         changelog = paths.changelog(snapshot_id)
         if store.files.find(changelog) == data:
@@ -87,14 +87,13 @@ def bring_back(table: FileStoreTable, store: CommitStore, operation_id: str, the
 def forget_retired(
     table: FileStoreTable, store: CommitStore, operation_id: str, branches: tuple[str, ...]
 ) -> None:
-    """Remove the names that an expiry took: their files are gone, or they are back."""
-    paths = table.paths
-    folders = [paths.retired_branch_dir(operation_id, branch) for branch in branches]
-    for folder in folders:
-        listed = list_numbered(table.reader, folder, SNAPSHOT_PREFIX)
-        store.remover.remove(f"{folder}/{SNAPSHOT_PREFIX}{each}" for each in sorted(listed))
-    above = f"{paths.retired_dir}/{operation_id}"
-    store.remover.remove_empty_directories([*folders, above])
+    """Remove the names that an operation took: their files are gone, or they are back."""
+    for branch in branches:
+        root = table.paths.on(branch).retired(operation_id).root
+        names = sorted(files_below(store.files, root))
+        store.remover.remove(f"{root}/{name}" for name in names)
+        remove_folder(store, root)
+    store.remover.remove_empty_directories([f"{table.paths.retired_dir}/{operation_id}"])
 
 
 def _copy(store: CommitStore, path: str, data: bytes) -> None:

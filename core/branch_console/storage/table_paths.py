@@ -6,7 +6,7 @@ and data files lie in the table's root and are shared by all branches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from branch_console.format.identifier import MAIN_BRANCH
@@ -32,22 +32,32 @@ _POSTPONE_BUCKET: Final = -2
 class TablePaths:
     """Where Paimon keeps the files of a table, seen from one branch.
 
-    `data_directory` is the option `data-file.path-directory`: a folder between the table and its
-    partitions.
+    Attributes:
+        data_directory: The option `data-file.path-directory`: a folder between the table and its
+            partitions.
+        retired_by: The operation that took from the branch what is looked at; "" for what the
+            branch has.
     """
 
     table: str
     branch: str = MAIN_BRANCH
     data_directory: str = ""
+    retired_by: str = ""
 
     def on(self, branch: str) -> TablePaths:
         """The same table seen from another branch."""
         # Not by `replace`, which takes five times as long: a table may have thousands.
         return TablePaths(table=self.table, branch=branch, data_directory=self.data_directory)
 
+    def retired(self, operation_id: str) -> TablePaths:
+        """What one operation took from the branch; it lies there as it lay on the branch."""
+        return replace(self, retired_by=operation_id)
+
     @property
     def root(self) -> str:
         """The folder of what belongs to the branch alone."""
+        if self.retired_by:
+            return f"{self.retired_dir}/{self.retired_by}/{BRANCH_PREFIX}{self.branch}"
         is_main = self.branch == MAIN_BRANCH
         return self.table if is_main else f"{self.branch_dir}/{BRANCH_PREFIX}{self.branch}"
 
@@ -161,16 +171,8 @@ class TablePaths:
 
     @property
     def retired_dir(self) -> str:
-        """The folder of names that expiries took from branches, and that undo brings back."""
+        """The folder of names that operations took from branches, and that undo brings back."""
         return f"{self.lineage_dir}/retired"
-
-    def retired_branch_dir(self, operation_id: str, branch: str) -> str:
-        """The folder of the names that one expiry took from a branch."""
-        return f"{self.retired_dir}/{operation_id}/{BRANCH_PREFIX}{branch}"
-
-    def retired_snapshot(self, operation_id: str, branch: str, snapshot_id: int) -> str:
-        """The path of a snapshot that an expiry took from a branch."""
-        return f"{self.retired_branch_dir(operation_id, branch)}/{SNAPSHOT_PREFIX}{snapshot_id}"
 
     def release_list(self, operation_id: str) -> str:
         """The path of the list of files that an operation is about to remove."""

@@ -123,6 +123,12 @@ class FileStoreTable:
         identifier = self.identifier.on_branch(branch)
         return FileStoreTable(self.reader, self.paths.table, identifier, self._scan)
 
+    def retired(self, operation_id: str, branch: str) -> FileStoreTable:
+        """What an operation took from a branch, as the branch had it."""
+        found = self.on_listed(branch)
+        found.paths = found.paths.retired(operation_id)
+        return found
+
     @contextmanager
     def listing_once(self) -> Iterator[FileStoreTable]:
         """The same branch, whose folders are listed once while the block runs.
