@@ -20,6 +20,7 @@ from branch_console.operations.branch_requests import (
     CreateBranchRequest,
     DropBranchRequest,
     FastForwardRequest,
+    ReleaseBranchRequest,
     RenameBranchRequest,
     RollbackRequest,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "PaimonError",
     "Preview",
     "Receipt",
+    "ReleaseBranchRequest",
     "RemoveOrphanFilesRequest",
     "RenameBranchRequest",
     "RenameDatabaseRequest",

@@ -4,7 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from branch_console.format.lineage_event import BIRTHS, LineageEvent, LineageKind
+from branch_console.format.lineage_event import (
+    BIRTHS,
+    LineageEvent,
+    LineageKind,
+    name_after_drop,
+)
 
 _MOVES: Final = frozenset({LineageKind.RENAMED, LineageKind.RESTORED})
 _TAKES_OR_LEAVES: Final = BIRTHS | _MOVES | {LineageKind.DROPPED}
@@ -43,7 +48,7 @@ def trail_of(events: Sequence[LineageEvent], operation_id: str, branch: str) -> 
         elif event.kind is LineageKind.DROPPED:
             name, ended_by = holder, event
             # It lives on under this name, and may be brought back or renamed.
-            holder = "" if event.receipt is None else event.receipt.rescue_branch or ""
+            holder = name_after_drop(event)
         elif event.kind in BIRTHS | _MOVES:
             return Trail(name=name, ended_by=event)
     return Trail(name=name, ended_by=ended_by)

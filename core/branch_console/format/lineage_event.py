@@ -152,6 +152,23 @@ def base_tag_of(events: Iterable[LineageEvent], branch: str) -> str | None:
     return found
 
 
+def name_after_drop(event: LineageEvent) -> str:
+    """Return the name under which a dropped branch goes on: that of its rescue branch.
+
+    Where its names are retired until its files go, it is a name that no branch has.
+
+    Args:
+        event: Of the drop.
+    """
+    rescue = None if event.receipt is None else event.receipt.rescue_branch
+    return rescue or released_name(event.branch, event.operation_id)
+
+
+def released_name(branch: str, operation_id: str) -> str:
+    """Return what a branch is called, of which an operation retired all names."""
+    return f"{branch} (released by {operation_id})"
+
+
 def is_fenced_by(events: Iterable[LineageEvent], branch: str) -> bool:
     """Whether a branch was fenced by an operation of its own, and not freed again since."""
     found = False
@@ -216,9 +233,8 @@ def under_present_names(events: Iterable[LineageEvent]) -> tuple[LineageEvent, .
             case LineageKind.DROPPED:
                 # The name is free from here on; whoever took it later is somebody else.
                 told.append(event)
-                rescue = None if event.receipt is None else event.receipt.rescue_branch
-                if rescue is not None:
-                    now[name] = now.pop(rescue, rescue)
+                kept = name_after_drop(event)
+                now[name] = now.pop(kept, kept)
                 continue
             case LineageKind.RENAMED | LineageKind.RESTORED if event.source_branch is not None:
                 told.append(_named(event, now.get(name, name), event.source_branch))

@@ -8,6 +8,8 @@ from branch_console.operations.argument import Unserved, WrittenAs, argument
 from branch_console.operations.request import Request, SqlProcedure
 from branch_console.operations.shared_arguments import (
     branch_argument,
+    grace_argument,
+    grace_millis_of,
     reason_argument,
     table_argument,
 )
@@ -71,8 +73,8 @@ class DropBranchRequest(
     job=("Drop a branch", "of"),
     terms=PREVIEWED,
     sql=(
-        SqlProcedure(name="delete_branch", order=("table", "branch")),
-        SqlProcedure(name="drop_branch"),
+        SqlProcedure(name="delete_branch", order=("table", "branch"), can_be_dry=True),
+        SqlProcedure(name="drop_branch", can_be_dry=True),
     ),
     confirmed_by=("confirm", "branch"),
 ):
@@ -81,6 +83,43 @@ class DropBranchRequest(
     table: str = table_argument()
     branch: str = branch_argument()
     reason: str | None = reason_argument()
+    reclaim: bool = argument(
+        "Remove the files that only the branch needs, too, after a grace; no rescue branch stays.",
+        default=False,
+    )
+    grace: str | None = grace_argument(
+        "With reclaim, how long undo can bring the branch back before its files go: '10 min' where "
+        "left out; '0 s' removes them at once."
+    )
+
+    def grace_millis(self) -> int:
+        """Return how long undo can bring the branch back, in milliseconds; raises InvalidInput."""
+        return grace_millis_of(self.procedure, self.grace, "No branch was dropped.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseBranchRequest(
+    Request,
+    procedure="release_branch",
+    job=("Release a branch", "of"),
+    terms=PREVIEWED,
+    sql=(SqlProcedure(name="release_branch", can_be_dry=True),),
+    command="release",
+    confirmed_by=("confirm", "branch"),
+):
+    """Remove a rescue branch, and the files that it alone needs.
+
+    For example: branch-console release air.flights rescue-0a1b --dry-run
+    """
+
+    table: str = table_argument()
+    branch: str = branch_argument("The rescue branch, as branch-console branches lists it.")
+    grace: str | None = grace_argument()
+    reason: str | None = reason_argument()
+
+    def grace_millis(self) -> int:
+        """Return how long undo can bring the branch back, in milliseconds; raises InvalidInput."""
+        return grace_millis_of(self.procedure, self.grace, "No branch was released.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

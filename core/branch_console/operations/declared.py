@@ -17,6 +17,7 @@ from branch_console.operations.branch_requests import (
     PinBranchRequest,
     ProtectBranchRequest,
     RecoverRequest,
+    ReleaseBranchRequest,
     RenameBranchRequest,
     RepairBranchRequest,
     ReplaceMainRequest,
@@ -73,6 +74,7 @@ from branch_console.operations.undo_request import UndoRequest
 _ALL: Final[tuple[type[Request], ...]] = (
     CreateBranchRequest,
     DropBranchRequest,
+    ReleaseBranchRequest,
     RenameBranchRequest,
     ProtectBranchRequest,
     PinBranchRequest,

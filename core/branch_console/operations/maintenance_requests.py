@@ -6,13 +6,16 @@ from datetime import datetime
 from typing import Final
 
 from branch_console.errors import ErrorKind, InvalidInput
-from branch_console.format.options import parse_duration
 from branch_console.operations.agreement import PREVIEWED
 from branch_console.operations.argument import argument
 from branch_console.operations.request import Request, SqlProcedure
-from branch_console.operations.shared_arguments import reason_argument, table_argument
+from branch_console.operations.shared_arguments import (
+    grace_millis_of,
+    reason_argument,
+    table_argument,
+)
 
-_GRACE_MILLIS: Final = 600_000
+_UNCHANGED: Final = "Nothing expired, and no file was removed."
 _HOUR_MILLIS: Final = 3_600_000
 _DAY_MILLIS: Final = 24 * _HOUR_MILLIS
 
@@ -90,7 +93,7 @@ class ExpireSnapshotsRequest(
 
     def grace_millis(self) -> int:
         """Return how long undo can bring names back, in milliseconds; raises InvalidInput."""
-        return _grace_millis(self, self.grace)
+        return grace_millis_of(self.procedure, self.grace, _UNCHANGED)
 
     def option_pairs(self) -> Mapping[str, str]:
         """Return the options of this run by their keys; raises InvalidInput."""
@@ -159,7 +162,7 @@ class RemoveOrphanFilesRequest(
 
     def grace_millis(self) -> int:
         """Return how long undo can keep the files, in milliseconds; raises InvalidInput."""
-        return _grace_millis(self, self.grace)
+        return grace_millis_of(self.procedure, self.grace, _UNCHANGED)
 
 
 def _millis_of(asked: Request, argument: str, text: str) -> int:
@@ -171,20 +174,9 @@ def _millis_of(asked: Request, argument: str, text: str) -> int:
         raise _refusal(asked, argument, told) from error
 
 
-def _grace_millis(asked: Request, grace: str | None) -> int:
-    if grace is None:
-        return _GRACE_MILLIS
-    try:
-        return parse_duration(grace)
-    except ValueError as error:
-        told = f"is {grace!r}: {error}. Write it as '10 min'."
-        raise _refusal(asked, "grace", told) from error
-
-
 def _refusal(asked: Request, argument: str, told: str) -> InvalidInput:
     return InvalidInput(
-        f"The argument {argument!r} of {asked.procedure} {told} Nothing expired, and no file was "
-        "removed.",
+        f"The argument {argument!r} of {asked.procedure} {told} {_UNCHANGED}",
         kind=ErrorKind.INVALID_ARGUMENT,
         argument=argument,
     )

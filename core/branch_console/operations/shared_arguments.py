@@ -2,8 +2,12 @@
 
 from typing import Any, Final
 
+from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.options import parse_duration
 from branch_console.operations.argument import WrittenAs, argument
+
+_GRACE_MILLIS: Final = 600_000
 
 CHANGES_NO_PLAN: Final = frozenset({"plan_id", "reason", "owner"})
 """The plan itself, and words for people: a preview stays the same whatever they say."""
@@ -30,6 +34,38 @@ def branch_argument(
 def reason_argument() -> Any:
     """Declare the reason that the ledger keeps."""
     return argument("Kept in the ledger, for whoever asks why.", default=None)
+
+
+def grace_argument(
+    help_text: str = "How long undo can bring the branch back before its files go: '10 min' where "
+    "left out; '0 s' removes them at once.",
+) -> Any:
+    """Declare how long what leaves a table can be brought back."""
+    return argument(help_text, default=None, cli="--grace DURATION")
+
+
+def grace_millis_of(procedure: str, grace: str | None, unchanged: str) -> int:
+    """Return a grace in milliseconds.
+
+    Args:
+        procedure: The procedure, for the message.
+        grace: What was asked for.
+        unchanged: What the refusal says is as before, as a sentence.
+
+    Raises:
+        InvalidInput: It is no duration.
+    """
+    if grace is None:
+        return _GRACE_MILLIS
+    try:
+        return parse_duration(grace)
+    except ValueError as error:
+        raise InvalidInput(
+            f"The argument 'grace' of {procedure} is {grace!r}: {error}. Write it as '10 min'. "
+            f"{unchanged}",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            argument="grace",
+        ) from error
 
 
 def target_argument() -> Any:

@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from branch_console.operations.undo_request import UndoRequest
-from branch_console.procedures.branch.drop_branch import DROP_BRANCH
 from branch_console.procedures.branch.fast_forward import FAST_FORWARD
 from branch_console.procedures.branch.fence_branch import FENCE_BRANCH
 from branch_console.procedures.branch.pin_branch import PIN_BRANCH
@@ -28,6 +27,7 @@ from branch_console.procedures.catalog.drop import DROP_CATALOG_BRANCH
 from branch_console.procedures.catalog.tags import CREATE_CATALOG_TAG, DELETE_CATALOG_TAG
 from branch_console.procedures.catalog_merge.run_merge import MERGE_CATALOG
 from branch_console.procedures.maintenance.expire_snapshots import EXPIRE_SNAPSHOTS
+from branch_console.procedures.maintenance.release_branch import DROP_OR_RECLAIM, RELEASE_BRANCH
 from branch_console.procedures.maintenance.remove_orphan_files import REMOVE_ORPHAN_FILES
 from branch_console.procedures.merge.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from branch_console.procedures.run.procedure import Verb
@@ -43,13 +43,14 @@ _ALL: Final = (
     CHERRY_PICK,
     CREATE_TAG,
     DELETE_TAG,
-    DROP_BRANCH,
+    DROP_OR_RECLAIM,
     EXPIRE_SNAPSHOTS,
     FAST_FORWARD,
     FENCE_BRANCH,
     MERGE_BRANCH,
     PIN_BRANCH,
     PROTECT_BRANCH,
+    RELEASE_BRANCH,
     REMOVE_ORPHAN_FILES,
     RENAME_BRANCH,
     REPAIR_BRANCH,

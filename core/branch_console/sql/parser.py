@@ -17,6 +17,7 @@ from branch_console.operations.branch_requests import (
     CreateBranchRequest,
     DropBranchRequest,
     FastForwardRequest,
+    ReleaseBranchRequest,
     RenameBranchRequest,
     ReplaceMainRequest,
 )
@@ -220,6 +221,10 @@ class _Parser(Words):
             return "drop_catalog_branch", {"branch": branch}, branch, self.takes("DRY RUN")
         return self._asks(DropBranchRequest(table=self._table(), branch=branch), branch)
 
+    def release(self) -> "_Read":
+        branch = self.name("the name of the branch")
+        return self._asks(ReleaseBranchRequest(table=self._table(), branch=branch), branch)
+
     def rename(self) -> "_Read":
         branch = self.name("the name of the branch")
         self.expect("TO")
@@ -357,6 +362,7 @@ _STATEMENTS: Final[Mapping[str, Callable[[_Parser], "_Read | None"]]] = MappingP
         "MERGE BRANCH": _Parser.merge,
         "CREATE BRANCH": _Parser.create,
         "DROP BRANCH": _Parser.drop,
+        "RELEASE BRANCH": _Parser.release,
         "RENAME BRANCH": _Parser.rename,
         "FAST FORWARD BRANCH": _Parser.forward,
         "REPLACE MAIN WITH BRANCH": _Parser.replace,

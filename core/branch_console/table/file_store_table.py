@@ -129,6 +129,11 @@ class FileStoreTable:
         found.paths = found.paths.retired(operation_id)
         return found
 
+    def anew(self) -> FileStoreTable:
+        """The same again, by a handle that has seen nothing yet."""
+        taken_by = self.paths.retired_by
+        return self.retired(taken_by, self.branch) if taken_by else self.on_listed(self.branch)
+
     @contextmanager
     def listing_once(self) -> Iterator[FileStoreTable]:
         """The same branch, whose folders are listed once while the block runs.

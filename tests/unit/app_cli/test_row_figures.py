@@ -3,6 +3,7 @@
 The table has a key that several records share, and two branches that changed the same rows.
 """
 
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -31,6 +32,8 @@ POLICY = "POLICY"
 
 SETTLED = 'version: 1\ntables: {"*": {take: theirs}}'
 SIDES = ("main", "fix-delays")
+KEPT = "rescue-kept"
+"""A branch that may be released: no operation of the ledger needs it for its undo."""
 # They tell nothing of a table: they serve, or stop and start what others asked for.
 SERVE = {("open",), ("serve",), ("worker",), ("demo",), ("jobs", "cancel"), ("jobs", "resume")}
 LOOKS: tuple[tuple[str, ...], ...] = (
@@ -83,6 +86,9 @@ ACTS: tuple[tuple[str, ...], ...] = (
     ("fast-forward", NAME, "newer", "--force", "--confirm", "main"),
     ("replace-main", NAME, "fix-delays", "--confirm", "main"),
     ("drop-branch", NAME, "newer", "--confirm", "newer"),
+    ("undo", OPERATION),
+    ("drop-branch", NAME, "newer", "--reclaim", "--confirm", "newer"),
+    ("release", NAME, KEPT, "--confirm", KEPT),
     ("catalog", "create", "whole"),
     ("catalog", "show", "whole"),
     ("catalog", "compare", "main", "whole"),
@@ -118,6 +124,7 @@ CALLS: tuple[str, ...] = (
     "replace_main(table => 'TABLE', branch => 'newer', confirm => 'main')",
     "drop_branch(table => 'TABLE', branch => 'fix-delays', confirm => 'fix-delays')",
     "delete_branch('TABLE', 'newer')",
+    f"release_branch('TABLE', '{KEPT}')",
     "expire_snapshots('TABLE', 1, 1)",
     "remove_orphan_files(table => 'TABLE', dry_run => true)",
     "create_catalog_branch(branch => 'whole', lazy => true)",
@@ -236,13 +243,21 @@ def test_looks_call_rows_what_readers_get(walk: Walk) -> None:
         walk.look(words)
 
 
-def test_acts_and_receipts_call_rows_what_readers_get(walk: Walk) -> None:
+def keep_branch(table: ContestedTable) -> None:
+    """Leave a branch such as operations keep."""
+    (branch,) = table.path.glob("branch/branch-fix-delays")
+    shutil.copytree(branch, branch.with_name(f"branch-{KEPT}"))
+
+
+def test_acts_and_receipts_call_rows_what_readers_get(walk: Walk, table: ContestedTable) -> None:
+    keep_branch(table)
     for words in ACTS:
         walk.act(words)
     walk.look(("jobs", "list"))
 
 
-def test_calls_in_sql_call_rows_what_readers_get(walk: Walk) -> None:
+def test_calls_in_sql_call_rows_what_readers_get(walk: Walk, table: ContestedTable) -> None:
+    keep_branch(table)
     for call in CALLS:
         words = call.replace("TABLE", NAME).replace("SETTLED", SETTLED)
         walk.act(("sql", f"CALL sys.{words}"))

@@ -56,9 +56,17 @@ def _littered(bench: BranchBench) -> dict[str, str | int | bool]:
     return {}
 
 
+def _kept(bench: BranchBench) -> dict[str, str | int | bool]:
+    bench.branch("dev")
+    kept = bench.table("rescue-dev").paths
+    Path(bench.table("dev").paths.root).rename(kept.root)
+    return {"branch": "rescue-dev"}
+
+
 CASES: dict[str, Steps] = {
     "create_branch": lambda bench: {"branch": "dev"},
     "drop_branch": _branch,
+    "release_branch": _kept,
     "rename_branch": lambda bench: {**_branch(bench), "to": "fix"},
     "protect_branch": _branch,
     "fence_branch": lambda bench: {**_branch(bench), "fenced": False},

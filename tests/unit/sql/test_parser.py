@@ -37,6 +37,11 @@ from branch_console.sql.statement import CALLED
         ),
         ("DROP BRANCH dev ON TABLE db.t", "drop_branch", {"branch": "dev", "table": "db.t"}),
         (
+            "RELEASE BRANCH `rescue-1` ON TABLE db.t",
+            "release_branch",
+            {"branch": "rescue-1", "table": "db.t"},
+        ),
+        (
             "RENAME BRANCH dev TO done ON TABLE db.t",
             "rename_branch",
             {"branch": "dev", "to": "done", "table": "db.t"},
@@ -167,6 +172,7 @@ def test_the_session_stands_on_a_branch() -> None:
         ("CALL sys.delete_tag(table => 'db.t', tag => 'v1')", "v1"),
         # What was said to confirm counts before what is named anyway.
         ("CALL sys.drop_branch(table => 'db.t', branch => 'dev', confirm => 'v1')", "v1"),
+        ("RELEASE BRANCH `rescue-1` ON TABLE db.t DRY RUN", "rescue-1"),
         ("MERGE BRANCH dev ON TABLE db.t", None),
     ],
 )

@@ -16,6 +16,7 @@ from branch_console.operations.branch_requests import (
     FastForwardRequest,
     FenceBranchRequest,
     PinBranchRequest,
+    ReleaseBranchRequest,
     RenameBranchRequest,
     RepairBranchRequest,
     ReplaceMainRequest,
@@ -85,6 +86,7 @@ def _branches_of(asked: Request) -> tuple[str | None, ...]:
             return (asked.target,)
         case (
             DropBranchRequest()
+            | ReleaseBranchRequest()
             | RenameBranchRequest()
             | PinBranchRequest()
             | FenceBranchRequest()

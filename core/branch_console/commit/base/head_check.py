@@ -28,7 +28,7 @@ def check_newest(branch: FileStoreTable, allowed: int) -> None:
         CommitConflict: A writer went on there, whatever number its snapshot got.
     """
     # By a handle of its own: what another one has seen may just have been removed.
-    newest = branch.on(branch.branch).snapshots.latest_id() or 0
+    newest = branch.anew().snapshots.latest_id() or 0
     if newest > allowed:
         raise CommitConflict(
             f"Branch {branch.branch!r} got snapshot {newest} in the meantime.",

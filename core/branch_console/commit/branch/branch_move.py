@@ -28,7 +28,8 @@ _AT_ONCE: Final = 16
 
 
 def move_branch(
-    table: FileStoreTable,
+    source: FileStoreTable,
+    target: FileStoreTable,
     store: CommitStore,
     journal: Journal,
     operation_id: str,
@@ -39,11 +40,12 @@ def move_branch(
     """Move a branch, or finish a move that was cut off.
 
     Args:
-        table: The table on any branch.
+        source: The table on the branch, or what an operation took from one.
+        target: The same on the branch that is to be, or the place of what an operation takes.
         store: The table's store.
         journal: Where the operation notes how far it is.
         operation_id: The operation.
-        move: What goes where.
+        move: The head that the branch had when this was decided.
         between: Is called while both names have the whole branch; may be repeated. It takes a copy,
             also where the store could do without one.
 
@@ -51,7 +53,6 @@ def move_branch(
         CommitConflict: The branch got a commit, or the new name was taken; the branch is where it
             was.
     """
-    source, target = table.on(move.source), table.on(move.target)
     if not journal.has_reached(operation_id, _COPIED):
         if between is None and _moved_at_once(store, source, target, move):
             return

@@ -16,7 +16,7 @@ from branch_console.diff.health.finding import (
 from branch_console.diff.health.judging import Judging
 from branch_console.diff.history_move import id_range
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.lineage_event import BIRTHS, LineageEvent, LineageKind
+from branch_console.format.lineage_event import BIRTHS, LineageEvent, LineageKind, name_after_drop
 
 _MOST_EVIDENCE: Final = 20
 
@@ -166,4 +166,6 @@ def _gone(events: Iterable[LineageEvent]) -> set[str]:
             found.add(event.branch)
         if event.kind is LineageKind.DROPPED:
             found.discard(event.branch)
+            if event.receipt is not None and event.receipt.rescue_branch is None:
+                found.discard(name_after_drop(event))
     return found

@@ -6,11 +6,14 @@ from typing import Final
 
 from branch_console.errors import FormatError
 from branch_console.format.journals.codec import Codec, Layout
+from branch_console.format.journals.expiry import MAINTENANCE_CLAIM
 from branch_console.format.journals.keys import (
     identity,
     inlined,
     needed,
     numbers,
+    part,
+    parts,
     perhaps,
     since,
     texts,
@@ -88,6 +91,27 @@ class CreateBranchJournal(OperationJournal):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BranchTag:
+    """A tag, by the branch that holds it."""
+
+    branch: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchRelease:
+    """How the files of a branch leave the table with it.
+
+    Attributes:
+        tags: What was made to keep files for the branch, and goes with its files.
+        grace_millis: How long the branch is kept for undo; 0 lets its files go at once.
+    """
+
+    tags: tuple[BranchTag, ...] = ()
+    grace_millis: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropBranchJournal(OperationJournal):
     """A branch that moves out of the way.
 
@@ -95,12 +119,14 @@ class DropBranchJournal(OperationJournal):
         base_tag: The tag that keeps its fork.
         parent: The branch that it was made from.
         lost: What can be found nowhere but on it, in sentences.
+        release: How its files leave; None where a rescue branch keeps them.
     """
 
     move: BranchMove
     base_tag: str | None = None
     parent: str | None = None
     lost: tuple[str, ...] = ()
+    release: BranchRelease | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,18 +229,40 @@ CREATE_JOURNAL: Final = Codec(
         )
     },
 )
+RELEASE: Final = Layout(
+    BranchRelease,
+    parts("tags", Layout(BranchTag, needed("branch", str), needed("name", str))),
+    since("graceMillis", int, default=0),
+)
+_LEAVING: Final = (
+    PLAN_ID,
+    REASON,
+    perhaps("baseTag", str),
+    perhaps("parent", str),
+    texts("lost"),
+    part("release", RELEASE),
+)
 DROP_JOURNAL: Final = Codec(
     what="journal of a branch that is dropped",
     reads={
         1: Layout(
             DropBranchJournal,
             inlined("move", MOVE),
-            MAKES_TARGET,
-            PLAN_ID,
-            REASON,
-            perhaps("baseTag", str),
-            perhaps("parent", str),
-            texts("lost"),
+            # A branch whose names are retired is none for anybody.
+            told("makes", lambda journal: None if journal.release else [journal.move.target]),
+            told("claims", lambda journal: MAINTENANCE_CLAIM if journal.release else None),
+            *_LEAVING,
+        )
+    },
+)
+RELEASE_JOURNAL: Final = Codec(
+    what="journal of a branch that is released",
+    reads={
+        1: Layout(
+            DropBranchJournal,
+            inlined("move", MOVE),
+            told("claims", lambda _: MAINTENANCE_CLAIM),
+            *_LEAVING,
         )
     },
 )

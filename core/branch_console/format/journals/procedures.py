@@ -11,6 +11,7 @@ from branch_console.format.journals.branches import (
     FENCE_JOURNAL,
     PIN_JOURNAL,
     PROTECT_JOURNAL,
+    RELEASE_JOURNAL,
     RENAME_JOURNAL,
     REPAIR_JOURNAL,
 )
@@ -56,6 +57,7 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "merge_branch": MERGE_JOURNAL,
         "pin_branch": PIN_JOURNAL,
         "protect_branch": PROTECT_JOURNAL,
+        "release_branch": RELEASE_JOURNAL,
         CLEANING: CLEANING_JOURNAL,
         "rename_branch": RENAME_JOURNAL,
         "repair_branch": REPAIR_JOURNAL,

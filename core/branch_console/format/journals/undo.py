@@ -16,17 +16,22 @@ from branch_console.format.journals.branches import (
 from branch_console.format.journals.codec import Codec, Layout, Ways
 from branch_console.format.journals.expiry import UNCLEAN, UNEXPIRE, UncleanJournal, UnexpireJournal
 from branch_console.format.journals.history import WAY_BACK, HistoryJournal
-from branch_console.format.journals.keys import constant, inlined
+from branch_console.format.journals.keys import constant, inlined, perhaps
 from branch_console.format.journals.tags import TAG, UNTAG, TagJournal, UntagJournal
 from branch_console.format.journals.terms import CALLBACKS, PLAN_ID, UNDOES, OperationJournal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreBranchJournal(OperationJournal):
-    """A rescue branch that becomes the dropped branch again, and the options that follow."""
+    """A rescue branch that becomes the dropped branch again, and the options that follow.
+
+    Attributes:
+        retired_by: The operation that has the names of the branch where no rescue branch has them.
+    """
 
     move: BranchMove
     options: tuple[OptionUse, ...] = ()
+    retired_by: str | None = None
 
 
 UndoJournal: TypeAlias = (
@@ -57,6 +62,7 @@ UNDO_JOURNAL: Final[Codec[UndoJournal]] = Codec(
                     constant("way", "restore"),
                     MAKES_TARGET,
                     OPTIONS,
+                    perhaps("retiredBy", str),
                     *_END,
                 ),
                 "rename": Layout(

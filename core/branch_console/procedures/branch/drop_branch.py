@@ -1,5 +1,7 @@
 """Dropping a branch: nothing is deleted, all of it moves to a rescue branch."""
 
+from dataclasses import dataclass, replace
+
 from branch_console.commit.base.fences import put_fence
 from branch_console.commit.branch.branch_move import move_branch
 from branch_console.commit.branch.rescue import RESCUE_PREFIX, rescue_name
@@ -77,32 +79,19 @@ def plan_drop_of(
         obstacles: What stands in the way besides.
     """
     table, asked = branch.on(MAIN_BRANCH), call.request(DropBranchRequest)
-    events = table.ledger.whole()
-    move = move_of_branch(branch, rescue_name(call.operation_id))
-    base_tag = base_tag_of(events, branch.branch)
-    tags = tuple(name for name in branch.tags.names() if name != base_tag)
-    consumers = _consumers_of(branch)
-    lost = _lost(branch, events, tags, consumers)
+    found = find_leaving(branch)
+    base_tag = found.base_tag
     preview = Preview(
         procedure=call.name,
         title=f"Drop branch {branch.branch!r} of {table.identifier.table_name}",
-        plan_id=plan_digest(
-            call,
-            str(move.head),
-            move.head_id,
-            [each.text for each in lost],
-            tags,
-            # Not where they stand: they go on while somebody looks.
-            [each.id for each in consumers],
-        ),
+        plan_id=plan_digest(call, *found.facts),
         consequences=(
             *obstacles,
-            *protection_blocks(events, branch.branch, "dropped"),
-            *_in_use(branch, events),
+            *found.obstacles,
             *open_operations(warehouse, branch),
-            *lost,
+            *found.lost,
             changes(f"The branch becomes {RESCUE_PREFIX}…, named after this operation."),
-            keeps("No data file is deleted; dropping the rescue branch frees none either."),
+            keeps("No data file is deleted: a release of the rescue branch frees what it needs."),
             *(
                 (keeps(f"Its base tag {base_tag!r} stays, so that undo works."),)
                 if base_tag
@@ -117,13 +106,77 @@ def plan_drop_of(
         preview=preview,
         table=table,
         branch=branch.branch,
-        journal=DropBranchJournal(
-            move=move,
+        journal=replace(
+            found.journal(rescue_name(call.operation_id)),
             plan_id=preview.plan_id,
             reason=asked.reason,
-            base_tag=base_tag,
-            parent=_parent(events, branch.branch),
-            lost=tuple(line for each in lost for line in (each.text, *each.details[:_SHOWN])),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeavingBranch:
+    """A branch that is about to go.
+
+    Attributes:
+        events: The ledger under the names of today.
+        move: Its head; it goes nowhere yet.
+        base_tag: The tag that keeps its fork.
+        tags: Its other tags.
+        lost: What can be found nowhere but on it, and who reads it.
+        obstacles: Why it must stay.
+    """
+
+    events: tuple[LineageEvent, ...]
+    move: BranchMove
+    base_tag: str | None
+    tags: tuple[str, ...]
+    consumers: tuple[Consumer, ...]
+    lost: tuple[Consequence, ...]
+    obstacles: tuple[Consequence, ...]
+
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """What a plan rests on, as JSON values."""
+        return (
+            str(self.move.head),
+            self.move.head_id,
+            [each.text for each in self.lost],
+            self.tags,
+            # Not where they stand: they go on while somebody looks.
+            [each.id for each in self.consumers],
+        )
+
+    def journal(self, target: str) -> DropBranchJournal:
+        """Return the journal of an operation that moves it to a name."""
+        return DropBranchJournal(
+            move=replace(self.move, target=target),
+            base_tag=self.base_tag,
+            parent=_parent(self.events, self.move.source),
+            lost=tuple(line for each in self.lost for line in (each.text, *each.details[:_SHOWN])),
+        )
+
+
+def find_leaving(branch: FileStoreTable) -> LeavingBranch:
+    """Look at a branch that is about to go.
+
+    Raises:
+        Refused: An event of the ledger cannot be read, which may be what protects it.
+    """
+    events = branch.ledger.whole()
+    base_tag = base_tag_of(events, branch.branch)
+    tags = tuple(name for name in branch.tags.names() if name != base_tag)
+    consumers = _consumers_of(branch)
+    return LeavingBranch(
+        events=events,
+        move=move_of_branch(branch, branch.branch),
+        base_tag=base_tag,
+        tags=tags,
+        consumers=consumers,
+        lost=_lost(branch, events, tags, consumers),
+        obstacles=(
+            *protection_blocks(events, branch.branch, "dropped"),
+            *_in_use(branch, events),
         ),
     )
 
@@ -136,7 +189,8 @@ def finish_drop(operation: Operation, journal: DropBranchJournal) -> Receipt:
     """
     move = journal.move
     move_branch(
-        operation.table,
+        operation.table.on(move.source),
+        operation.table.on(move.target),
         operation.warehouse.store,
         operation.journal,
         operation.intent.operation_id,
@@ -331,7 +385,7 @@ def _lost(
                 ),
             )
         )
-    kept = _rescued_for(branch.branch, events)
+    kept = rescued_for(branch.branch, events)
     if kept is not None:
         found.append(
             loses(f"Operation {kept.operation_id} can then not be undone: this branch keeps it.")
@@ -339,8 +393,8 @@ def _lost(
     return tuple(found)
 
 
-def _rescued_for(branch: str, events: tuple[LineageEvent, ...]) -> LineageEvent | None:
-    """The operation whose undo needs this rescue branch, None for other branches."""
+def rescued_for(branch: str, events: tuple[LineageEvent, ...]) -> LineageEvent | None:
+    """Return the operation whose undo needs this rescue branch, None for other branches."""
     if not branch.startswith(RESCUE_PREFIX):
         return None
     undone = undone_by(events)

@@ -40,6 +40,7 @@ from branch_console.procedures.history.protection import protection_blocks
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
+from branch_console.table.file_store_table import FileStoreTable
 
 
 def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
@@ -143,8 +144,19 @@ def finish_rename(operation: Operation, journal: RenameBranchJournal) -> Receipt
     return done
 
 
-def carry_out_move(operation: Operation, move: BranchMove, uses: tuple[OptionUse, ...]) -> None:
+def carry_out_move(
+    operation: Operation,
+    move: BranchMove,
+    uses: tuple[OptionUse, ...],
+    source: FileStoreTable | None = None,
+) -> None:
     """Reserve the new name, move the branch, and turn the options that name it.
+
+    Args:
+        operation: The operation.
+        move: What gets which name.
+        uses: The options.
+        source: What an operation took from the branch, where that comes back.
 
     Raises:
         CommitConflict: It got a commit, or the name was taken in the meantime; it is as it was.
@@ -161,7 +173,8 @@ def carry_out_move(operation: Operation, move: BranchMove, uses: tuple[OptionUse
 
     try:
         move_branch(
-            operation.table,
+            source or operation.table.on(move.source),
+            operation.table.on(move.target),
             operation.warehouse.store,
             journal,
             operation_id,

@@ -29,7 +29,6 @@ from branch_console.maintenance.references import (
     has_changelog_files,
     list_references,
     retired_branches,
-    retired_operations,
 )
 from branch_console.maintenance.retire import bring_back, forget_retired, retire
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
@@ -55,7 +54,10 @@ from branch_console.procedures.maintenance.maintenance_turn import (
 )
 from branch_console.procedures.maintenance.release_files import (
     Released,
+    due_releases,
     find_released_files,
+    going_references,
+    reference_key,
     release,
     size_of,
 )
@@ -113,9 +115,9 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         if (plan := plan_branch_expiry(branch, asked, now)) is not None
     ]
     going = [each for each in plans if each.expiry.count]
-    due = due_expiries(warehouse, table, now)
+    due = due_releases(warehouse, table, now)
     references = list_references(table) if going or due else ()
-    files = _files_that_go(table, references, going, due)
+    files = _files_that_go(warehouse, table, references, going, due)
     told = _told(table, plans, going, due, files, grace)
     hindrances = obstacles(warehouse, table, call) if going or due else ()
     preview = Preview(
@@ -166,7 +168,12 @@ def finish_expire(operation: Operation, journal: ExpireJournal) -> Receipt:
     released = release(operation, (*journal.releases, *own))
     receipt = receipt_of(
         operation,
-        counts=Counts(snapshots_removed=_count(journal.retirements)),
+        counts=Counts(
+            snapshots_removed=_count(journal.retirements),
+            tags_removed=released.tags,
+            files_removed=released.files,
+            bytes_removed=released.size,
+        ),
         notes=(*map(_note, journal.retirements), *_notes(journal, released)),
     )
     kind = LineageKind.EXPIRED if journal.retirements else LineageKind.RELEASED
@@ -250,21 +257,8 @@ def plan_branch_expiry(
     )
 
 
-def due_expiries(warehouse: Warehouse, table: FileStoreTable, now_millis: int) -> tuple[str, ...]:
-    """Return the expiries whose grace is over, so that undo brings nothing back any more."""
-    journal = Journal(warehouse.store, table.paths)
-    due = []
-    for operation_id in retired_operations(table):
-        end, intent = journal.end_of(operation_id), journal.find(operation_id)
-        if end is None or intent is None:
-            continue
-        grace = journal.decode(intent, EXPIRE_JOURNAL).grace_millis
-        if now_millis >= end.time_millis + grace:
-            due.append(operation_id)
-    return tuple(due)
-
-
 def _files_that_go(
+    warehouse: Warehouse,
     table: FileStoreTable,
     references: Sequence[Reference],
     plans: Sequence[BranchExpiry],
@@ -272,13 +266,15 @@ def _files_that_go(
 ) -> pa.Table:
     """The files that nothing needs once the names are gone, be it now or after a grace."""
     taken = {(each.table.branch, str(number)) for each in plans for number in each.ids}
+    released = going_references(table, Journal(warehouse.store, table.paths), references, due)
     going: list[Reference] = []
     kept: list[Reference] = []
     for reference in references:
         is_taken = reference.kind is ReferenceKind.SNAPSHOT and (
             (reference.branch, reference.name) in taken
         )
-        (going if is_taken or reference.expiry in due else kept).append(reference)
+        is_released = reference_key(reference) in released
+        (going if is_taken or is_released else kept).append(reference)
     for plan in plans:
         if plan.keeps_changelogs:
             has_files = has_changelog_files(plan.table)

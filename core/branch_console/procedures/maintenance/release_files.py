@@ -16,6 +16,10 @@ from branch_console.commit.journal import Journal
 from branch_console.commit.rows import row_write, staged_rows
 from branch_console.diff.expiry.reachability import ReferredManifests, reach, unbalanced
 from branch_console.errors import ErrorKind, FormatError
+from branch_console.format.journals.branches import BranchRelease, BranchTag, DropBranchJournal
+from branch_console.format.journals.expiry import ExpireJournal
+from branch_console.format.journals.procedures import codec_of
+from branch_console.format.journals.terms import OperationJournal
 from branch_console.maintenance.named_files import (
     INDEX_RANK,
     LIST_RANK,
@@ -33,6 +37,7 @@ from branch_console.maintenance.references import (
     ReferenceKind,
     list_references,
     retired_branches,
+    retired_operations,
 )
 from branch_console.maintenance.release import (
     LookAgain,
@@ -42,11 +47,17 @@ from branch_console.maintenance.release import (
     remove_files,
 )
 from branch_console.maintenance.retire import forget_retired
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.branch_tags import (
+    released_tags,
+    retire_tags,
+    tags_noted,
+)
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.table.file_store_table import FileStoreTable
 
 _GOING, _KEPT = 0, 1
-ReferenceKey: TypeAlias = tuple[ReferenceKind, str, str, str, str]
+ReferenceKey: TypeAlias = tuple[ReferenceKind, str | None, str, str, str, str]
 REMOVED: Final = "removed"
 """The step at which a release has removed its files."""
 
@@ -59,12 +70,14 @@ class Released:
         files: How many files it removed.
         size: The bytes of the data files and index files among them.
         gone: How many of the files that it was to remove had gone already.
+        tags: How many tags it took, which were there for files that went.
         waits_for: The operation that the files wait for; nothing was removed then.
     """
 
     files: int = 0
     size: int = 0
     gone: int = 0
+    tags: int = 0
     waits_for: str | None = None
 
 
@@ -124,8 +137,63 @@ def without_needed(
     return files.filter(pc.invert(is_needed))
 
 
+def due_releases(warehouse: Warehouse, table: FileStoreTable, now_millis: int) -> tuple[str, ...]:
+    """Return the operations whose grace is over: nobody can bring back their names any more.
+
+    Raises:
+        FormatError: A newer release took names.
+    """
+    journal = Journal(warehouse.store, table.paths)
+    due = []
+    for operation_id in retired_operations(table):
+        end, intent = journal.end_of(operation_id), journal.find(operation_id)
+        if end is None or intent is None:
+            continue
+        noted = journal.decode(intent, codec_of(intent.procedure))
+        if now_millis >= end.time_millis + _grace_millis(noted):
+            due.append(operation_id)
+    return tuple(due)
+
+
+def _grace_millis(journal: OperationJournal) -> int:
+    match journal:
+        case DropBranchJournal(release=BranchRelease(grace_millis=grace)):
+            return grace
+        case ExpireJournal(grace_millis=grace):
+            return grace
+        case _:
+            raise FormatError(f"Names were retired by {type(journal).__name__}, which takes none.")
+
+
+def going_references(
+    table: FileStoreTable,
+    journal: Journal,
+    references: Iterable[Reference],
+    operations: Collection[str],
+) -> frozenset[ReferenceKey]:
+    """Return which references go when the files of some operations go.
+
+    Args:
+        table: The table on any branch.
+        journal: Its journal.
+        references: All of the table.
+        operations: They; names of theirs are retired, and tags may go with them.
+    """
+    tags = {tag for each in operations for tag in released_tags(table, journal, each)}
+    return frozenset(
+        reference_key(each)
+        for each in references
+        if each.expiry in operations
+        or (
+            each.kind is ReferenceKind.TAG
+            and each.expiry is None
+            and BranchTag(branch=each.branch, name=each.name) in tags
+        )
+    )
+
+
 def release(operation: Operation, expiries: Collection[str]) -> Released:
-    """Remove the files of expiries whose grace is over, as far as nothing needs them.
+    """Remove the files of operations whose grace is over, as far as nothing needs them.
 
     Going on after a crash is no different: what was listed before is looked at once more.
 
@@ -146,6 +214,8 @@ def release(operation: Operation, expiries: Collection[str]) -> Released:
         other = find_other_operation(operation.journal, operation_id)
         if other is not None:
             return Released(waits_for=other)
+        for each in expiries:
+            retire_tags(table, store, operation.journal, each)
         references = list_references(table)
         going = [each for each in references if each.expiry in expiries]
         kept = [each for each in references if each.expiry not in expiries]
@@ -161,7 +231,9 @@ def release(operation: Operation, expiries: Collection[str]) -> Released:
         known.update(map(reference_key, fresh))
         return without_needed(table, left, fresh)
 
-    released = remove_released(operation, listed, look_again)
+    released = remove_released(
+        operation, listed, look_again, tags=_retired_tags(table, operation.journal, expiries)
+    )
     _forget(operation, expiries)
     return released
 
@@ -172,17 +244,21 @@ def find_released(operation: Operation) -> Released | None:
     return None if done is None else Released(**json.loads(done))
 
 
-def remove_released(operation: Operation, listed: pa.Table, look_again: LookAgain) -> Released:
+def remove_released(
+    operation: Operation, listed: pa.Table, look_again: LookAgain, *, tags: int = 0
+) -> Released:
     """Remove the files of a list, as far as nothing needs them by now, and mark that it is done.
 
     Args:
         operation: Who removes them.
         listed: Columns of RELEASED_FILES.
         look_again: As for `remove_files`.
+        tags: How many tags went.
     """
     left = look_again(listed)
     removed = remove_files(operation.warehouse.store, left, look_again)
-    released = {"files": removed, "size": size_of(left), "gone": left.num_rows - removed}
+    gone = left.num_rows - removed
+    released = {"files": removed, "size": size_of(left), "gone": gone, "tags": tags}
     # The first to come so far counts: who goes on after a crash finds most files gone.
     done = operation.journal.mark(
         operation.intent.operation_id, REMOVED, json.dumps(released).encode()
@@ -194,6 +270,15 @@ def size_of(files: pa.Table) -> int:
     """The bytes of files, with columns of RELEASED_FILES."""
     size: int = pc.sum(files["file_size"]).as_py() or 0
     return size
+
+
+def _retired_tags(table: FileStoreTable, journal: Journal, operations: Collection[str]) -> int:
+    """How many tags of other branches have been retired with the branch that they were for."""
+    return sum(
+        len(table.retired(operation_id, branch).tags.names())
+        for operation_id in operations
+        for branch in {each.branch for each in tags_noted(journal, operation_id)}
+    )
 
 
 def _forget(operation: Operation, expiries: Collection[str]) -> None:
@@ -225,7 +310,7 @@ def find_other_operation(journal: Journal, own: str) -> str | None:
 def reference_key(reference: Reference) -> ReferenceKey:
     """What tells a reference from all others, also of what took its name since."""
     lists = reference.snapshot.identity.manifest_lists
-    return (reference.kind, reference.branch, reference.name, *lists)
+    return (reference.kind, reference.expiry, reference.branch, reference.name, *lists)
 
 
 def referred_manifests(files: NamedFiles, lists: NamedLists, owner: int) -> ReferredManifests:
@@ -269,23 +354,30 @@ def _data_files(
 ) -> list[pa.Table]:
     """The data files of each branch that had them, as its own options place them.
 
-    Of a branch that is gone, or has another name, those of the table on its present branch do.
+    Of one that has another name, those of the table on its present branch do.
     """
     left = files.columns.filter(pc.is_in(files.columns["name"], value_set=pa.array(names)))
     found = []
-    for branch in dict.fromkeys(each.branch for each in going):
+    owners = dict.fromkeys((each.branch, each.expiry) for each in going)
+    for branch, expiry in owners:
         theirs = set[int]()
         for reference, manifests in zip(going, referred, strict=False):
-            if reference.branch == branch:
+            if (reference.branch, reference.expiry) == (branch, expiry):
                 theirs |= {*manifests.live, *manifests.added, *manifests.written}
         is_theirs = pc.is_in(left["manifest"], value_set=pa.array(sorted(theirs), pa.int32()))
-        # A branch that was dropped or renamed since has no schema under the name that it had.
-        placed = table.on_listed(branch)
-        if placed.schemas.find_latest() is None:
-            placed = table
+        placed = _with_schema(table, branch, expiry)
         found.append(released_data_files(placed, files, left.filter(is_theirs)))
         left = left.filter(pc.invert(is_theirs))
     return found
+
+
+def _with_schema(table: FileStoreTable, branch: str, expiry: str | None) -> FileStoreTable:
+    """The table on a branch, or on what an operation took of it with its schemas."""
+    places = [table.on_listed(branch)]
+    if expiry is not None:
+        places.insert(0, table.retired(expiry, branch))
+    # A branch that was dropped or renamed since has no schema under the name that it had.
+    return next((each for each in places if each.schemas.find_latest() is not None), table)
 
 
 def _metadata(

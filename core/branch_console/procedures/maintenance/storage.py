@@ -23,12 +23,13 @@ from branch_console.maintenance.named_files import lists_of, read_named_files
 from branch_console.maintenance.references import Reference, ReferenceKind, list_references
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.maintenance.expire_snapshots import (
-    due_expiries,
-    plan_branch_expiry,
-)
+from branch_console.procedures.maintenance.expire_snapshots import plan_branch_expiry
 from branch_console.procedures.maintenance.orphan_files import waiting_cleanings
-from branch_console.procedures.maintenance.release_files import referred_manifests, size_of
+from branch_console.procedures.maintenance.release_files import (
+    due_releases,
+    referred_manifests,
+    size_of,
+)
 from branch_console.table.file_store_table import FileStoreTable
 
 STORAGE = pa.schema(
@@ -65,7 +66,7 @@ def read_storage(warehouse: Warehouse, table: Identifier) -> TableStorage:
         main = deciding.table(table.on_branch(MAIN_BRANCH))
         references = list_references(main)
         going, holds = _what_may_go(deciding, main)
-        due = due_expiries(deciding, main, deciding.clock())
+        due = due_releases(deciding, main, deciding.clock())
         cost = _cost(main, references, going, due)
         return TableStorage(cost=cost, holds=holds, orphans=_last_scan(deciding, main))
 

@@ -1,19 +1,23 @@
 """Undoing what moved a branch: a drop, a rename."""
 
 from branch_console.commit.base.fences import put_fence
-from branch_console.errors import ErrorKind
+from branch_console.errors import CommitConflict, ErrorKind
 from branch_console.format.journals.branches import BranchMove, OptionUse, RenameBranchJournal
 from branch_console.format.journals.undo import RestoreBranchJournal
-from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.lineage_event import LineageEvent, LineageKind, released_name
 from branch_console.format.receipt import HeadMove, Receipt
 from branch_console.format.snapshot import SnapshotIdentity
+from branch_console.maintenance.references import retired_branches
+from branch_console.maintenance.retire import forget_retired
 from branch_console.procedures.branch.drop_branch import move_of_branch, open_operations
 from branch_console.procedures.branch.rename_branch import carry_out_move
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, blocks, changes
+from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.dependents import options_naming
 from branch_console.procedures.history.protection import protection_blocks
+from branch_console.procedures.maintenance.maintenance_turn import claim_maintenance, give_up_turn
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned
 from branch_console.procedures.run.receipts import event_of, receipt_of
@@ -25,7 +29,9 @@ def plan_restore(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
 ) -> Planned:
     """Bring a dropped branch back from its rescue branch, whatever that was renamed to."""
-    kept_as = "" if event.receipt is None else event.receipt.rescue_branch or ""
+    kept_as = None if event.receipt is None else event.receipt.rescue_branch
+    if kept_as is None:
+        return _plan_return(call, table, event)
     name = event.branch
     found = traced(table, event, kept_as)
     rescue, uses = found.name, options_naming(table, found.name)
@@ -51,14 +57,45 @@ def plan_restore(
     )
 
 
+def _plan_return(call: ProcedureCall, table: FileStoreTable, event: LineageEvent) -> Planned:
+    """Bring back a branch whose names were retired, as long as none of its files was removed."""
+    name, taken_by = event.branch, event.operation_id
+    told: list[Consequence] = []
+    if name not in retired_branches(table, taken_by):
+        told.append(
+            blocks(
+                f"Undo is not possible: the files that only branch {name!r} needed were removed.",
+                ErrorKind.UNDO_BLOCKED,
+            )
+        )
+    elif table.branches.exists(name):
+        told.append(_taken(name))
+    told.append(changes(f"Branch {name!r} is back as it was. No file was removed."))
+    return planned_undo(
+        call,
+        table,
+        event,
+        told,
+        branch=name,
+        journal=RestoreBranchJournal(
+            move=move_of_branch(table.retired(taken_by, name), name), retired_by=taken_by
+        ),
+        role=Role.OPERATOR,
+    )
+
+
 def finish_restore(operation: Operation, journal: RestoreBranchJournal) -> Receipt:
-    """Move the rescue branch to the name of the dropped one, and record it.
+    """Move a dropped branch back to its name, from where it was kept, and record it.
 
     Raises:
         CommitConflict: It got a commit, or the name was taken in the meantime; it is as it was.
     """
-    move = journal.move
-    carry_out_move(operation, move, journal.options)
+    move, taken_by, kept_as = journal.move, journal.retired_by, journal.move.source
+    if taken_by is None:
+        carry_out_move(operation, move, journal.options)
+    else:
+        _return(operation, move, taken_by)
+        kept_as = released_name(move.source, taken_by)
     put_fence(operation.table.on(move.target), operation.warehouse.store)
     receipt = receipt_of(
         operation,
@@ -79,13 +116,26 @@ def finish_restore(operation: Operation, journal: RestoreBranchJournal) -> Recei
             LineageKind.RESTORED,
             receipt,
             branch=move.target,
-            source_branch=move.source,
+            source_branch=kept_as,
             after=move.head,
             undoes=journal.undoes,
         )
     )
     operation.journal.release(move.target, operation.intent.operation_id)
+    if taken_by is not None:
+        give_up_turn(operation)
     return done
+
+
+def _return(operation: Operation, move: BranchMove, taken_by: str) -> None:
+    claim_maintenance(operation)
+    retired = operation.table.retired(taken_by, move.source)
+    try:
+        carry_out_move(operation, move, (), retired)
+    except CommitConflict:
+        give_up_turn(operation)
+        raise
+    forget_retired(operation.table, operation.warehouse.store, taken_by, (move.source,))
 
 
 def plan_rename_back(

@@ -1,0 +1,324 @@
+"""Releasing a branch: its names are retired, and after a grace the files go that it alone needs.
+
+A drop with reclaim does so with any branch, a release with what earlier operations kept. Until the
+files go, undo moves the names back.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from branch_console.commit.branch.branch_move import move_branch
+from branch_console.diff.history_move import count
+from branch_console.errors import CommitConflict, ErrorKind, InvalidInput
+from branch_console.format.identifier import MAIN_BRANCH, RESERVED_PREFIXES
+from branch_console.format.journals.branches import (
+    RELEASE_JOURNAL,
+    BranchRelease,
+    BranchTag,
+    DropBranchJournal,
+)
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console.format.scan_options import moment_text
+from branch_console.maintenance.references import Reference, ReferenceKind, list_references
+from branch_console.operations.branch_requests import DropBranchRequest, ReleaseBranchRequest
+from branch_console.procedures.branch.drop_branch import (
+    DROP_BRANCH,
+    LeavingBranch,
+    existing_branch,
+    find_leaving,
+    finish_drop,
+    plan_drop,
+    rescued_for,
+)
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.consequence import (
+    Consequence,
+    Preview,
+    blocks,
+    keeps,
+    loses,
+    plan_digest,
+)
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.catalog_membership import membership_blocks
+from branch_console.procedures.maintenance.branch_tags import standing_blocks, tags_made_for
+from branch_console.procedures.maintenance.holds import UNDO_WINDOW_MILLIS
+from branch_console.procedures.maintenance.maintenance_turn import (
+    claim_maintenance,
+    give_up_turn,
+    obstacles,
+)
+from branch_console.procedures.maintenance.release_files import (
+    REMOVED,
+    Released,
+    find_released_files,
+    release,
+    size_of,
+)
+from branch_console.procedures.run.open_operation import Operation
+from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.receipts import event_of, receipt_of
+from branch_console.table.file_store_table import FileStoreTable
+
+_RETIRED: Final = "retired"
+"""The step at which the names of a branch have left it."""
+
+
+def plan_drop_or_reclaim(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide whether a branch may go, and whether its files go with it.
+
+    Raises:
+        InvalidInput: It is main, or a grace is given to a drop that keeps all files.
+        NotFound: There is no such table or branch.
+        FormatError: A reference of the table cannot be read, so no file may go.
+    """
+    asked = call.request(DropBranchRequest)
+    if asked.reclaim:
+        table = table_of(warehouse, call)
+        branch = existing_branch(table, asked.branch, "dropped")
+        return _plan(warehouse, call, branch, "Drop", asked.grace_millis(), asked.reason)
+    if asked.grace is not None:
+        raise InvalidInput(
+            "The argument 'grace' of drop_branch is for a drop with reclaim: without it no file is "
+            "removed. No branch was dropped.",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            argument="grace",
+        )
+    return plan_drop(warehouse, call)
+
+
+def plan_release(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide whether a branch that an operation kept may go, with its files.
+
+    Raises:
+        InvalidInput: It is no such branch.
+        NotFound: There is no such table or branch.
+        FormatError: A reference of the table cannot be read, so no file may go.
+    """
+    asked, table = call.request(ReleaseBranchRequest), table_of(warehouse, call)
+    branch = existing_branch(table, asked.branch, "released")
+    if not branch.branch.startswith(RESERVED_PREFIXES):
+        raise InvalidInput(
+            f"Branch {branch.branch!r} is none that an operation kept: their names begin with "
+            f"{' or '.join(RESERVED_PREFIXES)}. Nothing was changed. To remove this one with its "
+            "files, drop it with reclaim.",
+            kind=ErrorKind.INVALID_NAME,
+            branch=branch.branch,
+        )
+    return _plan(warehouse, call, branch, "Release", asked.grace_millis(), asked.reason)
+
+
+def _plan(
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    branch: FileStoreTable,
+    verb: str,
+    grace_millis: int,
+    reason: str | None,
+) -> Planned:
+    table, leaving = branch.on(MAIN_BRANCH), find_leaving(branch)
+    tags = tags_made_for(branch, leaving.events)
+    files = _files_of(branch, tags)
+    told = tuple(_told(leaving, tags, files, grace_millis))
+    preview = Preview(
+        procedure=call.name,
+        title=f"{verb} branch {branch.branch!r} of {table.identifier.table_name}",
+        plan_id=plan_digest(
+            call, *leaving.facts, [each.text for each in told], files.num_rows, size_of(files)
+        ),
+        consequences=(
+            *membership_blocks(warehouse, branch, is_drop=True),
+            *leaving.obstacles,
+            *standing_blocks(branch, leaving.events, tags),
+            *_promise_blocks(warehouse, leaving),
+            *obstacles(warehouse, table, call),
+            *told,
+        ),
+        typed_name=branch.branch,
+        role=Role.OPERATOR,
+        undo=_undo_text(grace_millis),
+    )
+    return Planned(
+        preview=preview,
+        table=table,
+        branch=branch.branch,
+        journal=replace(
+            leaving.journal(branch.branch),
+            plan_id=preview.plan_id,
+            reason=reason,
+            release=BranchRelease(tags=tags, grace_millis=grace_millis),
+        ),
+    )
+
+
+def finish_drop_or_reclaim(operation: Operation, journal: DropBranchJournal) -> Receipt:
+    """Move a branch out of the way: to a rescue branch, or for its files to go.
+
+    Raises:
+        CommitConflict: It got a commit in the meantime, or another operation is at work on files
+            of the table; the branch is where it was.
+        FormatError: What the table needs cannot be told any more; no file was removed.
+    """
+    if journal.release is None:
+        return finish_drop(operation, journal)
+    return _finish_release(operation, journal, journal.release)
+
+
+def _finish_release(
+    operation: Operation, journal: DropBranchJournal, planned: BranchRelease
+) -> Receipt:
+    """Retire the names of a branch, and remove its files where there is no grace."""
+    operation_id, move, grace = operation.intent.operation_id, journal.move, planned.grace_millis
+    claim_maintenance(operation)
+    _retire(operation, journal)
+    # From here on the claim is kept until recovery if anything fails: files may be gone by then.
+    released = release(operation, () if grace else (operation_id,))
+    receipt = receipt_of(
+        operation,
+        moves=(
+            HeadMove(
+                branch=move.source,
+                before=move.head,
+                before_id=move.head_id,
+                after=None,
+                after_id=None,
+            ),
+        ),
+        counts=Counts(
+            tags_removed=released.tags,
+            files_removed=released.files,
+            bytes_removed=released.size,
+        ),
+        notes=(*_notes(move.source, grace, released), *journal.lost),
+    )
+    done = operation.complete(
+        event_of(
+            operation,
+            LineageKind.DROPPED,
+            receipt,
+            branch=move.source,
+            source_branch=journal.parent,
+            before=move.head,
+            base_tag=journal.base_tag,
+        )
+    )
+    give_up_turn(operation)
+    return done
+
+
+DROP_OR_RECLAIM = replace(DROP_BRANCH, plan=plan_drop_or_reclaim, finish=finish_drop_or_reclaim)
+RELEASE_BRANCH = Verb(
+    name="release_branch",
+    what="release a branch",
+    doing="Moving the branch out of the way.",
+    plan=plan_release,
+    codec=RELEASE_JOURNAL,
+    finish=finish_drop_or_reclaim,
+)
+
+
+def _retire(operation: Operation, journal: DropBranchJournal) -> None:
+    operation_id, move, steps = operation.intent.operation_id, journal.move, operation.journal
+    # Somebody may have made another branch under the name since.
+    if steps.has_reached(operation_id, _RETIRED) or steps.has_reached(operation_id, REMOVED):
+        return
+    source = operation.table.on(move.source)
+    try:
+        move_branch(
+            source,
+            source.retired(operation_id, move.source),
+            operation.warehouse.store,
+            steps,
+            operation_id,
+            move,
+        )
+    except CommitConflict:
+        give_up_turn(operation)
+        raise
+    steps.mark(operation_id, _RETIRED)
+
+
+def _files_of(branch: FileStoreTable, tags: Collection[BranchTag]) -> pa.Table:
+    """The files that nothing needs once the branch and its tags are gone."""
+    going: list[Reference] = []
+    kept: list[Reference] = []
+    for reference in list_references(branch):
+        is_own = reference.branch == branch.branch and reference.expiry is None
+        is_tag = reference.kind is ReferenceKind.TAG and (
+            BranchTag(branch=reference.branch, name=reference.name) in tags
+        )
+        (going if is_own or is_tag else kept).append(reference)
+    return find_released_files(branch, going, kept)
+
+
+def _told(
+    leaving: LeavingBranch, tags: Sequence[BranchTag], files: pa.Table, grace_millis: int
+) -> Iterator[Consequence]:
+    yield from leaving.lost
+    exclusive = f"{count(files.num_rows, 'file')} with {size_of(files):,} bytes of data"
+    if grace_millis:
+        yield loses(
+            f"{exclusive} are needed by nothing else. They go with the first expiry of the table "
+            f"after {_minutes(grace_millis)}."
+        )
+    else:
+        yield loses(f"{exclusive} are needed by nothing else, and go.")
+    if tags:
+        yield loses(
+            "The tags that keep files for it go with them.",
+            tuple(f"tag {each.name} of {each.branch}" for each in tags),
+        )
+    yield keeps("What another branch, a tag, a changelog or an undo needs stays.")
+
+
+def _promise_blocks(warehouse: Warehouse, leaving: LeavingBranch) -> Iterator[Consequence]:
+    promised = rescued_for(leaving.move.source, leaving.events)
+    if promised is None:
+        return
+    until = promised.time_millis + UNDO_WINDOW_MILLIS
+    if warehouse.clock() < until:
+        yield blocks(
+            f"Undo of operation {promised.operation_id} ({promised.kind}) is promised until "
+            f"{moment_text(until)}, and brings back what this branch keeps. Release it after "
+            "that, or undo that operation first.",
+            ErrorKind.FILES_IN_USE,
+        )
+
+
+def _undo_text(grace_millis: int) -> str:
+    if not grace_millis:
+        return "There is no undo: the files go at once."
+    return (
+        f"Undo brings the branch back until its files go: for {_minutes(grace_millis)} at least, "
+        "and until the next expiry of the table."
+    )
+
+
+def _notes(branch: str, grace_millis: int, released: Released) -> Iterator[str]:
+    if grace_millis:
+        yield (
+            f"Branch {branch!r} is gone. Its files go with the first expiry of the table after "
+            f"{_minutes(grace_millis)}; undo brings it back until then, unless orphan cleaning by "
+            "another engine comes before."
+        )
+    elif released.waits_for is not None:
+        yield (
+            f"Branch {branch!r} is gone. No file was removed: operation {released.waits_for} is "
+            "open and may need some. They go with the next expiry."
+        )
+    else:
+        yield (
+            f"Branch {branch!r} is gone; {count(released.files, 'file')} with {released.size:,} "
+            "bytes of data were removed."
+        )
+        if released.gone:
+            yield f"{count(released.gone, 'file')} had gone already, or are needed by now."
+
+
+def _minutes(millis: int) -> str:
+    return count(millis // 60_000, "minute")
