@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from branch_console.diff.expiry.dry_run import ExpiryDryRun
 from branch_console.errors import (
     CommitConflict,
     FormatError,
@@ -13,10 +14,11 @@ from branch_console.errors import (
     StorageError,
 )
 from branch_console.format.receipt import Receipt
-from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.maintenance.expire_snapshots import plan_expire
 from branch_console.procedures.recover import recover_table
 from tests.support.branch_bench import store_of, tree
-from tests.support.expiry_bench import LATER, ExpiryBench
+from tests.support.expiry_bench import AT_ONCE, LATER, ExpiryBench
 from tests.support.faulty_store import At, FaultyStore, Killed, What, When
 
 
@@ -349,6 +351,35 @@ def test_a_consumer_and_a_promised_undo_hold_snapshots(tmp_path: Path) -> None:
     bench.expire("free", now=LATER + 8 * 86_400_000)
     assert bench.snapshot_ids() == (6,)
     assert bench.broken() == []
+
+
+def test_a_dry_run_tells_of_each_snapshot_that_is_due_whether_it_goes_or_what_holds_it(
+    tmp_path: Path,
+) -> None:
+    bench = ExpiryBench(tmp_path)
+    for name in "abcde":
+        bench.replace(name)
+    consumers = Path(bench.table().paths.consumer_dir)
+    consumers.mkdir()
+    (consumers / "consumer-late").write_text('{"nextSnapshot": 3}')
+    call = ProcedureCall(
+        name="expire_snapshots",
+        arguments={"table": "db.t", "retain_max": 1, "options": AT_ONCE},
+        actor="ann",
+        operation_id="look",
+    )
+    found = plan_expire(bench.warehouse(clock=lambda: LATER), call).dry_run
+    assert isinstance(found, ExpiryDryRun)
+    told = [
+        (each.snapshot.id, each.goes, [hold.owner for hold in each.holds]) for each in found.due
+    ]
+    assert told == [(1, True, []), (2, True, []), (3, False, ["late"]), (4, False, ["late"])]
+    assert (found.kept_count, found.released.file_count > 0, found.earlier) == (1, True, ())
+    before = bench.needed()
+    receipt = bench.expire()
+    # What the dry run counted is what goes.
+    assert receipt.counts.snapshots_removed == 2
+    assert len(before - bench.needed()) == found.released.file_count
 
 
 @pytest.mark.parametrize(

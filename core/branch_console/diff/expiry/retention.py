@@ -75,11 +75,13 @@ class Expiry:
     """The snapshots of a branch that go: from the oldest one up to, and without, an end.
 
     Attributes:
+        due_until: Where they would have ended if nothing held any.
         holds: What keeps snapshots that would have gone.
     """
 
     first_id: int
     end_id: int
+    due_until: int
     holds: tuple[SnapshotHold, ...] = ()
 
     @property
@@ -108,6 +110,7 @@ def plan_expiry(
     return Expiry(
         first_id=first,
         end_id=max(first, end),
+        due_until=wanted,
         holds=tuple(each for each in holds if each.since_id < wanted),
     )
 

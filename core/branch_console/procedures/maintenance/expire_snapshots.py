@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from branch_console.commit.branch.rescue import RESCUE_PREFIX
 from branch_console.commit.journal import Journal
+from branch_console.diff.expiry.dry_run import ExpiryDryRun, due_snapshots
 from branch_console.diff.expiry.retention import Expiry, HoldKind, SnapshotHold, plan_expiry
+from branch_console.diff.expiry.storage_cost import FileAmount
 from branch_console.diff.history_move import count, id_range
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
@@ -46,6 +48,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.holds import find_holds
 from branch_console.procedures.maintenance.limits import retention_of
 from branch_console.procedures.maintenance.maintenance_turn import (
+    PlannedTurn,
     claim_maintenance,
     end_turn,
     give_up_turn,
@@ -62,7 +65,7 @@ from branch_console.procedures.maintenance.release_files import (
     size_of,
 )
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import Verb, table_of
 from branch_console.procedures.run.receipts import receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
@@ -99,7 +102,7 @@ class BranchExpiry:
         return RetiredSnapshot(id=found.id, delta_manifest_list=found.delta_manifest_list)
 
 
-def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     """Decide which snapshots expire, and which files nothing needs then.
 
     Raises:
@@ -143,7 +146,14 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         releases=due,
         grace_millis=grace,
     )
-    return planned_turn(call, table, preview, journal if going or due else None, now_millis=now)
+    return planned_turn(
+        call,
+        table,
+        preview,
+        journal if going or due else None,
+        now_millis=now,
+        dry_run=_dry_run(plans, files, due, grace),
+    )
 
 
 def finish_expire(operation: Operation, journal: ExpireJournal) -> Receipt:
@@ -289,6 +299,23 @@ def _files_that_go(
                 for number in plan.ids
             ]
     return find_released_files(table, going, kept)
+
+
+def _dry_run(
+    plans: Sequence[BranchExpiry], files: pa.Table, due: tuple[str, ...], grace_millis: int
+) -> ExpiryDryRun:
+    found = tuple(
+        snapshot
+        for plan in plans
+        for snapshot in due_snapshots(plan.table.branch, plan.snapshots, plan.expiry)
+    )
+    return ExpiryDryRun(
+        due=found,
+        kept_count=sum(len(each.snapshots) for each in plans) - len(found),
+        released=FileAmount(file_count=files.num_rows, byte_count=size_of(files)),
+        earlier=due,
+        grace_millis=grace_millis,
+    )
 
 
 def _told(

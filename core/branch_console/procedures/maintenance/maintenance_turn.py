@@ -3,7 +3,10 @@
 One operation of a table at a time retires names, brings them back or removes files.
 """
 
+from dataclasses import dataclass
+
 from branch_console.commit.journal import Journal
+from branch_console.diff.expiry.dry_run import CleaningDryRun, ExpiryDryRun
 from branch_console.errors import CommitConflict, ErrorKind
 from branch_console.format.journals.expiry import MAINTENANCE_CLAIM
 from branch_console.format.journals.terms import OperationJournal
@@ -19,6 +22,17 @@ from branch_console.procedures.run.receipts import event_of, receipt_without_cha
 from branch_console.table.file_store_table import FileStoreTable
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlannedTurn(Planned):
+    """What was decided of a verb that takes names or files from a table.
+
+    Attributes:
+        dry_run: The same line by line; None for verbs that take a few things only.
+    """
+
+    dry_run: ExpiryDryRun | CleaningDryRun | None = None
+
+
 def planned_turn(
     call: ProcedureCall,
     table: FileStoreTable,
@@ -26,7 +40,8 @@ def planned_turn(
     journal: OperationJournal | None,
     *,
     now_millis: int,
-) -> Planned:
+    dry_run: ExpiryDryRun | CleaningDryRun | None = None,
+) -> PlannedTurn:
     """Return the plan of a verb that takes names or files from a table.
 
     Args:
@@ -36,6 +51,7 @@ def planned_turn(
         journal: All that is needed to finish; None where nothing is due, which is no error: the
             receipt says what stays.
         now_millis: The time.
+        dry_run: What was decided line by line.
     """
     nothing = receipt_without_change(
         call,
@@ -44,12 +60,13 @@ def planned_turn(
         started_millis=now_millis,
         finished_millis=now_millis,
     )
-    return Planned(
+    return PlannedTurn(
         preview=preview,
         table=table,
         branch=table.branch,
         journal=OperationJournal() if journal is None else journal,
         already=nothing if journal is None else None,
+        dry_run=dry_run,
     )
 
 

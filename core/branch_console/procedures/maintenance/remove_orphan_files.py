@@ -9,6 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from branch_console.diff.expiry.dry_run import CleaningDryRun
 from branch_console.diff.history_move import count
 from branch_console.format.journals.expiry import (
     CLEANING,
@@ -33,6 +34,7 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.maintenance_turn import (
+    PlannedTurn,
     claim_maintenance,
     end_turn,
     obstacles,
@@ -47,13 +49,13 @@ from branch_console.procedures.maintenance.orphan_files import (
 )
 from branch_console.procedures.maintenance.release_files import REMOVED, Released, size_of
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import Verb, table_of
 from branch_console.procedures.run.receipts import receipt_of
 
 _MOST_TOLD: Final = 20
 
 
-def plan_cleaning(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_cleaning(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     """Decide which files of a table are orphans.
 
     Raises:
@@ -87,7 +89,19 @@ def plan_cleaning(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         releases=due,
         grace_millis=grace,
     )
-    return planned_turn(call, table, preview, journal if going.num_rows else None, now_millis=now)
+    return planned_turn(
+        call,
+        table,
+        preview,
+        journal if going.num_rows else None,
+        now_millis=now,
+        dry_run=CleaningDryRun(
+            orphans=orphans,
+            earlier=going.slice(orphans.num_rows),
+            unknown=found.unknown,
+            grace_millis=grace,
+        ),
+    )
 
 
 def finish_cleaning(operation: Operation, journal: CleaningJournal) -> Receipt:
