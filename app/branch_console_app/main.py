@@ -14,6 +14,7 @@ from branch_console_app.views import (
     compare,
     conflicts,
     jobs,
+    maintenance,
     merge,
     overview,
     receipts,
@@ -33,6 +34,7 @@ _TITLES = {
     PageName.BRANCHES: ("Branches", ":material/account_tree:"),
     PageName.SNAPSHOTS: ("Snapshots", ":material/timeline:"),
     PageName.SCHEMAS: ("Schemas", ":material/schema:"),
+    PageName.MAINTENANCE: ("Maintenance", ":material/cleaning_services:"),
     PageName.COMPARE: ("Compare", ":material/compare_arrows:"),
     PageName.MERGE: ("Merge", ":material/merge:"),
     PageName.SQL: ("SQL", ":material/database_search:"),
@@ -70,6 +72,7 @@ def _pages() -> dict[PageName, st.Page]:
         PageName.BRANCHES: branches.show,
         PageName.SNAPSHOTS: snapshots.show,
         PageName.SCHEMAS: schemas.show,
+        PageName.MAINTENANCE: maintenance.show,
         PageName.COMPARE: compare.show,
         PageName.MERGE: merge.show,
         PageName.CONFLICTS: conflicts.show,
@@ -103,6 +106,7 @@ def _show_sidebar() -> None:
             _entry(PageName.COMPARE, place)
             source = None if place.branch_or_main == "main" else place.branch
             _entry(PageName.MERGE, place, view={"source": source})
+            _entry(PageName.MAINTENANCE, place)
         active = reads.active_jobs()
         st.caption("Work")
         _entry(PageName.SQL, place)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 import streamlit as st
 
+from branch_console.diff.expiry.storage_cost import TableStorage
 from branch_console.diff.fast_forward import ForwardDecision
 from branch_console.diff.rows.row_figure import RowCounts
 from branch_console.diff.schema_diff import SchemaDiff
@@ -44,16 +45,19 @@ from branch_console.procedures.call.consequence import Consequence, Preview
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
 from branch_console.procedures.catalog_merge.publishing_progress import Publishing
 from branch_console.procedures.compare.count_rows import CountWork
+from branch_console.procedures.maintenance.doctor import TableHealth
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console.quality.comparison import QualityComparison
 from branch_console.quality.rules import RuleSet
 from branch_console.sql.answer import Answer
 from branch_console_app import state
+from branch_console_app.models.maintenance.dry_runs import DryRun
 from branch_console_app.models.merge.merge_preview import MergeDecision
 from branch_console_app.services import get_services
 
 _HEADS_SECONDS: Final = 5
+_SLOW_SECONDS: Final = 600
 _READERS: Final = ThreadPoolExecutor(2, thread_name_prefix="reads")
 _HASH: Final[dict[str | type, Callable[[Any], Any]]] = {Identifier: attrgetter("full_name")}
 
@@ -70,6 +74,7 @@ def forget() -> None:
     """Read everything that may have moved again."""
     _read_heads.clear()
     _known_tables.clear()
+    _read_slowly.clear()
 
 
 def databases() -> tuple[str, ...]:
@@ -208,6 +213,28 @@ def rules_of_catalog_merge(plan: CatalogMergePlan) -> tuple[Consequence, ...]:
 def tags(identifier: Identifier) -> tuple[TagItem, ...]:
     """Return the tags of a branch by name."""
     found: tuple[TagItem, ...] = _heads("tags", identifier)
+    return found
+
+
+def health(identifier: Identifier) -> TableHealth:
+    """Return what the rules of health find on a table, all branches looked at."""
+    (found,) = _heads("examine", identifier.on_branch(MAIN_BRANCH))
+    return cast(TableHealth, found)
+
+
+def storage(identifier: Identifier) -> TableStorage:
+    """Return what the files of a table cost; all manifests are read, so it is kept for minutes."""
+    found: TableStorage = _slowly("storage", identifier.on_branch(MAIN_BRANCH))
+    return found
+
+
+def dry_run(procedure: str, arguments: Mapping[str, Argument]) -> DryRun:
+    """Return what a command that removes something would do.
+
+    It stands for minutes, while a count is typed: a run whose plan is another one by then is
+    refused.
+    """
+    found: DryRun = _slowly("dry_run", procedure, tuple(sorted(arguments.items(), key=str)))
     return found
 
 
@@ -394,6 +421,25 @@ def _heads(method: str, *arguments: Identifier | str) -> Any:
     reading = _read_heads(*_reader(), method, arguments)
     state.note_reading(reading.millis)
     return reading.value
+
+
+def _slowly(method: str, *arguments: Identifier | str | tuple[tuple[str, Argument], ...]) -> Any:
+    reading = _read_slowly(*_reader(), method, arguments)
+    state.note_reading(reading.millis)
+    return reading.value
+
+
+@st.cache_resource(ttl=_SLOW_SECONDS, max_entries=16, show_spinner=False, hash_funcs=_HASH)
+def _read_slowly(
+    warehouse: str,
+    actor: str,
+    method: str,
+    arguments: tuple[Identifier | str | tuple[tuple[str, Argument], ...], ...],
+) -> Reading:
+    value = getattr(get_services(), method)(
+        *(dict(each) if isinstance(each, tuple) else each for each in arguments)
+    )
+    return Reading(value=value, millis=state.now_millis())
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from branch_console.quality.comparison import QualityComparison
     from branch_console.quality.rules import RuleSet
     from branch_console.sql.answer import Answer
+    from branch_console_app.models.maintenance.dry_runs import DryRun
     from branch_console_app.models.merge.merge_preview import MergeDecision
 
 _LOG_BYTES: Final = 256 * 1024
@@ -286,6 +287,18 @@ class Services(TableLists):
         from branch_console.procedures.preview import preview_call
 
         return preview_call(self.warehouse, self.call(name, arguments, "preview"))
+
+    def dry_run(self, name: str, arguments: Mapping[str, Argument]) -> DryRun:
+        """Tell line by line what an expiry or a cleaning would do, and change nothing."""
+        from branch_console.procedures.maintenance.expire_snapshots import EXPIRE_SNAPSHOTS
+        from branch_console.procedures.maintenance.remove_orphan_files import REMOVE_ORPHAN_FILES
+        from branch_console.procedures.run.procedure import decide
+        from branch_console_app.models.maintenance.dry_runs import DryRun
+
+        verbs = {each.name: each for each in (EXPIRE_SNAPSHOTS, REMOVE_ORPHAN_FILES)}
+        planned = decide(verbs[name], self.warehouse, self.call(name, arguments, "preview"))
+        assert planned.dry_run is not None, name
+        return DryRun(preview=planned.preview, lines=planned.dry_run)
 
     def preview_fast_forward(self, table: Identifier, source: str, target: str) -> ForwardDecision:
         """Decide what a fast-forward would do, and change nothing."""

@@ -29,6 +29,7 @@ class PageName(StrEnum):
     BRANCHES = "branches"
     SNAPSHOTS = "snapshots"
     SCHEMAS = "schemas"
+    MAINTENANCE = "maintenance"
     COMPARE = "compare"
     MERGE = "merge"
     CONFLICTS = "conflicts"

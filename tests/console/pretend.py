@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from branch_console.diff.expiry.storage_cost import TableStorage
 from branch_console.diff.fast_forward import BranchHistory, ForwardDecision, plan_fast_forward
 from branch_console.diff.health.finding import PIN, HazardSeverity, HealthFinding, Remedy
 from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure, add_up
@@ -27,6 +28,7 @@ from branch_console.merge.file_moves import BucketMove, FileMoves, MergeRules, S
 from branch_console.merge.plan import Heads, MergeVerdict, Plan, PlanCost
 from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.operations.merge_requests import MergeRequest
+from branch_console.procedures.browse.health_facts import Unchecked
 from branch_console.procedures.browse.page_values import (
     BranchDistance,
     BranchGraph,
@@ -48,11 +50,13 @@ from branch_console.procedures.browse.page_values import (
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, Preview, changes, keeps
 from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.maintenance.doctor import TableHealth
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console.procedures.merge.inputs import rules_of
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console.quality.rules import RuleSet
 from branch_console.sql.answer import Answer
+from branch_console_app.models.maintenance.dry_runs import DryRun
 from branch_console_app.models.merge.merge_preview import MergeDecision
 from branch_console_app.settings import Settings
 from tests.support.commit_tables import UNPARTITIONED, data_files
@@ -204,6 +208,9 @@ class PretendServices:
     kept_rules: RuleSet | None = None
     parts_of_jobs: dict[str, tuple[MergedPart, ...]] = field(default_factory=dict)
     asked_of_jobs: dict[str, Mapping[str, Argument]] = field(default_factory=dict)
+    dry_runs: dict[str, DryRun | PaimonError] = field(default_factory=dict)
+    stored: TableStorage | PaimonError | None = None
+    unchecked: tuple[Unchecked, ...] = ()
 
     def databases(self) -> tuple[str, ...]:
         return tuple(sorted({table.identifier.database for table in self.listed}))
@@ -364,6 +371,23 @@ class PretendServices:
         if isinstance(found, PaimonError):
             raise found
         return found
+
+    def dry_run(self, name: str, arguments: Mapping[str, Argument]) -> DryRun:
+        self.asked.append(self.call(name, arguments))
+        found = self.dry_runs[name]
+        if isinstance(found, PaimonError):
+            raise found
+        return found
+
+    def storage(self, table: Identifier) -> TableStorage:
+        if isinstance(self.stored, PaimonError):
+            raise self.stored
+        assert self.stored is not None
+        return self.stored
+
+    def examine(self, table: Identifier) -> tuple[TableHealth, ...]:
+        found = [each for branch in self._find(table).branches.values() for each in branch.findings]
+        return (TableHealth(table=table, findings=tuple(found), unchecked=self.unchecked),)
 
     def preview_fast_forward(self, table: Identifier, source: str, target: str) -> ForwardDecision:
         found = self._find(table)

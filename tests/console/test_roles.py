@@ -8,6 +8,7 @@ import pytest
 from branch_console.errors import ErrorKind
 from branch_console.jobs.progress import JobState
 from branch_console_app.services import Services
+from tests.console.dry_runs import with_dry_runs
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import job, receipt
 from tests.support.warehouses import FixtureWarehouse
@@ -19,6 +20,9 @@ PAGES: dict[str, tuple[str, dict[str, str], str | None]] = {
     "branches": ("branches", {**FLIGHTS, "branch": "fix-delays"}, None),
     "snapshots": ("snapshots", FLIGHTS, None),
     "schemas": ("schemas", FLIGHTS, None),
+    "health": ("maintenance", FLIGHTS, None),
+    "expire": ("maintenance", {**FLIGHTS, "mt_tab": "Expire"}, None),
+    "orphans": ("maintenance", {**FLIGHTS, "mt_tab": "Orphans"}, None),
     "merge": ("merge", {**FLIGHTS, "source": "fix-delays"}, "editor"),
     "fast-forward": ("merge", {**FLIGHTS, "source": "backfill"}, "editor"),
     "replace": ("merge", {**FLIGHTS, "source": "fix-delays", "how": "ff"}, "operator"),
@@ -32,7 +36,7 @@ PAGES: dict[str, tuple[str, dict[str, str], str | None]] = {
 
 def test_a_viewer_opens_every_page_and_changes_nothing_on_any(tmp_path: Path) -> None:
     console = air_console(tmp_path, role="viewer")
-    services = console.services
+    services = with_dry_runs(console.services)
     main = services.listed[1].branches["main"]
     services.known_jobs["9f2a00"] = job(
         "9f2a00", state=JobState.DONE, error=ErrorKind.INTERRUPTED, name="merge_branch"

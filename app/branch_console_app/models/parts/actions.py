@@ -36,6 +36,7 @@ class Action(StrEnum):
     REVERT = "revert"
     PICK = "cherry-pick"
     AGAIN = "run-again"
+    REMEDY = "remedy"
     CREATE_CATALOG = "create-catalog-branch"
     DROP_CATALOG = "drop-catalog-branch"
     MERGE_CATALOG = "merge-catalog-branch"

@@ -125,7 +125,7 @@ def show_button(
     if not preview.can_run:
         reason = refused or IN_THE_WAY
     elif preview.typed_name is not None and not typed_name(form.procedure, preview.typed_name):
-        reason = refused or "Type the name first."
+        reason = refused or f"Type {preview.typed_name} first."
     if st.button(
         form.label, type="primary", icon=form.icon, disabled=reason is not None, help=reason,
         key=f"run-{form.procedure}",

@@ -1,0 +1,1 @@
+"""What the page Maintenance shows: what goes, what stays and why, what it frees."""

@@ -1,0 +1,46 @@
+"""Maintenance: what may break, what may go and what that frees; each removal by its dry run."""
+
+from collections.abc import Callable, Mapping
+
+import streamlit as st
+
+from branch_console_app.state import PageName
+from branch_console_app.widgets.branches.tag_dialogs import TagDialogs
+from branch_console_app.widgets.branches.tag_list import show_tags
+from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
+from branch_console_app.widgets.maintenance.expire import show_expire
+from branch_console_app.widgets.maintenance.health import remedy_dialogs, show_health
+from branch_console_app.widgets.maintenance.orphans import show_orphans
+from branch_console_app.widgets.maintenance.rescue import show_rescue
+from branch_console_app.widgets.maintenance.storage import show_storage
+from branch_console_app.widgets.parts.dialogs import show_dialog
+from branch_console_app.widgets.parts.table_picker import here, pick_table, show_table_header
+
+
+def show() -> None:
+    """Draw the page."""
+    picked = pick_table(PageName.MAINTENANCE)
+    if picked is None:
+        return
+    identifier, summary = picked
+    show_table_header(identifier, summary, PageName.MAINTENANCE)
+    draws: Mapping[str, Callable[[], None]] = {
+        "Health": lambda: show_health(identifier, here()),
+        "Expire": lambda: show_expire(identifier, summary, here()),
+        "Orphans": lambda: show_orphans(identifier, summary.path, here()),
+        "Storage": lambda: show_storage(identifier, here()),
+        "Tags": lambda: show_tags(identifier, here()),
+        "Rescue": lambda: show_rescue(identifier, summary, here()),
+    }
+    tabs = st.tabs(list(draws), key="mt_tab", on_change="rerun", bind="query-params")
+    for tab, draw in zip(tabs, draws.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
+    show_dialog(
+        {
+            **remedy_dialogs(identifier, here()),
+            **undo_dialogs(identifier, here()),
+            **TagDialogs(identifier, here()).all(),
+        }
+    )

@@ -1,0 +1,71 @@
+"""The way from a filled-in form to a job: one dry run, the count typed, the button that runs it."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from branch_console.operations.request import Request
+from branch_console_app import reads, state
+from branch_console_app.models.maintenance.dry_runs import DryRun, choice_digest
+from branch_console_app.models.parts.actions import Form
+from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.wording import plain
+from branch_console_app.widgets.parts.preview import (
+    show_button,
+    show_preview,
+    show_same_command,
+)
+
+_ASKED = "mt_run"
+"""The parameter of the address that says which form a dry run was asked for."""
+
+
+def ask_for_dry_run(request: Request) -> DryRun | None:
+    """Draw the button that asks, and return what it answered; None while nobody has asked.
+
+    A form that was changed since is asked for anew.
+    """
+    arguments = request.encode()
+    choice = choice_digest(request.procedure, arguments)
+    is_asked = state.parameter(_ASKED) == choice
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-ask"):
+        st.button(
+            "Dry run again" if is_asked else "Dry run", icon=":material/science:",
+            key=f"dry-run-{request.procedure}", on_click=_ask, args=(choice,),
+            type="secondary" if is_asked else "primary",
+        )  # fmt: skip
+        st.caption("Reads the references of every branch. Nothing is changed.", width="content")
+    if not is_asked:
+        return None
+    with st.skeleton(height=240):
+        return reads.dry_run(request.procedure, arguments)
+
+
+def show_headline(dry_run: DryRun) -> None:
+    """Draw what would go, and what stays."""
+    words = dry_run.words
+    draw = st.warning if words.typed else st.success
+    icon = ":material/science:" if words.typed else ":material/check:"
+    draw("  \n".join((words.headline, *map(plain, words.more))), icon=icon)
+
+
+def show_run(dry_run: DryRun, request: Request, icon: str, place: Location) -> None:
+    """Draw the consequences, the field for the count, and the button that runs just this plan.
+
+    Args:
+        dry_run: What was shown.
+        request: What it was asked for.
+        icon: Of the button.
+        place: The location that the job page keeps.
+    """
+    words = dry_run.words
+    form = Form.of(request, words.label, icon)
+    if words.typed is not None:
+        show_preview(dry_run.preview)
+        show_button(replace(dry_run.preview, typed_name=words.typed), form, place)
+    show_same_command(form)
+
+
+def _ask(choice: str) -> None:
+    reads.forget()
+    state.set_parameter(_ASKED, choice)

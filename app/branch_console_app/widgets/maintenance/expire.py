@@ -1,0 +1,106 @@
+"""Expire: which snapshots of which branches are due, what holds some, and what it frees."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from branch_console.diff.expiry.dry_run import DueSnapshot, ExpiryDryRun
+from branch_console.format.identifier import Identifier
+from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
+from branch_console.procedures.browse.page_values import TableSummary
+from branch_console_app import state
+from branch_console_app.models.maintenance.holds import hold_chips, hold_help
+from branch_console_app.models.parts.location import Location, SnapshotPoint
+from branch_console_app.models.parts.wording import age, count, plain, plural, shortened
+from branch_console_app.state import PageName
+from branch_console_app.widgets.maintenance.dry_run import ask_for_dry_run, show_headline, show_run
+from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.problem import guarded
+from branch_console_app.widgets.parts.rows import Column
+
+_PER_PAGE = 15
+_ALL = "all"
+_BRANCH = Column(label="Branch", weight=2.2)
+_SNAPSHOT = Column(label="Snapshot", weight=1.0, align="right")
+_KIND = Column(label="Kind", weight=1.1)
+_WHEN = Column(label="Committed", weight=1.4)
+_FATE = Column(label="Would", weight=1.0)
+_HOLDS = Column(label="Held by", weight=3.6)
+_COLUMNS = (_BRANCH, _SNAPSHOT, _KIND, _WHEN, _FATE, _HOLDS)
+_GOES = ":red-badge[\N{MINUS SIGN} expire]"
+_STAYS = ":green-badge[✓ stay]"
+
+
+def show_expire(identifier: Identifier, summary: TableSummary, place: Location) -> None:
+    """Draw the tab."""
+    request = _ask_for_limits(identifier, summary)
+    with guarded("The dry run failed. Nothing was changed."):
+        dry_run = ask_for_dry_run(request)
+        if dry_run is None:
+            return
+        assert isinstance(dry_run.lines, ExpiryDryRun)
+        show_headline(dry_run)
+        _show_due(dry_run.lines.due, place)
+        show_run(dry_run, request, ":material/auto_delete:", place)
+
+
+def _ask_for_limits(identifier: Identifier, summary: TableSummary) -> ExpireSnapshotsRequest:
+    """Draw the form, and return what it asks for."""
+    help_of = ExpireSnapshotsRequest.help_of
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
+        branch = st.selectbox(
+            "Branches", summary.branches_with_main, index=None, key="mt_of", bind="query-params",
+            placeholder="All branches", width=260, filter_mode="contains",
+        )  # fmt: skip
+        with st.popover("Limits", icon=":material/tune:", help="Where left out, the table's own"):
+            most = st.number_input(
+                "Keep at most", min_value=1, value=None, step=1, key="mt_max",
+                bind="query-params", help=help_of("retain_max"),
+            )  # fmt: skip
+            least = st.number_input(
+                "Keep at least", min_value=1, value=None, step=1, key="mt_min",
+                bind="query-params", help=help_of("retain_min"),
+            )  # fmt: skip
+            older = st.text_input(
+                "Older than", key="mt_older", bind="query-params", help=help_of("older_than"),
+                placeholder="2026-01-31 12:00:00",
+            )  # fmt: skip
+            grace = st.text_input(
+                "Files go after", key="mt_grace", bind="query-params", help=help_of("grace"),
+                placeholder="10 min",
+            )  # fmt: skip
+    named = identifier if branch is None else identifier.on_branch(branch)
+    return ExpireSnapshotsRequest(
+        table=named.full_name if branch else identifier.table_name,
+        retain_max=most,
+        retain_min=least,
+        older_than=older or None,
+        grace=grace or None,
+        branches=_ALL if branch is None else None,
+    )
+
+
+def _show_due(due: Sequence[DueSnapshot], place: Location) -> None:
+    if not due:
+        return
+    st.markdown(f"**{plural(len(due), 'snapshot')} due**")
+    listed = rows.row_list("due")
+    visible = rows.page_of_rows("mt_p", len(due), _PER_PAGE)
+    with listed:
+        rows.head("due", _COLUMNS)
+        for number, each in enumerate(due[visible]):
+            _show_snapshot(number, each, place)
+
+
+def _show_snapshot(number: int, due: DueSnapshot, place: Location) -> None:
+    cells = dict(zip(_COLUMNS, rows.row(f"due-{number}", _COLUMNS), strict=True))
+    snapshot = due.snapshot
+    rows.text(cells[_BRANCH], _BRANCH, plain(shortened(due.branch, 28)))
+    with cells[_SNAPSHOT]:
+        point = SnapshotPoint.of(due.branch, snapshot)
+        state.link(PageName.SNAPSHOTS, count(snapshot.id), place.at_snapshot(point))
+    rows.text(cells[_KIND], _KIND, snapshot.commit_kind.lower())
+    rows.text(cells[_WHEN], _WHEN, age(snapshot.time_millis, state.now_millis()))
+    rows.text(cells[_FATE], _FATE, _GOES if due.goes else _STAYS)
+    help_text = hold_help(due.holds, state.zone()) or None
+    rows.text(cells[_HOLDS], _HOLDS, hold_chips(due.holds) or rows.NOTHING, help=help_text)

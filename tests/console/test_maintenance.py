@@ -1,0 +1,227 @@
+"""Maintenance: a dry run, the count typed, one job; and what stays says why."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from branch_console.diff.expiry.dry_run import ExpiryDryRun
+from branch_console.diff.expiry.storage_cost import (
+    FileAmount,
+    FileOwner,
+    Overlap,
+    OwnerCost,
+    OwnerKind,
+    StorageCost,
+    TableStorage,
+)
+from branch_console.diff.health.finding import Remedy
+from branch_console.errors import ErrorKind, FormatError
+from branch_console.procedures.browse.health_facts import Unchecked
+from branch_console.procedures.call.consequence import blocks
+from branch_console.procedures.call.permissions import Role
+from branch_console_app.models.maintenance.dry_runs import DryRun
+from tests.console.dry_runs import ETL, with_dry_runs
+from tests.console.pages import Console, Page, settings
+from tests.console.pretend import PretendServices, air_warehouse, preview
+
+FLIGHTS = {"db": "air", "table": "flights"}
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> PretendServices:
+    return with_dry_runs(air_warehouse(settings(tmp_path)))
+
+
+def opened(services: PretendServices, tab: str, **query: str) -> Page:
+    return Console(services).open("maintenance", **FLIGHTS, mt_tab=tab, **query)
+
+
+def test_nothing_is_read_before_the_dry_run_is_asked_for(services: PretendServices) -> None:
+    page = opened(services, "Expire")
+    assert "Reads the references of every branch. Nothing is changed." in page.text
+    assert services.asked == []
+    page.click("dry-run-expire_snapshots")
+    (asked,) = services.asked
+    assert dict(asked.arguments) == {"table": "air.flights", "branches": "all"}
+    assert "**2 snapshots of 1 branch would expire.**" in page.text
+    assert "1 snapshot is due and stays" in page.text
+
+
+def test_what_goes_and_what_is_held_stand_in_one_list(services: PretendServices) -> None:
+    page = opened(services, "Expire").click("dry-run-expire_snapshots")
+    assert "**3 snapshots due**" in page.text
+    assert page.text.count(":red-badge[\N{MINUS SIGN} expire]") == 2
+    assert ":green-badge[✓ stay]" in page.text
+    assert ":blue-badge[consumer etl]" in page.text
+
+
+@pytest.mark.parametrize(
+    ("tab", "procedure", "count"),
+    [("Expire", "expire_snapshots", "2"), ("Orphans", "remove_orphan_files", "3")],
+)
+def test_just_the_plan_that_was_shown_runs_once_its_count_is_typed(
+    tab: str, procedure: str, count: str, services: PretendServices
+) -> None:
+    page = opened(services, tab).click(f"dry-run-{procedure}")
+    run, typed = f"run-{procedure}", f"typed-{procedure}"
+    assert page.at.button(key=run).disabled
+    for wrong in ("", "1", f"{count}0"):
+        page.at.text_input(key=typed).set_value(wrong)
+        page.run(reads_again=False)
+        assert page.at.button(key=run).disabled, wrong
+    page.at.text_input(key=typed).set_value(count)
+    page.run(reads_again=False)
+    asked = dict(services.asked[0].arguments)
+    assert len(services.asked) == 1, "the dry run that is looked at stands while a count is typed"
+    page.click(run)
+    (call,) = services.sent
+    assert (call.name, dict(call.arguments)) == (procedure, {**asked, "plan_id": "5f0c7a"})
+    assert page.at.query_params["id"] == call.operation_id
+
+
+def test_the_limits_of_the_form_are_what_is_asked_and_a_change_asks_anew(
+    services: PretendServices,
+) -> None:
+    page = opened(services, "Expire", mt_of="fix-delays", mt_max="5", mt_grace="0 s")
+    page.click("dry-run-expire_snapshots")
+    assert dict(services.asked[-1].arguments) == {
+        "table": "air.flights$branch_fix-delays", "retain_max": 5, "grace": "0 s",
+    }  # fmt: skip
+    page.at.number_input(key="mt_max").set_value(6)
+    page.run()
+    assert not page.has_button("run-expire_snapshots")
+    assert page.at.button(key="dry-run-expire_snapshots").label == "Dry run"
+
+
+def test_nothing_due_has_no_button(services: PretendServices) -> None:
+    found = services.dry_runs["expire_snapshots"]
+    assert isinstance(found, DryRun)
+    assert isinstance(found.lines, ExpiryDryRun)
+    nothing = replace(found.lines, due=(), released=FileAmount(file_count=0, byte_count=0))
+    services.dry_runs["expire_snapshots"] = replace(found, lines=nothing)
+    page = opened(services, "Expire").click("dry-run-expire_snapshots")
+    assert "**No snapshot is due.** Nothing would change." in page.text
+    assert not page.has_button("run-expire_snapshots")
+
+
+def test_what_stands_in_the_way_disables_the_button(services: PretendServices) -> None:
+    found = services.dry_runs["expire_snapshots"]
+    assert isinstance(found, DryRun)
+    told = blocks("Operation 7f is at work.", ErrorKind.BRANCH_IN_USE)
+    services.dry_runs["expire_snapshots"] = replace(
+        found, preview=preview("expire_snapshots", told, role=Role.OPERATOR)
+    )
+    page = opened(services, "Expire").click("dry-run-expire_snapshots")
+    assert "Operation 7f is at work\\. `BRANCH_IN_USE`" in page.text
+    assert page.at.button(key="run-expire_snapshots").disabled
+
+
+def test_a_dry_run_that_fails_is_a_card_and_the_page_stays(services: PretendServices) -> None:
+    services.dry_runs["expire_snapshots"] = FormatError("A manifest is broken.", path="/w/m")
+    page = opened(services, "Expire").click("dry-run-expire_snapshots")
+    assert "**The dry run failed. Nothing was changed.**" in page.text
+    assert page.has_button("dry-run-expire_snapshots")
+
+
+@pytest.mark.parametrize(("role", "article"), [("viewer", "a viewer"), ("editor", "an editor")])
+def test_who_is_no_operator_sees_the_dry_run_and_the_role_it_takes(
+    role: str, article: str, tmp_path: Path
+) -> None:
+    services = with_dry_runs(air_warehouse(settings(tmp_path, role=role)))
+    page = opened(services, "Expire").click("dry-run-expire_snapshots")
+    assert "**2 snapshots of 1 branch would expire.**" in page.text
+    assert f"This asks for an operator; you are {article}. ROLE_REQUIRED" in page.text
+    assert page.at.button(key="run-expire_snapshots").disabled
+
+
+def test_files_of_strange_names_are_shown_and_stay(services: PretendServices) -> None:
+    page = opened(services, "Orphans").click("dry-run-remove_orphan_files")
+    assert "**3 orphan files**" in page.text
+    assert "`bucket-0/data-2.parquet`" in page.text
+    assert "`manifest/notes.txt`" in page.text
+    assert ":orange-badge[… be noted]" in page.text
+
+
+def test_findings_have_their_remedies_as_buttons(services: PretendServices) -> None:
+    page = opened(services, "Health")
+    assert "**1 finding**" in page.text
+    assert ":orange-badge[△ warning]" in page.text
+    page.click("remedy-0-0")
+    assert page.at.query_params["do"] == "remedy"
+    page.click("run-pin_branch")
+    (call,) = services.sent
+    assert (call.name, call.arguments["branch"]) == ("pin_branch", "archive-2012")
+
+
+def test_a_remedy_without_a_preview_is_a_statement_or_a_command(services: PretendServices) -> None:
+    branches = services.listed[1].branches
+    (found,) = branches["archive-2012"].findings
+    remedies = (
+        Remedy(procedure="alter_table", arguments={}, statement="ALTER TABLE air.flights"),
+        Remedy(procedure="recover", arguments={"table": "air.flights"}),
+    )
+    branches["archive-2012"] = replace(
+        branches["archive-2012"], findings=(replace(found, remedies=remedies),)
+    )
+    page = opened(services, "Health")
+    assert not page.has_button("remedy-0-0")
+    assert any("q=ALTER" in query for _, query in page.links())
+    assert "`branch-console recover air.flights`" in page.text
+
+
+def test_a_remedy_of_a_finding_that_is_gone_is_said(services: PretendServices) -> None:
+    page = opened(services, "Health", do="remedy", what="F99:0:dev")
+    assert "This finding is there no more." in page.text
+
+
+def test_healthy_is_said_only_where_all_rules_ran(services: PretendServices) -> None:
+    branches = services.listed[1].branches
+    branches["archive-2012"] = replace(branches["archive-2012"], findings=())
+    assert "**The table is healthy.**" in opened(services, "Health").text
+    services.unchecked = (Unchecked(branch="dev", error=FormatError("Torn.", path="/w/x")),)
+    page = opened(services, "Health")
+    assert "healthy" not in page.text
+    assert "Branch `dev` could not be checked" in page.text
+
+
+def test_storage_tells_owners_pairs_and_holds(services: PretendServices) -> None:
+    owners = [
+        FileOwner(kind=OwnerKind.BRANCH, name="main"),
+        FileOwner(kind=OwnerKind.RESCUE, name="rescue-7f"),
+        FileOwner(kind=OwnerKind.RETIRED, name="0a" * 16),
+    ]
+    one, none = (FileAmount(file_count=1, byte_count=2048), FileAmount(file_count=0, byte_count=0))
+    costs = tuple(
+        OwnerCost(owner=each, head=one, history=none, exclusive=one, shared=one, reclaimable=none)
+        for each in owners
+    )
+    shared = Overlap(owners=(owners[0], owners[1]), amount=one)
+    services.stored = TableStorage(
+        cost=StorageCost(
+            total=FileAmount(file_count=4, byte_count=8192),
+            reclaimable=one,
+            owners=costs,
+            overlaps=(shared,),
+        ),
+        holds={"main": (ETL,)},
+        orphans=None,
+    )
+    page = opened(services, "Storage")
+    assert "All files 8.0 KiB" in page.text
+    assert "Could go now 2.0 KiB" in page.text
+    assert "Nobody has looked for orphan files yet\\." in page.text
+    assert ":blue-badge[consumer etl]" in page.text
+    assert "**1 pair shares files**" in page.text
+    labels = [label for label, _ in page.links()]
+    assert {"main", "rescue\\-7f", "retired by 0a0a0a0a"} <= set(labels)
+
+
+def test_storage_that_cannot_be_told_is_a_card(services: PretendServices) -> None:
+    services.stored = FormatError("A manifest is broken.", path="/w/m")
+    assert "**What the files cost cannot be told.**" in opened(services, "Storage").text
+
+
+def test_tags_and_rescues_are_listed(services: PretendServices) -> None:
+    assert "**2 tags**" in opened(services, "Tags").text
+    assert "No operation keeps anything." in opened(services, "Rescue").text
