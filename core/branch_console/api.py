@@ -44,7 +44,12 @@ from branch_console.operations.maintenance_requests import (
 )
 from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
 from branch_console.operations.request import Request as ProcedureRequest
-from branch_console.operations.tag_requests import CreateTagRequest, DeleteTagRequest
+from branch_console.operations.tag_requests import (
+    CreateTagRequest,
+    DeleteTagRequest,
+    RenameTagRequest,
+    ReplaceTagRequest,
+)
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.browse.branches import list_branches
 from branch_console.procedures.browse.catalog_values import CatalogBranchItem
@@ -97,6 +102,8 @@ __all__ = [
     "RemoveOrphanFilesRequest",
     "RenameBranchRequest",
     "RenameDatabaseRequest",
+    "RenameTagRequest",
+    "ReplaceTagRequest",
     "Request",
     "RevertRequest",
     "RollbackRequest",

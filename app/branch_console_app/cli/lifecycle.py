@@ -23,7 +23,11 @@ from branch_console.operations.maintenance_requests import (
     RemoveOrphanFilesRequest,
 )
 from branch_console.operations.request import Request
-from branch_console.operations.tag_requests import CreateTagRequest, DeleteTagRequest
+from branch_console.operations.tag_requests import (
+    CreateTagRequest,
+    DeleteTagRequest,
+    RenameTagRequest,
+)
 from branch_console.operations.undo_request import UndoRequest
 from branch_console_app.cli.arguments import JsonOption, WarehouseOption, open_services
 from branch_console_app.cli.branches import BackgroundOption, run_call
@@ -78,6 +82,7 @@ for _request in (
     ReplaceMainRequest,
     RollbackRequest,
     CreateTagRequest,
+    RenameTagRequest,
     DeleteTagRequest,
     PinBranchRequest,
     RepairBranchRequest,

@@ -33,6 +33,7 @@ class LineageKind(StrEnum):
     UNDONE = "undone"
     TAGGED = "tagged"
     UNTAGGED = "untagged"
+    TAG_RENAMED = "tag-renamed"
     CHERRY_PICKED = "cherry-picked"
     FENCED = "fenced"
     UNFENCED = "unfenced"
@@ -52,7 +53,8 @@ class LineageEvent:
         source_branch: Where it came from; of a renamed branch its earlier name, of a restored one
             the rescue branch.
         parents: The snapshots that `after` builds on, first one first.
-        tag: The tag that was made, moved or deleted.
+        tag: The tag that was made, moved, renamed or deleted; None where there were several.
+        source_tag: The earlier name of a tag that was renamed.
         undoes: The operation that this one took back.
     """
 
@@ -70,6 +72,7 @@ class LineageEvent:
     reason: str | None = None
     base_tag: str | None = None
     tag: str | None = None
+    source_tag: str | None = None
     undoes: str | None = None
     receipt: Receipt | None = None
 
@@ -98,6 +101,7 @@ class LineageEvent:
             reason=raw.find("reason", str),
             base_tag=raw.find("baseTag", str),
             tag=raw.find("tag", str),
+            source_tag=raw.find("sourceTag", str),
             undoes=raw.find("undoes", str),
             receipt=None if receipt is None else Receipt.from_object(JsonObject(receipt, raw.what)),
         )
@@ -121,6 +125,7 @@ class LineageEvent:
                     "reason": self.reason,
                     "baseTag": self.base_tag,
                     "tag": self.tag,
+                    "sourceTag": self.source_tag,
                     "undoes": self.undoes,
                     "receipt": None if self.receipt is None else self.receipt.to_object(),
                 }
@@ -167,6 +172,22 @@ def name_after_drop(event: LineageEvent) -> str:
 def released_name(branch: str, operation_id: str) -> str:
     """Return what a branch is called, of which an operation retired all names."""
     return f"{branch} (released by {operation_id})"
+
+
+def tag_name_now(events: Iterable[LineageEvent], event: LineageEvent) -> str | None:
+    """Return what the tag of an event is called by now, whatever it was renamed to since.
+
+    Args:
+        events: In the order they happened.
+        event: One of them.
+    """
+    name, branch = event.tag, None
+    for other in events:
+        if other.id == event.id:
+            branch = other.branch
+        elif branch == other.branch and other.kind is LineageKind.TAG_RENAMED:
+            name = other.tag if other.source_tag == name else name
+    return name
 
 
 def is_fenced_by(events: Iterable[LineageEvent], branch: str) -> bool:

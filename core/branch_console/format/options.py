@@ -257,6 +257,8 @@ CHANGELOG_TIME_RETAINED: Final[ConfigOption[int | None]] = ConfigOption(
     key="changelog.time-retained", parse=parse_duration, default=None
 )
 
+TAG_DEFAULT_TIME_RETAINED: Final = _maybe_text("tag.default-time-retained")
+
 BRANCH: Final = _text("branch", "main")
 SCAN_FALLBACK_BRANCH: Final = _maybe_text("scan.fallback-branch")
 SCAN_PRIMARY_BRANCH: Final = _maybe_text("scan.primary-branch")

@@ -67,7 +67,12 @@ from branch_console.operations.statement_requests import (
     QueryRequest,
     UpdateRowsRequest,
 )
-from branch_console.operations.tag_requests import CreateTagRequest, DeleteTagRequest
+from branch_console.operations.tag_requests import (
+    CreateTagRequest,
+    DeleteTagRequest,
+    RenameTagRequest,
+    ReplaceTagRequest,
+)
 from branch_console.operations.undo_request import UndoRequest
 
 # In the order in which SQL tells them.
@@ -95,6 +100,8 @@ _ALL: Final[tuple[type[Request], ...]] = (
     RenameDatabaseRequest,
     SetDatabasePropertiesRequest,
     CreateTagRequest,
+    ReplaceTagRequest,
+    RenameTagRequest,
     DeleteTagRequest,
     RollbackRequest,
     CreateCatalogBranchRequest,

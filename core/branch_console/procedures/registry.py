@@ -10,10 +10,11 @@ from branch_console.procedures.branch.fence_branch import FENCE_BRANCH
 from branch_console.procedures.branch.pin_branch import PIN_BRANCH
 from branch_console.procedures.branch.protect_branch import PROTECT_BRANCH
 from branch_console.procedures.branch.rename_branch import RENAME_BRANCH
+from branch_console.procedures.branch.rename_tag import RENAME_TAG
 from branch_console.procedures.branch.repair_branch import REPAIR_BRANCH
 from branch_console.procedures.branch.replace_main import REPLACE_MAIN
 from branch_console.procedures.branch.rollback import ROLLBACK
-from branch_console.procedures.branch.tags import CREATE_TAG, DELETE_TAG
+from branch_console.procedures.branch.tags import CREATE_TAG, DELETE_TAG, REPLACE_TAG
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.catalog.catalog_operation import CatalogVerb
 from branch_console.procedures.catalog.create import CREATE_CATALOG_BRANCH
@@ -53,8 +54,10 @@ _ALL: Final = (
     RELEASE_BRANCH,
     REMOVE_ORPHAN_FILES,
     RENAME_BRANCH,
+    RENAME_TAG,
     REPAIR_BRANCH,
     REPLACE_MAIN,
+    REPLACE_TAG,
     REVERT,
     ROLLBACK,
     UNDO,

@@ -84,13 +84,17 @@ def test_a_tag_that_expires_is_written_as_paimon_does(bench: BranchBench) -> Non
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("P7D", 604_800), ("PT12H", 43_200), ("P1DT6H", 108_000), ("P2W", 1_209_600), ("PT90S", 90)],
+    [
+        *(("P7D", 604_800), ("PT12H", 43_200), ("P1DT6H", 108_000), ("P2W", 1_209_600)),
+        # As Paimon's procedures and options write it.
+        *(("PT90S", 90), ("7 d", 604_800), ("1D", 86_400), ("12h", 43_200), ("1500", 1.5)),
+    ],
 )
 def test_durations(text: str, seconds: float) -> None:
     assert retention_seconds(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "P", "PT", "7 d", "P0D", "-P1D", "P1Y", "P1DT", "1D"])
+@pytest.mark.parametrize("text", ["", "P", "PT", "0 d", "P0D", "-P1D", "P1Y", "P1DT", "7 x"])
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(InvalidInput, match="no time for which a tag can be kept"):
         retention_seconds(text)

@@ -1,5 +1,6 @@
 """Tags: a tag file is made once, and replaced only where that is asked for."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from branch_console.commit.base.commit_store import CommitStore
@@ -91,6 +92,63 @@ def remove_tag(table: FileStoreTable, store: CommitStore, name: str, data: bytes
     store.remover.remove([path])
 
 
+def put_tags(table: FileStoreTable, store: CommitStore, tags: Mapping[str, bytes]) -> None:
+    """Make new tags, all of them or none; those that are there with these bytes stay.
+
+    Raises:
+        CommitConflict: A name stands for another snapshot.
+    """
+    _check_tags(table, store, tags)
+    made: dict[str, bytes] = {}
+    try:
+        for name, data in tags.items():
+            put_tag(table, store, name, data, replaces=None)
+            made[name] = data
+    except CommitConflict:
+        for name, data in made.items():
+            remove_tag(table, store, name, data)
+        raise
+
+
+def remove_tags(table: FileStoreTable, store: CommitStore, tags: Mapping[str, bytes]) -> None:
+    """Remove tags that have these bytes, all of them or none; one that is gone is no error.
+
+    Raises:
+        CommitConflict: One has other bytes.
+    """
+    _check_tags(table, store, tags)
+    gone: dict[str, bytes] = {}
+    try:
+        for name, data in tags.items():
+            remove_tag(table, store, name, data)
+            gone[name] = data
+    except CommitConflict:
+        for name, data in gone.items():
+            put_tag(table, store, name, data, replaces=None)
+        raise
+
+
+def rename_tag(
+    table: FileStoreTable, store: CommitStore, name: str, new_name: str, data: bytes
+) -> None:
+    """Give a tag that has these bytes another name; what is done already stays as it is.
+
+    It is never missing under both names, as expiry could then delete what it keeps.
+
+    Raises:
+        CommitConflict: It has other bytes or is gone, or another tag has the new name.
+    """
+    files, paths = store.files, table.paths
+    if files.find(paths.tag(name)) is None and files.find(paths.tag(new_name)) != data:
+        raise _moved(table, name)
+    put_tag(table, store, new_name, data, replaces=None)
+    try:
+        remove_tag(table, store, name, data)
+    except CommitConflict:
+        remove_tag(table, store, new_name, data)
+        raise
+
+
 def snapshot_bytes(table: FileStoreTable, snapshot: Snapshot) -> bytes:
     """Return the file of a snapshot as its writer left it, from a tag where it has expired."""
     files = table.reader.files
@@ -160,3 +218,9 @@ def _moved(table: FileStoreTable, name: str) -> CommitConflict:
         kind=ErrorKind.HEAD_MOVED,
         tag=name,
     )
+
+
+def _check_tags(table: FileStoreTable, store: CommitStore, tags: Mapping[str, bytes]) -> None:
+    for name, data in tags.items():
+        if store.files.find(table.paths.tag(name)) not in (None, data):
+            raise _moved(table, name)

@@ -40,7 +40,11 @@ from branch_console.format.journals.objects import (
     SET_DATABASE_JOURNAL,
 )
 from branch_console.format.journals.rows import STAGED_ROWS_JOURNAL, WRITE_JOURNAL
-from branch_console.format.journals.tags import TAG_JOURNAL, UNTAG_JOURNAL
+from branch_console.format.journals.tags import (
+    RENAME_TAG_JOURNAL,
+    TAG_JOURNAL,
+    UNTAG_JOURNAL,
+)
 from branch_console.format.journals.undo import UNDO_JOURNAL
 from branch_console.format.journals.undo_objects import UNDO_OBJECT_JOURNAL
 
@@ -60,8 +64,10 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "release_branch": RELEASE_JOURNAL,
         CLEANING: CLEANING_JOURNAL,
         "rename_branch": RENAME_JOURNAL,
+        "rename_tag": RENAME_TAG_JOURNAL,
         "repair_branch": REPAIR_JOURNAL,
         "replace_main": REPLACE_JOURNAL,
+        "replace_tag": TAG_JOURNAL,
         "revert": MERGE_JOURNAL,
         "rollback": ROLLBACK_JOURNAL,
         "stage_rows": STAGED_ROWS_JOURNAL,

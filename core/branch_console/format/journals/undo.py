@@ -17,7 +17,16 @@ from branch_console.format.journals.codec import Codec, Layout, Ways
 from branch_console.format.journals.expiry import UNCLEAN, UNEXPIRE, UncleanJournal, UnexpireJournal
 from branch_console.format.journals.history import WAY_BACK, HistoryJournal
 from branch_console.format.journals.keys import constant, inlined, perhaps
-from branch_console.format.journals.tags import TAG, UNTAG, TagJournal, UntagJournal
+from branch_console.format.journals.tags import (
+    RENAME_TAG,
+    TAG,
+    TAGS,
+    UNTAG,
+    RenameTagJournal,
+    TagJournal,
+    TagsJournal,
+    UntagJournal,
+)
 from branch_console.format.journals.terms import CALLBACKS, PLAN_ID, UNDOES, OperationJournal
 
 
@@ -40,6 +49,8 @@ UndoJournal: TypeAlias = (
     | HistoryJournal
     | TagJournal
     | UntagJournal
+    | TagsJournal
+    | RenameTagJournal
     | FenceBranchJournal
     | UnexpireJournal
     | UncleanJournal
@@ -76,6 +87,10 @@ UNDO_JOURNAL: Final[Codec[UndoJournal]] = Codec(
                 "history": WAY_BACK,
                 "tag": Layout(TagJournal, constant("way", "tag"), *TAG, *_END),
                 "delete tag": Layout(UntagJournal, constant("way", "delete tag"), *UNTAG, *_END),
+                "tags": Layout(TagsJournal, constant("way", "tags"), TAGS, *_END),
+                "rename tag": Layout(
+                    RenameTagJournal, constant("way", "rename tag"), *RENAME_TAG, *_END
+                ),
                 "unclean": Layout(UncleanJournal, constant("way", "unclean"), *UNCLEAN),
                 "unexpire": Layout(UnexpireJournal, constant("way", "unexpire"), *UNEXPIRE),
                 "fence": Layout(

@@ -1,13 +1,15 @@
 """Naming snapshots, and taking names away that nothing stands on."""
 
 import re
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Final
 
 from branch_console.commit.schema.tag_commit import (
     check_tag_name,
     put_tag,
-    remove_tag,
+    put_tags,
+    remove_tags,
     snapshot_bytes,
     with_retention,
 )
@@ -16,15 +18,24 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.tags import (
     TAG_JOURNAL,
     UNTAG_JOURNAL,
+    TagFile,
     TagJournal,
+    TagsJournal,
     UntagJournal,
+    UntagsJournal,
 )
 from branch_console.format.kept_elsewhere import Act
-from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.options import TAG_DEFAULT_TIME_RETAINED, parse_duration
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.tag import Tag
-from branch_console.operations.tag_requests import CreateTagRequest, DeleteTagRequest
+from branch_console.operations.tag_requests import (
+    CreateTagRequest,
+    DeleteTagRequest,
+    ReplaceTagRequest,
+    TaggingRequest,
+)
 from branch_console.procedures.branch.rollback_tags import RollbackPin, needed_pin
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -83,16 +94,50 @@ def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         InvalidInput: The name or the time is none that a tag may have.
         NotFound: There is no such table, branch or snapshot.
     """
-    asked = call.request(CreateTagRequest)
-    table, name = table_of(warehouse, call), asked.tag
+    asked, table = call.request(CreateTagRequest), table_of(warehouse, call)
+    snapshot = _snapshot(table, asked.snapshot)
+    return planned_tag(warehouse, call, table, snapshot, replaces=asked.replace)
+
+
+def plan_tag_replacement(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+    """Decide on a tag that gets another snapshot, or lasts for another time.
+
+    Raises:
+        InvalidInput: The time is none that a tag may be kept.
+        NotFound: There is no such table, branch, tag or snapshot.
+    """
+    asked, table = call.request(ReplaceTagRequest), table_of(warehouse, call)
+    table.tags.get(asked.tag)
+    return planned_tag(warehouse, call, table, _snapshot(table, asked.snapshot), replaces=True)
+
+
+def planned_tag(
+    warehouse: Warehouse,
+    call: ProcedureCall,
+    table: FileStoreTable,
+    snapshot: Snapshot,
+    *,
+    replaces: bool,
+) -> Planned:
+    """Return the plan of a tag on a snapshot; raises as `plan_tag`.
+
+    Args:
+        warehouse: Tells the time.
+        call: Of a TaggingRequest.
+        table: The table on the branch of the tag.
+        snapshot: What the tag names.
+        replaces: Whether a tag of that name may be there, and gets another meaning.
+    """
+    asked = call.request(TaggingRequest)
+    name = asked.tag
     check_tag_name(name)
-    snapshot, retained = _snapshot(table, asked.snapshot), asked.time_retained
+    retained = asked.time_retained or table.schema().options.read(TAG_DEFAULT_TIME_RETAINED)
     seconds = None if retained is None else retention_seconds(retained)
-    old, replaces = table.tags.find(name), asked.replace
+    old = table.tags.find(name)
     is_same = old is not None and old.snapshot.identity.same_as(snapshot.identity)
     lasts_as_asked = old is not None and old.time_retained_seconds == seconds
     if old is not None and not replaces and not (is_same and lasts_as_asked):
-        raise _is_taken(table, old)
+        raise tag_taken(table, old)
     data = snapshot_bytes(table, snapshot)
     if seconds is not None:
         # As Paimon writes it: the wall clock of who writes, without a zone.
@@ -135,7 +180,7 @@ def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             plan_id=preview.plan_id,
             tag=name,
             content=data.decode(),
-            replaces=_content(table, name) if old is not None else None,
+            replaces=tag_text(table, name) if old is not None else None,
             snapshot_id=snapshot.id,
         ),
         already=already,
@@ -159,7 +204,8 @@ def _told_of_tag(
     return tuple(told)
 
 
-def _is_taken(table: FileStoreTable, old: Tag) -> AlreadyExists:
+def tag_taken(table: FileStoreTable, old: Tag) -> AlreadyExists:
+    """Return the refusal of a name that another tag has."""
     lasts = "for good" if old.time_retained_seconds is None else "until it expires by itself"
     return AlreadyExists(
         f"Branch {table.branch!r} has a tag {old.name!r} already: it names snapshot "
@@ -189,73 +235,112 @@ def finish_tag(operation: Operation, journal: TagJournal) -> Receipt:
         counts=Counts(tags_added=1, tags_removed=int(replaces is not None)),
         notes=(f"Tag {name!r} names snapshot {journal.snapshot_id} of {table.branch!r}.",),
     )
-    return operation.complete(_event(operation, LineageKind.TAGGED, journal, receipt))
+    return operation.complete(
+        event_of(operation, LineageKind.TAGGED, receipt, tag=name, undoes=journal.undoes)
+    )
+
+
+def finish_tags(operation: Operation, journal: TagsJournal) -> Receipt:
+    """Make tags again that were deleted at once.
+
+    Raises:
+        CommitConflict: A name stands for another snapshot by now; no tag is made.
+    """
+    table = operation.table.on(operation.intent.branch)
+    files = {each.tag: each.content.encode() for each in journal.tags}
+    put_tags(table, operation.warehouse.store, files)
+    receipt = receipt_of(
+        operation,
+        counts=Counts(tags_added=len(journal.tags)),
+        notes=tuple(f"Tag {each.tag!r} of {table.branch!r} is back." for each in journal.tags),
+    )
+    return operation.complete(
+        event_of(operation, LineageKind.TAGGED, receipt, undoes=journal.undoes)
+    )
 
 
 def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
-    """Decide whether a tag may go.
+    """Decide whether tags may go.
 
-    Arguments of the call: `table` (with its branch), `tag`, `reason`.
+    Arguments of the call: `table` (with its branch), `tag` (one, or several with commas between
+    them), `reason`.
 
     Raises:
         NotFound: There is no such table, branch or tag.
     """
-    asked = call.request(DeleteTagRequest)
-    table, name = table_of(warehouse, call), asked.tag
-    tag = table.tags.get(name)
-    in_history = table.snapshots.find(tag.snapshot.id)
-    is_kept = in_history is not None and in_history.identity.same_as(tag.snapshot.identity)
-    consequences = [
-        changes(
-            f"The name {name!r} is gone from {table.branch!r}: it meant snapshot {tag.snapshot.id}."
-        ),
-        *vital_blocks(table, name, "deleted"),
-        keeps("No data file is deleted. What only the tag kept is found by a search for orphans."),
-    ]
-    if not is_kept:
-        consequences.append(
+    asked, table = call.request(DeleteTagRequest), table_of(warehouse, call)
+    names = _names(table, asked.tag)
+    tags = [table.tags.get(name) for name in names]
+    told: list[Consequence] = []
+    expired = []
+    for tag in tags:
+        name, snapshot = tag.name, tag.snapshot
+        told += [
             changes(
-                f"Snapshot {tag.snapshot.id} has expired from {table.branch!r}: without the tag "
-                "it can no longer be read there."
+                f"The name {name!r} is gone from {table.branch!r}: it meant snapshot {snapshot.id}."
+            ),
+            *vital_blocks(table, name, "deleted", beside=names),
+        ]
+        if not table.snapshots.holds(snapshot):
+            expired.append(name)
+            told.append(
+                changes(
+                    f"Snapshot {snapshot.id} has expired from {table.branch!r}: without the tag "
+                    "it can no longer be read there."
+                )
             )
-        )
+    told.append(
+        keeps("No data file is deleted. What only the tag kept is found by a search for orphans.")
+    )
+    shown = f"tag {names[0]!r}" if len(names) == 1 else f"tags {', '.join(map(repr, names))}"
     preview = Preview(
         procedure=call.name,
-        title=f"Delete tag {name!r} of {table.identifier}",
-        plan_id=plan_digest(call, str(tag.snapshot.identity)),
-        consequences=tuple(consequences),
-        typed_name=None if is_kept else name,
+        title=f"Delete {shown} of {table.identifier}",
+        plan_id=plan_digest(call, *(str(tag.snapshot.identity) for tag in tags)),
+        consequences=tuple(told),
+        typed_name=asked.tag if expired else None,
         role=Role.EDITOR,
         undo="Undo makes the tag again, byte for byte; the ledger keeps it.",
     )
+    files = tuple(TagFile(tag=name, content=tag_text(table, name)) for name in names)
+    one = files[0]
     return Planned(
         preview=preview,
         act=Act.TAG,
         table=table,
         branch=table.branch,
-        journal=UntagJournal(
-            plan_id=preview.plan_id,
-            tag=name,
-            content=_content(table, name),
-            reason=asked.reason,
+        journal=(
+            UntagJournal(
+                plan_id=preview.plan_id, tag=one.tag, content=one.content, reason=asked.reason
+            )
+            if len(files) == 1
+            else UntagsJournal(plan_id=preview.plan_id, tags=files, reason=asked.reason)
         ),
     )
 
 
-def finish_tag_deletion(operation: Operation, journal: UntagJournal) -> Receipt:
-    """Take the tag away.
+def finish_tag_deletion(operation: Operation, journal: UntagJournal | UntagsJournal) -> Receipt:
+    """Take the tags away.
 
     Raises:
-        CommitConflict: It is another one now.
+        CommitConflict: One is another one now; all of them stay.
     """
-    name, table = journal.tag, operation.table.on(operation.intent.branch)
-    remove_tag(table, operation.warehouse.store, name, journal.content.encode())
+    table, store = operation.table.on(operation.intent.branch), operation.warehouse.store
+    match journal:
+        case UntagJournal():
+            files: tuple[TagFile, ...] = (TagFile(tag=journal.tag, content=journal.content),)
+            tag: str | None = journal.tag
+        case UntagsJournal():
+            files, tag = journal.tags, None
+    remove_tags(table, store, {each.tag: each.content.encode() for each in files})
     receipt = receipt_of(
         operation,
-        counts=Counts(tags_removed=1),
-        notes=(f"Tag {name!r} of {table.branch!r} is deleted.",),
+        counts=Counts(tags_removed=len(files)),
+        notes=tuple(f"Tag {each.tag!r} of {table.branch!r} is deleted." for each in files),
     )
-    return operation.complete(_event(operation, LineageKind.UNTAGGED, journal, receipt))
+    return operation.complete(
+        event_of(operation, LineageKind.UNTAGGED, receipt, tag=tag, undoes=journal.undoes)
+    )
 
 
 CREATE_TAG = Verb(
@@ -263,6 +348,14 @@ CREATE_TAG = Verb(
     what="make a tag",
     doing="Making the tag.",
     plan=plan_tag,
+    codec=TAG_JOURNAL,
+    finish=finish_tag,
+)
+REPLACE_TAG = Verb(
+    name="replace_tag",
+    what="replace a tag",
+    doing="Replacing the tag.",
+    plan=plan_tag_replacement,
     codec=TAG_JOURNAL,
     finish=finish_tag,
 )
@@ -277,23 +370,26 @@ DELETE_TAG = Verb(
 
 
 def retention_seconds(text: str) -> float:
-    """Read a duration such as `P7D` or `PT12H`.
+    """Read a duration as Paimon's options write it, such as `7 d`, or as ISO does: `P7D`, `PT12H`.
 
     Raises:
         InvalidInput: It is none, or no time at all.
     """
     match = _DURATION.fullmatch(text)
-    seconds = (
-        sum(int(part) * unit for part, unit in zip(match.groups("0"), _UNITS, strict=True))
-        if match
-        else 0
-    )
+    if match is not None:
+        parts = zip(match.groups("0"), _UNITS, strict=True)
+        seconds = float(sum(int(part) * unit for part, unit in parts))
+    else:
+        try:
+            seconds = parse_duration(text) / 1000
+        except ValueError:
+            seconds = 0.0
     if not seconds:
         raise InvalidInput(
-            f"{text!r} is no time for which a tag can be kept. Write P7D, PT12H or P1DT6H.",
+            f"{text!r} is no time for which a tag can be kept. Write 7 d, 12 h, P7D or P1DT6H.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
-    return float(seconds)
+    return seconds
 
 
 def replacement_blocks(table: FileStoreTable, old: Tag, new: Tag) -> tuple[Consequence, ...]:
@@ -311,18 +407,22 @@ def replacement_blocks(table: FileStoreTable, old: Tag, new: Tag) -> tuple[Conse
     return vital_blocks(table, old.name, "given a retention time")
 
 
-def vital_blocks(table: FileStoreTable, name: str, what: str) -> tuple[Consequence, ...]:
+def vital_blocks(
+    table: FileStoreTable, name: str, what: str, *, beside: Collection[str] = ()
+) -> tuple[Consequence, ...]:
     """Refuse to take a tag from under a branch, or from under a head that was rolled back.
 
     Args:
         table: The table on the branch of the tag.
         name: The tag.
         what: What is not done to it, such as `deleted`.
+        beside: Tags that go with it, so that none of them is left in its place.
     """
     events = table.ledger.whole()
     where = "" if table.branch == MAIN_BRANCH else f" of {table.branch!r}"
     refused = f"Tag {name!r}{where} cannot be {what}:"
-    standing = standing_on(table, events, readable_tags(table)).get(name, ())
+    tags = [tag for tag in readable_tags(table) if tag.name == name or tag.name not in beside]
+    standing = standing_on(table, events, tags).get(name, ())
     needing = [each for each in standing if each.is_vital]
     if table.branch == MAIN_BRANCH:
         rescued = rescued_on(table, events, name)
@@ -375,19 +475,24 @@ def _pin_text(pin: RollbackPin, branch: str) -> str:
     )
 
 
-def _event(
-    operation: Operation, kind: LineageKind, journal: TagJournal | UntagJournal, receipt: Receipt
-) -> LineageEvent:
-    return event_of(operation, kind, receipt, tag=journal.tag, undoes=journal.undoes)
+def _names(table: FileStoreTable, said: str) -> tuple[str, ...]:
+    """Return the tags that a text names: one of just this name, or those between its commas."""
+    if "," not in said or table.tags.find(said) is not None:
+        return (said,)
+    return tuple(dict.fromkeys(name.strip() for name in said.split(",") if name.strip()))
 
 
-def _content(table: FileStoreTable, name: str) -> str:
+def tag_text(table: FileStoreTable, name: str) -> str:
+    """Return the file of a tag."""
     return table.reader.files.read(table.paths.tag(name)).decode()
 
 
 def _snapshot(table: FileStoreTable, snapshot_id: int | None) -> Snapshot:
     if snapshot_id is not None:
-        return table.snapshots.get(snapshot_id)
+        found = table.snapshots.find(snapshot_id)
+        # Of what has expired a tag may still tell.
+        kept = (tag.snapshot for tag in readable_tags(table) if tag.snapshot.id == snapshot_id)
+        return found or next(kept, None) or table.snapshots.get(snapshot_id)
     head = table.head()
     if head is None:
         raise NotFound(

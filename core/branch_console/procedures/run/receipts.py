@@ -107,6 +107,7 @@ def event_of(
     parents: tuple[SnapshotIdentity, ...] = (),
     base_tag: str | None = None,
     tag: str | None = None,
+    source_tag: str | None = None,
     undoes: str | None = None,
 ) -> LineageEvent:
     """Return the event of an operation, which carries its receipt."""
@@ -125,6 +126,7 @@ def event_of(
         reason=operation.read(TERMS).reason,
         base_tag=base_tag,
         tag=tag,
+        source_tag=source_tag,
         undoes=undoes,
         receipt=receipt,
     )

@@ -12,7 +12,12 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.journals.branches import FenceBranchJournal, RenameBranchJournal
 from branch_console.format.journals.expiry import UncleanJournal, UnexpireJournal
 from branch_console.format.journals.history import HistoryJournal
-from branch_console.format.journals.tags import TagJournal, UntagJournal
+from branch_console.format.journals.tags import (
+    RenameTagJournal,
+    TagJournal,
+    TagsJournal,
+    UntagJournal,
+)
 from branch_console.format.journals.terms import OperationJournal
 from branch_console.format.journals.undo import UNDO_JOURNAL, RestoreBranchJournal, UndoJournal
 from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
@@ -20,7 +25,8 @@ from branch_console.format.receipt import Receipt
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.branch.fence_branch import finish_fence
 from branch_console.procedures.branch.rename_branch import finish_rename
-from branch_console.procedures.branch.tags import finish_tag, finish_tag_deletion
+from branch_console.procedures.branch.rename_tag import finish_tag_name
+from branch_console.procedures.branch.tags import finish_tag, finish_tag_deletion, finish_tags
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import NOTHING_TO_UNDO, Preview, keeps, plan_digest
 from branch_console.procedures.call.permissions import Role
@@ -55,6 +61,7 @@ _WAYS: Final[Mapping[LineageKind, Way]] = MappingProxyType(
         LineageKind.ROLLED_BACK: plan_way_back,
         LineageKind.TAGGED: plan_tag_back,
         LineageKind.UNTAGGED: plan_tag_back,
+        LineageKind.TAG_RENAMED: plan_tag_back,
         LineageKind.FENCED: plan_fence_back,
         LineageKind.UNFENCED: plan_fence_back,
         LineageKind.EXPIRED: plan_expiry_back,
@@ -187,6 +194,10 @@ def _finish(operation: Operation, journal: UndoJournal) -> Receipt:
             return finish_tag(operation, journal)
         case UntagJournal():
             return finish_tag_deletion(operation, journal)
+        case TagsJournal():
+            return finish_tags(operation, journal)
+        case RenameTagJournal():
+            return finish_tag_name(operation, journal)
         case FenceBranchJournal():
             return finish_fence(operation, journal)
         case UnexpireJournal():

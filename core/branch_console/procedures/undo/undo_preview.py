@@ -6,7 +6,12 @@ from branch_console.errors import ErrorKind
 from branch_console.format.branch_trail import Trail, trail_of
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.history import HistoryJournal
-from branch_console.format.journals.tags import TagJournal, UntagJournal
+from branch_console.format.journals.tags import (
+    RenameTagJournal,
+    TagJournal,
+    TagsJournal,
+    UntagJournal,
+)
 from branch_console.format.journals.undo import UndoJournal, decision_of_undo
 from branch_console.format.kept_elsewhere import Act
 from branch_console.format.lineage_event import LineageEvent, LineageKind
@@ -87,7 +92,7 @@ def _act_of(journal: UndoJournal) -> Act | None:
     match journal:
         case HistoryJournal():
             return Act.COMMIT
-        case TagJournal() | UntagJournal():
+        case TagJournal() | UntagJournal() | TagsJournal() | RenameTagJournal():
             return Act.TAG
         case _:
             return None

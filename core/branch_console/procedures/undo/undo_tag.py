@@ -1,15 +1,17 @@
-"""Undoing what was done to a tag."""
+"""Undoing what was done to tags."""
 
 from branch_console.commit.journal import Journal
 from branch_console.errors import ErrorKind, NotFound
-from branch_console.format.journals.intent import Intent
+from branch_console.format.journals.procedures import codec_of
 from branch_console.format.journals.tags import (
-    TAG_JOURNAL,
-    UNTAG_JOURNAL,
+    RenameTagJournal,
     TagJournal,
+    TagsJournal,
     UntagJournal,
+    UntagsJournal,
 )
-from branch_console.format.lineage_event import LineageEvent
+from branch_console.format.journals.undo import UndoJournal
+from branch_console.format.lineage_event import LineageEvent, tag_name_now
 from branch_console.format.tag import Tag
 from branch_console.procedures.branch.tags import replacement_blocks, vital_blocks
 from branch_console.procedures.call.call import ProcedureCall
@@ -23,51 +25,85 @@ from branch_console.table.file_store_table import FileStoreTable
 def plan_tag_back(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
 ) -> Planned:
-    """Decide whether a name can mean again what it meant, or nothing.
+    """Decide whether names can mean again what they meant, or nothing.
 
     Raises:
         NotFound: The journal of the operation is gone.
     """
     ledger = Journal(warehouse.store, table.paths)
     intent = ledger.find(event.operation_id)
-    if intent is None or event.tag is None:
+    if intent is None:
         raise NotFound(
             f"The journal of operation {event.operation_id} is gone, and with it the way back.",
             kind=ErrorKind.OPERATION_NOT_FOUND,
             operation_id=event.operation_id,
         )
-    found, name = traced(table, event, event.branch), event.tag
+    found = traced(table, event, event.branch)
     branch = table.on(found.name)
-    before, after = _contents(ledger, intent)
     told: list[Consequence] = list(found.gone)
-    if not told and _bytes_of(branch, name) != (None if after is None else after.encode()):
-        told.append(
-            blocks(
-                f"Undo is not possible: tag {name!r} of {branch.branch!r} was changed since.",
-                ErrorKind.UNDO_BLOCKED,
-            )
-        )
-    if before is None:
-        told += vital_blocks(branch, name, "deleted")
-        told.append(changes(f"Tag {name!r} of {branch.branch!r} is gone again."))
-        journal: TagJournal | UntagJournal = UntagJournal(tag=name, content=after or "")
-    else:
-        old = Tag.from_json(name, before)
-        number = old.snapshot.id
-        if after is not None:
-            told += replacement_blocks(branch, Tag.from_json(name, after), old)
-        told.append(changes(f"Tag {name!r} of {branch.branch!r} names snapshot {number} again."))
-        journal = TagJournal(tag=name, content=before, replaces=after, snapshot_id=number)
+    journal: UndoJournal
+    match ledger.decode(intent, codec_of(intent.procedure)):
+        case UntagsJournal() as done:
+            journal = _tags_back(branch, done, told)
+        case RenameTagJournal() as done:
+            journal = _name_back(branch, done, told)
+        case TagJournal() | UntagJournal() as done:
+            name = tag_name_now(table.ledger.whole(), event) or done.tag
+            journal = _tag_back(branch, name, done, told)
+        case _:
+            raise AssertionError(intent.procedure)
     return planned_undo(call, table, event, told, branch=found.name, journal=journal)
 
 
-def _contents(ledger: Journal, intent: Intent) -> tuple[str | None, str | None]:
+def _tag_back(
+    branch: FileStoreTable, name: str, done: TagJournal | UntagJournal, told: list[Consequence]
+) -> TagJournal | UntagJournal:
+    before, after = _contents(done)
+    told += _changed(branch, name, after)
+    if before is None:
+        told += vital_blocks(branch, name, "deleted")
+        told.append(changes(f"Tag {name!r} of {branch.branch!r} is gone again."))
+        return UntagJournal(tag=name, content=after or "")
+    old = Tag.from_json(name, before)
+    number = old.snapshot.id
+    if after is not None:
+        told += replacement_blocks(branch, Tag.from_json(name, after), old)
+    told.append(changes(f"Tag {name!r} of {branch.branch!r} names snapshot {number} again."))
+    return TagJournal(tag=name, content=before, replaces=after, snapshot_id=number)
+
+
+def _tags_back(branch: FileStoreTable, done: UntagsJournal, told: list[Consequence]) -> TagsJournal:
+    for each in done.tags:
+        told += _changed(branch, each.tag, None)
+        number = Tag.from_json(each.tag, each.content).snapshot.id
+        told.append(
+            changes(f"Tag {each.tag!r} of {branch.branch!r} names snapshot {number} again.")
+        )
+    return TagsJournal(tags=done.tags)
+
+
+def _name_back(
+    branch: FileStoreTable, done: RenameTagJournal, told: list[Consequence]
+) -> RenameTagJournal:
+    now, then = done.target_tag, done.tag
+    told += _changed(branch, now, done.content)
+    told += _changed(branch, then, None)
+    told += vital_blocks(branch, now, "renamed")
+    told.append(changes(f"Tag {now!r} of {branch.branch!r} is called {then!r} again."))
+    return RenameTagJournal(tag=now, target_tag=then, content=done.content)
+
+
+def _contents(done: TagJournal | UntagJournal) -> tuple[str | None, str | None]:
     """The file of a tag before and after an operation; None where there was none."""
-    if intent.procedure == "delete_tag":
-        return ledger.decode(intent, UNTAG_JOURNAL).content, None
-    made = ledger.decode(intent, TAG_JOURNAL)
-    return made.replaces, made.content
+    if isinstance(done, UntagJournal):
+        return done.content, None
+    return done.replaces, done.content
 
 
-def _bytes_of(table: FileStoreTable, name: str) -> bytes | None:
-    return table.reader.files.find(table.paths.tag(name))
+def _changed(branch: FileStoreTable, name: str, expected: str | None) -> tuple[Consequence, ...]:
+    """Refuse where a tag is not what an operation left."""
+    found = branch.reader.files.find(branch.paths.tag(name))
+    if found == (None if expected is None else expected.encode()):
+        return ()
+    text = f"Undo is not possible: tag {name!r} of {branch.branch!r} was changed since."
+    return (blocks(text, ErrorKind.UNDO_BLOCKED),)

@@ -1,0 +1,167 @@
+"""Tags as Paimon's procedures make, move, rename and delete them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.errors import AlreadyExists, InvalidInput, NotFound, Refused
+from branch_console.format.lineage_event import LineageKind
+from branch_console.procedures.recover import recover_table
+from tests.support.branch_bench import NOW, BranchBench, store_of, tree
+from tests.support.commit_tables import data_files, message
+from tests.support.faulty_store import At, FaultyStore, Killed, When
+from tests.support.lifecycle import metadata, preview, run
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    """Main with snapshots a second apart, whose watermarks are ten apart."""
+    bench = BranchBench(tmp_path / "made")
+    for number in range(4):
+        commit(bench, number, None if number == 1 else 10 * number)
+    return bench
+
+
+def commit(bench: BranchBench, number: int, watermark: int | None) -> None:
+    committer = FileStoreCommit(
+        bench.table(), bench.store, clock=lambda: NOW + 1000 * number, sleep=lambda _: None
+    )
+    committer.commit(
+        [message(new_files=data_files([f"file-{number}"]))],
+        user="alice",
+        identifier=number,
+        watermark=watermark,
+    )
+
+
+def named(bench: BranchBench, tag: str, branch: str = "main") -> int:
+    return bench.table(branch).tags.get(tag).snapshot.id
+
+
+def test_a_tag_is_replaced_only_where_there_is_one(bench: BranchBench) -> None:
+    with pytest.raises(NotFound, match="Branch 'main' has no tag 'now'"):
+        bench.call("replace_tag", tag="now")
+    bench.call("create_tag", operation="make", tag="now", snapshot=1, time_retained="7 d")
+    bench.call("replace_tag", operation="move", tag="now")
+    assert named(bench, "now") == 4
+    assert bench.table().tags.get("now").time_retained_seconds is None
+    bench.call("replace_tag", operation="longer", tag="now", snapshot=1, time_retained="P1D")
+    tag = bench.table().tags.get("now")
+    assert (tag.snapshot.id, tag.time_retained_seconds) == (1, 86_400)
+
+
+def test_an_option_says_how_long_a_tag_is_kept(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path, options={"tag.default-time-retained": "2 d"})
+    bench.append("a")
+    bench.call("create_tag", operation="one", tag="usual")
+    bench.call("create_tag", operation="two", tag="short", time_retained="1 h")
+    tags = bench.table().tags
+    assert tags.get("usual").time_retained_seconds == 172_800
+    assert tags.get("short").time_retained_seconds == 3_600
+
+
+def test_a_snapshot_that_only_a_tag_keeps_can_be_named_again(bench: BranchBench) -> None:
+    bench.call("create_tag", operation="one", tag="first", snapshot=1)
+    bench.store.remover.remove([bench.table().paths.snapshot(1)])
+    bench.call("create_tag", operation="two", tag="again", snapshot=1)
+    assert named(bench, "again") == 1
+
+
+def test_a_renamed_tag_names_the_same_for_as_long(bench: BranchBench) -> None:
+    bench.call("create_tag", operation="make", tag="v1", snapshot=2, time_retained="7 d")
+    before = Path(bench.table().paths.tag("v1")).read_bytes()
+    bench.call("rename_tag", operation="rename", tag="v1", target_tag="v2")
+    assert bench.table().tags.names() == ("v2",)
+    assert Path(bench.table().paths.tag("v2")).read_bytes() == before
+    event = bench.table().ledger.events()[-1]
+    assert (event.kind, event.tag, event.source_tag) == (LineageKind.TAG_RENAMED, "v2", "v1")
+    with pytest.raises(NotFound):
+        bench.call("rename_tag", operation="gone", tag="v1", target_tag="v3")
+    bench.call("create_tag", operation="other", tag="v3")
+    with pytest.raises(AlreadyExists, match="has a tag 'v3' already"):
+        bench.call("rename_tag", operation="taken", tag="v2", target_tag="v3")
+    with pytest.raises(InvalidInput):
+        bench.call("rename_tag", operation="bad", tag="v2", target_tag="7")
+
+
+def undo(bench: BranchBench, operation: str, undone: str) -> None:
+    run(bench, "undo", operation, operation=undone)
+
+
+def test_the_ledger_follows_a_tag_to_its_new_name(bench: BranchBench) -> None:
+    bench.call("create_tag", operation="make", tag="v1", snapshot=2)
+    before = metadata(bench)
+    bench.call("rename_tag", operation="rename", tag="v1", target_tag="v2")
+    undo(bench, "back", "rename")
+    assert metadata(bench) == before
+    bench.call("rename_tag", operation="again", tag="v1", target_tag="v3")
+    undo(bench, "unmake", "make")
+    assert bench.table().tags.names() == ()
+
+
+def test_a_vital_tag_keeps_its_name(bench: BranchBench) -> None:
+    bench.branch("dev", snapshot=2)
+    before = tree(Path(bench.file_io.root))
+    with pytest.raises(Refused, match="cannot be renamed: it is the base tag of branch 'dev'"):
+        bench.call("rename_tag", tag="branch-base-dev", target_tag="mine")
+    assert tree(Path(bench.file_io.root)) == before
+
+
+@pytest.mark.parametrize("when", list(When))
+def test_a_rename_that_was_cut_off_is_finished(bench: BranchBench, when: When) -> None:
+    bench.call("create_tag", operation="make", tag="v1", snapshot=2)
+    root = Path(bench.file_io.root)
+    for number in range(1, 8):
+        copy = shutil.copytree(root, root.parent / f"{when}-{number}")
+        faulty = FaultyStore(inner=store_of(copy), fault=At(call=number, when=when))
+        cut = BranchBench(copy)
+        try:
+            cut.call(
+                "rename_tag", operation="rename", store=faulty.store, tag="v1", target_tag="v2"
+            )
+        except Killed:
+            # It is never missing under both names.
+            assert cut.table().tags.names() in (("v1",), ("v1", "v2"), ("v2",))
+        recover_table(cut.warehouse(clock=lambda: NOW + 3_600_000), cut.table())
+        assert cut.table().tags.names() in (("v1",), ("v2",))
+
+
+def test_several_tags_are_deleted_at_once_and_come_back_at_once(bench: BranchBench) -> None:
+    for number, name in enumerate(("a", "b", "c"), start=1):
+        bench.call("create_tag", operation=f"make-{name}", tag=name, snapshot=number)
+    before = metadata(bench)
+    told = preview(bench, "delete_tag", tag="a, b,")
+    assert told.title == "Delete tags 'a', 'b' of db.t"
+    receipt = bench.call("delete_tag", operation="gone", tag="a, b,", reason="old")
+    assert bench.table().tags.names() == ("c",)
+    assert receipt.counts.tags_removed == 2
+    undo(bench, "back", "gone")
+    assert metadata(bench) == before
+    with pytest.raises(NotFound, match="no tag 'x'"):
+        bench.call("delete_tag", operation="missing", tag="a,x")
+    assert bench.table().tags.names() == ("a", "b", "c")
+
+
+def test_a_tag_whose_name_has_a_comma_is_one_tag(bench: BranchBench) -> None:
+    for name in ("a", "b", "a,b"):
+        bench.tag(name)
+    bench.call("delete_tag", tag="a,b")
+    assert bench.table().tags.names() == ("a", "b")
+
+
+def test_tags_that_keep_a_fork_for_each_other_do_not_go_together(bench: BranchBench) -> None:
+    bench.tag("one")
+    bench.tag("two")
+    main, made = bench.table().paths, bench.table("dev").paths
+    for source, target in (
+        (main.schema(0), made.schema(0)),
+        (main.snapshot(4), made.snapshot(4)),
+    ):
+        bench.store.publisher.publish(target, Path(source).read_bytes())
+    with pytest.raises(Refused, match="nothing else keeps the snapshot that branch 'dev' began at"):
+        bench.call("delete_tag", operation="both", tag="one,two")
+    bench.call("delete_tag", operation="first", tag="one")
+    with pytest.raises(Refused):
+        bench.call("delete_tag", operation="second", tag="two")
