@@ -1,8 +1,9 @@
-"""What the README has people type runs as it stands there."""
+"""What the README and the documents beside it have people type runs as it stands there."""
 
 import re
 import shlex
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,18 +16,21 @@ from branch_console_app.services import Services
 from tests.support.command_line import CommandLine
 from tests.support.jobs_at_once import run_jobs_at_once
 
-README = Path(__file__).parents[2] / "README.md"
+_ROOT = Path(__file__).parents[2]
+README = _ROOT / "README.md"
+DOCS = _ROOT / "assets/docs"
 
 
 def test_the_notebook_examples_run(
     session: WarmSession, demo_warehouse: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    snippets = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+    notebooks = DOCS / "notebooks.md"
+    snippets = re.findall(r"```python\n(.*?)```", notebooks.read_text(), flags=re.DOTALL)
     assert len(snippets) == 2
     for snippet in snippets:
         # Spark asks the data source in a process that stands where Spark was started.
         code = snippet.replace("./warehouse", str(demo_warehouse))
-        exec(compile(code, str(README), "exec"), {"spark": session.spark})
+        exec(compile(code, str(notebooks), "exec"), {"spark": session.spark})
         assert "|carrier|" in capfd.readouterr().out
 
 
@@ -59,9 +63,26 @@ def console(
 
 
 @pytest.mark.depth("full")
+def test_the_commands_of_the_readme_end_in_their_order_as_it_says(console: CommandLine) -> None:
+    (walk,) = re.findall(
+        r"order on a fresh demo -->\n```console\n(.*?)```", README.read_text(), re.DOTALL
+    )
+    ended = {}
+    for line in walk.splitlines():
+        command, _, comment = line.removeprefix("$ ").partition("  #")
+        program, *arguments = shlex.split(command)
+        if program == "branch-console":
+            answer = console(*arguments)
+            expected = 1 if "exit code 1" in comment else 0
+            ended[command.strip()] = answer.code
+            assert answer.code == expected, (command, answer)
+    assert Counter(ended.values()) == {0: 7, 1: 4}
+
+
+@pytest.mark.depth("full")
 def test_commands_about_many_tables_print_what_stands_there(console: CommandLine) -> None:
-    section = README.read_text().partition("## A branch over many tables")[2]
-    (walk,) = re.findall(r"```console\n(.*?)```", section.partition("\n## ")[0], flags=re.DOTALL)
+    text = (DOCS / "catalog-branches.md").read_text()
+    (walk,) = re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL)
     told = 0
     for each in re.split(r"^\$ branch-console ", walk, flags=re.MULTILINE)[1:]:
         command, _, printed = each.partition("\n")

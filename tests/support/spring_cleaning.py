@@ -25,14 +25,13 @@ from branch_console.table.file_store_table import FileStoreTable
 from tests.support.local_row_engine import LocalFiles
 
 BRANCH: Final = "spring-cleaning"
-_README: Final = Path(__file__).parents[2] / "README.md"
+_STORY: Final = Path(__file__).parents[2] / "assets/docs/catalog-branches.md"
 _ROWS: Final = {"carrier": ["9E", "AA"], "name": ["Endeavor Air Inc.", "American Airlines Inc."]}
 
 
 def script() -> str:
-    """The statements of the story, as the README prints them."""
-    section = _README.read_text().partition("## A branch over many tables")[2]
-    return section.partition("```sql\n")[2].partition("```")[0]
+    """The statements of the story, as the document about these branches prints them."""
+    return _STORY.read_text().partition("```sql\n")[2].partition("```")[0]
 
 
 def _one_row(table: FileStoreTable) -> pa.Table:
