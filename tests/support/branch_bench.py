@@ -126,6 +126,25 @@ def tree(root: Path, *, without: str = ".tmp") -> dict[str, bytes]:
     return dict(sorted(found.items()))
 
 
+def marks(root: Path, *, without: str = ".tmp") -> dict[str, tuple[int, int, int]]:
+    """All files below a folder by path, with what is another one once somebody wrote to them.
+
+    That says whether anything was written, without a byte read: the file itself, its size, and
+    when it was changed.
+    """
+    found = {}
+    folders = [str(root)]
+    for folder in folders:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif not entry.name.endswith(without):
+                    status = entry.stat(follow_symlinks=False)
+                    found[entry.path] = (status.st_ino, status.st_size, status.st_ctime_ns)
+    return found
+
+
 def opened(root: Path) -> BranchBench:
     """The table of a copied warehouse."""
     return BranchBench(root)

@@ -9,7 +9,11 @@ from typing import Final
 
 from branch_console.errors import ErrorKind, PaimonError, Refused
 from branch_console.format.receipt import Receipt
-from tests.support.branch_bench import store_of, tree
+from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
+from branch_console.procedures.catalog.states import state_of_branch
+from branch_console.procedures.catalog_merge.catalog_sides import CatalogMergeSpec
+from branch_console.procedures.catalog_merge.merge_catalog import preview_catalog_merge
+from tests.support.branch_bench import marks, store_of
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_history_model import (
     MAIN,
@@ -43,6 +47,7 @@ class CatalogHistory:
     said: list[str] = field(default_factory=list)
     did: Counter[str] = field(default_factory=Counter)
     made: int = 0
+    asked: int = 0
 
     def begin(self) -> None:
         """Make two databases, two tables with rows, and two branches of them."""
@@ -211,19 +216,21 @@ class CatalogHistory:
         part = "" if database is None else f" ON DATABASE {database}"
         text = f"MERGE BRANCH {source} TO {target}{part}"
         new = self.model.merged(source, target, covers)
-        before = tree(self.sql.root)
+        before = marks(self.sql.root)
         kill = At(
             call=self.rng.randint(1, _LONGEST), when=self.rng.choice((When.BEFORE, When.AFTER))
         )
         is_cut_off = self.rng.random() < 1 / 3
         self.said.append(f"{target}: {text}" + (f", cut off at {kill}" if is_cut_off else ""))
+        plan = None if is_cut_off else self._previewed(source, target, database)
         try:
             receipt = self._merge_cut_off(text, kill) if is_cut_off else self.sql.run(text)
         except PaimonError as error:
             is_plain = covers is None and self.model.is_plain(source, target)
             self._see_refused(error, target, is_plain=is_plain)
+            self._see_refusal_previewed(plan, error)
             if error.kind is ErrorKind.CONFLICTS_OPEN and not is_cut_off:
-                assert tree(self.sql.root) == before, self.said
+                assert marks(self.sql.root) == before, self.said
             return
         if receipt is None:
             self.did["cut off"] += 1
@@ -231,12 +238,37 @@ class CatalogHistory:
                 return
         elif "Nothing was changed." in receipt.notes:
             self.did["up to date"] += 1
-            assert tree(self.sql.root) == before, self.said
+            assert marks(self.sql.root) == before, self.said
+        if plan is not None and receipt is not None:
+            self._see_as_previewed(plan, receipt, target)
         assert new.is_consistent(), self.said
         self.did["merged"] += 1
         self.model.take(source, target, new, covers)
         self.check(target)
         self._merge_again(text)
+
+    def _previewed(self, source: str, target: str, database: str | None) -> CatalogMergePlan | None:
+        """Ask what each third merge would do."""
+        self.asked += 1
+        if self.asked % 3:
+            return None
+        spec = CatalogMergeSpec(source=source, target=target, database=database)
+        return preview_catalog_merge(self.sql.warehouse(read_only=True), spec)
+
+    def _see_refusal_previewed(self, plan: CatalogMergePlan | None, error: PaimonError) -> None:
+        """See that the preview of what is refused was no promise."""
+        assert plan is None or not plan.can_run, (error, self.said)
+
+    def _see_as_previewed(self, plan: CatalogMergePlan, receipt: Receipt, target: str) -> None:
+        """See that a run is that of its preview, and came to what that said."""
+        assert receipt.plan_id == plan.id, self.said
+        found = state_of_branch(self.sql.warehouse(read_only=True), target)
+        shown, planned = (
+            {key: state.name_of(key) for key in (*state.databases, *state.tables)}
+            for state in (found, plan.result)
+        )
+        assert shown == planned, self.said
+        self.did["as previewed"] += 1
 
     def _see_refused(self, error: PaimonError, target: str, *, is_plain: bool) -> None:
         """See that what is refused changes nothing, and that nothing plain is refused."""
@@ -260,10 +292,10 @@ class CatalogHistory:
 
     def _merge_again(self, text: str) -> None:
         """See that the same merge brings nothing more, and writes nothing."""
-        before = tree(self.sql.root)
+        before = marks(self.sql.root)
         again = self.sql.run(text)
         assert "Nothing was changed." in again.notes, (again.notes, self.said)
-        assert tree(self.sql.root) == before, self.said
+        assert marks(self.sql.root) == before, self.said
 
     def _inside(self, source: str, target: str, database: int) -> frozenset[int]:
         """What a merge of one database is about: the tables that are in it on either side.

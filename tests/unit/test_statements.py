@@ -31,7 +31,7 @@ _IDS: Final = (
     {f"C{number:02}" for number in range(1, 29)}
     | {f"I{number}" for number in range(1, 13)}
     | {f"R{number}" for number in range(1, 15)}
-    | {f"K{number}" for number in (*range(1, 12), *range(13, 19))}
+    | {f"K{number}" for number in range(1, 19)}
 )
 
 

@@ -22,8 +22,11 @@ from branch_console.procedures.call.call import AGAIN
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
+from branch_console.procedures.catalog.states import state_of_branch
 from branch_console.procedures.catalog_merge import publish_catalog, table_content
 from branch_console.procedures.catalog_merge.actions import action_of
+from branch_console.procedures.catalog_merge.catalog_sides import CatalogMergeSpec
+from branch_console.procedures.catalog_merge.merge_catalog import preview_catalog_merge
 from branch_console.procedures.catalog_merge.merged_parts import parts_of_job, parts_of_merge
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation
 from branch_console.procedures.catalog_merge.turn_back import decide_direction
@@ -197,6 +200,29 @@ def test_objects_of_all_kinds_come_by_one_merge(many: CatalogBench) -> None:
     assert {str(each.state) for each in many.warehouse().on("dev").members()} == {"made"}
     many.run("CREATE BRANCH later ON CATALOG")
     assert newest(many).kind is VersionKind.SIGHTED
+
+
+def test_a_run_does_what_its_preview_said(many: CatalogBench) -> None:
+    # K12: also where main got a table that nobody noted before.
+    many.run("CREATE TABLE air.later (later INT)")
+    spec = CatalogMergeSpec(source="dev", target="main")
+    plan = preview_catalog_merge(many.warehouse(read_only=True), spec)
+    receipt = many.run(MERGE)
+    assert receipt.plan_id == plan.id
+    steps = CatalogOperation.find(many.warehouse(), receipt.operation_id)
+    assert steps is not None
+    assert tuple(each.step for each in MergeOperation.of(steps).steps) == plan.steps
+    found = state_of_branch(many.warehouse(), "main")
+    for of_plan, of_main in (
+        (plan.result.databases, found.databases),
+        (plan.result.tables, found.tables),
+    ):
+        assert of_plan.keys() == of_main.keys()
+    keys = (*found.databases, *found.tables)
+    assert {key: found.name_of(key) for key in keys} == {
+        key: plan.result.name_of(key) for key in keys
+    }
+    assert receipt.counts.snapshots_added == 4
 
 
 def test_a_run_tells_how_many_of_its_steps_are_carried_out(many: CatalogBench) -> None:
