@@ -434,6 +434,32 @@ def test_a_new_name_that_is_occupied_too_stays_a_conflict() -> None:
     assert (kinds(merge), merge.result) == ([("name occupied", "d.n")], target)
 
 
+@pytest.mark.parametrize("folder", ["d.db/n", "d.db/a"])
+def test_a_table_in_a_folder_of_the_target_is_offered_no_other_name(folder: str) -> None:
+    base = catalog(HOME)
+    source = catalog(HOME, replace(table("a", "d.n"), folder="d.db/n"))
+    target = catalog(HOME, replace(table("b", "d.n"), folder=folder))
+    merge = merged(source, target, base, rules=named("d.n", "name occupied", "rename=m"))
+    if folder == "d.db/a":
+        assert (merge.conflicts, tables(merge.result)) == ((), {"b": "d.n", "a": "d.m"})
+        return
+    assert (kinds(merge), merge.result) == ([("name occupied", "d.n")], target)
+    (conflict,) = merge.conflicts
+    assert [str(each) for each in conflict.settle_with] == ["ours"]
+    assert "cannot come under another name, as both lie in the folder d.db/n" in conflict.advice
+    ours = merged(source, target, base, rules=choices(name_occupied="ours"))
+    assert (ours.conflicts, ours.result) == ((), target)
+
+
+def test_a_table_that_both_have_is_renamed_whoever_lies_in_its_folder() -> None:
+    mine = replace(table("t", "d.t"), folder="d.db/n")
+    source = catalog(HOME, replace(mine, name="n"))
+    target = catalog(HOME, mine, replace(table("b", "d.n"), folder="d.db/n"))
+    rules = named("d.n", "name occupied", "rename=m")
+    merge = merged(source, target, catalog(HOME, mine), rules=rules)
+    assert (merge.conflicts, tables(merge.result)) == ((), {"b": "d.n", "t": "d.m"})
+
+
 def test_a_name_that_a_broken_table_has_is_occupied() -> None:
     target = catalog(HOME, left_out={"d.n": "It is broken."})
     merge = merged(catalog(HOME, table("a", "d.n")), target, catalog(HOME))

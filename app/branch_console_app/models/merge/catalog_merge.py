@@ -85,6 +85,16 @@ class CatalogConflictLine:
     choices: tuple[SettleChoice, ...] = ()
     taken: str | None = None
 
+    @property
+    def needs_advice(self) -> bool:
+        """Whether the choices do not say all: there is none, or one that people expect is not."""
+        if self.taken is not None:
+            return False
+        is_without_name = self.kind is ConflictKind.NAME_OCCUPIED and Take.RENAME not in {
+            each.take for each in self.choices
+        }
+        return not self.choices or is_without_name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeCounts:

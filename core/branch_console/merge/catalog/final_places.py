@@ -95,7 +95,9 @@ class _Places:
         object_id, holder = clash
         held_by = self._tables.get(holder)
         name = holder if held_by is None else held_by.name
-        new_name = self._settle_name(object_id, f"table {name!r}")
+        new_name = self._settle_name(
+            object_id, f"table {name!r}", folder=self._find_shared_folder(object_id)
+        )
         if new_name is None:
             self._put_back(object_id)
         else:
@@ -152,27 +154,38 @@ class _Places:
         for each in inside:
             del self._tables[each]
 
-    def _settle_name(self, object_id: str, holder: str) -> str | None:
+    def _settle_name(self, object_id: str, holder: str, folder: str | None = None) -> str | None:
         """Return the name that an object gets instead of an occupied one; None where it has none.
 
         Another name may be occupied as well, which is a conflict that no second name settles.
+        Another name is also another folder, which a table cannot get alone that shares its `folder`
+        with one of the target.
         """
         is_again = object_id in self._renamed
         choice = self._found.settle(
             ConflictKind.NAME_OCCUPIED,
             object_id,
             "name",
-            (Take.OURS,) if is_again else _ASIDE,
+            (Take.OURS,) if is_again or folder is not None else _ASIDE,
             words=ThreeWay(
                 base=self._found.name_at_base(object_id),
                 ours=f"another {holder} has the name",
                 theirs=self._found.name(object_id),
             ),
+            advice="" if folder is None else _no_other_name(folder),
         )
         if choice is None or choice.new_name is None:
             return None
         self._renamed.add(object_id)
         return choice.new_name
+
+    def _find_shared_folder(self, table_id: str) -> str | None:
+        """Return the folder of a new table, if a table of the target lies in it, too."""
+        if table_id in self._ours.tables or table_id not in self._theirs.tables:
+            return None
+        folder = self._theirs.tables[table_id].folder
+        is_shared = any(each.folder == folder for each in self._ours.tables.values())
+        return folder if is_shared else None
 
     def _put_back(self, table_id: str) -> None:
         """Leave a table where the target has it, or out."""
@@ -190,6 +203,15 @@ class _Places:
 
     def _place(self, database_id: str, name: str) -> tuple[str, str]:
         return database_id, self._fold(name)
+
+
+def _no_other_name(folder: str) -> str:
+    """Say why a table comes under no other name, and how its rows come all the same."""
+    return (
+        "'ours' leaves the target as it is. The table cannot come under another name, as both lie "
+        f"in the folder {folder}. On the source, create a table under another name, copy the rows "
+        "to it, and drop this one."
+    )
 
 
 def _find_clash(

@@ -70,6 +70,7 @@ class ObjectFindings:
         *,
         name: str | None = None,
         words: ThreeWay[str] | None = None,
+        advice: str = "",
     ) -> ObjectChoice | None:
         """Return the choice that settles a conflict; else note the conflict and return None.
 
@@ -80,6 +81,7 @@ class ObjectFindings:
             takes: The choices that can settle it.
             name: Of the property that it is about.
             words: What each side has; what it calls the object if left out.
+            advice: What to do next; what each choice comes to if left out.
         """
         choice = self.rules.find(kind, self.name(object_id))
         if choice is not None and choice.take in takes:
@@ -87,7 +89,7 @@ class ObjectFindings:
             about = "" if name is None else f" over {name!r}"
             self.report(object_id, f"The conflict {str(kind)!r}{about} was settled by {choice}.")
             return choice
-        self.conflict(kind, object_id, rule, takes, name=name, words=words)
+        self.conflict(kind, object_id, rule, takes, name=name, words=words, advice=advice)
         return None
 
     def conflict(
