@@ -84,8 +84,6 @@ _REMOVES_NAMES = {
         )
     ),
     "branch_console.maintenance.retire",
-    # The history of a table that a merge of the catalog made, once that is turned back.
-    "branch_console.procedures.catalog_merge.new_tables",
 }
 
 

@@ -11,7 +11,11 @@ from typing import Final
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import copy_files
-from branch_console.commit.branch.branch_folder import remove_folder, whole_files_below
+from branch_console.commit.branch.branch_folder import (
+    files_below,
+    remove_folder,
+    whole_files_below,
+)
 from branch_console.errors import CommitConflict, ErrorKind
 from branch_console.storage.directory_mover import MoveOutcome
 from branch_console.storage.table_paths import SCHEMA_PREFIX, TablePaths
@@ -41,6 +45,13 @@ def come_back(store: CommitStore, main: TablePaths, branch: str) -> None:
     for part in reversed(_PARTS):
         _move(store, kept.root, main.root, part, is_leaving=False)
     remove_folder(store, kept.root)
+
+
+def discard_retreated(store: CommitStore, main: TablePaths, branch: str) -> None:
+    """Remove the branch that `retreat` made of a main which nobody needs, or finish that."""
+    kept = main.on(branch).root
+    store.remover.remove([f"{kept}/{name}" for name in files_below(store.files, kept)])
+    remove_folder(store, kept)
 
 
 def _move(store: CommitStore, from_root: str, to_root: str, part: str, *, is_leaving: bool) -> None:

@@ -1,15 +1,13 @@
 """Tables that are new to the target: main gets them with their history, a branch as a fork."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from branch_console.catalog.sightings import find_birth
 from branch_console.commit.base.head_check import is_at
 from branch_console.commit.branch.branch_creation import put_base_tags
-from branch_console.commit.branch.branch_folder import remove_folder
 from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.catalog.table_birth import give_main
-from branch_console.commit.catalog.table_retreat import retreat
+from branch_console.commit.catalog.table_retreat import discard_retreated, retreat
 from branch_console.diff.file_safety import FileSafety
 from branch_console.errors import CommitConflict, ErrorKind, Refused
 from branch_console.format.catalog.catalog_version import TableChange
@@ -143,11 +141,10 @@ class CreateTable:
         birth = find_birth(merge.warehouse.catalog.reader, table.paths.table)
         if birth not in (None, step.birth):
             return None
-        retreat(store, table.on(MAIN_BRANCH).paths, rescue)
-        kept = table.on(rescue).paths.root
+        main = table.on(MAIN_BRANCH).paths
+        retreat(store, main, rescue)
         if is_ours:
-            store.remover.remove(_files_below(merge, kept))
-            remove_folder(store, kept)
+            discard_retreated(store, main, rescue)
         source = merge.operation.paths.folder(step.folder or "")
         if table.paths.table != source:
             _move(merge, step, table.paths.table, source)
@@ -314,15 +311,6 @@ def _move(merge: MergeOperation, step: MergeStep, source: str, target: str) -> N
                 f"{_name(merge, step)} does not get its place.",
                 kind=ErrorKind.UNSUPPORTED,
             )
-
-
-def _files_below(merge: MergeOperation, folder: str) -> Iterator[str]:
-    files = merge.warehouse.file_io
-    for each in files.list(folder):
-        if each.is_directory:
-            yield from _files_below(merge, each.path)
-        else:
-            yield each.path
 
 
 def _taken(merge: MergeOperation, step: MergeStep) -> CommitConflict:
