@@ -4,9 +4,11 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from branch_console.catalog.sightings import look_at_main
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.journal import Journal
 from branch_console.commit.schema.schema_commit import add_column, change_schema
@@ -21,6 +23,7 @@ from branch_console.format.snapshot import Snapshot
 from branch_console.procedures.call.call import AGAIN
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.catalog import states
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog.states import state_of_branch
 from branch_console.procedures.catalog_merge import publish_catalog, table_content
@@ -223,6 +226,20 @@ def test_a_run_does_what_its_preview_said(many: CatalogBench) -> None:
         key: plan.result.name_of(key) for key in keys
     }
     assert receipt.counts.snapshots_added == 4
+
+
+def test_main_is_looked_at_once_to_check_and_once_to_run(
+    bench: CatalogBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[object] = []
+
+    def looked(*arguments: Any) -> object:
+        looks.append(arguments)
+        return look_at_main(*arguments)
+
+    monkeypatch.setattr(states, "look_at_main", looked)
+    bench.run(MERGE)
+    assert len(looks) == 2
 
 
 def test_a_run_tells_how_many_of_its_steps_are_carried_out(many: CatalogBench) -> None:

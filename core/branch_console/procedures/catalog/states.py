@@ -107,7 +107,11 @@ def note_main(warehouse: Warehouse, now: MainNow, *, operation: str, actor: str)
 
 def state_of_main(warehouse: Warehouse) -> CatalogState:
     """Return the databases and tables of main as its folders show them now."""
-    now = look(warehouse)
+    return state_at(look(warehouse))
+
+
+def state_at(now: MainNow) -> CatalogState:
+    """Return the databases and tables of main as a look showed them."""
     return CatalogState(
         version=str(now.version),
         databases={key: _database(key, each) for key, each in now.main.databases.items()},

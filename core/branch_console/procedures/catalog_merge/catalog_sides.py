@@ -25,7 +25,13 @@ from branch_console.merge.catalog.catalog_merge import CatalogSides
 from branch_console.merge.file_moves import Block, MergeRules
 from branch_console.merge.plan import Heads, Plan, RefusedPlan, UpToDatePlan, did_of, refused
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.catalog.states import state_at_version, state_of_branch
+from branch_console.procedures.catalog.states import (
+    MainNow,
+    look,
+    state_at,
+    state_at_version,
+    state_of_branch,
+)
 from branch_console.procedures.merge.inputs import DecidedMerge, decided_for
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from branch_console.procedures.run.planned_heads import PlannedHeads
@@ -60,10 +66,12 @@ class ReadSides:
 
     Attributes:
         decided: The merges of tables that can be read, by their ids.
+        main: What main showed; None where it is no side.
     """
 
     sides: CatalogSides
     decided: Mapping[str, DecidedMerge]
+    main: MainNow | None
 
 
 def read_catalog_sides(
@@ -78,10 +86,11 @@ def read_catalog_sides(
         FormatError: A version cannot be decoded.
     """
     with warehouse.deciding() as deciding:
+        main = look(deciding) if MAIN_BRANCH in (spec.source, spec.target) else None
         states = with_bases(
             deciding,
-            ours=state_of_branch(deciding, spec.target),
-            theirs=state_of_branch(deciding, spec.source),
+            ours=_state_of(deciding, spec.target, main),
+            theirs=_state_of(deciding, spec.source, main),
         )
         covers = _covers(deciding, spec, states)
         asked = MergeSpec(
@@ -130,7 +139,14 @@ def read_catalog_sides(
     return ReadSides(
         sides=sides,
         decided={key: each for key, each in planned.items() if isinstance(each, DecidedMerge)},
+        main=main,
     )
+
+
+def _state_of(warehouse: Warehouse, branch: str, main: MainNow | None) -> CatalogState:
+    if main is None or branch != MAIN_BRANCH:
+        return state_of_branch(warehouse, branch)
+    return state_at(main)
 
 
 def with_bases(

@@ -1,7 +1,7 @@
 """Merging a branch of the catalog: decided, and told before anything is changed."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
@@ -39,6 +39,7 @@ from branch_console.procedures.catalog.seen_catalog import tables_with_branch
 from branch_console.procedures.catalog_merge.actions import ACTIONS, not_served
 from branch_console.procedures.catalog_merge.catalog_sides import (
     CatalogMergeSpec,
+    ReadSides,
     read_catalog_sides,
 )
 from branch_console.procedures.catalog_merge.planned_merge import PlannedCatalogMerge, subject_of
@@ -65,12 +66,20 @@ def preview_catalog_merge(
         InvalidInput: Source and target are one branch.
         NotAllowed: Another catalog keeps the databases.
     """
-    return _decided(warehouse, spec, rules or MergeRules(), objects)[0]
+    return _decided(warehouse, spec, rules or MergeRules(), objects).plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Decided:
+    """The plan of a merge, with what was read for it."""
+
+    plan: CatalogMergePlan
+    read: ReadSides
 
 
 def _decided(
     warehouse: Warehouse, spec: CatalogMergeSpec, rules: MergeRules, objects: ObjectRules | None
-) -> tuple[CatalogMergePlan, Mapping[str, DecidedMerge]]:
+) -> _Decided:
     check_catalog_kind(warehouse)
     if spec.source == spec.target:
         raise InvalidInput(
@@ -94,18 +103,15 @@ def _decided(
     )
     # Only what would run: where something has to be settled first, other steps may come of it.
     found = blocks_of_steps(warehouse, plan, read.decided) if plan.can_run else {}
-    return plan.blocked(found) if found else plan, read.decided
+    return _Decided(plan=plan.blocked(found) if found else plan, read=read)
 
 
 def catalog_merge_of(warehouse: Warehouse, call: ProcedureCall) -> CatalogMergePlan:
     """Decide on the merge that a call asks for; raises as `preview_catalog_merge` does."""
-    return decided_catalog_merge(warehouse, call)[0]
+    return _decided_for(warehouse, call).plan
 
 
-def decided_catalog_merge(
-    warehouse: Warehouse, call: ProcedureCall
-) -> tuple[CatalogMergePlan, Mapping[str, DecidedMerge]]:
-    """Decide as `catalog_merge_of` does; also return the merges of tables, by their ids."""
+def _decided_for(warehouse: Warehouse, call: ProcedureCall) -> _Decided:
     asked = call.request(MergeCatalogRequest)
     policy = None if asked.policy is None else Policy.from_yaml(asked.policy)
     spec = CatalogMergeSpec(
@@ -145,7 +151,8 @@ def _listed(names: Iterable[str]) -> str:
 
 def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> PlannedCatalogMerge:
     """Decide on the merge that a call asks for, and tell it as a preview."""
-    plan, decided = decided_catalog_merge(warehouse, call)
+    found = _decided_for(warehouse, call)
+    plan, decided = found.plan, found.read.decided
     already = None
     if plan.verdict is MergeVerdict.UP_TO_DATE:
         now = warehouse.clock()
@@ -160,6 +167,7 @@ def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planne
         already=already,
         plan=plan,
         decided=decided,
+        main=found.read.main,
     )
 
 
@@ -178,8 +186,9 @@ def not_served_of(warehouse: Warehouse, plan: CatalogMergePlan) -> tuple[Consequ
             told.append(
                 blocks(
                     "This store cannot give a folder another name in one step, so that main cannot "
-                    f"call these as {plan.source!r} does: {_listed(moved)}. Give them the names of "
-                    f"main on {plan.source!r}, or merge databases without them, with ON DATABASE.",
+                    f"call these as {plan.source!r} does: {_listed(moved)}. Give them the names "
+                    f"of main on {plan.source!r}, or merge databases without them, with ON "
+                    "DATABASE.",
                     ErrorKind.UNSUPPORTED,
                 )
             )

@@ -14,6 +14,7 @@ from branch_console.merge.plan import SchemaPlan
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogPlan
+from branch_console.procedures.catalog.states import MainNow
 from branch_console.procedures.catalog_merge.step_actions import MergeStep
 from branch_console.procedures.merge.inputs import DecidedMerge
 
@@ -25,10 +26,12 @@ class PlannedCatalogMerge(CatalogPlan):
     Attributes:
         plan: The decision.
         decided: The merges of tables that both sides have, by their ids.
+        main: What main showed as it was decided; None where main is no side.
     """
 
     plan: CatalogMergePlan
     decided: Mapping[str, DecidedMerge]
+    main: MainNow | None
 
     @property
     def steps(self) -> tuple[MergeStep, ...]:

@@ -32,7 +32,7 @@ from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.verify_files import verify
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, CatalogVerb
-from branch_console.procedures.catalog.states import look, note_main
+from branch_console.procedures.catalog.states import note_main
 from branch_console.procedures.catalog_merge.merge_catalog import (
     plan_catalog_merge_call,
     rules_of_catalog,
@@ -350,13 +350,12 @@ class _Run:
         return {"receipt": finish_operation(finish, begun).to_json()}
 
     def _noted(self, planned: PlannedCatalogMerge) -> PlannedCatalogMerge:
-        """Note where main stands, so that the version of the merge builds on it."""
-        plan = planned.plan
-        if MAIN_BRANCH not in (plan.source, plan.target):
+        """Note main as it was planned on, so that the version of the merge builds on it."""
+        plan, call = planned.plan, self._call
+        if planned.main is None:
             return planned
-        call = self._call
         noted = note_main(
-            self._warehouse, look(self._warehouse), operation=call.operation_id, actor=call.actor
+            self._warehouse, planned.main, operation=call.operation_id, actor=call.actor
         )
         name, versions = str(noted.version), plan.versions
         versions = (
