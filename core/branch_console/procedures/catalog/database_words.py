@@ -24,7 +24,7 @@ from branch_console.procedures.run.receipts import receipt_without_change
 _SYSTEM_DATABASE: Final = "sys"
 """The database of Paimon's system tables [Catalog.SYSTEM_DATABASE_NAME]."""
 
-_LISTED: Final = 10
+_NAMED: Final = 10
 
 
 def checked_name(name: str) -> str:
@@ -102,12 +102,16 @@ def new_database_id(operation_id: str) -> str:
     return f"d-{hashlib.sha256(operation_id.encode()).hexdigest()[:16]}"
 
 
+def some_names(names: Collection[str]) -> str:
+    """Write names for a sentence, of many the first."""
+    more = len(names) - _NAMED
+    return ", ".join(list(names)[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
 def listed(tables: Iterable[str]) -> str:
-    """Name some tables in a sentence, of many the first."""
-    names = list(tables)
-    shown = ", ".join(repr(each) for each in names[:_LISTED])
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"{'table' if len(names) == 1 else 'tables'} {shown}{more}"
+    """Name some tables in a sentence."""
+    names = [repr(each) for each in tables]
+    return f"{'table' if len(names) == 1 else 'tables'} {some_names(names)}"
 
 
 def going_along(tables: Collection[str]) -> str:

@@ -1,6 +1,6 @@
 """Merging a branch of the catalog: decided, and told before anything is changed."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -35,6 +35,7 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.create import check_catalog_kind
+from branch_console.procedures.catalog.database_words import some_names
 from branch_console.procedures.catalog.seen_catalog import tables_with_branch
 from branch_console.procedures.catalog_merge.actions import ACTIONS, not_served
 from branch_console.procedures.catalog_merge.catalog_sides import (
@@ -49,7 +50,6 @@ from branch_console.procedures.history.protection import protection_of, rule_tex
 from branch_console.procedures.merge.inputs import DecidedMerge, rules_by
 from branch_console.procedures.run.receipts import receipt_without_change
 
-_NAMED: Final = 5
 _AS_AN_OPERATOR: Final = (StepKind.DROP_DATABASE, StepKind.DROP_TABLE)
 
 
@@ -134,16 +134,10 @@ def _no_catalog_branch(warehouse: Warehouse, branch: str) -> NotFound:
         return warehouse.ledger.no_branch(branch)
     return NotFound(
         f"{branch!r} is no branch of the catalog, but tables have a branch of this name: "
-        f"{_listed(having)}. Merge each: MERGE BRANCH {branch} ON TABLE {having[0]}.",
+        f"{some_names(having)}. Merge each: MERGE BRANCH {branch} ON TABLE {having[0]}.",
         kind=ErrorKind.BRANCH_NOT_FOUND,
         branch=branch,
     )
-
-
-def _listed(names: Iterable[str]) -> str:
-    found = list(names)
-    more = len(found) - _NAMED
-    return ", ".join(found[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 # --- as a procedure ------------------------------------------------------------------------------
@@ -186,7 +180,7 @@ def not_served_of(warehouse: Warehouse, plan: CatalogMergePlan) -> tuple[Consequ
             told.append(
                 blocks(
                     "This store cannot give a folder another name in one step, so that main cannot "
-                    f"call these as {plan.source!r} does: {_listed(moved)}. Give them the names "
+                    f"call these as {plan.source!r} does: {some_names(moved)}. Give them the names "
                     f"of main on {plan.source!r}, or merge databases without them, with ON "
                     "DATABASE.",
                     ErrorKind.UNSUPPORTED,
