@@ -92,6 +92,7 @@ from branch_console.procedures.catalog.main_tables import (
     why_not_restored,
 )
 from branch_console.procedures.run.receipts import event_of, receipt_of
+from branch_console.procedures.undo.merge_way_back import UNDONE
 from branch_console.procedures.undo.undo_catalog_branch import (
     finish_creation_back,
     finish_drop_back,
@@ -99,7 +100,6 @@ from branch_console.procedures.undo.undo_catalog_branch import (
     plan_drop_back,
 )
 from branch_console.procedures.undo.undo_catalog_merge import (
-    UNDONE,
     find_part,
     finish_merge_back,
     plan_merge_back,
