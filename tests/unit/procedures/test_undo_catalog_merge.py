@@ -110,6 +110,17 @@ def test_undo_of_a_merge_gives_names_properties_folders_and_heads_back(
     assert shown(bench) == before
 
 
+def test_the_receipt_of_an_undo_counts_what_went(bench: CatalogBench) -> None:
+    came = bench.run("MERGE BRANCH dev", operation_id="it").counts
+    assert (came.snapshots_added, came.schemas_added) == (2, 3)
+    new = next(each for each in steps_of_it(bench) if each.kind is StepKind.CREATE_TABLE)
+    alone = bench.undo(f"it-{new.name}").counts
+    assert (alone.snapshots_removed, alone.schemas_removed) == (0, 1)
+    went = bench.undo("it").counts
+    assert (went.snapshots_removed, went.schemas_removed) == (2, 2)
+    assert bench.undo("it").counts == went
+
+
 def test_where_somebody_went_on_tables_get_reverts_and_the_merge_stays(
     made: CatalogWarehouse, bench: CatalogBench
 ) -> None:
@@ -121,6 +132,7 @@ def test_where_somebody_went_on_tables_get_reverts_and_the_merge_stays(
     assert after.keys() == before.keys()
     assert newest(bench).voids == ()
     assert "stays part of the history" in receipt.notes[0]
+    assert (receipt.counts.snapshots_removed, receipt.counts.schemas_removed) == (0, 1)
     flights = bench.warehouse().table("air.flights")
     assert flights.snapshots.ids()[-1] == 3
     assert bench.run("MERGE BRANCH dev").notes[-1] == "Nothing was changed."

@@ -5,6 +5,7 @@ can be merged again. Where somebody went on, it stays part of the history, with 
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -21,7 +22,7 @@ from branch_console.format.journals.intent import Ending
 from branch_console.format.journals.merge import MERGE_JOURNAL, MergeJournal
 from branch_console.format.journals.undo import UNDO_JOURNAL
 from branch_console.format.journals.undo_objects import MergeBackJournal
-from branch_console.format.receipt import Receipt
+from branch_console.format.receipt import Counts, Receipt, total_of
 from branch_console.merge.catalog.catalog_steps import StepKind
 from branch_console.merge.plan import MergeVerdict, verdict_of
 from branch_console.procedures.call.call import ProcedureCall
@@ -35,7 +36,7 @@ from branch_console.procedures.catalog.branch_change import database_back, is_ma
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation, CatalogPlan
 from branch_console.procedures.catalog_merge.actions import action_of
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
-from branch_console.procedures.catalog_merge.table_content import target_of
+from branch_console.procedures.catalog_merge.table_content import newest_operation, target_of
 from branch_console.procedures.history.history_transfer import finish_take_over
 from branch_console.procedures.merge.merge_branch import journal_of_decision
 from branch_console.procedures.merge.merge_kind import MergeKind
@@ -102,8 +103,13 @@ def plan_merge_back(
     return CatalogPlan(preview=preview, branch=noted.target, journal=journal)
 
 
-def finish_merge_back(operation: CatalogOperation, journal: MergeBackJournal) -> tuple[str, ...]:
-    """Take a merge back, or go on where an undo was cut off; return what the receipt tells.
+def finish_merge_back(
+    operation: CatalogOperation, journal: MergeBackJournal
+) -> tuple[tuple[str, ...], Counts]:
+    """Take a merge back, or go on where an undo was cut off.
+
+    Returns:
+        The sentences of the receipt, and how much went of the tables, or came by reverts.
 
     Raises:
         CommitConflict: Somebody came in between; nothing was changed.
@@ -143,9 +149,34 @@ def finish_merge_back(operation: CatalogOperation, journal: MergeBackJournal) ->
         if journal.reverts
         else f"{merge.noted.source!r} can be merged again."
     )
-    return (
-        f"Operation {journal.undoes} ({operation_words(merge)}) is undone: {version.name}. {again}",
-        *told,
+    done = f"Operation {journal.undoes} ({operation_words(merge)}) is undone: {version.name}."
+    return (f"{done} {again}", *told), total_of(_counts(merge, steps, contents))
+
+
+def _counts(
+    merge: MergeOperation, steps: Iterable[MergeStep], contents: "_Contents"
+) -> Iterator[Counts]:
+    """What the tables tell of their ways back; main of a new one goes with all that had come."""
+    for step in steps:
+        yield Counts(schemas_removed=len(step.schemas))
+        if step.kind is StepKind.CREATE_TABLE and merge.is_into_main:
+            came = newest_operation(merge, step)
+            receipt = None if came is None else came.receipt()
+            if receipt is not None:
+                yield _taken_away(receipt.counts)
+        elif step.kind is StepKind.MERGE_CONTENT:
+            went = contents.find(step)
+            receipt = None if went is None else went.receipt()
+            if receipt is not None:
+                yield receipt.counts
+
+
+def _taken_away(came: Counts) -> Counts:
+    return Counts(
+        snapshots_removed=came.snapshots_added,
+        schemas_removed=came.schemas_added,
+        tags_removed=came.tags_added,
+        records_added=-came.records_added,
     )
 
 

@@ -52,7 +52,7 @@ from branch_console.format.journals.undo_objects import (
     decision_of_object_undo,
 )
 from branch_console.format.lineage_event import LineageKind
-from branch_console.format.receipt import Receipt
+from branch_console.format.receipt import Counts, Receipt
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -168,9 +168,9 @@ def finish_undo(operation: CatalogOperation, journal: UndoObjectJournal) -> Rece
         other = operation.journal.find_step(undone, UNDONE)
         if other is not None and other.decode() != own:
             raise _another_undo(undone, other.decode())
-        notes = _carry_out(operation, journal)
+        notes, counts = _carry_out(operation, journal)
         operation.journal.mark(undone, UNDONE, own.encode())
-        receipt = receipt_of(operation, notes=notes)
+        receipt = receipt_of(operation, counts=counts, notes=notes)
         return operation.complete(event_of(operation, LineageKind.UNDONE, receipt, undoes=undone))
     finally:
         operation.journal.release(claim, own)
@@ -348,11 +348,13 @@ def _plan_table_rename_back(
     return _planned(call, done, told, journal, Role.EDITOR)
 
 
-def _carry_out(operation: CatalogOperation, journal: UndoObjectJournal) -> tuple[str, ...]:
-    """Go the journalled way back; return the sentences of the receipt."""
+def _carry_out(
+    operation: CatalogOperation, journal: UndoObjectJournal
+) -> tuple[tuple[str, ...], Counts]:
+    """Go the journalled way back; return the sentences of the receipt, and what moved."""
     if isinstance(journal, MergeBackJournal):
         return finish_merge_back(operation, journal)
-    return (_go_back(operation, journal),)
+    return (_go_back(operation, journal),), Counts()
 
 
 def _go_back(operation: CatalogOperation, journal: ObjectBackJournal) -> str:
