@@ -1,5 +1,6 @@
 """Branches of the whole catalog: made, seen, listed, lost, refused and dropped."""
 
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -548,6 +549,95 @@ def test_tables_that_a_branch_alone_has_leave_their_database_with_it(
     made.run("undo", operation=dropped.operation_id)
     assert held(made) == before
     assert dropped_folders(made) == []
+
+
+def dev_with_databases(made: CatalogWarehouse) -> None:
+    """Give dev two databases of its own, one of them with a table, and one that other has, too."""
+    made.create(lazy=True)
+    sql = sql_of(made)
+    sql("USE BRANCH dev; CREATE DATABASE sky; CREATE TABLE sky.boats (boats INT)")
+    sql("USE BRANCH dev; CREATE DATABASE sea; ALTER DATABASE sea RENAME TO ocean")
+    sql("USE BRANCH dev; CREATE DATABASE shared")
+    made.create("other", lazy=True)
+    sql("USE BRANCH other; CREATE DATABASE shared")
+
+
+def database_folders(made: CatalogWarehouse) -> list[str]:
+    return sorted(each.name for each in made.folder.glob("*.db"))
+
+
+def test_databases_that_a_branch_alone_has_leave_with_it_and_come_back(
+    made: CatalogWarehouse,
+) -> None:
+    dev_with_databases(made)
+    before, names, folders = held(made), made.on().databases(), database_folders(made)
+    told = [each.text for each in made.preview("drop_catalog_branch", branch="dev").consequences]
+    assert any(text.startswith("On no other branch, and empty then: 2 databases.") for text in told)
+    dropped = made.run("drop_catalog_branch", branch="dev")
+    assert database_folders(made) == ["air.db", "lab.db", "shared.db"]
+    kept = f".branch-console/dropped/sky.db-{dropped.operation_id}"
+    assert f"Database 'sky' was on no other branch. Its folder is kept as {kept}." in dropped.notes
+    assert made.on("other").databases() == ("air", "lab", "shared")
+    made.run("undo", operation=dropped.operation_id)
+    assert (held(made), made.on().databases(), database_folders(made)) == (before, names, folders)
+    # What somebody else has put there by now stays, and so does what main shows.
+    (made.folder / "sea.db/other").mkdir()
+    sql_of(made)("CREATE DATABASE ocean; MERGE BRANCH dev ON DATABASE sky")
+    made.run("drop_catalog_branch", branch="dev")
+    stays = ["air.db", "lab.db", "ocean.db", "sea.db", "shared.db", "sky.db"]
+    assert database_folders(made) == stays
+
+
+@pytest.mark.parametrize("when", [When.BEFORE, When.AFTER])
+def test_databases_go_and_come_back_also_where_that_is_cut_off(
+    made: CatalogWarehouse, tmp_path: Path, when: When
+) -> None:
+    dev_with_databases(made)
+    before = held(made)
+
+    def moves(copy: CatalogWarehouse, name: str, **arguments: str) -> list[int]:
+        """Run something on a copy; return the changes that move databases."""
+        counter = FaultyStore(inner=store_of(copy.folder))
+        bench = sql_of(copy)
+        bench.store = counter.store
+        bench.do(name, **arguments)
+        of_database = re.compile(r"move .*/(sky|sea)\.db(-[\w-]+)?")
+        return [
+            number for number, each in enumerate(counter.changes, 1) if of_database.fullmatch(each)
+        ]
+
+    def cut_off(copy: CatalogWarehouse, number: int, name: str, **arguments: str) -> str:
+        """Kill something at one of its changes, and recover; return its operation."""
+        bench = sql_of(copy)
+        fault = At(call=number, when=when)
+        bench.store = FaultyStore(inner=store_of(copy.folder), fault=fault).store
+        with pytest.raises(Killed):
+            bench.do(name, **arguments)
+        bench.store = None
+        operation_id = bench.last
+        bench.recover()
+        return operation_id
+
+    def copy(name: str) -> CatalogWarehouse:
+        shutil.rmtree(tmp_path / name, ignore_errors=True)
+        shutil.copytree(made.folder, tmp_path / name)
+        return CatalogWarehouse(tmp_path / name, ())
+
+    numbers = moves(copy("clean"), "drop_catalog_branch", branch="dev")
+    assert len(numbers) == 2
+    for number in numbers:
+        killed = copy("killed")
+        dropped = cut_off(killed, number, "drop_catalog_branch", branch="dev")
+        assert database_folders(killed) == ["air.db", "lab.db", "shared.db"]
+        sql_of(killed).undo(dropped)
+        assert held(killed) == before
+    dropped = made.run("drop_catalog_branch", branch="dev").operation_id
+    numbers = moves(copy("clean"), "undo", operation=dropped)
+    assert len(numbers) == 2
+    for number in numbers:
+        killed = copy("killed")
+        cut_off(killed, number, "undo", operation=dropped)
+        assert held(killed) == before
 
 
 def test_folders_that_cannot_move_stay_with_a_rescue_branch_and_undo_works(

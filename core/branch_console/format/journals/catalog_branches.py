@@ -48,6 +48,21 @@ class OwnTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnDatabase:
+    """A database that a catalog branch alone has, whose folder leaves the warehouse with it.
+
+    Attributes:
+        id: Its id in the ledger.
+        name: The database that its folder is named after.
+        kept: The folder that it becomes, below the warehouse.
+    """
+
+    id: str
+    name: str
+    kept: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnneededTag:
     """A base tag that nobody needs once its catalog branch has ended.
 
@@ -77,12 +92,15 @@ class DropCatalogBranchJournal(CatalogJournal):
         made: The ids of the tables whose table branches go with it.
         own: The tables that it alone has; earlier releases left their folders where they are.
         tags: The base tags that go with it; earlier releases left them all.
+        databases: The databases that it alone has, and that are empty once its tables have left;
+            earlier releases left their folders where they are.
     """
 
     catalog_version: CatalogVersion
     made: tuple[str, ...] = ()
     own: tuple[OwnTable, ...] = ()
     tags: tuple[UnneededTag, ...] = ()
+    databases: tuple[OwnDatabase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +122,10 @@ OWN_TABLES: Final = told_parts(
         needed("kept", str),
         needed("rescue", str),
     ),
+)
+OWN_DATABASES: Final = told_parts(
+    "databases",
+    Layout(OwnDatabase, needed("id", str), needed("name", str), needed("kept", str)),
 )
 UNNEEDED_TAGS: Final = told_parts(
     "tags",
@@ -143,6 +165,7 @@ DROP_CATALOG_BRANCH_JOURNAL: Final = Codec(
             texts("made"),
             OWN_TABLES,
             UNNEEDED_TAGS,
+            OWN_DATABASES,
         )
     },
 )

@@ -6,8 +6,10 @@ from typing import Any, Final, TypeAlias
 from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.catalog.database_file import NumberedDatabaseFile
 from branch_console.format.journals.catalog_branches import (
+    OWN_DATABASES,
     OWN_TABLES,
     UNNEEDED_TAGS,
+    OwnDatabase,
     OwnTable,
     UnneededTag,
 )
@@ -113,10 +115,12 @@ class RestoreCatalogBranchJournal(CatalogJournal):
 
     Attributes:
         own: The tables whose folders come back into their databases.
+        databases: The databases whose folders come back.
     """
 
     catalog_version: CatalogVersion
     own: tuple[OwnTable, ...] = ()
+    databases: tuple[OwnDatabase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +202,7 @@ UNDO_OBJECT_JOURNAL: Final[Codec[UndoObjectJournal]] = Codec(
                             "restore branch",
                             CATALOG_VERSION,
                             OWN_TABLES,
+                            OWN_DATABASES,
                         ),
                         _back(
                             MergeBackJournal,

@@ -13,6 +13,7 @@ from branch_console.format.journals.branches import DROP_JOURNAL, DropBranchJour
 from branch_console.format.journals.catalog_branches import (
     DROP_CATALOG_BRANCH_JOURNAL,
     DropCatalogBranchJournal,
+    OwnDatabase,
     OwnTable,
     UnneededTag,
 )
@@ -40,8 +41,10 @@ from branch_console.procedures.catalog.catalog_operation import (
 from branch_console.procedures.catalog.held_tables import readers_of
 from branch_console.procedures.catalog.left_behind import (
     drop_of_member,
+    own_databases,
     own_tables,
     put_away,
+    put_databases_away,
     remove_tags,
     unneeded_tags,
 )
@@ -83,9 +86,10 @@ def drop_planned(
     )
     plans = list(_plans(warehouse, seen, call, members))
     own = own_tables(warehouse, seen, members, call.operation_id)
+    databases = own_databases(warehouse, seen, own, call.operation_id)
     tags = unneeded_tags(warehouse, seen, members)
     return CatalogPlan(
-        preview=_preview(warehouse, seen, plans, own, tags, call),
+        preview=_preview(warehouse, seen, plans, own, databases, tags, call),
         journal=DropCatalogBranchJournal(
             subject=f"catalog branch {seen.branch!r}",
             catalog_version=version,
@@ -94,6 +98,7 @@ def drop_planned(
             made=tuple(member.id for member, planned in plans if planned is not None),
             own=own,
             tags=tags,
+            databases=databases,
         ),
         branch=seen.branch,
     )
@@ -105,6 +110,7 @@ def finish_catalog_drop(operation: CatalogOperation, journal: DropCatalogBranchJ
     moves, notes = carry_out_drop(
         operation, journal.catalog_version, journal.own, journal.tags, keeps_adopted=False
     )
+    notes += put_databases_away(operation, journal.databases)
     receipt = Receipt(
         operation_id=operation.intent.operation_id,
         statement=operation.intent.statement,
@@ -189,6 +195,7 @@ def _preview(
     seen: CatalogOnBranch,
     plans: list[tuple[Member, Planned | None]],
     own: Sequence[OwnTable],
+    databases: Sequence[OwnDatabase],
     tags: Sequence[UnneededTag],
     call: ProcedureCall,
 ) -> Preview:
@@ -224,6 +231,10 @@ def _preview(
         told.append(
             loses(f"On no other branch: {count(len(own), 'table')}. {_AWAY}", names),
         )
+    if databases:
+        names = tuple(each.name for each in databases)
+        what = count(len(databases), "database")
+        told.append(changes(f"On no other branch, and empty then: {what}. {_AWAY}", names))
     if tags:
         names = tuple(each.name for each in tags)
         told.append(changes(f"The base tag of {count(len(tags), 'table')} is removed.", names))
@@ -241,6 +252,7 @@ def _preview(
             [None if planned is None else planned.preview.plan_id for _, planned in plans],
             [table.id for table in own],
             [each.id for each in tags],
+            [each.id for each in databases],
         ),
         consequences=tuple(told),
         typed_name=seen.branch,

@@ -1,10 +1,11 @@
 """What a branch of the catalog that ended leaves in the warehouse, and what brings it back.
 
-Tables that it alone had leave their database with their folder. Base tags go where main still has
-the snapshot that they keep, and nobody else stands on them.
+Tables that it alone had leave their database with their folder, and databases that it alone had
+leave the warehouse. Base tags go where main still has the snapshot that they keep, and nobody else
+stands on them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch, Member, MemberState
 from branch_console.catalog.sightings import find_birth
@@ -13,16 +14,18 @@ from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.schema.tag_commit import remove_tag
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
-from branch_console.format.journals.catalog_branches import OwnTable, UnneededTag
+from branch_console.format.journals.catalog_branches import OwnDatabase, OwnTable, UnneededTag
 from branch_console.procedures.branch.member_branch import creation_of
 from branch_console.procedures.branch.tags import vital_blocks
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog.held_tables import holders_of
 from branch_console.procedures.catalog.main_tables import move_folder
+from branch_console.storage.catalog_paths import DATABASE_SUFFIX, OWN_FOLDER
 from branch_console.storage.directory_mover import MoveOutcome
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.branch_manager import BranchManager
+from branch_console.table.database_files import find_database_file
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -61,6 +64,37 @@ def own_tables(
         )
         if _is_alone(warehouse, table, seen.content, frozenset({seen.branch})):
             found.append(table)
+    return tuple(found)
+
+
+def own_databases(
+    warehouse: Warehouse, seen: CatalogOnBranch, own: Sequence[OwnTable], operation_id: str
+) -> tuple[OwnDatabase, ...]:
+    """Return the databases that a branch alone has, and that are empty once its tables have left.
+
+    Args:
+        warehouse: The warehouse.
+        seen: The branch.
+        own: The tables that leave.
+        operation_id: The operation that drops the branch, after which the folders are named.
+    """
+    files, paths = warehouse.file_io, warehouse.ledger.paths
+    if not files.is_local:
+        return ()
+    found = []
+    for folder in files.list(paths.warehouse):
+        if not folder.is_directory or not folder.name.endswith(DATABASE_SUFFIX):
+            continue
+        file = find_database_file(files, paths, folder.path)
+        if file is None or file.content.id not in seen.recorded.databases:
+            continue
+        database = OwnDatabase(
+            id=file.content.id,
+            name=folder.name.removesuffix(DATABASE_SUFFIX),
+            kept=paths.relative(paths.dropped(folder.name, operation_id)),
+        )
+        if _is_database_alone(warehouse, database, {seen.branch}, {each.folder for each in own}):
+            found.append(database)
     return tuple(found)
 
 
@@ -112,6 +146,33 @@ def put_away(operation: CatalogOperation, tables: Sequence[OwnTable]) -> Iterato
         yield f"{table.name} was on no other branch. Its folder {where}."
 
 
+def put_databases_away(
+    operation: CatalogOperation, databases: Sequence[OwnDatabase]
+) -> Iterator[str]:
+    """Move the folders of empty databases away; yields the sentences of the receipt.
+
+    One that somebody else uses by now stays: folders are shared by name.
+    """
+    warehouse, paths = operation.warehouse, operation.paths
+    for database in databases:
+        source, kept = paths.database(database.name), paths.folder(database.kept)
+        is_away = warehouse.file_io.exists(kept) or (
+            _is_database_alone(warehouse, database, set(), set())
+            and warehouse.store.mover.move(source, kept) is MoveOutcome.DONE
+        )
+        where = f"is kept as {database.kept}" if is_away else "stays where it is"
+        yield f"Database {database.name!r} was on no other branch. Its folder {where}."
+
+
+def bring_databases_back(operation: CatalogOperation, databases: Sequence[OwnDatabase]) -> None:
+    """Move the folders of databases back, unless somebody made a folder of that name."""
+    warehouse, paths = operation.warehouse, operation.paths
+    for database in databases:
+        kept = paths.folder(database.kept)
+        if warehouse.file_io.exists(kept):
+            warehouse.store.mover.move(kept, paths.database(database.name))
+
+
 def bring_back(operation: CatalogOperation, tables: Sequence[OwnTable]) -> None:
     """Move the folders of tables back into their databases; raises CommitConflict."""
     warehouse, paths = operation.warehouse, operation.paths
@@ -122,8 +183,16 @@ def bring_back(operation: CatalogOperation, tables: Sequence[OwnTable]) -> None:
             move_folder(warehouse, kept, paths.folder(table.folder), None, "brought back")
 
 
-def why_not_back(warehouse: Warehouse, table: OwnTable) -> str | None:
-    """Say why the folder of a table cannot move back; None where it can, or never left."""
+def why_not_back(
+    warehouse: Warehouse, table: OwnTable, databases: Sequence[OwnDatabase] = ()
+) -> str | None:
+    """Say why the folder of a table cannot move back; None where it can, or never left.
+
+    Args:
+        warehouse: The warehouse.
+        table: The table.
+        databases: Those whose folders come back before it.
+    """
     files, paths = warehouse.file_io, warehouse.ledger.paths
     folder = paths.folder(table.folder)
     if not files.exists(paths.folder(table.kept)):
@@ -131,7 +200,12 @@ def why_not_back(warehouse: Warehouse, table: OwnTable) -> str | None:
     if files.exists(folder):
         return f"something else has the folder {table.folder} of {table.name} by now"
     is_aside = folder == paths.new_table(table.id)
-    if not is_aside and not files.exists(folder.rpartition("/")[0]):
+    home = folder.rpartition("/")[0]
+    is_coming = any(
+        home == paths.database(each.name) and files.exists(paths.folder(each.kept))
+        for each in databases
+    )
+    if not is_aside and not is_coming and not files.exists(home):
         return f"the database folder of {table.folder} is gone, where {table.name} was"
     return None
 
@@ -203,6 +277,36 @@ def _is_alone(warehouse: Warehouse, table: OwnTable, branch: str, holders: froze
     if names != (branch,) or find_birth(reader, main.on(branch).root) != table.birth:
         return False
     return holders.issuperset(holders_of(warehouse, table.folder))
+
+
+def _is_database_alone(
+    warehouse: Warehouse,
+    database: OwnDatabase,
+    holders: Collection[str],
+    leaving: Collection[str],
+) -> bool:
+    """Whether a folder is that of a database which main hides, and nobody misses it.
+
+    Args:
+        warehouse: The warehouse.
+        database: The database.
+        holders: The catalog branches that may hold it, or have one of its name.
+        leaving: The folders of tables, below the warehouse, that may be in it.
+    """
+    files, paths = warehouse.file_io, warehouse.ledger.paths
+    folder = paths.database(database.name)
+    found = find_database_file(files, paths, folder)
+    if found is None or found.content.is_on_main or found.content.id != database.id:
+        return False
+    inside = {paths.relative(each.path) for each in files.list(folder)}
+    if inside - {paths.relative(f"{folder}/{OWN_FOLDER}"), *leaving}:
+        return False
+    others = (each for each in warehouse.ledger.branches() if each not in holders)
+    return not any(
+        key == database.id or each.name == database.name
+        for other in others
+        for key, each in warehouse.ledger.recorded(other).databases.items()
+    )
 
 
 def _is_unneeded(warehouse: Warehouse, tag: UnneededTag) -> bool:

@@ -41,6 +41,7 @@ from branch_console.procedures.catalog.drop import (
 )
 from branch_console.procedures.catalog.left_behind import (
     bring_back,
+    bring_databases_back,
     drop_of_member,
     put_tags_back,
     why_not_back,
@@ -89,7 +90,7 @@ def plan_drop_back(
     told += (
         _no_undo(reason)
         for table in noted.own
-        if (reason := why_not_back(warehouse, table)) is not None
+        if (reason := why_not_back(warehouse, table, noted.databases)) is not None
     )
     kept = {table.id: table for table in noted.own}
     returns = {each.id: each for each in _returns(warehouse, before, version.operation, kept)}
@@ -120,7 +121,10 @@ def plan_drop_back(
         statement=call.statement,
     )
     journal = RestoreCatalogBranchJournal(
-        subject=noted.subject, catalog_version=undone, own=noted.own
+        subject=noted.subject,
+        catalog_version=undone,
+        own=noted.own,
+        databases=noted.databases,
     )
     return _planned(call, done, told, journal, facts=[newest, *restored])
 
@@ -146,6 +150,7 @@ def finish_drop_back(operation: CatalogOperation, journal: RestoreCatalogBranchJ
         newest = warehouse.ledger.newest(version.branch)
         if newest == version.number - 1:
             dropped = warehouse.ledger.version(version.parents[0])
+            bring_databases_back(operation, journal.databases)
             bring_back(operation, journal.own)
             before = _seen_before(warehouse, dropped)
             for found in _returns(warehouse, before, dropped.operation, {}):
