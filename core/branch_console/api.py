@@ -25,6 +25,7 @@ from branch_console.operations.branch_requests import (
     RollbackRequest,
 )
 from branch_console.operations.catalog_requests import (
+    AddToCatalogBranchRequest,
     CreateCatalogBranchRequest,
     CreateCatalogTagRequest,
     DeleteCatalogTagRequest,
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = [
+    "AddToCatalogBranchRequest",
     "CherryPickRequest",
     "CreateBranchRequest",
     "CreateCatalogBranchRequest",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from branch_console.operations.catalog_requests import (
+    AddToCatalogBranchRequest,
     CreateCatalogBranchRequest,
     CreateCatalogTagRequest,
     DeleteCatalogTagRequest,
@@ -34,6 +35,7 @@ NameArgument = Annotated[
 
 for _request in (
     CreateCatalogBranchRequest,
+    AddToCatalogBranchRequest,
     DropCatalogBranchRequest,
     CreateCatalogTagRequest,
     DeleteCatalogTagRequest,

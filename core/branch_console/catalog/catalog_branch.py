@@ -150,7 +150,7 @@ class CatalogOnBranch:
     @property
     def scope(self) -> CatalogScope:
         """Which objects belong to it."""
-        return self.fork.scope or CatalogScope()
+        return self.recorded.scope
 
     def databases(self) -> tuple[str, ...]:
         """The names of all databases, sorted: its own, and those of main outside of its scope."""

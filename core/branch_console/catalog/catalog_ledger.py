@@ -45,6 +45,8 @@ class RecordedCatalog:
 
     Attributes:
         fork: The version that the branch begins with; None for main.
+        scope: Which objects belong to it by now.
+        added: The versions that added to the scope since the fork.
         databases: By id, each with all that is known of it.
         tables: By id, as the databases.
         members: The ids of all that the branch ever had, also of what it dropped.
@@ -53,6 +55,8 @@ class RecordedCatalog:
     version: VersionName
     fork: CatalogVersion | None
     is_dropped: bool
+    scope: CatalogScope
+    added: tuple[VersionName, ...]
     databases: dict[str, DatabaseChange]
     tables: dict[str, TableChange]
     members: frozenset[str]
@@ -205,6 +209,8 @@ class CatalogLedger:
             version=VersionName(branch=found.branch, number=found.number),
             fork=found.fork,
             is_dropped=found.is_dropped,
+            scope=found.scope or (found.fork and found.fork.scope) or CatalogScope(),
+            added=found.added,
             databases=databases,
             tables=tables,
             members=members,

@@ -19,7 +19,6 @@ from branch_console.diff.three_way import ThreeWay
 from branch_console.format.catalog.catalog_version import (
     CatalogVersion,
     SourceContent,
-    VersionKind,
     VersionName,
 )
 
@@ -155,7 +154,7 @@ def state_at_bases(
 def _cuts(
     versions: Versions, object_ids: Iterable[str]
 ) -> Iterable[tuple[str, frozenset[VersionName]]]:
-    """Each object with the merges that bring nothing of it: of other objects, or taken back."""
+    """Each object with the versions that bring nothing of it: of other objects, or taken back."""
     parts = [(each.name, each.covers) for each in versions.values() if each.covers is not None]
     void = [(each.voids, each.covers) for each in versions.values() if each.voids]
     for object_id in object_ids:
@@ -197,9 +196,8 @@ def _ancestors(
 
 
 def _parents(version: CatalogVersion, cut: frozenset[VersionName]) -> Iterable[VersionName]:
-    """What a version builds on; a merge that is cut off builds on its own branch alone."""
-    is_cut = version.kind is VersionKind.MERGED and version.name in cut
-    return version.parents[:1] if is_cut else version.parents
+    """What a version builds on; one that is cut off builds on its own branch alone."""
+    return version.parents[:1] if version.name in cut else version.parents
 
 
 # --- several bases -------------------------------------------------------------------------------

@@ -65,6 +65,26 @@ class CreateCatalogBranchRequest(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddToCatalogBranchRequest(
+    Request,
+    procedure="add_to_catalog_branch",
+    job=("Add to a catalog branch", ""),
+    terms=PREVIEWED,
+    command="catalog add",
+):
+    """Have a branch of the catalog hold another database, or more tables, as main has them now.
+
+    For example: branch-console catalog add dev 'lab.no*'
+    """
+
+    branch: str = argument("The name of the branch.", cli="NAME")
+    pattern: str = argument(
+        "A database with all its tables, or a pattern of tables such as air.fl*.", cli="PATTERN"
+    )
+    reason: str | None = reason_argument()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropCatalogBranchRequest(
     Request,
     procedure="drop_catalog_branch",

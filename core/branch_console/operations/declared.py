@@ -24,6 +24,7 @@ from branch_console.operations.branch_requests import (
     RollbackRequest,
 )
 from branch_console.operations.catalog_requests import (
+    AddToCatalogBranchRequest,
     CreateCatalogBranchRequest,
     CreateCatalogTagRequest,
     DeleteCatalogTagRequest,
@@ -105,6 +106,7 @@ _ALL: Final[tuple[type[Request], ...]] = (
     DeleteTagRequest,
     RollbackRequest,
     CreateCatalogBranchRequest,
+    AddToCatalogBranchRequest,
     DropCatalogBranchRequest,
     MergeCatalogRequest,
     CreateCatalogTagRequest,

@@ -16,6 +16,7 @@ from branch_console.procedures.branch.replace_main import REPLACE_MAIN
 from branch_console.procedures.branch.rollback import ROLLBACK
 from branch_console.procedures.branch.tags import CREATE_TAG, DELETE_TAG, REPLACE_TAG
 from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.catalog.add import ADD_TO_CATALOG_BRANCH
 from branch_console.procedures.catalog.catalog_operation import CatalogVerb
 from branch_console.procedures.catalog.create import CREATE_CATALOG_BRANCH
 from branch_console.procedures.catalog.database_statement import (
@@ -66,6 +67,7 @@ _ALL: Final = (
 VERBS: Final[Mapping[str, Verb[Any, Any]]] = MappingProxyType({verb.name: verb for verb in _ALL})
 
 _OF_CATALOG: Final = (
+    ADD_TO_CATALOG_BRANCH,
     CREATE_CATALOG_BRANCH,
     CREATE_CATALOG_TAG,
     CREATE_DATABASE,

@@ -52,6 +52,15 @@ def test_a_merge_of_a_part_is_a_base_only_of_that_part() -> None:
     assert bases(ledger, "main", "dev", "t", "u") == ["dev@2", "dev@3"]
 
 
+def test_what_a_branch_got_of_main_begins_there_and_the_rest_at_the_fork() -> None:
+    ledger = begun("dev")
+    then = ledger.add("main", START)
+    ledger.add("dev", START, VersionKind.CHANGED, parents=(then,), covers=("u",))
+    ledger.add("main", START)
+    assert bases(ledger, "main", "dev", "t", "u") == ["main@1", "main@2"]
+    assert bases(ledger, "dev", "main", "t", "u") == ["main@1", "main@2"]
+
+
 def test_a_merge_that_was_taken_back_is_no_base() -> None:
     ledger = begun("dev")
     merge = ledger.add("main", START, MERGED, parents=(ledger.newest["dev"],))

@@ -96,6 +96,15 @@ _MERGED = replace(
 _IN_PART = replace(
     _MERGED, number=43, covers=frozenset({"t-9e2a", "d-1f00"}), expects={}, sources={}
 )
+_ADDED = replace(
+    _CHANGED,
+    number=3,
+    parents=(_CHANGED.name, _SIGHTED.name),
+    covers=frozenset({"t-0c44"}),
+    scope=CatalogScope(databases=("air",), tables=("lab.no*",)),
+    databases={},
+    tables={"t-0c44": _FLIGHTS},
+)
 _TURNED_BACK = replace(
     _SIGHTED, number=44, kind=VersionKind.TURNED_BACK, voids=(_MERGED.name,), tables={}
 )
@@ -103,8 +112,8 @@ _TURNED_BACK = replace(
 
 @pytest.mark.parametrize(
     "version",
-    [_SIGHTED, _FORKED, _CHANGED, _MERGED, _IN_PART, _TURNED_BACK],
-    ids=["sighted", "forked", "changed", "merged", "merged-in-part", "turned-back"],
+    [_SIGHTED, _FORKED, _CHANGED, _ADDED, _MERGED, _IN_PART, _TURNED_BACK],
+    ids=["sighted", "forked", "changed", "added", "merged", "merged-in-part", "turned-back"],
 )
 def test_a_version_reads_back_and_is_written_as_it_was(
     version: CatalogVersion, golden: Golden, request: pytest.FixtureRequest
@@ -132,6 +141,17 @@ def test_a_checkpoint_reads_back(golden: Golden) -> None:
     )
     assert CatalogCheckpoint.from_json(checkpoint.to_json()) == checkpoint
     golden.check("catalog/checkpoint.json", checkpoint.to_json())
+
+
+def test_a_checkpoint_has_the_scope_that_versions_added_to(golden: Golden) -> None:
+    checkpoint = CatalogCheckpoint(branch="dev", number=0)
+    for version in (_FORKED, _CHANGED, _ADDED):
+        checkpoint = checkpoint.then(version)
+    assert (checkpoint.scope, checkpoint.added) == (_ADDED.scope, (_ADDED.name,))
+    assert CatalogCheckpoint.from_json(checkpoint.to_json()) == checkpoint
+    golden.check("catalog/checkpoint-added.json", checkpoint.to_json())
+    again = checkpoint.then(replace(_FORKED, number=5))
+    assert (again.scope, again.added) == (None, ())
 
 
 def test_a_database_file_reads_back(golden: Golden) -> None:

@@ -14,6 +14,7 @@ NAMES = ("air.flights", "lab.notes")
 STATEMENTS = {
     "eager": "CREATE BRANCH dev ON CATALOG",
     "lazy": "CREATE BRANCH dev ON CATALOG LAZY",
+    "add": "CALL sys.add_to_catalog_branch(branch => 'pending', pattern => 'lab')",
     "drop": "DROP BRANCH old ON CATALOG",
     "drop lazy": "DROP BRANCH pending ON CATALOG",
     "undo": "CALL sys.undo(operation => 'op-gone')",

@@ -293,7 +293,7 @@ class CatalogVersion:
         parents: The versions it builds on, the one of its own branch first.
         covers: The ids of the objects for which a merged parent is an ancestor; None for all.
         voids: Versions whose merge no longer counts, for the objects that this one covers.
-        scope: Of a fork.
+        scope: Of a fork; of a version that adds to it, all that the branch holds then.
         content: Of a fork: the name of its table branches.
         from_tag: Of a fork: the catalog tag it begins at.
         is_empty: Of a fork: whether its tables begin with their schemas and no rows.
@@ -424,12 +424,16 @@ class CatalogCheckpoint:
         is_dropped: Whether the branch had ended.
         databases: By id; a database that the versions drop and the fork had is None.
         tables: By id, as the databases.
+        scope: What the branch holds, where that is more than its fork says.
+        added: The versions that added to its scope.
     """
 
     branch: str
     number: int
     fork: CatalogVersion | None = None
     is_dropped: bool = False
+    scope: CatalogScope | None = None
+    added: tuple[VersionName, ...] = ()
     databases: Mapping[str, DatabaseChange | None] = field(default_factory=lambda: _NOTHING)
     tables: Mapping[str, TableChange | None] = field(default_factory=lambda: _NOTHING)
 
@@ -437,12 +441,14 @@ class CatalogCheckpoint:
     def from_json(cls, text: str | bytes) -> "CatalogCheckpoint":
         """Decode a checkpoint; raises FormatError."""
         raw = _parse(text, "checkpoint of a catalog branch")
-        fork = raw.find("fork", dict)
+        fork, scope = raw.find("fork", dict), raw.find("scope", dict)
         return cls(
             branch=raw.get("branch", str),
             number=raw.get("version", int),
             fork=None if fork is None else CatalogVersion.from_object(JsonObject(fork, raw.what)),
             is_dropped=raw.find("isDropped", bool) or False,
+            scope=None if scope is None else CatalogScope.from_object(JsonObject(scope, raw.what)),
+            added=tuple(map(VersionName.parse, raw.texts("added"))),
             databases=_changes(raw, "databases", DatabaseChange.from_object),
             tables=_changes(raw, "tables", TableChange.from_object),
         )
@@ -457,10 +463,13 @@ class CatalogCheckpoint:
                 databases=version.databases,
                 tables=version.tables,
             )
+        added = () if version.scope is None else (version.name,)
         return replace(
             self,
             number=version.number,
             is_dropped=_is_dropped_by(version, was=self.is_dropped),
+            scope=version.scope or self.scope,
+            added=(*self.added, *added),
             databases=_added_up(self.databases, version.databases),
             tables=_added_up(self.tables, version.tables),
         )
@@ -475,6 +484,8 @@ class CatalogCheckpoint:
                     "version": self.number,
                     "fork": None if self.fork is None else self.fork.to_object(),
                     "isDropped": self.is_dropped or None,
+                    "scope": None if self.scope is None else self.scope.to_object(),
+                    "added": [str(each) for each in self.added] or None,
                     "databases": _to_objects(self.databases),
                     "tables": _to_objects(self.tables),
                 }

@@ -27,6 +27,13 @@ class CreateCatalogBranchJournal(CatalogJournal):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddToCatalogBranchJournal(CatalogJournal):
+    """The version by which a catalog branch holds more, which says what that begins at."""
+
+    catalog_version: CatalogVersion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnTable:
     """A table that a catalog branch alone has, whose folder leaves its database with the branch.
 
@@ -153,6 +160,10 @@ CREATE_CATALOG_BRANCH_JOURNAL: Final = Codec(
             _REASON,
         )
     },
+)
+ADD_TO_CATALOG_BRANCH_JOURNAL: Final = Codec(
+    what="journal of what a catalog branch gets of main",
+    reads={1: Layout(AddToCatalogBranchJournal, SUBJECT, CATALOG_VERSION, _REASON)},
 )
 DROP_CATALOG_BRANCH_JOURNAL: Final = Codec(
     what="journal of a catalog branch that is dropped",

@@ -16,6 +16,7 @@ from branch_console.format.journals.branches import (
     REPAIR_JOURNAL,
 )
 from branch_console.format.journals.catalog_branches import (
+    ADD_TO_CATALOG_BRANCH_JOURNAL,
     CREATE_CATALOG_BRANCH_JOURNAL,
     CREATE_CATALOG_TAG_JOURNAL,
     DELETE_CATALOG_TAG_JOURNAL,
@@ -79,6 +80,7 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
 
 CATALOG_JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
     {
+        "add_to_catalog_branch": ADD_TO_CATALOG_BRANCH_JOURNAL,
         "create_catalog_branch": CREATE_CATALOG_BRANCH_JOURNAL,
         "create_catalog_tag": CREATE_CATALOG_TAG_JOURNAL,
         "create_database": CREATE_DATABASE_JOURNAL,

@@ -12,6 +12,7 @@ from branch_console.diff.catalog_diff import (
     catalog_changes,
     has_same_content,
 )
+from branch_console.diff.catalog_state import CatalogState
 from branch_console.diff.database_operation import DatabaseOperation
 from branch_console.diff.table_operation import TableOperation
 from branch_console.diff.three_way import ThreeWay
@@ -183,7 +184,7 @@ def changes_on_branch(
     warehouse: Warehouse, seen: CatalogOnBranch, read: Iterable[ReadMember]
 ) -> tuple[ChangedObject, ...]:
     """Compare a branch with how it began; by name, databases first."""
-    base, now = state_at_version(warehouse, seen.fork.name), state_seen(seen, read)
+    base, now = _beginning(warehouse, seen), state_seen(seen, read)
     found = catalog_changes(ThreeWay(base=base, ours=base, theirs=now))
     databases = (
         ChangedObject(
@@ -209,6 +210,23 @@ def changes_on_branch(
     )
     by_name = attrgetter("name", "id")
     return (*sorted(databases, key=by_name), *sorted(tables, key=by_name))
+
+
+def _beginning(warehouse: Warehouse, seen: CatalogOnBranch) -> CatalogState:
+    """What a branch began with, and what was added to it, each as it was then."""
+    base = state_at_version(warehouse, seen.fork.name)
+    for name in seen.recorded.added:
+        state, version = state_at_version(warehouse, name), warehouse.ledger.version(name)
+        base = replace(
+            base,
+            databases={
+                **base.databases,
+                **{key: state.databases[key] for key in version.databases},
+            },
+            tables={**base.tables, **{key: state.tables[key] for key in version.tables}},
+            members=state.members,
+        )
+    return base
 
 
 def _done_to_database(side: DatabaseSide) -> tuple[ObjectChange, ...]:

@@ -112,7 +112,7 @@ def decide_fork(
     warehouse.ledger.check_not_behind(asked.branch)
     source = _source(warehouse, asked, main)
     scope = CatalogScope(databases=_names(asked.databases), tables=_names(asked.tables))
-    _check_scope(scope, source)
+    check_scope(scope, source)
     databases = source.databases
     held = {
         key: table
@@ -139,7 +139,26 @@ def decide_fork(
     )
     if asked.tag is not None:
         _check_tagged(warehouse, fork, asked.tag)
-    return _with_base_tags(warehouse, fork, adopts=asked.adopt)
+    tables, taken = tables_with_base_tags(
+        warehouse, fork.databases, fork.tables, fork.branch, adopts=asked.adopt
+    )
+    if taken:
+        way = (
+            "Its fork is not certain, so it is not adopted"
+            if asked.adopt
+            else "Adopt it, with --adopt or ADOPT"
+        )
+        raise branch_taken(fork.branch, taken, f"{way}; or choose another name.")
+    return replace(fork, tables=tables)
+
+
+def branch_taken(branch: str, names: Sequence[str], way: str) -> AlreadyExists:
+    """Return the error for tables that have a branch of this name; `way` says what to do."""
+    return AlreadyExists(
+        f"Branch {branch!r} is there already on {some_tables(names)}. Nothing was changed. {way}",
+        branch=branch,
+        tables=list(names),
+    )
 
 
 def first_version(warehouse: Warehouse, fork: CatalogFork, call: ProcedureCall) -> CatalogVersion:
@@ -252,7 +271,8 @@ def _names(text: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in text.split(",") if (name := each.strip())))
 
 
-def _check_scope(scope: CatalogScope, source: CatalogSource) -> None:
+def check_scope(scope: CatalogScope, source: CatalogSource) -> None:
+    """See that each database and each pattern of a scope names something; raises NotFound."""
     known = [database.name or "" for database in source.databases.values()]
     for name in scope.databases:
         if name not in known:
@@ -346,34 +366,43 @@ def some_tables(names: Sequence[str]) -> str:
     return f"{count(len(names), 'table')}: {shown}"
 
 
-def _with_base_tags(warehouse: Warehouse, fork: CatalogFork, *, adopts: bool) -> CatalogFork:
-    """Look at each table for the name of its base tag, and for a branch that is there already."""
+def tables_with_base_tags(
+    warehouse: Warehouse,
+    databases: Mapping[str, DatabaseChange],
+    tables: Mapping[str, TableChange],
+    branch: str,
+    *,
+    adopts: bool = False,
+) -> tuple[dict[str, TableChange], list[str]]:
+    """Look at each table for the name of its base tag, and for a branch that is there already.
+
+    Args:
+        warehouse: The warehouse.
+        databases: Those of the tables, by id.
+        tables: By id, each at its fork.
+        branch: The name of their table branches.
+        adopts: Whether branches that are there are taken, where their fork is certain.
+
+    Returns:
+        The tables, and the names of those that have such a branch which is not taken.
+    """
     reader = warehouse.catalog.reader
 
     def decided(key: str) -> tuple[TableChange | None, str | None]:
-        table = fork.tables[key]
-        main = table_in(warehouse, fork.databases, table)
-        if main.branches.exists(fork.branch):
-            return _adopted(warehouse, main, table, fork.branch) if adopts else None, key
-        return _with_base_tag(main, table, fork.branch), None
+        table = tables[key]
+        main = table_in(warehouse, databases, table)
+        if main.branches.exists(branch):
+            return _adopted(warehouse, main, table, branch) if adopts else None, key
+        return _with_base_tag(main, table, branch), None
 
-    keys = list(fork.tables)
+    keys = list(tables)
     found = dict(zip(keys, reader.each(decided, keys), strict=True))
-    taken = [fork.name_of(key) for key, (table, there) in found.items() if there and table is None]
-    if taken:
-        way = (
-            "Its fork is not certain, so it is not adopted"
-            if adopts
-            else "Adopt it, with --adopt or ADOPT"
-        )
-        raise AlreadyExists(
-            f"Branch {fork.branch!r} is there already on {some_tables(taken)}. "
-            f"Nothing was changed. {way}; or choose another name.",
-            branch=fork.branch,
-            tables=taken,
-        )
-    tables = {key: table for key, (table, _) in found.items() if table is not None}
-    return replace(fork, tables=tables)
+    taken = [
+        table_in(warehouse, databases, tables[key]).identifier.table_name
+        for key, (table, there) in found.items()
+        if there and table is None
+    ]
+    return {key: table for key, (table, _) in found.items() if table is not None}, taken
 
 
 def _with_base_tag(main: FileStoreTable, table: TableChange, branch: str) -> TableChange:
