@@ -88,8 +88,13 @@ def test_a_commit_to_a_branch_that_was_renamed_is_told_so_and_leaves_no_branch(
     move = BranchMove(source="dev", target="fix", head=head.identity, head_id=head.id)
     table = bench.table()
     journal = Journal(bench.store, table.paths)
+    source, target = table.on("dev"), table.on("fix")
+
+    def rename() -> None:
+        move_branch(source, target, bench.store, journal, "move", move)
+
     with pytest.raises(CommitConflict, match="was dropped or renamed") as caught:
-        commit_after(bench, lambda: move_branch(table, bench.store, journal, "move", move))
+        commit_after(bench, rename)
     assert caught.value.kind is ErrorKind.BRANCH_NOT_FOUND
     assert bench.table().branches.names() == ("fix",)
     assert bench.table("fix").head() == head
