@@ -24,6 +24,7 @@ from branch_console_app.table_lists import TableLists
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from branch_console.diff.expiry.retention import TableHold
     from branch_console.diff.expiry.storage_cost import TableStorage
     from branch_console.diff.fast_forward import ForwardDecision
     from branch_console.diff.rows.row_figure import RowCounts, RowFigure
@@ -269,6 +270,12 @@ class Services(TableLists):
         from branch_console.procedures.compare.catalog_health import examine_catalog
 
         return examine_catalog(self.warehouse)
+
+    def holds(self, table: Identifier) -> tuple[TableHold, ...]:
+        """Return what keeps something of a table, whoever set it."""
+        from branch_console.procedures.maintenance.table_holds import list_holds
+
+        return list_holds(self.warehouse, table)
 
     def storage(self, table: Identifier) -> TableStorage:
         """Tell what the files of a table cost, and who needs them."""

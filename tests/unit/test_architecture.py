@@ -75,7 +75,8 @@ _REMOVES_NAMES = {
     *(
         f"branch_console.commit.{module}"
         for module in (
-            *("base.fences", "journal", "rows.policy_drafts", "rows.staged_results"),
+            *("base.fences", "base.read_holds", "journal", "rows.policy_drafts"),
+            "rows.staged_results",
             *("branch.branch_creation", "branch.branch_folder", "branch.branch_move"),
             *("branch.history_copy", "branch.interrupted_copy", "branch.rescue"),
             *("catalog.catalog_tag_commit", "catalog.database_commit", "catalog.table_birth"),

@@ -84,6 +84,32 @@ def storage(
     _print_storage(found)
 
 
+@health.command()
+def holds(
+    table: TableArgument, warehouse: WarehouseOption = None, as_json: JsonOption = False
+) -> None:
+    """Tell what keeps something of a table from expiring or from being removed, and until when."""
+    identifier = named_table(table)
+    found = open_services(warehouse).holds(identifier)
+    if as_json:
+        print_json({"table": identifier.table_name, "holds": [each.to_object() for each in found]})
+        return
+    print_rows(
+        ("branch", "kind", "owner", ">from snapshot", "since", "until"),
+        (
+            (
+                each.branch,
+                str(each.kind),
+                each.owner,
+                "-" if each.since_snapshot is None else each.since_snapshot,
+                "-" if each.since_millis is None else local_time(each.since_millis),
+                "-" if each.until_millis is None else local_time(each.until_millis),
+            )
+            for each in found
+        ),
+    )
+
+
 def _print_storage(found: TableStorage) -> None:
     cost = found.cost
     print_rows(

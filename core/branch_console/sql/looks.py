@@ -35,6 +35,7 @@ class LookKind(StrEnum):
     STATEMENT = "statement"
     HEALTH = "health"
     STORAGE = "storage"
+    HOLDS = "holds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class Look:
         database: The database that is told of, or whose tables are listed; None for all.
         pattern: What the names that are listed are like, in Spark's way: `fl*|planes`.
         branch: The catalog branch whose databases and tables are listed; None for the session's.
-        target: The table, or the branch of it, whose health or storage is told.
+        target: The table, or the branch of it, whose health, storage or holds are told.
     """
 
     kind: LookKind
@@ -114,7 +115,7 @@ class _Reader(TargetWords):
             return Look(kind=LookKind.DATABASES, pattern=pattern, branch=self._in_branch())
         if self.takes("SHOW CREATE TABLE"):
             return Look(kind=LookKind.STATEMENT, query=self._table())
-        for kind in (LookKind.HEALTH, LookKind.STORAGE):
+        for kind in (LookKind.HEALTH, LookKind.STORAGE, LookKind.HOLDS):
             if self.takes(f"SHOW {kind.upper()}"):
                 if not self.takes("ON TABLE"):
                     self._from()
@@ -124,7 +125,7 @@ class _Reader(TargetWords):
                 return Look(kind=LookKind.ROWS, query=self._system_table(shown.lower()))
         self.at += 1
         raise self.unexpected(
-            f"TABLES, DATABASES, CREATE TABLE, {', '.join(_SYSTEM_TABLES)}, HEALTH, STORAGE"
+            f"TABLES, DATABASES, CREATE TABLE, {', '.join(_SYSTEM_TABLES)}, HEALTH, STORAGE, HOLDS"
         )
 
     def _takes_any(self, *words: str) -> bool:

@@ -23,6 +23,7 @@ BASE_TAG_PREFIX: Final = "branch-base-"
 """What the tags that keep the forks of branches are named with."""
 EVENT_PREFIX: Final = "event-"
 POLICY_PREFIX: Final = "policy-"
+HOLD_PREFIX: Final = "hold-"
 LATEST: Final = "LATEST"
 EARLIEST: Final = "EARLIEST"
 _POSTPONE_BUCKET: Final = -2
@@ -173,6 +174,10 @@ class TablePaths:
     def retired_dir(self) -> str:
         """The folder of names that operations took from branches, and that undo brings back."""
         return f"{self.lineage_dir}/retired"
+
+    def hold(self, name: str) -> str:
+        """The path of the hold of a running read."""
+        return f"{self.lineage_dir}/{HOLD_PREFIX}{name}.json"
 
     def release_list(self, operation_id: str) -> str:
         """The path of the list of files that an operation is about to remove."""

@@ -61,6 +61,7 @@ LOOKS: tuple[tuple[str, ...], ...] = (
     ("lost-commits", NAME),
     ("doctor", NAME),
     ("storage", NAME),
+    ("holds", NAME),
     ("jobs", "list"),
     ("catalog", "list"),
     ("catalog", "log"),

@@ -57,6 +57,12 @@ def test_health_and_storage_are_told_of_a_table(text: str, kind: LookKind, table
     assert parse_look(str(called.arguments["sql"])).kind is kind
 
 
+def test_holds_are_told_of_a_table() -> None:
+    found = parse_look("SHOW HOLDS ON TABLE db.t")
+    assert found.target is not None
+    assert (found.kind, found.target.identifier.full_name) == (LookKind.HOLDS, "db.t")
+
+
 def test_tables_are_listed_of_one_database_or_of_all() -> None:
     assert (parse_look("SHOW TABLES").query, parse_look("SHOW TABLES").database) == (None, None)
     assert parse_look("SHOW TABLES FROM air").database == "air"

@@ -11,8 +11,6 @@ before it is made, so that of two who make it one finds the other's.
 """
 
 import logging
-import os
-import platform
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +19,7 @@ from typing import Final
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.base.this_process import is_alive, this_process
 from branch_console.commit.journal import Journal
 from branch_console.commit.rows.row_commit import RowCommit, has_landed, land
 from branch_console.commit.rows.write_files import files_of_write, find_missing, remove_unnamed
@@ -283,28 +282,14 @@ def _raise_if_ended(journal: Journal, operation_id: str) -> None:
         )
 
 
-def this_process() -> WriterProcess:
-    """Who writes: by it `recover` knows a writer that is still at work."""
-    return WriterProcess(host=platform.node(), process=os.getpid())
-
-
 def is_at_work(journal: Journal, intent: Intent, now_millis: int) -> bool:
     """Whether the writer of a journal entry is alive, or may be where that cannot be asked.
 
     Raises:
         FormatError: The entry cannot be read.
     """
-    writer = journal.decode(intent, WRITER)
-    if writer.host != platform.node():
-        return now_millis - intent.time_millis < _FOREIGN_MILLIS
-    process = writer.process or 0
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    alive = is_alive(journal.decode(intent, WRITER))
+    return now_millis - intent.time_millis < _FOREIGN_MILLIS if alive is None else alive
 
 
 def recover_write(

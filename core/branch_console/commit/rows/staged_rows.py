@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.base.this_process import this_process
 from branch_console.commit.journal import Journal
 from branch_console.commit.rows.row_write import is_at_work as is_process_at_work
-from branch_console.commit.rows.row_write import this_process
 from branch_console.commit.rows.write_files import files_of_write
 from branch_console.errors import NotFound
 from branch_console.format.journals.intent import Intent

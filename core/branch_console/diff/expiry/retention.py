@@ -11,11 +11,23 @@ from branch_console.errors import ErrorKind, InvalidInput
 
 
 class HoldKind(StrEnum):
-    """Why snapshots stay that an expiry would take."""
+    """Why something of a table stays, though an expiry or a release would take it.
+
+    Attributes:
+        READ: A query, a comparison or a merge reads it now.
+        OPERATION: An operation is at work, or was cut off.
+        GRACE: Undo can still bring back what an operation took.
+        STAGED: A dry run has staged files for a merge.
+    """
 
     CONSUMER = "consumer"
     MERGE_BASE = "merge base"
     UNDO = "undo"
+    READ = "running read"
+    TAG = "tag"
+    OPERATION = "operation"
+    GRACE = "grace"
+    STAGED = "staged result"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +44,48 @@ class SnapshotHold:
     owner: str
     since_id: int
     until_millis: int | None = None
+
+    def on(self, branch: str) -> "TableHold":
+        """The same as a hold of the table."""
+        return TableHold(
+            branch=branch,
+            kind=self.kind,
+            owner=self.owner,
+            since_snapshot=self.since_id,
+            until_millis=self.until_millis,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableHold:
+    """Why something of a table stays.
+
+    Attributes:
+        branch: The branch of which it stays.
+        owner: The consumer, branch, tag or operation that needs it.
+        since_snapshot: The oldest snapshot that stays; of a tag the only one. None where that is
+            not snapshots.
+        since_millis: When the hold began, where that is known.
+        until_millis: When it ends by itself; None where only somebody can end it.
+    """
+
+    branch: str
+    kind: HoldKind
+    owner: str
+    since_snapshot: int | None = None
+    since_millis: int | None = None
+    until_millis: int | None = None
+
+    def to_object(self) -> dict[str, object]:
+        """Return the hold as JSON values."""
+        return {
+            "branch": self.branch,
+            "kind": str(self.kind),
+            "owner": self.owner,
+            "since_snapshot": self.since_snapshot,
+            "since_millis": self.since_millis,
+            "until_millis": self.until_millis,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

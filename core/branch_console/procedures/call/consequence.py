@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from branch_console.diff.expiry.retention import TableHold
 from branch_console.errors import ErrorKind, Refused
 from branch_console.operations.shared_arguments import CHANGES_NO_PLAN
 from branch_console.procedures.call.call import ProcedureCall
@@ -52,6 +53,7 @@ class Preview:
         typed_name: What a person types to confirm; None where a click is enough.
         role: The least role that may run it.
         undo: How it can be undone, or why it cannot, in a sentence.
+        holds: Why something stays that would have gone.
     """
 
     procedure: str
@@ -61,6 +63,7 @@ class Preview:
     typed_name: str | None
     role: Role
     undo: str
+    holds: tuple[TableHold, ...] = ()
 
     @property
     def can_run(self) -> bool:
@@ -91,6 +94,7 @@ class Preview:
             "typed_name": self.typed_name,
             "role": str(self.role),
             "undo": self.undo,
+            **({"holds": [each.to_object() for each in self.holds]} if self.holds else {}),
         }
 
     def raise_unless_runnable(self, plan_id: str | None) -> None:

@@ -23,6 +23,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.compare.rows import row_diff_name
 from branch_console.procedures.compare.states import compare_states
 from branch_console.procedures.run.receipts import receipt_of_stage
+from branch_console.procedures.run.running_reads import holding, states_read
 from branch_console.table.file_store_table import FileStoreTable
 
 COUNT_ROWS: Final = CountRowsRequest.procedure
@@ -99,7 +100,8 @@ def _counted(
     asked = call.request(CountRowsRequest)
     identifier = Identifier.parse(asked.table)
     diff = compare_states(warehouse, identifier, asked.before, asked.after)
-    found = count_rows_of(warehouse, rows, identifier, diff, progress)
+    with holding(warehouse, call, states_read(warehouse.table(identifier), diff)):
+        found = count_rows_of(warehouse, rows, identifier, diff, progress)
     return {
         "plan_id": count_name(identifier, diff),
         "notes": [

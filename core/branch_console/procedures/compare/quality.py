@@ -19,6 +19,7 @@ from branch_console.procedures.compare.states import compare_states
 from branch_console.procedures.history.merge_heads import find_heads
 from branch_console.procedures.merge.trial_merge import WouldBe, would_be_result
 from branch_console.procedures.run.receipts import receipt_of_stage
+from branch_console.procedures.run.running_reads import holding, states_read
 from branch_console.quality.comparison import VERSION, QualityComparison
 from branch_console.quality.drift import Rating
 from branch_console.quality.work import QualityWork, base_columns, merged_columns, plan_quality
@@ -79,13 +80,14 @@ def _compared(
     table, now = warehouse.table(identifier), warehouse.clock()
     work = with_base(plan_quality(diff, reads_all=reads_all), table)
     name = quality_name(identifier, diff, reads_all=reads_all, merges=merges)
-    if not merges:
-        found = rows.compare_quality(table, work, name, now, progress)
-    else:
-        with would_be_result(warehouse, rows, call, diff, progress) as result:
-            found = rows.compare_quality(
-                table, with_result(work, result), name, now, progress, merged=result.state
-            )
+    with holding(warehouse, call, states_read(table, diff)):
+        if not merges:
+            found = rows.compare_quality(table, work, name, now, progress)
+        else:
+            with would_be_result(warehouse, rows, call, diff, progress) as result:
+                found = rows.compare_quality(
+                    table, with_result(work, result), name, now, progress, merged=result.state
+                )
     return {"plan_id": name, "notes": [_summary(found), *found.notes, "Nothing was changed."]}
 
 

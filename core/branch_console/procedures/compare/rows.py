@@ -15,6 +15,7 @@ from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.compare.states import compare_states
 from branch_console.procedures.run.receipts import receipt_of_stage
+from branch_console.procedures.run.running_reads import holding, states_read
 
 _VERSION = 1
 """Of what is kept: another one is another name, so that old results are not taken for new."""
@@ -69,7 +70,9 @@ def _compared(
         "not_compared": list(work.not_compared),
         "finished_millis": warehouse.clock(),
     }
-    counts = rows.compare_states(warehouse.table(identifier), work, name, facts, progress)
+    table = warehouse.table(identifier)
+    with holding(warehouse, call, states_read(table, diff)):
+        counts = rows.compare_states(table, work, name, facts, progress)
     found = ", ".join(f"{counts.get(kind, 0):,} {kind}" for kind in RowKind)
     return {
         "plan_id": name,

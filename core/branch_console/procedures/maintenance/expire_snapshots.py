@@ -138,6 +138,7 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
         typed_name=None,
         role=Role.OPERATOR,
         undo=_undo_text(going, grace),
+        holds=tuple(hold.on(each.table.branch) for each in plans for hold in each.expiry.holds),
     )
     journal = ExpireJournal(
         plan_id=preview.plan_id,
@@ -374,6 +375,10 @@ def _held(plan: BranchExpiry, hold: SnapshotHold) -> str:
         case HoldKind.UNDO:
             until = moment_text(hold.until_millis or 0)
             return f"{stays} until {until}: operation {hold.owner} can be undone."
+        case HoldKind.READ:
+            return f"{stays}: operation {hold.owner} reads snapshot {hold.since_id} now."
+        case _:
+            return f"{stays}: {hold.kind} {hold.owner} needs it."
 
 
 def _undo_text(going: Sequence[BranchExpiry], grace_millis: int) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from branch_console.commit.base.read_holds import read_holds
 from branch_console.commit.branch.rescue import RESCUE_PREFIX
 from branch_console.diff.expiry.retention import HoldKind, SnapshotHold
 from branch_console.diff.lineage import merge_source
@@ -46,6 +47,7 @@ def find_holds(
         *_consumers(table, options),
         *_merge_bases(table),
         *_promised_undo(table, now_millis),
+        *_running_reads(table, now_millis),
     )
 
 
@@ -107,6 +109,18 @@ def _promised_undo(table: FileStoreTable, now_millis: int) -> Iterator[SnapshotH
                         since_id=move.before_id,
                         until_millis=event.time_millis + UNDO_WINDOW_MILLIS,
                     )
+
+
+def _running_reads(table: FileStoreTable, now_millis: int) -> Iterator[SnapshotHold]:
+    for hold in read_holds(table, now_millis):
+        for held in hold.snapshots:
+            if held.branch == table.branch:
+                yield SnapshotHold(
+                    kind=HoldKind.READ,
+                    owner=hold.operation_id,
+                    since_id=held.id,
+                    until_millis=hold.until_millis,
+                )
 
 
 def _recent(events: Iterable[LineageEvent], now_millis: int) -> Iterator[LineageEvent]:

@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from branch_console.commit.base.read_holds import read_holds
 from branch_console.commit.journal import Journal
 from branch_console.commit.rows.staged_results import staged_results
 from branch_console.diff.expiry.orphans import is_paimons_file, named_with, written_before
@@ -197,6 +198,8 @@ def _open_since(warehouse: Warehouse, table: FileStoreTable, own: str) -> Iterat
     for intent in journal.open_intents().readable:
         if intent.operation_id != own:
             yield intent.time_millis
+    for hold in read_holds(table, warehouse.clock()):
+        yield hold.since_millis
     for staged in staged_results(warehouse.store.files, table.paths):
         yield staged.time_millis
 

@@ -10,7 +10,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from branch_console.commit.base.read_holds import read_holds
 from branch_console.commit.branch.branch_move import move_branch
+from branch_console.diff.expiry.retention import HoldKind, TableHold
 from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH, RESERVED_PREFIXES
@@ -124,6 +126,7 @@ def _plan(
     table, leaving = branch.on(MAIN_BRANCH), find_leaving(branch)
     tags = tags_made_for(branch, leaving.events)
     files = _files_of(branch, tags)
+    readers = _readers(warehouse, branch)
     told = tuple(_told(leaving, tags, files, grace_millis))
     preview = Preview(
         procedure=call.name,
@@ -138,10 +141,12 @@ def _plan(
             *_promise_blocks(warehouse, leaving),
             *obstacles(warehouse, table, call),
             *told,
+            *map(_reader_text, readers),
         ),
         typed_name=branch.branch,
         role=Role.OPERATOR,
         undo=_undo_text(grace_millis),
+        holds=readers,
     )
     return Planned(
         preview=preview,
@@ -254,6 +259,30 @@ def _files_of(branch: FileStoreTable, tags: Collection[BranchTag]) -> pa.Table:
         )
         (going if is_own or is_tag else kept).append(reference)
     return find_released_files(branch, going, kept)
+
+
+def _readers(warehouse: Warehouse, branch: FileStoreTable) -> tuple[TableHold, ...]:
+    """Who reads the branch now; its files stay until that ends, and the plan is the same."""
+    return tuple(
+        TableHold(
+            branch=branch.branch,
+            kind=HoldKind.READ,
+            owner=hold.operation_id,
+            since_snapshot=held.id,
+            since_millis=hold.since_millis,
+            until_millis=hold.until_millis,
+        )
+        for hold in read_holds(branch, warehouse.clock())
+        for held in hold.snapshots
+        if held.branch == branch.branch
+    )
+
+
+def _reader_text(hold: TableHold) -> Consequence:
+    return keeps(
+        f"Operation {hold.owner} reads snapshot {hold.since_snapshot} of {hold.branch!r} now: no "
+        "file goes before it ends."
+    )
 
 
 def _told(

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from branch_console.commit.base.read_holds import read_holds
 from branch_console.commit.journal import Journal
 from branch_console.commit.rows import row_write, staged_rows
 from branch_console.diff.expiry.reachability import ReferredManifests, reach, unbalanced
@@ -19,6 +20,7 @@ from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.journals.branches import BranchRelease, BranchTag, DropBranchJournal
 from branch_console.format.journals.expiry import ExpireJournal
 from branch_console.format.journals.procedures import codec_of
+from branch_console.format.journals.read_hold import ReadHold
 from branch_console.format.journals.terms import OperationJournal
 from branch_console.maintenance.named_files import (
     INDEX_RANK,
@@ -71,7 +73,7 @@ class Released:
         size: The bytes of the data files and index files among them.
         gone: How many of the files that it was to remove had gone already.
         tags: How many tags it took, which were there for files that went.
-        waits_for: The operation that the files wait for; nothing was removed then.
+        waits_for: The operation or read that the files wait for; nothing was removed then.
     """
 
     files: int = 0
@@ -137,6 +139,28 @@ def without_needed(
     return files.filter(pc.invert(is_needed))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grace:
+    """How long undo can bring back the names that an operation took."""
+
+    since_millis: int
+    until_millis: int
+
+
+def find_grace(journal: Journal, operation_id: str) -> Grace | None:
+    """Return the grace of an operation that took names; None while it is at work.
+
+    Raises:
+        FormatError: A newer release took names.
+    """
+    end, intent = journal.end_of(operation_id), journal.find(operation_id)
+    if end is None or intent is None:
+        return None
+    noted = journal.decode(intent, codec_of(intent.procedure))
+    until = end.time_millis + _grace_millis(noted)
+    return Grace(since_millis=end.time_millis, until_millis=until)
+
+
 def due_releases(warehouse: Warehouse, table: FileStoreTable, now_millis: int) -> tuple[str, ...]:
     """Return the operations whose grace is over: nobody can bring back their names any more.
 
@@ -144,15 +168,12 @@ def due_releases(warehouse: Warehouse, table: FileStoreTable, now_millis: int) -
         FormatError: A newer release took names.
     """
     journal = Journal(warehouse.store, table.paths)
-    due = []
-    for operation_id in retired_operations(table):
-        end, intent = journal.end_of(operation_id), journal.find(operation_id)
-        if end is None or intent is None:
-            continue
-        noted = journal.decode(intent, codec_of(intent.procedure))
-        if now_millis >= end.time_millis + _grace_millis(noted):
-            due.append(operation_id)
-    return tuple(due)
+    graces = {each: find_grace(journal, each) for each in retired_operations(table)}
+    return tuple(
+        operation_id
+        for operation_id, grace in graces.items()
+        if grace is not None and now_millis >= grace.until_millis
+    )
 
 
 def _grace_millis(journal: OperationJournal) -> int:
@@ -218,6 +239,10 @@ def release(operation: Operation, expiries: Collection[str]) -> Released:
             retire_tags(table, store, operation.journal, each)
         references = list_references(table)
         going = [each for each in references if each.expiry in expiries]
+        # Names have gone by now: whoever begins to read one finds out that it is gone.
+        reader = find_reader(table, going, operation.warehouse.clock())
+        if reader is not None:
+            return Released(waits_for=reader.operation_id)
         kept = [each for each in references if each.expiry not in expiries]
         listed = list_release(table, store, operation_id, find_released_files(table, going, kept))
         known.update(map(reference_key, kept))
@@ -236,6 +261,25 @@ def release(operation: Operation, expiries: Collection[str]) -> Released:
     )
     _forget(operation, expiries)
     return released
+
+
+def find_reader(
+    table: FileStoreTable, going: Iterable[Reference], now_millis: int
+) -> ReadHold | None:
+    """Return a read that runs and that needs some of what goes, None where none does."""
+    holds = read_holds(table, now_millis)
+    if not holds:
+        return None
+    identities = [each.snapshot.identity for each in going]
+    return next(
+        (
+            hold
+            for hold in holds
+            for held in hold.snapshots
+            if any(held.identity.same_as(each) for each in identities)
+        ),
+        None,
+    )
 
 
 def find_released(operation: Operation) -> Released | None:

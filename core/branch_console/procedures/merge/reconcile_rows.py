@@ -27,6 +27,7 @@ from branch_console.procedures.merge.inputs import (
 from branch_console.procedures.merge.merge_kind import MergeKind
 from branch_console.procedures.merge.row_messages import row_scope, row_work, vectors_of
 from branch_console.procedures.run.receipts import receipt_of_stage
+from branch_console.procedures.run.running_reads import holding
 from branch_console.procedures.run.written_messages import buckets_of, written_paths
 from branch_console.procedures.run.written_rows import staging
 
@@ -58,7 +59,10 @@ def settle_rows_of(
     with staging(warehouse, call, merge.target, merge.plan) as staged:
         if plan is None or staged is None:
             return NOTHING_WRITTEN
-        written = _settled(warehouse, rows, call, merge, plan, progress, staged.id)
+        heads = plan.heads
+        reads = ((merge.target, heads.ours), (merge.source, heads.theirs))
+        with holding(warehouse, call, reads, beside=((merge.source, heads.base),)):
+            written = _settled(warehouse, rows, call, merge, plan, progress, staged.id)
         if not written.row_messages:
             staged.forget()
             return written

@@ -14,7 +14,9 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.seen_catalog import check_session
 from branch_console.procedures.maintenance.doctor import examine, health_rows
 from branch_console.procedures.maintenance.storage import read_storage, storage_rows
+from branch_console.procedures.maintenance.table_holds import hold_rows, list_holds
 from branch_console.procedures.run.receipts import receipt_of_stage
+from branch_console.procedures.run.running_reads import holding
 from branch_console.procedures.statement.query_sources import open_query, with_times
 from branch_console.procedures.statement.show_statement import catalog_rows, creating, described
 from branch_console.sql.answer import Answer
@@ -81,7 +83,7 @@ def answer_query(
     else:
         is_plan = look.kind is LookKind.PLAN
         wanted = 0 if is_plan else limit + 1
-        with opened.told():
+        with opened.told(), holding(warehouse, call, opened.snapshots):
             found, plan = rows.query(opened.rewritten.text, opened.contents, wanted, progress)
         found = pa.table({"plan": [plan]}) if is_plan else found
     has_more = found.num_rows > limit
@@ -100,7 +102,9 @@ def answer_query(
 
 
 def _told_of(warehouse: Warehouse, kind: LookKind, table: Identifier) -> pa.Table:
-    """The health or the storage of a table, as rows."""
+    """The health, the storage or the holds of a table, as rows."""
+    if kind is LookKind.HOLDS:
+        return hold_rows(list_holds(warehouse, table))
     if kind is LookKind.STORAGE:
         return storage_rows(read_storage(warehouse, table))
     return health_rows(examine(warehouse, table))

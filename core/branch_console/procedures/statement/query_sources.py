@@ -14,6 +14,7 @@ from branch_console.errors import ErrorKind, InvalidInput, PaimonError
 from branch_console.expr.filter_pushdown import condition_of
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.scan_options import ScanOptions, check_branch, unfit_option
+from branch_console.format.snapshot import Snapshot
 from branch_console.procedures.call.row_engine import Progress, QuerySource, RowEngine
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.publishing import resolved_whole
@@ -24,7 +25,7 @@ from branch_console.sql.words import wrong
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.scan_state import state_asked
 from branch_console.table.system_tables import SYSTEM_TABLES, read_system_table
-from branch_console.table.table_state import ChangedState
+from branch_console.table.table_state import ChangedState, ReadState
 
 _SEVERAL: Final = 2
 
@@ -45,6 +46,20 @@ class OpenedQuery:
     reads: tuple[StateRead, ...]
     notes: tuple[str, ...]
     _written: Mapping[str, str]
+
+    @property
+    def snapshots(self) -> tuple[tuple[FileStoreTable, Snapshot], ...]:
+        """What is read, with the table on the branch on which each was found."""
+        found = []
+        for content in self.contents.values():
+            if isinstance(content, pa.Table):
+                continue
+            match content[0]:
+                case ChangedState(commits=commits, before=before, snapshot=snapshot) as state:
+                    found += [(state.table, each) for each in (before, snapshot, *commits)]
+                case ReadState(snapshot=snapshot) as state:
+                    found.append((state.table, snapshot))
+        return tuple((table, each) for table, each in found if each is not None)
 
     @contextmanager
     def told(self, sql: RewrittenQuery | None = None) -> Iterator[None]:

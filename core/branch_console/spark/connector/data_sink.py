@@ -20,9 +20,10 @@ from pyspark.sql.types import StructType
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.base.this_process import this_process
 from branch_console.commit.journal import Journal
 from branch_console.commit.rows.row_commit import RowCommit
-from branch_console.commit.rows.row_write import RowWrite, this_process
+from branch_console.commit.rows.row_write import RowWrite
 from branch_console.diff.lineage import ROW_OPERATION
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.kept_elsewhere import (

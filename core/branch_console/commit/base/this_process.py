@@ -1,0 +1,24 @@
+"""Which process is at work, and whether one still is."""
+
+import os
+import platform
+
+from branch_console.format.journals.rows import WriterProcess
+
+
+def this_process() -> WriterProcess:
+    """Who writes or reads: by it others know one that is still at work."""
+    return WriterProcess(host=platform.node(), process=os.getpid())
+
+
+def is_alive(process: WriterProcess) -> bool | None:
+    """Whether a process of this machine is at work; None where it is another machine's."""
+    if process.host != platform.node():
+        return None
+    try:
+        os.kill(process.process or 0, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
