@@ -222,6 +222,25 @@ def test_storage_that_cannot_be_told_is_a_card(services: PretendServices) -> Non
     assert "**What the files cost cannot be told.**" in opened(services, "Storage").text
 
 
+def test_a_rescue_branch_is_restored_or_released_by_its_name(services: PretendServices) -> None:
+    branches = services.listed[1].branches
+    branches["rescue-7f"] = replace(branches["audit"], name="rescue-7f")
+    services.stored = FormatError("A manifest is broken.", path="/w/m")
+    services.previews["release_branch"] = preview(
+        "release_branch", typed_name="rescue-7f", role=Role.OPERATOR
+    )
+    page = opened(services, "Rescue")
+    assert "**1 branch kept by operations**" in page.text
+    page.click("release-0")
+    assert page.at.query_params["do"] == "release-branch"
+    assert page.at.button(key="run-release_branch").disabled
+    page.at.text_input(key="typed-release_branch").set_value("rescue-7f")
+    page.run()
+    page.click("run-release_branch")
+    (call,) = services.sent
+    assert (call.name, call.arguments["branch"]) == ("release_branch", "rescue-7f")
+
+
 def test_tags_and_rescues_are_listed(services: PretendServices) -> None:
     assert "**2 tags**" in opened(services, "Tags").text
     assert "No operation keeps anything." in opened(services, "Rescue").text

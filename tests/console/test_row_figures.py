@@ -195,6 +195,7 @@ def pages_and_dialogs(operation: str) -> Iterator[tuple[str, dict[str, str]]]:
     for tab in ("Health", "Expire", "Orphans", "Storage", "Tags", "Rescue"):
         yield "maintenance", {"mt_tab": tab}
     yield "maintenance", {"do": Action.REMEDY, "what": "F01:0:fix-delays"}
+    yield "maintenance", {"do": Action.RELEASE, "what": "rescue-x"}
     for tab in ("partitions", "files", "schema", "rows", "quality"):
         yield "compare", {"cmp_a": "main", "cmp_b": "fix-delays", "cmp_tab": tab}
     yield "merge", {**sides, "how": "three-way"}

@@ -11,7 +11,7 @@ from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
 from branch_console_app.widgets.maintenance.expire import show_expire
 from branch_console_app.widgets.maintenance.health import remedy_dialogs, show_health
 from branch_console_app.widgets.maintenance.orphans import show_orphans
-from branch_console_app.widgets.maintenance.rescue import show_rescue
+from branch_console_app.widgets.maintenance.rescue import release_dialogs, show_rescue
 from branch_console_app.widgets.maintenance.storage import show_storage
 from branch_console_app.widgets.parts.dialogs import show_dialog
 from branch_console_app.widgets.parts.table_picker import here, pick_table, show_table_header
@@ -41,6 +41,7 @@ def show() -> None:
         {
             **remedy_dialogs(identifier, here()),
             **undo_dialogs(identifier, here()),
+            **release_dialogs(identifier, here()),
             **TagDialogs(identifier, here()).all(),
         }
     )

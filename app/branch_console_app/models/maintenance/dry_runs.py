@@ -9,7 +9,7 @@ from branch_console.diff.expiry.dry_run import CleaningDryRun, ExpiryDryRun
 from branch_console.diff.expiry.storage_cost import FileAmount
 from branch_console.operations.argument import Argument
 from branch_console.procedures.call.consequence import Preview
-from branch_console_app.models.parts.wording import full_count, plural, shortened, size
+from branch_console_app.models.parts.wording import code, full_count, plural, shortened, size
 
 _SHOWN_LETTERS: Final = 90
 
@@ -61,6 +61,9 @@ def words_of_expiry(dry_run: ExpiryDryRun) -> DryRunWords:
             f"{plural(held, 'snapshot')} {_are(held)} due and {_stay(held)}: something holds "
             f"{'it' if held == 1 else 'them'}."
         )
+    if dry_run.earlier:
+        expiries = plural(len(dry_run.earlier), "earlier expiry", "earlier expiries")
+        more.append(f"Undo would no longer bring back what {expiries} took.")
     if dry_run.kept_count:
         more.append(f"{plural(dry_run.kept_count, 'snapshot')} {_are(dry_run.kept_count)} not due.")
     if going:
@@ -178,12 +181,14 @@ class OrphanLine:
     Attributes:
         shown: Its path within the table, cut in the middle where it is long.
         fate: When it goes, as a badge.
+        help: Its whole path as Markdown, where that is cut.
     """
 
     path: str
     shown: str
     byte_count: int
     fate: str
+    help: str | None
 
 
 def orphan_lines(dry_run: CleaningDryRun, folder: str) -> tuple[OrphanLine, ...]:
@@ -198,8 +203,9 @@ def orphan_lines(dry_run: CleaningDryRun, folder: str) -> tuple[OrphanLine, ...]
     return tuple(
         OrphanLine(
             path=row["path"],
-            shown=shortened(row["path"].removeprefix(f"{folder}/"), _SHOWN_LETTERS),
+            shown=(shown := shortened(row["path"].removeprefix(f"{folder}/"), _SHOWN_LETTERS)),
             byte_count=row["file_size"],
+            help=None if row["path"].endswith(shown) else code(row["path"]),
             fate=":red-badge[\N{MINUS SIGN} be removed]"
             if goes_now
             else ":orange-badge[… be noted]",

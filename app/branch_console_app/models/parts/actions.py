@@ -37,6 +37,7 @@ class Action(StrEnum):
     PICK = "cherry-pick"
     AGAIN = "run-again"
     REMEDY = "remedy"
+    RELEASE = "release-branch"
     CREATE_CATALOG = "create-catalog-branch"
     DROP_CATALOG = "drop-catalog-branch"
     MERGE_CATALOG = "merge-catalog-branch"

@@ -50,7 +50,7 @@ def show_headline(dry_run: DryRun) -> None:
 
 
 def show_run(dry_run: DryRun, request: Request, icon: str, place: Location) -> None:
-    """Draw the consequences, the field for the count, and the button that runs just this plan.
+    """Draw what stands in the way, the field for the count, and the button that runs this plan.
 
     Args:
         dry_run: What was shown.
@@ -61,7 +61,9 @@ def show_run(dry_run: DryRun, request: Request, icon: str, place: Location) -> N
     words = dry_run.words
     form = Form.of(request, words.label, icon)
     if words.typed is not None:
-        show_preview(dry_run.preview)
+        # The list above tells what goes and what stays, line by line.
+        preview = dry_run.preview
+        show_preview(replace(preview, consequences=preview.blocks))
         show_button(replace(dry_run.preview, typed_name=words.typed), form, place)
     show_same_command(form)
 

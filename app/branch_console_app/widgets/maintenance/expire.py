@@ -21,7 +21,7 @@ from branch_console_app.widgets.parts.rows import Column
 _PER_PAGE = 15
 _ALL = "all"
 _BRANCH = Column(label="Branch", weight=2.2)
-_SNAPSHOT = Column(label="Snapshot", weight=1.0, align="right")
+_SNAPSHOT = Column(label="Snapshot", weight=1.0)
 _KIND = Column(label="Kind", weight=1.1)
 _WHEN = Column(label="Committed", weight=1.4)
 _FATE = Column(label="Would", weight=1.0)

@@ -68,7 +68,7 @@ def _show_files(lines: tuple[OrphanLine, ...]) -> None:
         rows.head("orphans", _COLUMNS)
         for number, line in enumerate(lines[visible]):
             cells = dict(zip(_COLUMNS, rows.row(f"orphan-{number}", _COLUMNS), strict=True))
-            rows.text(cells[_FILE], _FILE, code(line.shown), help=code(line.path))
+            rows.text(cells[_FILE], _FILE, code(line.shown), help=line.help)
             rows.text(cells[_SIZE], _SIZE, size(line.byte_count))
             rows.text(cells[_FATE], _FATE, line.fate)
 

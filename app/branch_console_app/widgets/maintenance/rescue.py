@@ -4,16 +4,19 @@ import streamlit as st
 
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
+from branch_console.operations.branch_requests import ReleaseBranchRequest
 from branch_console.procedures.browse.page_values import TableSummary
 from branch_console_app import reads, state
 from branch_console_app.models.maintenance.dry_runs import amount_help
 from branch_console_app.models.maintenance.rescues import RescueLine, rescue_lines
-from branch_console_app.models.parts.actions import Action
+from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import age, plain, plural, shortened, size
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
-from branch_console_app.widgets.parts.dialogs import offer
+from branch_console_app.widgets.parts.confirm import reason_field
+from branch_console_app.widgets.parts.dialogs import Dialogs, offer
+from branch_console_app.widgets.parts.preview import show_command
 from branch_console_app.widgets.parts.rows import Column
 
 _PER_PAGE = 15
@@ -50,6 +53,22 @@ def show_rescue(identifier: Identifier, summary: TableSummary, place: Location) 
             _show_line(number, line, place)
 
 
+def release_dialogs(identifier: Identifier, place: Location) -> Dialogs:
+    """Title and drawing of the dialog of a release; the branch comes with the address."""
+
+    def draw(branch: str | None) -> None:
+        if branch is None:
+            st.info("This address names no branch. Choose one in the list, and Release.")
+            return
+        request = ReleaseBranchRequest(
+            table=identifier.table_name, branch=branch, reason=reason_field()
+        )
+        label = f"Release {plain(shortened(branch, 30))}"
+        show_command(Form.of(request, label, ":material/delete_forever:"), place)
+
+    return {Action.RELEASE: ("Release a rescue branch", draw)}
+
+
 def _show_line(number: int, line: RescueLine, place: Location) -> None:
     cells = dict(zip(_COLUMNS, rows.row(f"rescue-{number}", _COLUMNS), strict=True))
     with cells[_NAME]:
@@ -73,3 +92,4 @@ def _show_line(number: int, line: RescueLine, place: Location) -> None:
     with cells[_ACTIONS].container(horizontal=True, gap="small"):
         if event is not None and not line.is_undone:
             offer(Action.UNDO, "Restore", key=f"restore-{number}", what=event.operation_id)
+        offer(Action.RELEASE, "Release", key=f"release-{number}", what=line.name)

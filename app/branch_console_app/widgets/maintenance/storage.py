@@ -104,8 +104,7 @@ def _show_owner(number: int, line: StorageLine, place: Location) -> None:
         (_FREE, line.cost.reclaimable),
     )
     for column, amount in amounts:
-        text = size(amount.byte_count) if amount.file_count else rows.NOTHING
-        rows.text(cells[column], column, text, help=amount_help(amount))
+        rows.text(cells[column], column, size(amount.byte_count))
     help_text = hold_help(line.holds, state.zone()) or None
     rows.text(cells[_HOLDS], _HOLDS, hold_chips(line.holds) or rows.NOTHING, help=help_text)
 
