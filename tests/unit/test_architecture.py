@@ -35,6 +35,8 @@ HOMES = {
     "fastavro": ("branch_console.format",),
     "pyroaring": ("branch_console.format", "branch_console.diff", "branch_console.spark"),
     "dbos": ("branch_console.jobs",),
+    # The package that DBOS reads its schedules with.
+    "croniter": ("branch_console.diff.lifecycle",),
     "sqlalchemy": ("branch_console.jobs", "branch_console.storage"),
     "sqlglot": ("branch_console.sql", "branch_console.quality"),
     "typer": ("branch_console_app.cli",),
