@@ -8,6 +8,7 @@ import typer
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.argument import Argument
 from branch_console.operations.branch_requests import (
+    ArchiveBranchRequest,
     DropBranchRequest,
     FenceBranchRequest,
     PinBranchRequest,
@@ -77,6 +78,7 @@ def add_previewed(commands: typer.Typer, request: type[Request]) -> None:
 for _request in (
     RenameBranchRequest,
     ProtectBranchRequest,
+    ArchiveBranchRequest,
     DropBranchRequest,
     ReleaseBranchRequest,
     ReplaceMainRequest,

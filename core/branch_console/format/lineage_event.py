@@ -42,6 +42,9 @@ class LineageKind(StrEnum):
     EXPIRED = "expired"
     RELEASED = "released"
     CLEANED = "cleaned"
+    WARNED = "warned"
+    ARCHIVED = "archived"
+    UNARCHIVED = "unarchived"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """The requests of a branch's life: create, rename, protect, drop, move, pin, fence, repair."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.operations.agreement import COMMITTED, JUDGED, PREVIEWED
@@ -153,6 +154,42 @@ class ProtectBranchRequest(
         cli="--remove",
         cli_help="Take the protection back.",
     )
+    reason: str | None = reason_argument()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveBranchRequest(
+    Request, procedure="archive_branch", job=("Archive a branch", "of"), terms=COMMITTED
+):
+    """Keep a branch as it is: a tag names its head, and Branch Console commits no more to it."""
+
+    table: str = table_argument()
+    branch: str = branch_argument()
+    archived: bool = argument(
+        "Archive it, or take it out of the archive.",
+        default=True,
+        cli="--remove",
+        cli_help="Take it out of the archive; its tag stays.",
+    )
+    reason: str | None = reason_argument()
+
+
+_BY_POLICY: Final = Unserved(why="A maintenance policy warns: see apply_policy.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarnBranchRequest(
+    Request,
+    procedure="warn_branch",
+    job=("Warn of a stale branch", "of"),
+    terms=PREVIEWED,
+    sql=_BY_POLICY,
+    command=_BY_POLICY,
+):
+    """Note in the ledger that a branch is stale."""
+
+    table: str = table_argument()
+    branch: str = branch_argument()
     reason: str | None = reason_argument()
 
 

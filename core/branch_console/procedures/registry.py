@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from branch_console.operations.undo_request import UndoRequest
+from branch_console.procedures.branch.archive_branch import ARCHIVE_BRANCH
 from branch_console.procedures.branch.fast_forward import FAST_FORWARD
 from branch_console.procedures.branch.fence_branch import FENCE_BRANCH
 from branch_console.procedures.branch.pin_branch import PIN_BRANCH
@@ -15,6 +16,7 @@ from branch_console.procedures.branch.repair_branch import REPAIR_BRANCH
 from branch_console.procedures.branch.replace_main import REPLACE_MAIN
 from branch_console.procedures.branch.rollback import ROLLBACK
 from branch_console.procedures.branch.tags import CREATE_TAG, DELETE_TAG, REPLACE_TAG
+from branch_console.procedures.branch.warn_branch import WARN_BRANCH
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.catalog.add import ADD_TO_CATALOG_BRANCH
 from branch_console.procedures.catalog.catalog_operation import CatalogVerb
@@ -42,6 +44,7 @@ from branch_console.procedures.undo.undo import UNDO
 from branch_console.procedures.undo.undo_objects import UNDO_OF_CATALOG
 
 _ALL: Final = (
+    ARCHIVE_BRANCH,
     CHERRY_PICK,
     CREATE_TAG,
     DELETE_TAG,
@@ -62,6 +65,7 @@ _ALL: Final = (
     REVERT,
     ROLLBACK,
     UNDO,
+    WARN_BRANCH,
 )
 
 VERBS: Final[Mapping[str, Verb[Any, Any]]] = MappingProxyType({verb.name: verb for verb in _ALL})

@@ -146,6 +146,20 @@ class ProtectBranchJournal(OperationJournal):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveBranchJournal(OperationJournal):
+    """Whether a branch is archived, and the tag that keeps its head.
+
+    Attributes:
+        tag: The tag; None for a branch without a snapshot, or one that leaves the archive.
+        content: The file of the tag.
+    """
+
+    archived: bool = False
+    tag: str | None = None
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FenceBranchJournal(OperationJournal):
     """Whether a fence is made, or taken away."""
 
@@ -292,6 +306,24 @@ PROTECT_JOURNAL: Final = Codec(
             REASON,
         )
     },
+)
+ARCHIVE_JOURNAL: Final = Codec(
+    what="journal of a branch that is archived",
+    reads={
+        1: Layout(
+            ArchiveBranchJournal,
+            PLAN_ID,
+            since("archived", bool, default=False),
+            perhaps("tag", str),
+            since("content", str, default=""),
+            REASON,
+            CALLBACKS,
+        )
+    },
+)
+WARN_JOURNAL: Final = Codec(
+    what="journal of a warning",
+    reads={1: Layout(OperationJournal, PLAN_ID, REASON)},
 )
 FENCE_JOURNAL: Final = Codec(
     what="journal of a fence",

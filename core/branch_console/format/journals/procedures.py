@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.journals.branches import (
+    ARCHIVE_JOURNAL,
     CREATE_JOURNAL,
     DROP_JOURNAL,
     FENCE_JOURNAL,
@@ -14,6 +15,7 @@ from branch_console.format.journals.branches import (
     RELEASE_JOURNAL,
     RENAME_JOURNAL,
     REPAIR_JOURNAL,
+    WARN_JOURNAL,
 )
 from branch_console.format.journals.catalog_branches import (
     ADD_TO_CATALOG_BRANCH_JOURNAL,
@@ -51,6 +53,7 @@ from branch_console.format.journals.undo_objects import UNDO_OBJECT_JOURNAL
 
 JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
     {
+        "archive_branch": ARCHIVE_JOURNAL,
         "cherry_pick": MERGE_JOURNAL,
         "create_branch": CREATE_JOURNAL,
         "create_tag": TAG_JOURNAL,
@@ -73,6 +76,7 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "rollback": ROLLBACK_JOURNAL,
         "stage_rows": STAGED_ROWS_JOURNAL,
         "undo": UNDO_JOURNAL,
+        "warn_branch": WARN_JOURNAL,
         "write_rows": WRITE_JOURNAL,
     }
 )

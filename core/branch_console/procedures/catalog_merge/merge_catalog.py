@@ -48,6 +48,7 @@ from branch_console.procedures.catalog_merge.step_checks import blocks_of_steps
 from branch_console.procedures.catalog_merge.tables_gate import told_rules_of
 from branch_console.procedures.history.protection import protection_of, rule_text
 from branch_console.procedures.merge.inputs import DecidedMerge, rules_by
+from branch_console.procedures.run.archived import archive_blocks
 from branch_console.procedures.run.receipts import receipt_without_change
 
 _AS_AN_OPERATOR: Final = (StepKind.DROP_DATABASE, StepKind.DROP_TABLE)
@@ -215,7 +216,10 @@ def _on_targets(
         target, name = merge.target, merge.plan.table
         found = open_operations(warehouse, target)
         told += [replace(each, text=f"{name}: {each.text}") for each in found]
-        rule = protection_of(target.ledger.whole(), target.branch)
+        events = target.ledger.whole()
+        found = archive_blocks(events, target.branch, "committed to")
+        told += [replace(each, text=f"{name}: {each.text}") for each in found]
+        rule = protection_of(events, target.branch)
         if rule is not None:
             role = Role.APPROVER
             told.append(

@@ -32,6 +32,7 @@ from branch_console.procedures.call.without_callbacks import (
     weigh_callbacks,
 )
 from branch_console.procedures.run.agreed_choices import Decisions
+from branch_console.procedures.run.archived import unless_archived
 from branch_console.procedures.run.open_operation import OpenOperation, Operation
 from branch_console.procedures.run.quality_gate import GateSides
 from branch_console.quality.rules import RuleSet
@@ -175,6 +176,11 @@ def decide(
             planned = verb.plan_on(deciding, call, earlier)
         if planned.already is not None or not planned.preview.can_run:
             return planned
+        if planned.act is Act.COMMIT:
+            events = planned.table.ledger.whole()
+            preview = unless_archived(planned.preview, events, planned.branch)
+            if not preview.can_run:
+                return replace(planned, preview=preview)
         left_out = _left_out(deciding, planned)
     return replace(
         planned,

@@ -68,6 +68,7 @@ from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.statement.query import place_of
 from branch_console.procedures.statement.write_statement import (
     catalog_of,
+    check_takes_commits,
     check_unprotected,
     made_target,
     target_table,
@@ -378,7 +379,7 @@ def _alter(
 ) -> str:
     check_role(call.role, Role.EDITOR, "alter tables")
     table = target_table(warehouse, statement.target, branch)
-    check_unprotected(table, "altered")
+    check_takes_commits(table, "altered")
     before = table.schema()
     changes = [_change_of(change, before) for change in statement.changes]
     _check_options(table, before, statement.changes)

@@ -21,6 +21,7 @@ from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.call.without_callbacks import notes_of_rows
 from branch_console.procedures.history.protection import protection_blocks
+from branch_console.procedures.run.archived import archive_blocks
 from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.statement.query import place_of
 from branch_console.procedures.statement.query_sources import open_query, with_times
@@ -86,7 +87,7 @@ def run_compact(
     def compact(progress: Progress) -> _Done:
         asked = call.request(CompactRequest)
         table = warehouse.table(Identifier.parse(asked.table))
-        check_unprotected(table, "compacted")
+        check_takes_commits(table, "compacted")
         partition = _partition_of(asked.partitions)
         written = compact_table(
             warehouse, row_writer(rows), table, call, partition=partition, progress=progress
@@ -192,6 +193,13 @@ def check_unprotected(table: FileStoreTable, what: str) -> None:
         raise Refused(f"{each.text} Nothing was changed.", kind=each.kind)
 
 
+def check_takes_commits(table: FileStoreTable, what: str) -> None:
+    """Refuse to change a branch that is protected or archived; `what` is not done to it."""
+    check_unprotected(table, what)
+    for each in archive_blocks(table.ledger.whole(), table.branch, what):
+        raise Refused(f"{each.text} Nothing was changed.", kind=each.kind)
+
+
 _Done = tuple[Written, FileStoreTable, tuple[str, ...]]
 
 
@@ -212,7 +220,7 @@ def _written(
     write, branch = parse_write(asked.sql, place_of(asked)), asked.branch
     call = _with_reason_of(call, write)
     table = target_table(warehouse, write.target, branch)
-    check_unprotected(table, "written")
+    check_takes_commits(table, "written")
     schema = table.schema()
     columns = None if write.columns is None else _columns_of(schema, write.columns)
     write = _in_words_of(schema, write, columns)

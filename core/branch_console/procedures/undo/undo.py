@@ -76,6 +76,9 @@ _INSTEAD: Final[Mapping[LineageKind, str]] = MappingProxyType(
         LineageKind.UNPROTECTED: "protect the branch again instead.",
         LineageKind.PINNED: "delete the tag instead.",
         LineageKind.RELEASED: "the files are gone.",
+        LineageKind.WARNED: "a warning changes nothing.",
+        LineageKind.ARCHIVED: "take the branch out of the archive instead.",
+        LineageKind.UNARCHIVED: "archive the branch again instead.",
         LineageKind.REPAIRED: "files of the branch need the schemas that it copied.",
     }
 )
