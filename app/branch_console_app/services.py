@@ -11,6 +11,7 @@ import functools
 import os
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from branch_console.errors import NotFound, PaimonError
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from branch_console.diff.expiry.retention import TableHold
     from branch_console.diff.expiry.storage_cost import TableStorage
     from branch_console.diff.fast_forward import ForwardDecision
+    from branch_console.diff.health.finding import HealthFinding
+    from branch_console.diff.lifecycle.policy import MaintenancePolicy
+    from branch_console.diff.lifecycle.report import PolicyReport
     from branch_console.diff.rows.row_figure import RowCounts, RowFigure
     from branch_console.diff.schema_diff import SchemaDiff
     from branch_console.diff.state_diff import ComparedState, StateDiff
@@ -65,6 +69,7 @@ if TYPE_CHECKING:
     from branch_console.procedures.compare.count_rows import CountWork
     from branch_console.procedures.maintenance.doctor import TableHealth
     from branch_console.procedures.merge.conflicts import Resolution
+    from branch_console.procedures.run.kept_policies import KeptPolicy
     from branch_console.procedures.undo.undo import UndoChance
     from branch_console.quality.comparison import QualityComparison
     from branch_console.quality.rules import RuleSet
@@ -238,6 +243,24 @@ class Services(TableLists):
 
         return find_rules(self.warehouse, table) if text is None else read_rules(text, table)
 
+    def policy(self, table: Identifier | None) -> KeptPolicy | None:
+        """Return the maintenance policy of a table, or of the warehouse; None if there is none."""
+        from branch_console.procedures.run.kept_policies import find_policy
+
+        return find_policy(self.warehouse, table)
+
+    def read_policy(self, text: str) -> MaintenancePolicy:
+        """Read a maintenance policy; raises InvalidInput, which names line and key."""
+        from branch_console.diff.lifecycle.policy import MaintenancePolicy
+
+        return MaintenancePolicy.from_yaml(text)
+
+    def policy_report(self, table: Identifier) -> PolicyReport:
+        """Return what the maintenance policy of a table comes to now."""
+        from branch_console.procedures.browse.stale_branches import read_policy_report
+
+        return read_policy_report(self.warehouse, table)
+
     def tags(self, table: Identifier) -> tuple[TagItem, ...]:
         """Return the tags of a branch by name."""
         from branch_console.procedures.browse.history import list_tags
@@ -266,10 +289,23 @@ class Services(TableLists):
         return (examine(self.warehouse, table, is_deep=is_deep),)
 
     def examine_catalog(self) -> CatalogHealth:
-        """Look at the branches of the catalog, and at operations on it that have no end."""
+        """Look at the branches of the catalog, its open operations, and what runs by itself."""
         from branch_console.procedures.compare.catalog_health import examine_catalog
 
-        return examine_catalog(self.warehouse)
+        found = examine_catalog(self.warehouse)
+        return replace(found, findings=(*found.findings, *self._schedule_findings()))
+
+    def _schedule_findings(self) -> tuple[HealthFinding, ...]:
+        from branch_console.diff.health.schedule_rules import schedule_findings
+        from branch_console.procedures.run.kept_policies import all_policies
+        from branch_console.procedures.run.scheduled_calls import schedules_of
+
+        schedules = [each.name for each in schedules_of(all_policies(self.warehouse))]
+        if not schedules:
+            return ()
+        worker = self.worker()
+        is_alive = worker is not None and worker.is_alive and not worker.serves_other_store
+        return schedule_findings(schedules, is_worker_alive=is_alive)
 
     def holds(self, table: Identifier) -> tuple[TableHold, ...]:
         """Return what keeps something of a table, whoever set it."""

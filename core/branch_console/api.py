@@ -17,6 +17,7 @@ from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.operations.branch_requests import (
+    ArchiveBranchRequest,
     CreateBranchRequest,
     DropBranchRequest,
     FastForwardRequest,
@@ -44,6 +45,7 @@ from branch_console.operations.maintenance_requests import (
     RemoveOrphanFilesRequest,
 )
 from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
+from branch_console.operations.policy_requests import ApplyPolicyRequest, SetPolicyRequest
 from branch_console.operations.request import Request as ProcedureRequest
 from branch_console.operations.tag_requests import (
     CreateTagRequest,
@@ -79,6 +81,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AddToCatalogBranchRequest",
+    "ApplyPolicyRequest",
+    "ArchiveBranchRequest",
     "CherryPickRequest",
     "CreateBranchRequest",
     "CreateCatalogBranchRequest",
@@ -110,6 +114,7 @@ __all__ = [
     "RevertRequest",
     "RollbackRequest",
     "SetDatabasePropertiesRequest",
+    "SetPolicyRequest",
     "UndoRequest",
     "ask",
     "branches",

@@ -28,6 +28,7 @@ from branch_console_app.cli.exit_codes import DONE, FAILED, REFUSED, STOPPED, WR
 from branch_console_app.cli.health import health
 from branch_console_app.cli.jobs import jobs
 from branch_console_app.cli.lifecycle import lifecycle
+from branch_console_app.cli.maintenance.policy import policy
 from branch_console_app.cli.merge import merges
 from branch_console_app.cli.output import print_error
 from branch_console_app.cli.picks import picks
@@ -60,6 +61,7 @@ for commands in (
     program.add_typer(commands)
 program.add_typer(jobs, name="jobs")
 program.add_typer(catalog, name="catalog")
+program.add_typer(policy, name="policy")
 
 
 def _tell_version(is_wanted: bool) -> None:

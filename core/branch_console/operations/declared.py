@@ -10,6 +10,7 @@ from typing import Final
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.operations.branch_requests import (
+    ArchiveBranchRequest,
     CreateBranchRequest,
     DropBranchRequest,
     FastForwardRequest,
@@ -22,6 +23,7 @@ from branch_console.operations.branch_requests import (
     RepairBranchRequest,
     ReplaceMainRequest,
     RollbackRequest,
+    WarnBranchRequest,
 )
 from branch_console.operations.catalog_requests import (
     AddToCatalogBranchRequest,
@@ -55,6 +57,7 @@ from branch_console.operations.merge_requests import (
     MergeRequest,
     RevertRequest,
 )
+from branch_console.operations.policy_requests import ApplyPolicyRequest, SetPolicyRequest
 from branch_console.operations.request import Request
 from branch_console.operations.statement_requests import (
     AlterTableRequest,
@@ -83,11 +86,15 @@ _ALL: Final[tuple[type[Request], ...]] = (
     ReleaseBranchRequest,
     RenameBranchRequest,
     ProtectBranchRequest,
+    ArchiveBranchRequest,
+    WarnBranchRequest,
     PinBranchRequest,
     QueryRequest,
     FenceBranchRequest,
     ExpireSnapshotsRequest,
     RemoveOrphanFilesRequest,
+    SetPolicyRequest,
+    ApplyPolicyRequest,
     RepairBranchRequest,
     ReplaceMainRequest,
     FastForwardRequest,

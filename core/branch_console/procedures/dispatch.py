@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.receipt import Receipt
+from branch_console.procedures.apply_policy import apply_policy, set_policy
 from branch_console.procedures.branch.create_branch import create_branch
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import RowEngine
@@ -40,6 +41,7 @@ def _procedure(verb: Verb[Any, Any], *, is_dry: bool = False) -> Procedure:
 
 PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
     {
+        "apply_policy": apply_policy,
         "build_demo": build_demo,
         "check_rules": check_rules,
         COMPARE_QUALITY: compare_quality,
@@ -53,6 +55,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
         **{str(kind): run_write for kind in WriteKind},
         **{str(kind): run_table_statement for kind in TableStatementKind},
         "recover": recover,
+        "set_policy": set_policy,
         **{name: _procedure(verb) for name, verb in VERBS.items()},
         **{name: partial(run_catalog_verb, verb) for name, verb in CATALOG_VERBS.items()},
     }

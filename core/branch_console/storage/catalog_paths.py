@@ -1,4 +1,4 @@
-"""Where a warehouse keeps its catalog branches: every path outside of a table is made here.
+"""Paths outside of tables: branches and tags of the catalog, and the maintenance policies.
 
 All of it is ours; Paimon knows nothing of these files, and lists none of these folders.
 """
@@ -14,6 +14,8 @@ DATABASE_SUFFIX: Final = ".db"
 OWN_FOLDER: Final = ".branch-console"
 DROPPED: Final = f"{OWN_FOLDER}/dropped"
 """Below the warehouse: folders of dropped databases and tables, until somebody removes them."""
+OF_WAREHOUSE: Final = "warehouse"
+"""The maintenance policy of tables that have none of their own; names of tables have a dot."""
 VERSION_PREFIX: Final = "version-"
 CHECKPOINT_PREFIX: Final = "checkpoint-"
 DATABASE_PREFIX: Final = "database-"
@@ -106,6 +108,26 @@ class CatalogPaths:
     def relative(self, path: str) -> str:
         """A path below the warehouse, as versions name it."""
         return path.removeprefix(f"{self.warehouse}/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenancePaths:
+    """Where a warehouse keeps its maintenance policies, named as drafts of policies are."""
+
+    warehouse: str
+
+    @property
+    def root(self) -> str:
+        """The folder that has one folder a policy."""
+        return f"{self.warehouse}/{OWN_FOLDER}/maintenance"
+
+    def policy_draft_dir(self, draft: str) -> str:
+        """The folder of the versions of a policy; `draft` is a table, or OF_WAREHOUSE."""
+        return f"{self.root}/{draft}"
+
+    def policy_draft(self, draft: str, version: int) -> str:
+        """The path of a version of a policy."""
+        return f"{self.policy_draft_dir(draft)}/{POLICY_PREFIX}{version}"
 
 
 def number_in(name: str, prefix: str) -> int | None:

@@ -75,7 +75,11 @@ def test_what_a_page_writes_as_a_command_is_the_same_call(
 
 
 @pytest.mark.parametrize("request_class", COMMANDS.values(), ids=COMMANDS)
-def test_a_command_asks_for_nothing_that_was_not_said(request_class: type[Request]) -> None:
+def test_a_command_asks_for_nothing_that_was_not_said(
+    request_class: type[Request], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(POLICY_FILE).write_text(POLICY, encoding="utf-8")
     required = {
         each.name: value_of(each) for each, _ in request_class.in_command() if each.is_required
     }

@@ -27,6 +27,9 @@ FLIGHTS = 300
 OPERATION = "OPERATION"
 """In the words of a command: the operation that changed the table last."""
 
+MAINTENANCE = "MAINTENANCE"
+"""In the words of a command: a file with a maintenance policy."""
+
 POLICY = "POLICY"
 """In the words of a command: a file that settles every conflict."""
 
@@ -34,6 +37,7 @@ SETTLED = 'version: 1\ntables: {"*": {take: theirs}}'
 SIDES = ("main", "fix-delays")
 KEPT = "rescue-kept"
 """A branch that may be released: no operation of the ledger needs it for its undo."""
+GROUPS = {("jobs",), ("catalog",), ("policy",)}
 # They tell nothing of a table: they serve, or stop and start what others asked for.
 SERVE = {("open",), ("serve",), ("worker",), ("demo",), ("jobs", "cancel"), ("jobs", "resume")}
 LOOKS: tuple[tuple[str, ...], ...] = (
@@ -73,6 +77,12 @@ ACTS: tuple[tuple[str, ...], ...] = (
     ("rename-branch", NAME, "new", "newer"),
     ("protect-branch", NAME, "newer"),
     ("protect-branch", NAME, "newer", "--remove"),
+    ("archive-branch", NAME, "newer"),
+    ("archive-branch", NAME, "newer", "--remove"),
+    ("policy", "set", MAINTENANCE, "--table", NAME),
+    ("policy", "show", NAME),
+    ("policy", "report", NAME),
+    ("policy", "apply", NAME, "--dry-run"),
     ("pin-branch", NAME, "fix-delays", "--twin"),
     ("repair-branch", NAME, "fix-delays"),
     ("fence", NAME, "newer"),
@@ -110,6 +120,8 @@ CALLS: tuple[str, ...] = (
     "rename_branch('TABLE', 'new', 'newer')",
     "protect_branch(table => 'TABLE', branch => 'newer', protected => true)",
     "protect_branch(table => 'TABLE', branch => 'newer', protected => false)",
+    "archive_branch(table => 'TABLE', branch => 'newer')",
+    "archive_branch(table => 'TABLE', branch => 'newer', archived => false)",
     "pin_branch(table => 'TABLE', branch => 'fix-delays', twin => true)",
     "repair_branch(table => 'TABLE', branch => 'fix-delays')",
     "fence_branch(table => 'TABLE', branch => 'newer')",
@@ -183,6 +195,8 @@ class Walk:
         self._truth = Truth(table.folder, NAME, (SIDES,))
         self._operation = ""
         self._policy.write_text(SETTLED)
+        self._maintenance = folder / "maintenance.yaml"
+        self._maintenance.write_text("version: 1\ndefaults: {stale_after: 30 d}")
 
     def look(self, words: Sequence[str]) -> Answer:
         """Run a command as text and as a document."""
@@ -221,8 +235,9 @@ class Walk:
 
     def _filled(self, words: Sequence[str]) -> Iterator[str]:
         for word in words:
-            is_policy = word == POLICY
-            yield str(self._policy) if is_policy else word.replace(OPERATION, self._operation)
+            files = {POLICY: self._policy, MAINTENANCE: self._maintenance}
+            found = files.get(word)
+            yield word.replace(OPERATION, self._operation) if found is None else str(found)
 
 
 @pytest.fixture
@@ -272,7 +287,7 @@ def test_calls_in_sql_call_rows_what_readers_get(walk: Walk, table: ContestedTab
 def test_every_command_and_every_procedure_is_walked() -> None:
     every_walk = (*LOOKS, *ACTS)
     walked = {words[:1] for words in every_walk} | {words[:2] for words in every_walk}
-    every = {words for words in paths(commands()) if words not in {("jobs",), ("catalog",)}}
+    every = {words for words in paths(commands()) if words not in GROUPS}
     # What a rule or a query counts is what readers get: nothing is told from metadata there.
     by_rows = {("check",), ("answer",)}
     # Each act is followed by its receipt and its job, and each procedure is called in SQL.

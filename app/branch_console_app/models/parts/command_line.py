@@ -34,7 +34,8 @@ def command_words(
     words = request.command.split()
     for each, syntax in served.values():
         if not syntax.options and arguments.get(each.name) is not None:
-            words.append(str(arguments[each.name]))
+            is_file = each.written is WrittenAs.FILE
+            words.append(POLICY_FILE if is_file else str(arguments[each.name]))
     for name, value in arguments.items():
         if name in served and value is not None:
             words += _option(*served[name], value)

@@ -143,6 +143,29 @@ class BranchReader:
         )
         return (*broken, *lists, *ledger, *self._unchecked)
 
+    @property
+    def states(self) -> tuple[BranchState, ...]:
+        """The branches, main first, those that cannot be read with their error."""
+        return tuple(self._states)
+
+    def made(self, branch: str) -> LineageEvent | None:
+        """The event that made a branch, None if other software did."""
+        return self._made.get(branch)
+
+    def parent(self, branch: str) -> str | None:
+        """The branch that one was made from, None if that is not known."""
+        fork = self._fork(branch)
+        return None if fork is None else fork.parent
+
+    def ahead(self, branch: str, versus: str) -> int | None:
+        """How many commits a branch has that another one lacks; None without common history."""
+        distance = self._distance(branch, versus)
+        return None if distance is None else distance.ahead
+
+    def users(self, branch: str) -> tuple[str, ...]:
+        """The options of branches that name a branch, each such as `scan.fallback of 'main'`."""
+        return tuple(self._users.get(branch, ()))
+
     def dropped(self) -> tuple[DroppedBranch, ...]:
         """The branches that can be restored, the last dropped first."""
         alive = {state.name for state in self._states}
@@ -189,7 +212,7 @@ class BranchReader:
             owner=made.owner if made else None,
             reason=made.reason if made else None,
             protection=protection_of(self.events, state.name),
-            used_by=tuple(self._users.get(state.name, ())),
+            used_by=self.users(state.name),
             error=state.error,
         )
         if state.ref is None:
