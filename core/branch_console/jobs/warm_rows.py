@@ -1,7 +1,7 @@
 """The row engine of a process: one Spark session, and folders for what was found."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from branch_console.diff.rows.row_diff import RowDiffWork
@@ -123,7 +123,14 @@ class WarmRows(SparkRowEngine):
 
     def close(self) -> None:
         """Stop Spark."""
+        self.rest(lambda: False)
+
+    def rest(self, is_busy: Callable[[], bool]) -> None:
+        """Stop Spark until rows are asked for again, unless a job has begun meanwhile."""
         with self._lock:
+            # A job says that it has begun before it asks for rows, and would wait here for them.
+            if is_busy():
+                return
             if self._opened is not None:
                 self._opened.close()
                 self._opened = None

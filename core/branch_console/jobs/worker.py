@@ -20,6 +20,7 @@ from branch_console.jobs.client import APPLICATION_VERSION, QUEUE, JobClient, wa
 from branch_console.jobs.heartbeat import Heartbeat, worker_lock, write_heartbeat
 from branch_console.jobs.job_store import APPLICATION, answering, prepare_store
 from branch_console.jobs.kept_files import make_private_folder
+from branch_console.jobs.schedules import Schedules
 from branch_console.jobs.settings import JobSettings
 from branch_console.jobs.store_identity import store_identity
 from branch_console.jobs.warm_rows import WarmRows
@@ -33,6 +34,7 @@ _log = logging.getLogger(__name__)
 _EXECUTOR: Final = "worker"
 _BEAT_SECONDS: Final = 0.5
 _POLL_SECONDS: Final = 0.2
+_POLICY_SECONDS: Final = 30.0
 _GRACE_SECONDS: Final = 10
 
 
@@ -76,11 +78,14 @@ def _run_until_idle(settings: JobSettings, stopping: threading.Event) -> None:
     store = store_identity(settings)
     pulse = Pulse(settings, context, rows, store)
     pulse.beat()
-    with _jobs_running(settings, context):
+    with _jobs_running(settings, context) as schedules:
         threading.Thread(target=_recover, args=(warehouse,), daemon=True).start()
-        busy_until = time.monotonic()
+        busy_until = looked = time.monotonic()
         while not stopping.wait(_BEAT_SECONDS):
             pulse.beat()
+            if time.monotonic() - looked > _POLICY_SECONDS:
+                _follow_policies(settings, schedules)
+                looked = time.monotonic()
             if store_identity(settings) != store:
                 _log.error("the job store %s was removed or replaced: the worker ends", store)
                 break
@@ -88,12 +93,25 @@ def _run_until_idle(settings: JobSettings, stopping: threading.Event) -> None:
                 busy_until = time.monotonic()
                 if _is_cancelled(context.job):
                     rows.cancel()
-            elif _is_idle(settings, time.monotonic() - busy_until):
+            elif not _is_idle(settings, time.monotonic() - busy_until):
+                continue
+            elif schedules.are_there:
+                # Nobody else would be there when the next one is due.
+                rows.rest(lambda: context.job is not None)
+            else:
                 _log.info("no job for %.0f seconds: the worker ends", settings.idle_seconds)
                 break
         rows.end()
         pulse.beat(is_last=True)
     rows.close()
+
+
+def _follow_policies(settings: JobSettings, schedules: Schedules) -> None:
+    try:
+        with answering(settings):
+            schedules.follow_policies()
+    except PaimonError as error:
+        _log.warning("the schedules stay as they are: %s", error.message)
 
 
 def _is_idle(settings: JobSettings, seconds: float) -> bool:
@@ -160,7 +178,7 @@ def main() -> None:
 
 
 @contextmanager
-def _jobs_running(settings: JobSettings, context: JobContext) -> Iterator[None]:
+def _jobs_running(settings: JobSettings, context: JobContext) -> Iterator[Schedules]:
     config: DBOSConfig = {
         "name": APPLICATION,
         "system_database_url": settings.jobs_url,
@@ -170,8 +188,10 @@ def _jobs_running(settings: JobSettings, context: JobContext) -> Iterator[None]:
         "log_level": "WARNING",
     }
     DBOS(config=config)
+    client = JobClient(settings)
     try:
         register_workflow(context)
+        schedules = Schedules(context.warehouse, client.start)
         with answering(settings):
             DBOS.launch()
             DBOS.register_queue(
@@ -180,8 +200,10 @@ def _jobs_running(settings: JobSettings, context: JobContext) -> Iterator[None]:
                 global_concurrency=1,
                 polling_interval_sec=_POLL_SECONDS,
             )
-        yield
+        _follow_policies(settings, schedules)
+        yield schedules
     finally:
+        client.close()
         DBOS.destroy(workflow_completion_timeout_sec=_GRACE_SECONDS)
 
 
