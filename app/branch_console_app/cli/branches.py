@@ -26,7 +26,7 @@ from branch_console.operations.branch_requests import (
 )
 from branch_console.procedures.call.consequence import Preview
 from branch_console.quality.findings import Finding, findings_of
-from branch_console.sql.statement import result_of
+from branch_console.sql.call_result import CallResult, result_of
 from branch_console_app.cli.arguments import (
     JsonOption,
     WarehouseOption,
@@ -199,6 +199,7 @@ def run_call(
     as_json: bool,
     beside: Mapping[str, object] | None = None,
     tell: Callable[[Receipt], Mapping[str, object]] = lambda _: {},
+    called: str | None = None,
 ) -> int:
     """Have a worker carry out a call, show its progress and its end; return the exit code.
 
@@ -210,6 +211,7 @@ def run_call(
         as_json: Whether to print a document.
         beside: What the document holds besides the outcome.
         tell: What the document holds of a receipt besides the receipt itself.
+        called: The name behind `CALL sys.`, by which the call is answered; None of commands.
     """
     job_id = services.start(name, arguments)
     if background:
@@ -227,22 +229,30 @@ def run_call(
         return _print_failure(services, job, beside or {}, as_json=as_json)
     # What moved no branch has no receipt in a ledger; the job tells what was done.
     done = services.receipt(job.receipt_id) if job.receipt_id else None
+    result = None if called is None else result_of(called, done, job_id, job.message)
     if as_json:
         outcome: dict[str, object] = {
             "operation_id": job_id,
             "message": job.message,
             "receipt": done,
+            **({} if result is None else {"result": result.to_objects()}),
         }
-        # What changed nothing has no receipt; Paimon answers that with zeros.
-        row = result_of(name, Counts() if done is None else done.counts, job_id)
-        if row:
-            outcome["result"] = [row]
         print_json({**(beside or {}), **({} if done is None else tell(done)), **outcome})
-    elif done is not None:
+        return 0
+    if done is not None:
         print_receipt(done)
     else:
         print_line(job.message)
+    if result is not None:
+        _print_result(result)
     return 0
+
+
+def _print_result(result: CallResult) -> None:
+    print_line()
+    # Ids stand as they are typed again.
+    cells = ([str(each) if type(each) is int else each for each in row] for row in result.rows)
+    print_rows(result.columns, cells)
 
 
 def print_receipt(found: Receipt) -> None:

@@ -129,8 +129,12 @@ def run_previewed(
     as_json: bool,
     confirm: str | None = None,
     words: Callable[[str], str] = confirm_words,
+    called: str | None = None,
 ) -> int:
-    """Tell the consequences and, unless that is all or something stands in the way, run."""
+    """Tell the consequences and, unless that is all or something stands in the way, run.
+
+    `called` is the name behind `CALL sys.`, as for `run_call`.
+    """
     services = open_services(warehouse)
     preview = services.preview(name, arguments)
     refusal = refusal_of(preview, confirm, dry_run=dry_run, words=words)
@@ -152,4 +156,5 @@ def run_previewed(
         background=background,
         as_json=as_json,
         beside=beside,
+        called=called,
     )

@@ -193,9 +193,13 @@ def _run(
     from branch_console.sql.parser import WRITING  # noqa: PLC0415 - as where the statement was read
 
     if statement.procedure in WRITING:
-        arguments = statement.arguments
         return run_call(
-            services, statement.procedure, arguments, background=background, as_json=as_json
+            services,
+            statement.procedure,
+            statement.arguments,
+            background=background,
+            as_json=as_json,
+            called=statement.called,
         )
     if statement.procedure == MergeCatalogRequest.procedure:
         # As with a merge of one table, only who merges waits for what plans need.
@@ -218,6 +222,7 @@ def _run(
             dry_run=statement.is_dry,
             background=background,
             as_json=as_json,
+            called=statement.called,
         )
     if background:
         arguments = {**statement.arguments, "limit": limit}

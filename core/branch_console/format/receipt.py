@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from branch_console.format.json_text import JsonObject, to_pretty_json, without_nulls
 from branch_console.format.snapshot import SnapshotIdentity
@@ -68,6 +68,9 @@ def total_of(parts: Iterable[Counts]) -> Counts:
 
 _OLDER: Final = {"rows_added": "records_added"}
 
+AnswerRow: TypeAlias = Mapping[str, str | int | bool | None]
+"""A row with which an operation answers its call, by Paimon's columns."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
@@ -76,6 +79,7 @@ class Receipt:
     Attributes:
         gate: What the rules of the table said of the result, and who overrode them and why, as
             JSON values; None where there were no rules.
+        answer: The rows that answer the call in SQL, where counts and moves do not tell them.
     """
 
     operation_id: str
@@ -87,6 +91,7 @@ class Receipt:
     counts: Counts = field(default_factory=Counts)
     notes: tuple[str, ...] = ()
     gate: Mapping[str, Any] | None = None
+    answer: tuple[AnswerRow, ...] = ()
     started_millis: int
     finished_millis: int
 
@@ -113,6 +118,7 @@ class Receipt:
             counts=_counts_from(counts),
             notes=raw.texts("notes"),
             gate=raw.find("gate", dict),
+            answer=tuple(each.values for each in _rows_of(raw)),
             started_millis=raw.get("startedMillis", int),
             finished_millis=raw.get("finishedMillis", int),
         )
@@ -130,6 +136,7 @@ class Receipt:
                 "counts": self.counts.to_object(),
                 "notes": list(self.notes),
                 "gate": self.gate,
+                "answer": [dict(each) for each in self.answer] or None,
                 "startedMillis": self.started_millis,
                 "finishedMillis": self.finished_millis,
             }
@@ -162,6 +169,10 @@ def _counts_from(raw: JsonObject) -> Counts:
     """Decode counts; an earlier release called records rows."""
     known = {_OLDER.get(key, key): raw.get(key, int) for key in raw.values}
     return Counts(**{key: known[key] for key in known if key in Counts.__dataclass_fields__})
+
+
+def _rows_of(raw: JsonObject) -> tuple[JsonObject, ...]:
+    return raw.objects("answer") if raw.find("answer", list) else ()
 
 
 def _move_from(raw: JsonObject) -> HeadMove:

@@ -8,7 +8,7 @@ from typing import Final
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.operations.agreement import PREVIEWED
 from branch_console.operations.argument import argument
-from branch_console.operations.request import Request, SqlProcedure
+from branch_console.operations.request import Request, ResultColumn, SqlProcedure
 from branch_console.operations.shared_arguments import (
     grace_millis_of,
     reason_argument,
@@ -30,7 +30,7 @@ class ExpireSnapshotsRequest(
         SqlProcedure(
             name="expire_snapshots",
             order=("table", "retain_max", "retain_min", "older_than", "max_deletes", "options"),
-            answers=(("deleted_snapshots_count", "snapshots_removed"),),
+            answers=(ResultColumn(name="deleted_snapshots_count", tells="snapshots_removed"),),
             can_be_dry=True,
         ),
     ),
@@ -118,8 +118,8 @@ class RemoveOrphanFilesRequest(
             name="remove_orphan_files",
             order=("table", "older_than", "dry_run", "parallelism", "mode"),
             answers=(
-                ("deletedFileCount", "files_removed"),
-                ("deletedFileTotalLenInBytes", "bytes_removed"),
+                ResultColumn(name="deletedFileCount", tells="files_removed"),
+                ResultColumn(name="deletedFileTotalLenInBytes", tells="bytes_removed"),
             ),
             can_be_dry=True,
         ),

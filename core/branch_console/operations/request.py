@@ -20,6 +20,7 @@ does not take says why: `sql=Unserved(why=…)`. What a person saw and allowed i
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum, auto
 from types import MappingProxyType
 from typing import ClassVar, Final
 
@@ -34,6 +35,40 @@ from branch_console.operations.argument import (
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
+class Tells(StrEnum):
+    """What a column of a result tells, where it is no count of the receipt.
+
+    Attributes:
+        DONE: True: a call that did not do what it was asked for ends with an error.
+        BEFORE: The number of the branch's head before.
+        AFTER: The number of its head afterwards.
+        ROW: What the procedure itself put into each row of its receipt.
+        MESSAGE: What the receipt says in words.
+    """
+
+    DONE = auto()
+    BEFORE = auto()
+    AFTER = auto()
+    ROW = auto()
+    MESSAGE = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultColumn:
+    """A column with which a call in SQL is answered.
+
+    Attributes:
+        name: Its name in Paimon.
+        tells: What it tells, or the count of a receipt by its name.
+    """
+
+    name: str
+    tells: Tells | str = Tells.ROW
+
+
+_DONE: Final = (ResultColumn(name="result", tells=Tells.DONE),)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlProcedure:
     """A name of a procedure in `CALL sys.…`.
@@ -44,8 +79,8 @@ class SqlProcedure:
         takes: The only arguments that this name takes; all if left out.
         either: Arguments of Paimon that are the first of two of ours if they are a number, and the
             second if they are another text.
-        answers: The columns with which Paimon answers a call, each with the count of a receipt
-            that it tells.
+        answers: The columns with which Paimon answers a call.
+        refuses: Arguments of Paimon that are not served, each with the reason.
         can_be_dry: Whether `dry_run => true` has it tell what it would do, and do nothing.
     """
 
@@ -53,7 +88,8 @@ class SqlProcedure:
     order: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     either: tuple[tuple[str, tuple[str, str]], ...] = ()
-    answers: tuple[tuple[str, str], ...] = ()
+    answers: tuple[ResultColumn, ...] = _DONE
+    refuses: tuple[tuple[str, str], ...] = ()
     can_be_dry: bool = False
 
 

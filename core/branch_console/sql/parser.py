@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlglot import TokenType
 
-from branch_console.errors import InvalidInput
+from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.operations.argument import Argument
 from branch_console.operations.branch_requests import (
@@ -29,6 +29,7 @@ from branch_console.sql.databases import (
     parse_database_statement,
 )
 from branch_console.sql.looks import LOOKS, LookKind, parse_look
+from branch_console.sql.not_served import NOT_SERVED
 from branch_console.sql.place import Place
 from branch_console.sql.statement import (
     CALLED,
@@ -42,7 +43,7 @@ from branch_console.sql.statement import (
 )
 from branch_console.sql.tables import TableStatementKind, parse_table_statement
 from branch_console.sql.targets import Target
-from branch_console.sql.words import Words, quoted_name
+from branch_console.sql.words import Words, quoted_name, wrong
 from branch_console.sql.writes import WriteKind, parse_write
 
 WRITING: Final = frozenset({*WriteKind, *TableStatementKind, COMPACT})
@@ -84,21 +85,18 @@ class _Parser(Words):
             if self.at < len(self.tokens) and self.kind() is not TokenType.SEMICOLON:
                 raise self.unexpected("the end of the statement")
             if statement is not None:
-                procedure, arguments, confirms, is_dry = statement
+                given = statement.arguments.items()
+                arguments = {name: value for name, value in given if value is not None}
                 found.append(
-                    Statement(
+                    replace(
+                        statement,
                         text=self.between(start),
-                        procedure=procedure,
-                        arguments=MappingProxyType(
-                            {name: value for name, value in arguments.items() if value is not None}
-                        ),
-                        is_dry=is_dry,
-                        confirms=confirms,
+                        arguments=MappingProxyType(arguments),
                     )
                 )
         return found
 
-    def _statement(self) -> "_Read | None":
+    def _statement(self) -> Statement | None:
         if any(self.stands(word) for word in _QUERIES):
             return self.query()
         if any(self.stands(word) for word in _WRITES):
@@ -118,27 +116,34 @@ class _Parser(Words):
             )
         raise self.unexpected(f"a statement; there are {', '.join(_ALL)}")
 
-    def query(self) -> "_Read":
+    def query(self) -> Statement:
         place, text = self.place(self.at), self.to_end_of_statement()
         parse_look(text, place)
-        return QUERY, self._itself(text, place), None, False
+        return Statement(procedure=QUERY, arguments=self._itself(text, place))
 
-    def write(self) -> "_Read":
+    def write(self) -> Statement:
         place, text = self.place(self.at), self.to_end_of_statement()
         found = parse_write(text, place)
-        return str(found.kind), self._itself(text, place, found.target), None, False
+        arguments = self._itself(text, place, found.target)
+        return Statement(procedure=str(found.kind), arguments=arguments)
 
-    def about_table(self) -> "_Read":
+    def about_table(self) -> Statement:
         place, text = self.place(self.at), self.to_end_of_statement()
         found = parse_table_statement(text, place)
-        return str(found.kind), self._itself(text, place, found.target), None, False
+        arguments = self._itself(text, place, found.target)
+        return Statement(procedure=str(found.kind), arguments=arguments)
 
-    def about_database(self) -> "_Read":
+    def about_database(self) -> Statement:
         place, text = self.place(self.at), self.to_end_of_statement()
         found = parse_database_statement(text, place)
         # The statement itself names what goes.
         confirms = found.database if found.kind is DatabaseStatementKind.DROP else None
-        return str(found.kind), {**found.arguments, "branch": self._session}, confirms, found.is_dry
+        return Statement(
+            procedure=str(found.kind),
+            arguments={**found.arguments, "branch": self._session},
+            confirms=confirms,
+            is_dry=found.is_dry,
+        )
 
     @property
     def _session(self) -> str | None:
@@ -160,17 +165,17 @@ class _Parser(Words):
     def use(self) -> None:
         self._branch = self.name("the name of a branch")
 
-    def merge(self) -> "_Read":
+    def merge(self) -> Statement:
         source, target = self.name("the branch to merge"), self._target()
         arguments: dict[str, Argument] = {"branch": source, "target": target}
         if self.takes("ON DATABASE"):
             arguments["database"] = self.name("a database")
-            return "merge_catalog_branch", arguments, None, self.takes("DRY RUN")
+            return self._said("merge_catalog_branch", arguments)
         if self.takes("ON CATALOG") or not self.stands("ON"):
-            return "merge_catalog_branch", arguments, None, self.takes("DRY RUN")
+            return self._said("merge_catalog_branch", arguments)
         return self._asks(MergeRequest(table=self._table(), source=source, target=target))
 
-    def create(self) -> "_Read":
+    def create(self) -> Statement:
         branch = self.name("the name of the branch")
         arguments: dict[str, Argument] = {"branch": branch}
         if self._takes_scope(arguments):
@@ -204,7 +209,7 @@ class _Parser(Words):
             found.append(self.name(what))
         return ",".join(found)
 
-    def _create_of_catalog(self, arguments: dict[str, Argument]) -> "_Read":
+    def _create_of_catalog(self, arguments: dict[str, Argument]) -> Statement:
         if self.takes("FROM BRANCH"):
             arguments["from_branch"] = self.name("a branch of the catalog")
         elif self.takes("FROM TAG"):
@@ -213,34 +218,34 @@ class _Parser(Words):
             arguments["empty"] = True
         arguments["lazy"] = True if self.takes("LAZY") else None
         arguments["adopt"] = True if self.takes("ADOPT") else None
-        return "create_catalog_branch", arguments, None, self.takes("DRY RUN")
+        return self._said("create_catalog_branch", arguments)
 
-    def drop(self) -> "_Read":
+    def drop(self) -> Statement:
         branch = self.name("the name of the branch")
         if self.takes("ON CATALOG"):
-            return "drop_catalog_branch", {"branch": branch}, branch, self.takes("DRY RUN")
+            return self._said("drop_catalog_branch", {"branch": branch}, branch)
         return self._asks(DropBranchRequest(table=self._table(), branch=branch), branch)
 
-    def release(self) -> "_Read":
+    def release(self) -> Statement:
         branch = self.name("the name of the branch")
         return self._asks(ReleaseBranchRequest(table=self._table(), branch=branch), branch)
 
-    def rename(self) -> "_Read":
+    def rename(self) -> Statement:
         branch = self.name("the name of the branch")
         self.expect("TO")
         to = self.name("the new name")
         return self._asks(RenameBranchRequest(table=self._table(), branch=branch, to=to))
 
-    def forward(self) -> "_Read":
+    def forward(self) -> Statement:
         source = self.name("the branch to take over")
         target = self._target()
         return self._asks(FastForwardRequest(table=self._table(), source=source, target=target))
 
-    def replace(self) -> "_Read":
+    def replace(self) -> Statement:
         branch = self.name("a branch")
         return self._asks(ReplaceMainRequest(table=self._table(), branch=branch), MAIN_BRANCH)
 
-    def pick(self) -> "_Read":
+    def pick(self) -> Statement:
         snapshot = self.number()
         self.expect("OF BRANCH")
         source, target = self.name("a branch"), self._target()
@@ -248,18 +253,30 @@ class _Parser(Words):
             CherryPickRequest(table=self._table(), source=source, target=target, snapshot=snapshot)
         )
 
-    def revert(self) -> "_Read":
+    def revert(self) -> Statement:
         snapshot = self.number()
         return self._asks(RevertRequest(table=self._table(of=self._branch), snapshot=snapshot))
 
-    def _asks(self, request: Request, confirms: str | None = None) -> "_Read":
-        return request.procedure, request.encode(), confirms, self.takes("DRY RUN")
+    def _asks(self, request: Request, confirms: str | None = None) -> Statement:
+        return self._said(request.procedure, request.encode(), confirms)
 
-    def call(self) -> "_Read":
+    def _said(
+        self, procedure: str, arguments: Mapping[str, Argument], confirms: str | None = None
+    ) -> Statement:
+        """A statement up to its end, where it may say that it only tells what it would do."""
+        is_dry = self.takes("DRY RUN")
+        return Statement(procedure=procedure, arguments=arguments, confirms=confirms, is_dry=is_dry)
+
+    def call(self) -> Statement:
         if not self.takes("SYS ."):
             # As in Paimon, where procedures live in the database `sys`.
             raise self.unexpected("sys. and a procedure, such as CALL sys.create_branch(…)")
         name = self.name("a procedure").lower()
+        if name in NOT_SERVED:
+            place = self.place(self.at - 1)
+            raise wrong(
+                place, f"{name} is not served here: {NOT_SERVED[name]}", ErrorKind.UNSUPPORTED
+            )
         if name not in CALLED:
             self.at -= 1
             raise self.unexpected(f"a procedure; there are {', '.join(CALLED)}")
@@ -269,11 +286,18 @@ class _Parser(Words):
         confirms = next((str(name) for name in said if name is not None), None)
         given.pop(CONFIRM, None)
         if called.procedure == QUERY:
-            return QUERY, self._look_at(_LOOKED_AT[name], given.get("table")), None, False
+            look = self._look_at(_LOOKED_AT[name], given.get("table"))
+            return Statement(procedure=QUERY, arguments=look)
         is_dry = given.pop(DRY_RUN, False)
         if not isinstance(is_dry, bool):
             raise self.error(f"{DRY_RUN} is true or false, not {is_dry!r}")
-        return called.procedure, given, confirms, is_dry
+        return Statement(
+            procedure=called.procedure,
+            arguments=given,
+            confirms=confirms,
+            is_dry=is_dry,
+            called=name,
+        )
 
     def _look_at(self, kind: LookKind, table: Argument) -> dict[str, Argument]:
         """The arguments of the query that tells something of a table."""
@@ -304,7 +328,8 @@ class _Parser(Words):
                 raise self._no_argument(called)
             if value is not None and ours is None:
                 self.at = at
-                raise self.error(f"the argument {name!r} of this procedure is not served here")
+                why = f": {called.refuses[name]}" if name in called.refuses else ""
+                raise self.error(f"the argument {name!r} of this procedure is not served here{why}")
             said.append(name)
             if value is not None and ours is not None:
                 found[ours] = value
@@ -320,8 +345,8 @@ class _Parser(Words):
         at = self.at
         if self.kind() in _LITERALS and not self._is_named():
             raise self.unexpected("the name of an argument, as the one before has a name")
-        name = self.name("the name of an argument").lower()
-        if name not in (*called.arguments, *called.order):
+        name = called.find_name(self.name("the name of an argument"))
+        if name is None:
             self.at = at
             raise self._no_argument(called)
         self.expect_kind(TokenType.FARROW, "'=>' (arguments are named)")
@@ -355,8 +380,7 @@ class _Parser(Words):
 _LITERALS: Final = frozenset(
     {TokenType.STRING, TokenType.NUMBER, TokenType.TRUE, TokenType.FALSE, TokenType.NULL}
 )
-_Read = tuple[str, Mapping[str, Argument], str | None, bool]
-_STATEMENTS: Final[Mapping[str, Callable[[_Parser], "_Read | None"]]] = MappingProxyType(
+_STATEMENTS: Final[Mapping[str, Callable[[_Parser], Statement | None]]] = MappingProxyType(
     {
         "USE BRANCH": _Parser.use,
         "MERGE BRANCH": _Parser.merge,

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from branch_console.format.receipt import Counts
 from branch_console.operations.argument import Argument, Unserved
 from branch_console.operations.declared import REQUESTS
-from branch_console.operations.request import Request
+from branch_console.operations.request import Request, ResultColumn
 
 QUERY: Final = "query"
 """The procedure that answers a query."""
@@ -31,17 +30,19 @@ class Statement:
     """A statement that became a procedure with arguments.
 
     Attributes:
-        text: As it was written.
+        text: As it was written; empty while it is being read.
         is_dry: Whether it only tells what it would do.
         confirms: The name that the statement itself says of what it takes away, for procedures
             that ask for it.
+        called: The name behind `CALL sys.`, by which it is answered; None of other statements.
     """
 
-    text: str
     procedure: str
     arguments: Mapping[str, Argument]
+    text: str = ""
     is_dry: bool = False
     confirms: str | None = None
+    called: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +55,22 @@ class Called:
         either: What arguments that are `EITHER` stand for: a number, or another text.
         confirms: The arguments that name what is taken away, the first that is given. One of them
             is `CONFIRM`, which is told nobody else.
+        refuses: Why arguments of Paimon are not served, by their names.
+        answers: The columns of the answer.
     """
 
     procedure: str
     arguments: Mapping[str, str]
     either: Mapping[str, tuple[str, str]]
+    refuses: Mapping[str, str]
+    answers: tuple[ResultColumn, ...]
     order: tuple[str, ...] = ()
     confirms: tuple[str, ...] = ()
+
+    def find_name(self, said: str) -> str | None:
+        """Return an argument as it is declared, whatever the case; None where there is none."""
+        known = (*self.arguments, *self.order, *self.refuses)
+        return next((each for each in known if each.lower() == said.lower()), None)
 
 
 def _called(request: type[Request]) -> Iterator[tuple[str, Called]]:
@@ -85,26 +95,10 @@ def _called(request: type[Request]) -> Iterator[tuple[str, Called]]:
                 either=MappingProxyType(dict(known.either)),
                 order=known.order or tuple(name for name in arguments if name in names),
                 confirms=request.confirmed_by,
+                refuses=MappingProxyType(dict(known.refuses)),
+                answers=known.answers,
             ),
         )
-
-
-def result_of(procedure: str, counts: Counts, operation_id: str) -> Mapping[str, int | str]:
-    """Return the row with which Paimon answers a call, and the operation behind it.
-
-    Args:
-        procedure: Our name of what was called.
-        counts: What it did.
-        operation_id: The operation.
-
-    Returns:
-        Values by Paimon's columns; nothing where the procedure has none here yet.
-    """
-    request = REQUESTS.get(procedure)
-    known = () if request is None or isinstance(request.in_sql, Unserved) else request.in_sql
-    answers = next((each.answers for each in known if each.answers), ())
-    found = {column: getattr(counts, name) for column, name in answers}
-    return {**found, "operation_id": operation_id} if found else {}
 
 
 CALLED: Final[Mapping[str, Called]] = MappingProxyType(

@@ -101,6 +101,20 @@ def test_a_call_answers_with_the_columns_of_paimon(
     assert row["deleted_snapshots_count"] == 1
 
 
+def test_a_call_prints_its_answer_as_a_table(console: CommandLine, bench: BranchBench) -> None:
+    bench.append("b")
+    printed = console("sql", "CALL sys.expire_snapshots('db.t', 1, 1)")
+    *_, head, row = printed.lines
+    assert head.split() == ["deleted_snapshots_count", "operation_id"]
+    assert row.split()[0] == "1"
+    tagged = console("sql", "CALL sys.create_tag('db.t', 'v1')")
+    assert tagged.lines[-2].split() == ["result", "operation_id"]
+    assert tagged.lines[-1].startswith("yes ")
+    # A command is no call.
+    assert "operation_id" not in console("create-tag", "db.t", "v2").out
+    assert "result" not in console.json("create-tag", "db.t", "v3")
+
+
 def test_a_dry_run_changes_nothing(console: CommandLine, bench: BranchBench) -> None:
     bench.branch("dev")
     bench.append("theirs", branch="dev")

@@ -1,8 +1,9 @@
 import pytest
 
-from branch_console.errors import InvalidInput
+from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.registry import VERBS
+from branch_console.sql.not_served import NOT_SERVED
 from branch_console.sql.parser import parse_statements
 from branch_console.sql.statement import CALLED
 
@@ -226,6 +227,32 @@ def test_what_is_wrong_is_told_with_its_place(text: str, where: str, what: str) 
         parse_statements(text)
     assert where in error.value.message
     assert what in error.value.message
+
+
+@pytest.mark.parametrize("name", NOT_SERVED)
+def test_what_is_not_served_says_why(name: str) -> None:
+    assert name not in CALLED
+    with pytest.raises(InvalidInput) as error:
+        parse_statements(f"SELECT 1; CALL sys.{name}('db.t')")
+    assert error.value.kind is ErrorKind.UNSUPPORTED
+    assert error.value.message == (
+        f"Line 1, column 20: {name} is not served here: {NOT_SERVED[name]}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ("rollback('db.t', snapshot_id => 3)", {"snapshot": 3}),
+        ("rollback('db.t', SNAPSHOT => 3)", {"snapshot": 3}),
+        ("rename_branch('db.t', from_branch => 'a', TO_BRANCH => 'b')", {"branch": "a", "to": "b"}),
+    ],
+)
+def test_arguments_have_the_names_of_both_engines(
+    call: str, arguments: dict[str, str | int]
+) -> None:
+    (found,) = parse_statements(f"CALL sys.{call}")
+    assert found.arguments == {"table": "db.t", **arguments}
 
 
 def test_nothing_is_nothing() -> None:

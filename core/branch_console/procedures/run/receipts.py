@@ -6,7 +6,7 @@ from dataclasses import replace
 from branch_console.diff.rows.row_figure import snapshot_figure
 from branch_console.format.journals.terms import TERMS
 from branch_console.format.lineage_event import LineageEvent, LineageKind
-from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console.format.receipt import AnswerRow, Counts, HeadMove, Receipt
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress
@@ -24,6 +24,7 @@ def receipt_of(
     counts: Counts | None = None,
     notes: tuple[str, ...] = (),
     rescue_branch: str | None = None,
+    answer: tuple[AnswerRow, ...] = (),
 ) -> Receipt:
     """Return the receipt of an operation that ends now."""
     intent, terms = operation.intent, operation.read(TERMS)
@@ -38,6 +39,7 @@ def receipt_of(
         counts=replace(counts or Counts(), rows_before=before, rows_after=after),
         notes=(*notes, *notes_of_callbacks(terms)),
         gate=terms.gate,
+        answer=answer,
         started_millis=intent.time_millis,
         finished_millis=operation.warehouse.clock(),
     )

@@ -1,0 +1,223 @@
+"""What each procedure takes in SQL and answers: Paimon's arguments, columns and rows.
+
+A golden file is one call that runs, with its answer. `pytest --update-golden
+tests/golden/test_calls.py` writes them again.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+from uuid import UUID
+
+import pytest
+
+from branch_console.commit.rows.row_commit import PreparedRows
+from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.receipt import Counts
+from branch_console.operations.request import Tells
+from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
+from branch_console.procedures.kept_receipts import is_recorded
+from branch_console.sql.call_result import CallResult, result_of
+from branch_console.sql.parser import parse_statements
+from branch_console.sql.statement import CALLED, QUERY, Statement
+from tests.support.branch_bench import NOW, BranchBench, TrustingRows
+from tests.support.commit_tables import data_files, message
+from tests.support.golden import Golden
+
+OPERATION: Final = "op"
+
+
+class WritesNothing(TrustingRows):
+    """An engine whose writes have nothing to do."""
+
+    def compact(self, *_: object, **__: object) -> PreparedRows:
+        return PreparedRows(messages=(), row_count=0)
+
+    insert = delete = update = merge = compact
+
+
+def _commit(bench: BranchBench, number: int, branch: str = "main") -> None:
+    """Commit a file, a second after the commit of the number before."""
+    committer = FileStoreCommit(
+        bench.table(branch), bench.store, clock=lambda: NOW + 1000 * number, sleep=lambda _: None
+    )
+    committer.commit(
+        [message(new_files=data_files([f"{branch}-{number}"]))],
+        user="alice",
+        identifier=number,
+        watermark=100 * number,
+    )
+
+
+def _nothing(_: BranchBench) -> None:
+    """Leave the table as it is."""
+
+
+def _orphan(bench: BranchBench) -> None:
+    orphan = Path(bench.table().paths.manifest(f"manifest-{UUID(int=7)}-0"))
+    orphan.write_bytes(b"left")
+    os.utime(orphan, (0, 0))
+
+
+def _schema_lost(bench: BranchBench) -> None:
+    bench.alter()
+    _commit(bench, 4)
+    bench.branch("late")
+    _commit(bench, 5, "late")
+    bench.store.remover.remove([bench.table("late").paths.schema(0)])
+
+
+def _say(
+    bench: BranchBench, called: str, operation: str, now: int = NOW
+) -> tuple[Statement, CallResult]:
+    """Run a call, and return how it was read and answered."""
+    (statement,) = parse_statements(f"CALL sys.{called}")
+    call = ProcedureCall(
+        name=statement.procedure,
+        arguments=statement.arguments,
+        actor="ann",
+        operation_id=operation,
+    )
+    warehouse = bench.warehouse(clock=lambda: now)
+    receipt = run_call(warehouse, WritesNothing(), call, InlineStages())
+    done = receipt if is_recorded(warehouse, call, receipt) else None
+    assert statement.called is not None
+    found = result_of(statement.called, done, operation, " ".join(receipt.notes))
+    return statement, found
+
+
+def _after(*calls: str) -> Callable[[BranchBench], None]:
+    """What makes the table ready by other calls."""
+
+    def prepare(bench: BranchBench) -> None:
+        for number, called in enumerate(calls):
+            _say(bench, called, f"earlier-{number}")
+
+    return prepare
+
+
+_ALONE: Final = _after("drop_branch(table => 'db.t', branch => 'dev')")
+_CATALOG_BRANCH: Final = _after("create_catalog_branch(branch => 'whole')")
+_CATALOG_BRANCH_OF_LAB: Final = _after(
+    "create_database(database => 'lab')",
+    "create_catalog_branch(branch => 'whole', databases => 'lab')",
+)
+_CATALOG_TAG: Final = _after("create_catalog_tag(tag => 'release')")
+_DATABASE: Final = _after("create_database(database => 'lab')")
+_TAG: Final = _after("create_tag('db.t', 'v2')")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """The arguments of a call, what is done to the table before, and when it is called."""
+
+    arguments: str
+    before: Callable[[BranchBench], None] = _nothing
+    now: int = NOW
+
+
+CASES: Mapping[str, Case] = MappingProxyType(
+    {
+        "add_to_catalog_branch": Case(
+            arguments="branch => 'whole', pattern => 'db'", before=_CATALOG_BRANCH_OF_LAB
+        ),
+        "archive_branch": Case(arguments="table => 'db.t', branch => 'dev'"),
+        "cherry_pick": Case(arguments="table => 'db.t', branch => 'dev', snapshot => 3"),
+        "compact": Case(arguments="'db.t'"),
+        "create_branch": Case(arguments="'db.t', 'new', 'v1'"),
+        "create_catalog_branch": Case(arguments="branch => 'whole', lazy => true"),
+        "create_catalog_tag": Case(arguments="tag => 'release'"),
+        "create_database": Case(arguments="database => 'lab'"),
+        "create_tag": Case(arguments="'db.t', 'v2', 2, 'P7D'"),
+        "delete_branch": Case(arguments="'db.t', 'dev'"),
+        "delete_catalog_tag": Case(arguments="tag => 'release'", before=_CATALOG_TAG),
+        "delete_tag": Case(arguments="'db.t', 'v1'"),
+        "drop_branch": Case(arguments="table => 'db.t', branch => 'dev'"),
+        "drop_catalog_branch": Case(arguments="branch => 'whole'", before=_CATALOG_BRANCH),
+        "drop_database": Case(arguments="database => 'lab'", before=_DATABASE),
+        "expire_snapshots": Case(arguments="'db.t', 1, 1", before=_ALONE),
+        "fast_forward": Case(arguments="'db.t', 'dev'"),
+        "fence_branch": Case(arguments="table => 'db.t', branch => 'main'"),
+        "merge_branch": Case(arguments="'db.t', 'dev', 'main'"),
+        "pin_branch": Case(arguments="table => 'db.t', branch => 'dev', twin => true"),
+        "protect_branch": Case(arguments="table => 'db.t', branch => 'dev'"),
+        "release_branch": Case(
+            arguments="table => 'db.t', branch => 'rescue-earlier-0', grace => '0 s'",
+            before=_ALONE,
+            now=NOW + 8 * 86_400_000,
+        ),
+        "remove_orphan_files": Case(arguments="'db.t', grace => '0 s'", before=_orphan),
+        "rename_branch": Case(arguments="'db.t', 'dev', 'fix'"),
+        "rename_database": Case(
+            arguments="database => 'lab', to => 'bench'",
+            before=_DATABASE,
+        ),
+        "rename_tag": Case(arguments="'db.t', 'v1', 'v2'"),
+        "repair_branch": Case(arguments="table => 'db.t', branch => 'late'", before=_schema_lost),
+        "replace_tag": Case(arguments="'db.t', 'v1', 2"),
+        "replace_main": Case(arguments="table => 'db.t', branch => 'dev'"),
+        "revert": Case(arguments="table => 'db.t', snapshot => 2"),
+        "rollback": Case(arguments="'db.t', '1'"),
+        "set_database_properties": Case(
+            arguments="database => 'lab', properties => '{\"team\": \"ops\"}'",
+            before=_DATABASE,
+        ),
+        "undo": Case(arguments="'db.t', 'earlier-0'", before=_TAG),
+    }
+)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    """Main with two snapshots and a tag; a branch with one more."""
+    bench = BranchBench(tmp_path)
+    _commit(bench, 1)
+    bench.tag("v1")
+    _commit(bench, 2)
+    bench.branch("dev")
+    _commit(bench, 3, "dev")
+    return bench
+
+
+def _text(call: str, found: CallResult) -> str:
+    rows = "\n".join(json.dumps(list(row)) for row in found.rows)
+    return f"{call}\n{json.dumps(list(found.columns))}\n{rows}\n"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_call_is_answered_with_the_columns_of_paimon(
+    name: str, bench: BranchBench, golden: Golden
+) -> None:
+    case = CASES[name]
+    case.before(bench)
+    statement, found = _say(bench, f"{name}({case.arguments})", OPERATION, case.now)
+    assert statement.called == name
+    golden.check(f"calls/{name}.txt", _text(statement.text, found))
+
+
+def test_every_procedure_has_a_golden_call() -> None:
+    # `doctor` and the like are queries, and answer with the rows of that.
+    assert {name for name in CALLED if CALLED[name].procedure != QUERY} == {*CASES}
+
+
+def test_every_column_tells_something_that_a_receipt_has() -> None:
+    counts = {each.name for each in fields(Counts)}
+    for name, called in CALLED.items():
+        assert called.answers, name
+        for column in called.answers:
+            assert isinstance(column.tells, Tells) or column.tells in counts, (name, column)
+
+
+def test_every_procedure_takes_the_arguments_of_paimon_in_their_order(golden: Golden) -> None:
+    lines = []
+    for name in sorted(CALLED):
+        called = CALLED[name]
+        beside = [each for each in called.arguments if each not in called.order]
+        lines.append(f"{name}({', '.join(called.order)}; {', '.join(beside)})")
+    golden.check("calls/arguments.txt", "\n".join(lines) + "\n")
