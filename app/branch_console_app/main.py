@@ -113,7 +113,7 @@ def _show_sidebar() -> None:
         _entry(PageName.JOBS, home, suffix=f" :blue-badge[{active}]" if active else "")
         st.space("medium")
         settings = get_services().settings
-        st.caption(f"No login: everyone who opens this console acts as {settings.role}.")
+        st.caption(f"No login: everyone here has the role {settings.role}.")
 
 
 def _entry(

@@ -61,7 +61,7 @@ def test_jobs_compare_rows_cell_by_cell_and_columns_by_their_quality(
     planes = {"db": "air", "table": "planes", "cmp_b": "fleet-facts", "cmp_tab": "quality"}
     asked = seen.turn_to("compare", **planes)
     asked.page.get_by_role("button", name="Compare quality").click()
-    asked.sees("1 column drifted: manufacturer.")
+    asked.sees("manufacturer is beyond the alarm threshold.")
 
 
 def test_columns_that_drifted_come_first_and_a_click_shows_how_their_values_lie(
@@ -74,7 +74,7 @@ def test_columns_that_drifted_come_first_and_a_click_shows_how_their_values_lie(
         shared_bytes=0,
     )  # fmt: skip
     seen = visit(demo_console).turn_to("compare", **place)
-    seen.sees("2 columns drifted, 4 columns to be watched; dep_delay most.")
+    seen.sees("dep_delay and 1 more are beyond the alarm threshold; watch 4 more.")
     seen.click_mark("drift", 1)
     seen.asks(cmp_qcol="dep_time")
     seen.assert_fits()

@@ -51,8 +51,8 @@ def test_a_red_gate_publishes_nothing_and_an_override_is_in_the_receipt(
 
     seen.turn_to("merge", **table.place, source="fix-delays")
     seen.chooses_publish()
-    seen.page.get_by_text("Override the gate").click()
-    seen.page.get_by_label("Why it is published all the same").fill(REASON)
+    seen.page.get_by_text("Publish despite failing rules").click()
+    seen.page.get_by_label("Reason (required)").fill(REASON)
     seen.page.keyboard.press("Enter")
     seen.settle()
     seen.page.get_by_role("button", name="Merge fix-delays into main").click()

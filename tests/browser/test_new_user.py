@@ -74,7 +74,7 @@ def test_a_branch_is_found_judged_settled_in_three_ways_merged_undone_and_merged
     seen.page.locator(".st-key-rule-when input").fill(f"ours.dep_delay > {_LATE}")
     seen.page.keyboard.press("Enter")
     seen.pick_rule("Take", "ours")
-    seen.page.get_by_role("button", name="Keep this rule").click()
+    seen.page.get_by_role("button", name="Apply rule").click()
     policy = tmp_path / "carriers.yaml"
     policy.write_text(f"version: 1\ntables: {{{main}: {{take: theirs}}}}\n")
     seen.page.locator('input[type="file"]').set_input_files(policy)

@@ -1,4 +1,4 @@
-"""Each line under "Same as", run on another copy of the tables, does there what its page does."""
+"""Each line under "CLI and SQL", run on a copy of the tables, does there what its page does."""
 
 import shlex
 from collections.abc import Callable
@@ -69,9 +69,9 @@ def test_what_a_page_does_its_lines_do(
 
 
 def lines_under(area: Locator) -> list[str]:
-    """Open "Same as", and return the line of the command and that of SQL."""
+    """Open "CLI and SQL", and return the line of the command and that of SQL."""
     part = area.locator('[class*="st-key-same_as_"]').last
-    part.get_by_text("Same as").click()
+    part.get_by_text("CLI and SQL").click()
     codes = part.locator('[data-testid="stCode"] code')
     # They come one after the other.
     codes.nth(1).wait_for()

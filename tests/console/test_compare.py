@@ -59,7 +59,9 @@ def test_rows_of_keys_are_bounds_and_the_reason_is_told(console: Console) -> Non
 def test_partitions_are_listed_and_drawn(console: Console) -> None:
     page = console.open("compare", **APPEND, cmp_a="main@1", cmp_b="main")
     frame = page.at.dataframe[0].value
-    assert list(frame["B less A"]) == sorted(frame["B less A"], key=lambda each: -abs(each))
+    assert list(frame["Difference (B \N{MINUS SIGN} A)"]) == sorted(
+        frame["Difference (B \N{MINUS SIGN} A)"], key=lambda each: -abs(each)
+    )
     assert page.at.get("plotly_chart")
 
 

@@ -162,7 +162,7 @@ def test_what_is_in_the_way_disables_the_button(do: str, services: PretendServic
         name, blocks("Option x names it.", ErrorKind.FILES_IN_USE, ("a", "b"))
     )
     page = fill(opened(services, do, **query))
-    assert ":red[✕] **Stands in the way**" in page.text
+    assert ":red[✕] **Blocked by**" in page.text
     assert "Option x names it\\. `FILES_IN_USE`" in page.text
     assert "`a`, `b`" in page.text
     assert page.at.button(key=f"run-{name}").disabled
@@ -201,9 +201,9 @@ def test_consequences_stand_by_weight_the_gravest_first(services: PretendService
         blocks("A job runs.", ErrorKind.BRANCH_IN_USE),
     )
     text = opened(services, "drop-branch").text
-    order = [text.index(words) for words in ("**Stands in the way**", "**Goes**", "**Changes**")]
+    order = [text.index(words) for words in ("**Blocked by**", "**Removed**", "**What happens**")]
     assert order == sorted(order)
-    assert text.index("**Changes**") < text.index("**Stays**")
+    assert text.index("**What happens**") < text.index("**What stays**")
 
 
 def test_the_same_command_for_other_surfaces_asks_for_the_name_too(

@@ -69,7 +69,7 @@ def test_the_first_page_opens_a_part_of_the_tables(services: WatchedServices) ->
 
 def test_figures_of_a_part_are_lower_bounds_and_say_of_how_many(services: WatchedServices) -> None:
     page = opened(services)
-    assert "Branches besides main ≥ 0" in page.text
+    assert "Branches without main ≥ 0" in page.text
     assert f"of {TABLES:,} tables read" in page.text
 
 

@@ -72,4 +72,4 @@ def test_a_warehouse_that_does_not_answer_is_a_card(tmp_path: Path) -> None:
 
 def test_the_role_is_told(tmp_path: Path) -> None:
     page = air_console(tmp_path, role="viewer").open()
-    assert "everyone who opens this console acts as viewer" in page.text
+    assert "everyone here has the role viewer" in page.text

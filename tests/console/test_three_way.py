@@ -59,7 +59,7 @@ def test_a_clean_merge_tells_what_moves(tmp_path: Path) -> None:
     assert "Base snapshot 9, target `main` at snapshot 12, source `fix-delays` at snapshot 12" in (
         page.text
     )
-    assert "Files replayed 2" in page.text
+    assert "Data files added 2" in page.text
     assert "Rows added +20" in page.text
     assert "Copied 0 B" in page.text
     assert not page.has_button("run-merge_branch")
@@ -183,12 +183,12 @@ def test_each_thing_in_the_way_is_told_with_a_remedy_before_anything_is_settled(
         return planned(console, MergeVerdict.CONFLICTS, moves=NEW_FILES, conflicts=(found,))
 
     cells: dict[str, tuple[Any, str, str | None]] = {
-        "no base": (refused(ErrorKind.NO_COMMON_HISTORY), "✕", "Look at what differs"),
+        "no base": (refused(ErrorKind.NO_COMMON_HISTORY), "✕", "Compare both branches"),
         "a hole": (refused(ErrorKind.SNAPSHOT_NOT_FOUND), "✕", "Pin the branch"),
         "empty target": (refused(ErrorKind.BRANCH_EMPTY), "✕", "Fast-forward instead"),
-        "not served": (refused(ErrorKind.UNSUPPORTED), "✕", "Look at what differs"),
-        "another job": (busy, "✕", "Look at the jobs"),
-        "schemas collide": (schemas, "✕", "Look at what differs"),
+        "not served": (refused(ErrorKind.UNSUPPORTED), "✕", "Compare both branches"),
+        "another job": (busy, "✕", "View jobs"),
+        "schemas collide": (schemas, "✕", "Compare both branches"),
         "at risk": (at_risk, "△", "Pin the branch"),
         "nothing": (lambda console: console, "✓", None),
     }
@@ -199,7 +199,7 @@ def test_each_thing_in_the_way_is_told_with_a_remedy_before_anything_is_settled(
         console.services.previews.setdefault("merge_branch", preview("merge_branch", *stops))
         page = console.open("merge", **FIX)
         texts = [each.value for each in page.at.markdown]
-        at = next(number for number, text in enumerate(texts) if text.endswith(" Eligibility"))
+        at = next(number for number, text in enumerate(texts) if text.endswith(" Checks"))
         assert mark in texts[at + 1], (name, texts[at + 1])
         assert remedy is None or remedy in dict(page.links()), name
         later = (" Conflicts", " Confirm", " Ways out")
@@ -287,7 +287,7 @@ def test_files_of_which_both_deleted_rows_are_told_before_they_are_written_again
     page = console.open("merge", **FIX)
     assert "3 files of which both sides touched rows will be written again" in page.text
     assert "no row is read or written" not in page.text
-    assert "Files written again 3" in page.text
+    assert "Data files rewritten 3" in page.text
     assert "Rows added ≥ 20" in page.text
     assert f"Rows removed {NOT_READ}" in page.text
     assert "Only rows tell which of a file both sides touched" in page.text

@@ -56,7 +56,7 @@ def drift_figure(drift: DriftBars, *, uirevision: str) -> go.Figure:
     most = max([1.15, *(min(each.severity, _FULL) * 1.08 for each in drift.bars)])
     figure.update_xaxes(
         range=[0, most], gridcolor=GRID, zeroline=False, fixedrange=True,
-        title={"text": "how many alarms it is worth; 1 is the line", "font": {"size": 12}},
+        title={"text": "drift score; 1 is the alarm threshold", "font": {"size": 12}},
     )  # fmt: skip
     figure.update_layout(margin={"b": 40, "t": 8}, bargap=0.35)
     return figure

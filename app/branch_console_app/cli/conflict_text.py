@@ -51,7 +51,7 @@ def print_conflicts(found: pa.Table | None, limit: int) -> None:
                 each.key,
                 each.column,
                 *(_NULL if side is None else side for side in (each.base, each.ours, each.theirs)),
-                "needs another look" if each.needs_another_look else each.result,
+                "a value changed since" if each.needs_another_look else each.result,
             )
             for each in lines
         ),

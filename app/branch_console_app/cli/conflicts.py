@@ -27,7 +27,7 @@ def list_conflicts(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """List rows and cells that a merge finds changed on both sides, and what settles them.
+    """List the row conflicts of a merge and how each is settled.
 
     Rows are compared by a worker, once for two heads and a policy; nothing is changed.
     """

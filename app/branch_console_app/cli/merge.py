@@ -36,9 +36,7 @@ def merge(
     ] = False,
     preview: Annotated[
         bool,
-        typer.Option(
-            "--preview", help="Tell from metadata alone what would move and collide; run nothing."
-        ),
+        typer.Option("--preview", help="Show the verdict and stop; nothing is changed."),
     ] = False,
     dry_run: Annotated[
         bool,

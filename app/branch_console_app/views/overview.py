@@ -112,7 +112,7 @@ def _show_totals(totals: WarehouseTotals) -> None:
     bound = "≥ " if totals.unread else ""
     with st.container(horizontal=True, gap="small", key="totals"):
         st.metric("Tables", count(totals.tables), border=True)
-        st.metric("Branches besides main", bound + count(totals.branches), border=True)
+        st.metric("Branches without main", bound + count(totals.branches), border=True)
         figure = totals.figure
         what = "Rows" if figure.is_of_rows else "Records in files"
         st.metric(

@@ -68,7 +68,7 @@ def _show_summary(identifier: Identifier, summary: TableSummary) -> None:
     with st.container(horizontal=True, gap="small", key="figures"):
         show_total(figure)
         st.metric("Snapshots", count(summary.snapshot_count), border=True)
-        st.metric("Branches besides main", count(len(summary.branches)), border=True)
+        st.metric("Branches without main", count(len(summary.branches)), border=True)
         st.metric("Tags", count(len(summary.tags)), border=True)
         st.metric("Columns", count(len(summary.schema.fields)), border=True)
     if is_summed_up and figure.rows is None and summary.schema.primary_keys:

@@ -265,7 +265,7 @@ class FastForwardRequest(
     """Move a branch to the head of another one that holds all of it."""
 
     table: str = table_argument()
-    source: str = argument("The branch that comes in.", json="branch", cli="SOURCE")
+    source: str = argument("Source branch.", json="branch", cli="SOURCE")
     target: str = argument("The branch that moves.", default=MAIN_BRANCH, cli="--to TARGET")
     force: bool = argument("Replace a target that moved; a rescue branch keeps it.", default=False)
 

@@ -32,13 +32,12 @@ class MergingRequest(Request):
     target: str | None = target_argument()
     strict: bool = strict_argument()
     scope: InsertScope = argument(
-        "Where rows that the target added may meet a delete or update of the source: in the whole "
-        "table, or only in the partitions that this touched; table where left out.",
+        "Where rows that the target added can conflict: table (default), or partition for those in "
+        "partitions that the source changed.",
         default=InsertScope.TABLE,
     )
     isolation: Isolation = argument(
-        "Whether they meet it at all: they do where serializable, nowhere where snapshot; "
-        "serializable where left out.",
+        "serializable (default): rows that the target added can conflict; snapshot: they never do.",
         default=Isolation.SERIALIZABLE,
     )
     policy: str | None = policy_argument()
@@ -54,7 +53,7 @@ class MergeRequest(
     sql=(SqlProcedure(name="merge_branch", order=("table", "source_branch", "target_branch")),),
     command="merge",
 ):
-    """Bring what a branch changed into another one; nothing of either is lost.
+    """Merge one branch into another. Neither loses a commit.
 
     For example: branch-console merge fix-delays --table air.flights --preview
     """
@@ -63,7 +62,7 @@ class MergeRequest(
         "The table, as database.table.", cli="--table -t TABLE", written=WrittenAs.TABLE
     )
     source: str = argument(
-        "The branch that comes in.", json="branch", sql=("branch", "source_branch"), cli="SOURCE"
+        "Source branch.", json="branch", sql=("branch", "source_branch"), cli="SOURCE"
     )
 
 

@@ -95,7 +95,7 @@ def test_a_comparison_is_summed_up_in_a_sentence() -> None:
     assert summary(compared(steady, steady, "INT")) == "No column drifted."
     steady += steady
     moved = compared(steady, [each + 500 for each in steady], "INT")
-    assert summary(moved) == "1 column drifted: x."
+    assert summary(moved) == "x is beyond the alarm threshold."
     assert rating_words(moved.columns[0]).endswith(" deviations")
     assert drift_bars(moved).bars[0].severity > 1
     assert summary(compared([], steady, "INT")) == "One side has no rows to compare."

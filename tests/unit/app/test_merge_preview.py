@@ -83,14 +83,14 @@ def test_a_clean_merge_counts_what_moves(tmp_path: Path) -> None:
         "base snapshot 1, target `main` at snapshot 2, source `dev` at snapshot 2"
     )
     counts = figures(preview)
-    assert (counts["Files replayed"], counts["Rows added"]) == ("1", "+10")
+    assert (counts["Data files added"], counts["Rows added"]) == ("1", "+10")
     assert counts["Copied"] == "0 B"
     assert "Conflicts" not in counts
     assert {figure.known for figure in preview.figures} == {EXACT}
     assert preview.reasons == ()
     (line,) = preview.buckets
     assert (line.strategy, line.files_added, line.records) == (Strategy.REPLAY, 1, 10)
-    assert strategies_words(preview.plan) == "1 replayed"
+    assert strategies_words(preview.plan) == "1 with files added"
 
 
 def test_copies_by_hard_links_cost_no_byte(tmp_path: Path) -> None:
@@ -149,8 +149,8 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
     assert preview.state.step is NextStep.COMPARE
     told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
     assert told["Buckets to compare"] == ("1", EXACT)
-    assert told["Files adopted"] == ("0", EXACT)
-    assert told["Files replayed"] == ("≥ 0", BOUNDS)
+    assert told["Data files reused"] == ("0", EXACT)
+    assert told["Data files added"] == ("≥ 0", BOUNDS)
     assert told["Rows added"] == told["Rows removed"] == (NOT_READ, UNREAD)
     assert preview.reasons[0].startswith("Row counts are known after")
     assert preview.can_run
@@ -159,7 +159,7 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
 def test_records_of_keys_are_not_called_rows(tmp_path: Path) -> None:
     preview = seen(keyed(tmp_path, ours=(6, 7)))
     told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
-    assert told["Files replayed"] == ("1", EXACT)
+    assert told["Data files added"] == ("1", EXACT)
     assert told["Records in added files"] == ("10", NOT_ROWS)
     assert told["Records in removed files"] == ("0", NOT_ROWS)
     assert "one key can have several" in preview.reasons[0]

@@ -53,7 +53,7 @@ def test_the_verdict_comes_first_and_nothing_is_changed(
     fields = {line.split()[0]: line.split(maxsplit=1)[1] for line in answer.lines[2:]}
     assert fields["ours"].startswith("main at 2 (")
     assert fields["theirs"].startswith("dev at 2 (")
-    assert fields["buckets"] == "1 replayed"
+    assert fields["buckets"] == "1 with files added"
     assert fields["files"] == "1 in, 0 out"
     assert fields["rows"] == "10 in, 0 out"
     assert fields["copied"] == "nothing: both branches name the same files"

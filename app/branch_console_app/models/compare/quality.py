@@ -71,16 +71,11 @@ def summary(scope: ScopeComparison) -> str:
         return "One side has no rows to compare."
     found = {rating: [each for each in scope.columns if each.rating is rating] for rating in Rating}
     alarms, watched = found[Rating.ALARM], found[Rating.WATCH]
-    if alarms or watched:
-        worst = (alarms or watched)[0].name
-        if len(alarms) + len(watched) == 1:
-            return f"1 column {'drifted' if alarms else 'is to be watched'}: {worst}."
-        parts = [
-            f"{plural(len(each), 'column')} {words}"
-            for each, words in ((alarms, "drifted"), (watched, "to be watched"))
-            if each
-        ]
-        return f"{', '.join(parts)}; {worst} most."
+    if alarms:
+        others = f"; watch {count(len(watched))} more" if watched else ""
+        return f"{_worst_of(alarms)} beyond the alarm threshold{others}."
+    if watched:
+        return f"No column is beyond the alarm threshold; watch {_named(watched)}."
     small = found[Rating.SMALL]
     if small:
         verb = "differ" if len(small) > 1 else "differs"
@@ -112,6 +107,16 @@ def scope_words(scope: ScopeComparison, base: str | None = None) -> str:
             "its own."
         )
     return f"{after} in units that only B has, against {before} in units that only A has."
+
+
+def _worst_of(columns: Sequence[ColumnComparison]) -> str:
+    return f"{_named(columns)} {'is' if len(columns) == 1 else 'are'}"
+
+
+def _named(columns: Sequence[ColumnComparison]) -> str:
+    """Name the first of some columns, and count the others."""
+    worst, *others = columns
+    return f"{worst.name} and {count(len(others))} more" if others else worst.name
 
 
 def conflict_words(found: QualityComparison, scope: ScopeComparison) -> str | None:

@@ -14,7 +14,7 @@ _LABELS = {
     "schemas_removed": "Schemas removed",
     "tags_added": "Tags added",
     "tags_removed": "Tags removed",
-    "files_verified": "Data files verified",
+    "files_verified": "Data files checked",
     "files_shared": "Data files shared",
     "files_removed": "Files removed",
 }

@@ -32,11 +32,11 @@ class CheckState(IntEnum):
 class CheckRemedy(StrEnum):
     """Where a page leads to what clears a check."""
 
-    JOBS = "Look at the jobs"
+    JOBS = "View jobs"
     PIN = "Pin the branch"
-    BOTH_SIDES = "Look at what differs"
+    BOTH_SIDES = "Compare both branches"
     FAST_FORWARD = "Fast-forward instead"
-    BRANCH = "Look at the branch"
+    BRANCH = "View branch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,23 +43,23 @@ def _figures(
     # What is counted only where there is some.
     further = {
         "Conflicts": len(plan.conflicts),
-        "Files written again": cost.files_joined,
+        "Data files rewritten": cost.files_joined,
         "Buckets to compare": 0 if is_compared else cost.buckets_to_compare,
     }
     restored = Figure(
-        label="Files restored",
+        label="Data files restored",
         value=count(cost.files_restored),
         help="From before a compaction of the target: the source changed rows in them",
     )
     return (
         Figure(
-            label="Files adopted",
+            label="Data files reused",
             value=count(by_strategy.get(Strategy.ADOPT, 0)),
             help="Files of the source, in buckets that only the source changed",
         ),
         _so_far(
             plan,
-            "Files replayed",
+            "Data files added",
             count(by_strategy.get(Strategy.REPLAY, 0)),
             "Files of the source that are added to what the target changed",
         ),

@@ -49,18 +49,18 @@ HOW_WORDS: Final[Mapping[How, str]] = {
 
 _DONE_WORDS: Final[Mapping[Strategy, str]] = {
     Strategy.KEEP: "kept",
-    Strategy.ADOPT: "adopted",
-    Strategy.REPLAY: "replayed",
+    Strategy.ADOPT: "reused",
+    Strategy.REPLAY: "with files added",
     Strategy.DELTA: "to compare",
-    Strategy.REWRITE: "to write again",
+    Strategy.REWRITE: "rewritten",
     Strategy.CONFLICT: "in conflict",
 }
 _STRATEGY_REASONS: Final[Mapping[Strategy, str]] = {
     Strategy.KEEP: "kept: the source changed no row of it",
-    Strategy.ADOPT: "adopted: only the source changed it",
-    Strategy.REPLAY: "replayed: both changed it, and the changes do not touch",
-    Strategy.DELTA: "to compare: only rows tell whether the changes touch",
-    Strategy.REWRITE: "to write again: its rows cannot be moved by files",
+    Strategy.ADOPT: "reused as is: only the source changed this bucket",
+    Strategy.REPLAY: "files added: both sides changed it, in different rows",
+    Strategy.DELTA: "needs row comparison: both sides may have changed the same keys",
+    Strategy.REWRITE: "rewritten: both sides changed rows of the same file",
     Strategy.CONFLICT: "in conflict: nothing happens until that is settled",
 }
 """What a merge does with a bucket, and why."""

@@ -178,7 +178,7 @@ def _line(row: Mapping[str, Any]) -> CellLine:
     is_row = row["column"] is None
     sides = [_NOT_THERE if is_row and row[side] is None else cell_text(row[side])
              for side in ("base", "ours", "theirs")]  # fmt: skip
-    by = "needs another look" if row["needs_another_look"] else row["decided_by"] or ""
+    by = "a value changed since" if row["needs_another_look"] else row["decided_by"] or ""
     result = "" if row["take"] is None else row["result"]
     return CellLine(
         key=key_text(row["key"]),

@@ -8,7 +8,7 @@ from branch_console_app.models.parts.wording import count, signed
 
 EXACT: Final = "exact"
 BOUNDS: Final = "bounds"
-UNREAD: Final = "not read"
+UNREAD: Final = "not counted yet"
 NOT_ROWS: Final = "not rows"
 AT_MOST: Final = "\N{LESS-THAN OR EQUAL TO}"
 AT_LEAST: Final = "\N{GREATER-THAN OR EQUAL TO}"

@@ -147,7 +147,7 @@ def _branch_facts(item: BranchItem, versus: str) -> list[tuple[str, str]]:
         facts.append((f"Since the fork, against {plain(versus)}", words))
     if item.fork is not None:
         at = f" at snapshot {item.fork.snapshot_id}" if item.fork.snapshot_id is not None else ""
-        facts.append(("Made from", f"{code(item.fork.parent)}{at}"))
+        facts.append(("Started from", f"{code(item.fork.parent)}{at}"))
     if item.base_tag:
         facts.append(("Base tag", code(item.base_tag)))
     if item.created_millis is not None:
@@ -160,12 +160,12 @@ def _branch_facts(item: BranchItem, versus: str) -> list[tuple[str, str]]:
         rule = f"rule {code(item.protection.branch)} of {plain(item.protection.actor)}"
         facts.append(("Protected by", rule))
     if item.used_by:
-        facts.append(("Named by", ", ".join(code(each) for each in item.used_by)))
+        facts.append(("Used in options", ", ".join(code(each) for each in item.used_by)))
     return facts
 
 
 def _show_fork(fork: ForkView) -> None:
-    with st.expander(f"How the fork is known: {fork.confidence}"):
+    with st.expander(f"Where it started: {fork.confidence}"):
         for sentence in fork.evidence:
             st.markdown(f"- {plain(sentence)}")
 

@@ -112,7 +112,7 @@ class BranchDialogs:
             st.markdown(f":small[:red[✕ {plain(problem)}]]")
         updates = False
         if item.used_by:
-            st.markdown(f"Named by {', '.join(code(each) for each in item.used_by)}.")
+            st.markdown(f"Used in options by {', '.join(code(each) for each in item.used_by)}.")
             updates = st.checkbox("Change these options to the new name", key="do-options")
         request = RenameBranchRequest(
             table=self._table,

@@ -79,7 +79,7 @@ def _facts(item: CatalogBranchItem) -> list[tuple[str, str]]:
         ("Holds", plain(item.scope)),
         ("Table branches", plain(tables_words(item))),
         ("Version", code(item.version)),
-        ("Made from", f"{code(item.base)}, {age(item.created_millis, state.now_millis())}"),
+        ("Started from", f"{code(item.base)}, {age(item.created_millis, state.now_millis())}"),
     ]
     if item.owner:
         facts.append(("Owner", plain(item.owner)))

@@ -10,7 +10,7 @@ from branch_console_app.state import PageName
 from branch_console_app.widgets.parts.problem import show_not_found
 from branch_console_app.widgets.parts.table_picker import here
 
-_SIDES = {"cmp_a": "A: from this state", "cmp_b": "B: to this state"}
+_SIDES = {"cmp_a": "From (A)", "cmp_b": "To (B)"}
 _HELP = (
     "A branch, or type `branch@snapshot-id`, `branch@time`, `tag:NAME` or `branch@tag:NAME`, "
     "such as `dev@7` or `main@2026-05-01T12:00`."

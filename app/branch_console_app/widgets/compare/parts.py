@@ -136,7 +136,7 @@ def _show_lines(lines: list[PartitionLine], what: str) -> None:
             "Partition": [line.name for line in visible],
             f"{what} A": [line.rows_before for line in visible],
             f"{what} B": [line.rows_after for line in visible],
-            "B less A": [line.net for line in visible],
+            "Difference (B \N{MINUS SIGN} A)": [line.net for line in visible],
             "Files A": [line.files_before for line in visible],
             "Files B": [line.files_after for line in visible],
             "Size A": [line.bytes_before for line in visible],

@@ -113,13 +113,13 @@ def _offer_more(identifier: Identifier, diff: StateDiff, found: QualityCompariso
         )  # fmt: skip
         if not is_whole:
             st.button(
-                "Read the files of both sides too", key="cmp-quality-whole", type="tertiary",
+                "Profile both sides fully", key="cmp-quality-whole", type="tertiary",
                 icon=":material/menu_book:", on_click=start_job,
                 args=(_JOB, COMPARE_QUALITY, identifier, diff, {"whole": True, "merged": merges}),
             )  # fmt: skip
         if not merges and diff.before.branch != diff.after.branch:
             st.button(
-                "Look at the merged result too", key="cmp-quality-merged", type="tertiary",
+                "Include merged result", key="cmp-quality-merged", type="tertiary",
                 icon=":material/merge:", on_click=start_job,
                 args=(_JOB, COMPARE_QUALITY, identifier, diff, {"whole": is_whole, "merged": True}),
                 help=f"What merging {code(diff.after.branch)} into {code(diff.before.branch)} "

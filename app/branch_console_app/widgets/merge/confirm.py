@@ -108,10 +108,8 @@ def _seen(form: Form, plan: Plan, again: bool) -> dict[str, Argument]:
 
 def _show_dry_button(told: Preview, form: Form, plan: Plan) -> None:
     st.caption(
-        "A dry run does all that a merge does before it publishes: it looks at the heads and at "
-        "each file that would come, settles the rows that both sides changed, writes them beside "
-        "the table, and has the rules judge the result. It changes no branch; what it staged is "
-        "kept for a day."
+        "Stages the result and runs the rules on it. No branch is changed. The result is kept for "
+        "24 hours."
     )
     refused = lacks_role(told.role)
     reason = refused or (None if told.can_run else IN_THE_WAY)

@@ -22,7 +22,7 @@ _MARKS: Mapping[CheckState, str] = {
 
 def show_eligibility(checks: Sequence[Check], source: str, target: str) -> None:
     """Draw the conditions; what fails or warns with what to do about it, the rest folded."""
-    block(3, "Eligibility")
+    block(3, "Checks")
     held = [check for check in checks if check.standing is CheckState.PASSES]
     with st.container(key="sentences-checks"):
         for number, check in enumerate(checks):

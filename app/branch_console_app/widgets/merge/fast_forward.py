@@ -85,10 +85,10 @@ def _show_moves(preview: FastForwardPreview) -> None:
     plan = preview.plan
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown(f"**Arrives at** {code(plan.target)}")
+        st.markdown(f"**New on** {code(plan.target)}")
         _show_moved(preview.arrives, "arrives", "Nothing arrives.")
     with right:
-        st.markdown(f"**Would be removed from** {code(plan.target)}")
+        st.markdown(f"**Would leave the history of** {code(plan.target)}")
         _show_moved(preview.removes, "removes", "Nothing: every snapshot, schema and tag stays.")
 
 
@@ -168,7 +168,7 @@ def _show_confirm(preview: FastForwardPreview, identifier: Identifier, told: Pre
 
 def _show_ways_out(preview: FastForwardPreview, identifier: Identifier) -> None:
     plan = preview.plan
-    block(4, "Ways out")
+    block(4, "What you can do")
     if WayOut.MERGE in preview.ways_out:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             st.markdown("**Keep both.**", width="content")

@@ -66,7 +66,7 @@ _RULE = Column(label="Rule", weight=1.4)
 _BASE = Column(label="Base", weight=1.2)
 _OURS = Column(label="Target", weight=1.6)
 _THEIRS = Column(label="Source", weight=1.6)
-_SETTLE = Column(label="Settled by", weight=2.0)
+_SETTLE = Column(label="How to settle", weight=2.0)
 _COLUMNS = (_WHAT, _RULE, _BASE, _OURS, _THEIRS, _SETTLE)
 
 
@@ -103,12 +103,12 @@ def show_options() -> None:
             st.caption(MergeRequest.help_of("strict"))
         with middle:
             _choice("Insert scope", "scope", list(InsertScope), scope)
-            st.caption("Rows that the target added meet a delete or update: anywhere in the table, "
-                       "or only in the partitions that the source touched.")  # fmt: skip
+            st.caption("Which rows that the target added can conflict: all, or those in "
+                       "partitions that the source changed.")  # fmt: skip
         with right:
             _choice("Isolation", "isolation", list(Isolation), isolation)
-            st.caption("Serializable: such a delete or update counts for these rows, too. "
-                       "Snapshot: it counts for what the source saw.")  # fmt: skip
+            st.caption("Serializable: they can. Snapshot: the source's update leaves rows alone "
+                       "that were added after the merge base.")  # fmt: skip
 
 
 def _choice(
@@ -173,7 +173,7 @@ def show_merge(
         case ThreeWayPlan() | SchemaPlan() if not plan.conflicts:
             show_confirm(preview, form, open_number)
         case ThreeWayPlan() | SchemaPlan() | RefusedPlan():
-            block(5 if conflicts_of(plan) else 4, "Ways out")
+            block(5 if conflicts_of(plan) else 4, "What you can do")
             show_both_sides(plan.source, plan.target)
         case FastForwardPlan():
             _show_link("Take over the history", {"how": How.FAST_FORWARD}, "fast_forward")
@@ -322,7 +322,7 @@ def _show_conflicts(preview: MergePreview) -> None:
         with st.container(
             horizontal=True, gap="medium", vertical_alignment="center", key="line-settlings"
         ):
-            st.markdown("**An option settles:**", width="content")
+            st.markdown("**Settle with:**", width="content")
             for settling in preview.settlings:
                 _show_link(_settling_words(settling, preview), settling.view, "tune")
     listed = rows.row_list("conflicts")

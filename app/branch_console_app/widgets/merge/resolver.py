@@ -52,12 +52,12 @@ _SHOWN_WORDS = {
     Shown.ALL: "All",
     Shown.OPEN: "Unresolved",
     Shown.SETTLED: "Settled",
-    Shown.LOOK: "Another look",
+    Shown.LOOK: "Check again",
 }
 _FILLS = {
     "Base": ColourRole.BASE,
-    "Ours": ColourRole.OURS,
-    "Theirs": ColourRole.THEIRS,
+    "Target": ColourRole.OURS,
+    "Source": ColourRole.THEIRS,
     RESULT: ColourRole.MERGED,
 }
 
@@ -180,7 +180,7 @@ def show_cells(resolver: Resolver, group: Group) -> None:
         )  # fmt: skip
     found = of_group(resolver.settled, resolver.partitions, group, Shown(shown or Shown.ALL))
     if not found.num_rows:
-        st.info("No conflict is like that.")
+        st.info("No conflict matches this filter.")
         return
     holder = st.container()
     visible = rows.page_of_rows("cf_p", found.num_rows, _PER_PAGE)
@@ -199,7 +199,7 @@ def _show_editor(resolver: Resolver, lines: pa.Table, *, by_row: bool) -> None:
     version = (resolver.resolution.plan.id, resolver.resolution.draft.version)
     address = state.view_of("cf_kind", "cf_col", "cf_part", "cf_state", "cf_row", "cf_p")
     key = f"cells-{hash((version, tuple(address.values())))}-{state.value_of(_ROUND) or 0}"
-    fixed = ["Key", "Column", "Base", "Ours", "Theirs", "Decided by"]
+    fixed = ["Key", "Column", "Base", "Target", "Source", "Decided by"]
     if by_row:
         fixed.append(RESULT)
     st.data_editor(
@@ -233,8 +233,8 @@ def _frame(shown: tuple[CellLine, ...]) -> pd.DataFrame:
             "Key": [line.key for line in shown],
             "Column": [line.column for line in shown],
             "Base": [line.base for line in shown],
-            "Ours": [line.ours for line in shown],
-            "Theirs": [line.theirs for line in shown],
+            "Target": [line.ours for line in shown],
+            "Source": [line.theirs for line in shown],
             RESULT: [line.result for line in shown],
             TAKE: [line.take for line in shown],
             "Decided by": [line.by for line in shown],

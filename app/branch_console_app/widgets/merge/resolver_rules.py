@@ -48,6 +48,11 @@ _SCOPE_WORDS = {
     RuleScope.TABLE: "Whole table",
     RuleScope.KIND: "Kind",
 }
+_TAKE_WORDS = {
+    Settle.OURS: "Keep target",
+    Settle.THEIRS: "Take source",
+    Settle.BASE: "Back to base",
+}
 _FOR = Column(label="Settles", weight=3.0)
 _TAKES = Column(label="By", weight=1.6)
 _DECIDES = Column(label="Decides", weight=1.0, align="right")
@@ -56,8 +61,8 @@ _COLUMNS = (_FOR, _TAKES, _DECIDES, _GO)
 _KEY = Column(label="Key", weight=2.0)
 _CELL = Column(label="Column", weight=1.2)
 _WAS = Column(label="Base", weight=1.2)
-_OURS = Column(label="Ours", weight=1.2)
-_THEIRS = Column(label="Theirs", weight=1.2)
+_OURS = Column(label="Target", weight=1.2)
+_THEIRS = Column(label="Source", weight=1.2)
 _MATCH_COLUMNS = (_KEY, _CELL, _WAS, _OURS, _THEIRS)
 
 
@@ -76,11 +81,11 @@ def show_rest(resolver: Resolver, group: Group) -> None:
         st.caption(plain(error.message))
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-rest"):
-        st.markdown(f"**Rest of this group** ({count(group.open_number)}):", width="content")
-        for rule in rules:
+        st.markdown(f"**Settle all {count(group.open_number)} in this group:**", width="content")
+        for side, rule in zip(SIDES, rules, strict=True):
             wanted = with_predicate(resolver.policy, resolver.table, rule)
             st.button(
-                str(rule.take).capitalize(), key=f"rest-{rule.take}", on_click=resolver.keep,
+                _TAKE_WORDS[side], key=f"rest-{rule.take}", on_click=resolver.keep,
                 args=(wanted,), disabled=problem is not None,
                 help=problem or f"Kept as the condition {code(rule.when)}",
             )  # fmt: skip
@@ -176,7 +181,7 @@ def _show_form(resolver: Resolver) -> None:
     else:
         st.markdown(_effect_words(effect))
     st.button(
-        "Keep this rule", icon=":material/rule:", key="rule-keep", on_click=resolver.keep,
+        "Apply rule", icon=":material/rule:", key="rule-keep", on_click=resolver.keep,
         args=(wanted,), type="primary",
     )  # fmt: skip
 
@@ -223,7 +228,7 @@ def _effect(resolver: Resolver, wanted: Policy) -> RuleEffect:
 
 
 def _effect_words(effect: RuleEffect) -> str:
-    words = [f"It settles **{count(effect.settles)}** open ones"]
+    words = [f"Settles **{plural(effect.settles, 'conflict')}**"]
     if effect.changes:
         words.append(f"decides {count(effect.changes)} settled ones anew")
     if effect.opens:
@@ -262,7 +267,7 @@ def show_policy_file(resolver: Resolver) -> None:
             help=None if draft.decisions else "Nothing was decided yet",
         )  # fmt: skip
         st.file_uploader(
-            "Lay a file over these decisions", type=["yaml", "yml"], key=_UPLOAD,
+            "Upload a policy file", type=["yaml", "yml"], key=_UPLOAD,
             on_change=_lay_over, args=(resolver,), disabled=resolver.refusal is not None,
         )  # fmt: skip
 

@@ -11,7 +11,7 @@ def show_both_sides(source: str, target: str) -> None:
     """Draw the links to the histories and the schemas of two branches, side by side."""
     place = here().at_branch(target)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.markdown("**Look at both sides.**", width="content")
+        st.markdown("**Compare both branches.**", width="content")
         state.link(
             PageName.COMPARE, "What differs", place,
             view={"cmp_a": target, "cmp_b": source}, icon=":material/compare_arrows:",

@@ -50,13 +50,15 @@ def override_field(identifier: Identifier) -> str | None:
 def override_reason() -> str | None:
     """Ask an operator why the gate is overridden; None where nobody says."""
     refused = lacks_role(Role.OPERATOR)
-    with st.expander("Override the gate", icon=":material/gpp_maybe:", key="gate-override"):
+    with st.expander(
+        "Publish despite failing rules", icon=":material/gpp_maybe:", key="gate-override"
+    ):
         st.caption(
             "What the rules block is published only with a reason. It is kept with your name and "
             "what was found, in the receipt and in the snapshot."
         )
         reason = st.text_input(
-            "Why it is published all the same", key="gate-reason", disabled=refused is not None,
+            "Reason (required)", key="gate-reason", disabled=refused is not None,
             help=refused,
         )  # fmt: skip
     return reason.strip() or None

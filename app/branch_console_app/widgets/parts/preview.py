@@ -20,10 +20,10 @@ from branch_console_app.widgets.parts.problem import guarded
 from branch_console_app.widgets.parts.same_as import show_same_as
 
 _MARKS = {
-    Weight.BLOCKS: ":red[✕] **Stands in the way**",
-    Weight.LOSES: ":orange[\N{MINUS SIGN}] **Goes**",
-    Weight.CHANGES: ":blue[~] **Changes**",
-    Weight.KEEPS: ":green[✓] **Stays**",
+    Weight.BLOCKS: ":red[✕] **Blocked by**",
+    Weight.LOSES: ":orange[\N{MINUS SIGN}] **Removed**",
+    Weight.CHANGES: ":blue[~] **What happens**",
+    Weight.KEEPS: ":green[✓] **What stays**",
 }
 _MOST_DETAILS = 12
 
@@ -58,7 +58,7 @@ def _show_stale() -> None:
         icon=":material/update:",
     )
     st.button(
-        "Look again", icon=":material/refresh:", key="look-again", on_click=state.forget_preview
+        "Update preview", icon=":material/refresh:", key="look-again", on_click=state.forget_preview
     )
 
 

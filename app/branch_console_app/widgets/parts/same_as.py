@@ -19,7 +19,7 @@ def show_same_as(*words: str, sql: str | None = None, page: str | None = None) -
         page: The page, where a dialog of it shows commands that begin with the same word.
     """
     part = st.expander(
-        "Same as",
+        "CLI and SQL",
         key=f"same_as_{page or words[0]}",
         icon=":material/terminal:",
         on_change="rerun",

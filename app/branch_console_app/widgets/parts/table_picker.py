@@ -157,7 +157,7 @@ def bucket_words(schema: TableSchema) -> str:
 def _offer_tables(page: PageName, place: Location) -> None:
     """Draw the tables to choose from: this page is about one."""
     show_location(place)
-    st.subheader("Choose a table", anchor=False)
+    st.subheader("Which table do you want to see?", anchor=False)
     names = reads.table_names()
     if not names:
         st.info(f"No tables under {code(get_services().settings.get_warehouse())}.")
@@ -186,7 +186,7 @@ def _explain(page: PageName, place: Location, error: PaimonError) -> None:
             subject = f"{code(name)} on {code(place.branch_or_main)} cannot be read."
             show_problem(error, headline=subject)
             if place.branch_or_main != MAIN_BRANCH:
-                st.caption("Other branches stay usable:")
+                st.caption("The other branches are fine:")
                 state.link(page, code(MAIN_BRANCH), place.at_branch(MAIN_BRANCH))
 
 
