@@ -5,6 +5,7 @@ asked; on another one what the doctor printed runs first, word for word.
 """
 
 import datetime as dt
+import os
 import shlex
 import shutil
 import time
@@ -103,10 +104,9 @@ class Scene:
         self.ours(statement.procedure, **statement.arguments)
 
     def told(self, rule: str, branch: str, *more: str) -> dict[str, Any] | None:
-        """What the doctor tells by a rule, None where it does not, or only for people to know."""
+        """What the doctor tells by a rule, None where it does not."""
         document = self.console("doctor", NAME, "--json", *more).document
         (told,) = document["tables"]
-        assert told["unchecked"] == []
         for each in told["findings"]:
             if (each["rule"], each["branch"]) == (rule, branch):
                 return dict(each)
@@ -136,6 +136,11 @@ class Scene:
             if "FileNotFound" in error.stacktrace():
                 return None
             raise
+
+    def snapshot_ids(self, branch: str) -> list[int]:
+        """The ids of the snapshots that lie there, whatever hints say."""
+        folder = self.root / ("" if branch == "main" else f"branch/branch-{branch}") / "snapshot"
+        return sorted(int(each.name.split("-")[1]) for each in folder.glob("snapshot-*"))
 
     def all_rows(self) -> set[tuple[Value, ...]]:
         """The rows of all branches."""
@@ -201,6 +206,23 @@ def forward(scene: Scene) -> None:
 def clean_orphans(scene: Scene) -> None:
     """What is named nowhere goes for good."""
     scene.table.remove_orphan_files()
+
+
+def write_on_dev(scene: Scene) -> None:
+    scene.dev.write([(4, "dan")])
+
+
+def expire_by_a_commit_on_dev(scene: Scene) -> None:
+    scene.dev.write([(4, "dan")], options=EXPIRES)
+
+
+def try_to_clean_orphans(scene: Scene) -> None:
+    """A cleaning leaves the file of a commit that failed where it cannot tell what is needed."""
+    (scene.root / "bucket-0" / "data-left-by-a-commit.parquet").write_text("")
+    try:
+        clean_orphans(scene)
+    except jpype.JException:
+        return
 
 
 # ---- the hazards -------------------------------------------------------------------------------
@@ -346,6 +368,66 @@ def fence_removed(scene: Scene) -> None:
     scene.dev.load().consumerManager().deleteConsumer("branch-console-fence")
 
 
+QUICK = {"snapshot__time_retained": "1 ms", "snapshot__num_retained__min": "1"}
+
+
+def makes_tags(scene: Scene) -> None:
+    table = scene.create()
+    # An hour as Paimon names it, so that the next tag is of a later snapshot.
+    table.create_tag("2020-01-01 00")
+    scene.ours("create_branch", branch="dev", tag="2020-01-01 00")
+    scene.dev.set_options(
+        {"tag.automatic-creation": "process-time", "tag.creation-period": "hourly"}
+    )
+
+
+def has_made_tags(scene: Scene) -> None:
+    makes_tags(scene)
+    scene.dev.write([(3, "cas")])
+
+
+def hidden_by_a_hint(scene: Scene) -> None:
+    """Main has 1 and 2, and the branch comes to it with 5 alone."""
+    forked(scene)
+    for row in ((3, "cas"), (4, "dan"), (6, "fay"), (7, "hal")):
+        scene.dev.write([row])
+    scene.dev.expire_snapshots(1)
+    scene.table.write([LOST])
+    scene.table.fast_forward("dev")
+
+
+def made_by_half(scene: Scene) -> None:
+    forked(scene)
+    shutil.rmtree(scene.root / "branch" / "branch-dev" / "schema")
+
+
+def held_by_a_fence(scene: Scene) -> None:
+    scene.create(snapshot__expire__limit="2", **QUICK)
+    scene.ours("create_branch", branch="dev")
+    for row in ((3, "cas"), (4, "dan"), (6, "fay"), (7, "hal")):
+        scene.dev.write([row])
+    # What a merge starts from is kept: that is the head of the branch now.
+    scene.ours("merge_branch", branch="dev")
+
+
+def no_tag_of_another_history(scene: Scene) -> bool:
+    mine = {(each["id"], each["deltaManifestList"]) for each in scene.table.snapshots()}
+    tags = scene.table.tags().values()
+    return all((each["id"], each["deltaManifestList"]) in mine for each in tags)
+
+
+def no_snapshot_is_hidden(scene: Scene) -> bool:
+    return scene.snapshot_ids("main")[0] >= 5
+
+
+def few_are_left_on_dev(scene: Scene) -> bool:
+    return len(scene.snapshot_ids("dev")) < 4
+
+
+def no_orphan_is_left(scene: Scene) -> bool:
+    return not list(scene.root.glob("bucket-0/data-left*"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Hazard:
     """A row of the table of hazards.
@@ -355,6 +437,7 @@ class Hazard:
         strike: What another engine does then.
         stays: What has to be read as before.
         found: Rows that some branch has to have.
+        holds: What else has to be so.
         newest_only: Whether only the newest Paimon can set it up.
     """
 
@@ -365,6 +448,7 @@ class Hazard:
     severity: str = "critical"
     stays: tuple[str, ...] = ()
     found: tuple[tuple[Value, ...], ...] = ()
+    holds: Callable[[Scene], bool] = lambda _: True
     newest_only: bool = False
 
     @property
@@ -407,6 +491,29 @@ HAZARDS = (
     Hazard(rule="F08", make=replaced, strike=clean_orphans, stays=("main",), found=(*ROWS, LOST)),
     Hazard(rule="F09", make=rolled_back, strike=expire_main, stays=("dev",)),
     Hazard(
+        rule="F11",
+        make=makes_tags,
+        strike=write_on_dev,
+        severity="warning",
+        holds=no_tag_of_another_history,
+    ),
+    Hazard(
+        rule="F11",
+        make=has_made_tags,
+        strike=write_on_dev,
+        branch="main",
+        severity="warning",
+        holds=no_tag_of_another_history,
+    ),
+    Hazard(
+        rule="F12",
+        make=hidden_by_a_hint,
+        strike=expire_main,
+        branch="main",
+        severity="warning",
+        holds=no_snapshot_is_hidden,
+    ),
+    Hazard(
         rule="F13", make=merged_by_java, strike=dedicated_on_main, stays=("dev",), newest_only=True
     ),
     Hazard(rule="F13", make=merged_where_writers_expire, strike=dedicated_on_dev, stays=("main",)),
@@ -418,6 +525,22 @@ HAZARDS = (
     Hazard(rule="F16", make=both_moved_on, strike=forward, severity="warning", found=(LOST,)),
     Hazard(rule="F23", make=fence_without_effect, strike=dedicated_on_dev, stays=("main",)),
     Hazard(rule="F23", make=fence_removed, strike=expire_dev, stays=("main",)),
+    Hazard(
+        rule="F25",
+        make=made_by_half,
+        strike=try_to_clean_orphans,
+        severity="warning",
+        stays=("main",),
+        holds=no_orphan_is_left,
+    ),
+    Hazard(
+        rule="F27",
+        make=held_by_a_fence,
+        strike=expire_by_a_commit_on_dev,
+        severity="warning",
+        stays=("main",),
+        holds=few_are_left_on_dev,
+    ),
 )
 IN_CI = {"F01 without base tag, then dedicated on dev", "F08 replaced, then clean orphans"}
 
@@ -449,7 +572,8 @@ def test_a_hazard_breaks_what_it_says_and_not_once_it_is_remedied(
 
     def is_whole(then: Scene) -> bool:
         now = {name: then.read(name) for name in hazard.stays}
-        return now == before and set(hazard.found) <= then.all_rows()
+        is_found = not hazard.found or set(hazard.found) <= then.all_rows()
+        return now == before and is_found and hazard.holds(then)
 
     broken = scene.copy(tmp_path / "broken")
     hazard.strike(broken)
@@ -464,3 +588,108 @@ def test_a_hazard_breaks_what_it_says_and_not_once_it_is_remedied(
     print(f"{hazard.id}, Paimon {paimon_version}: breaks; it does not after")
     for each in told["remedies"]:
         print(f"    {each.get('sql') or each['command']}")
+
+
+def lose_a_file(scene: Scene) -> None:
+    """The data file of the newest commit is gone."""
+    (name,) = {each["file_name"] for each in scene.table.live_files()} - {
+        each["file_name"] for each in scene.table.live_files(snapshot=1)
+    }
+    (file,) = scene.root.rglob(str(name))
+    file.unlink()
+
+
+def cut_a_file(scene: Scene) -> None:
+    """The data file of the newest commit is short."""
+    (name,) = {each["file_name"] for each in scene.table.live_files()} - {
+        each["file_name"] for each in scene.table.live_files(snapshot=1)
+    }
+    (file,) = scene.root.rglob(str(name))
+    file.write_bytes(file.read_bytes()[:-10])
+
+
+def lose_a_manifest(scene: Scene) -> None:
+    """The manifest of the newest commit is gone."""
+    lists = [each["deltaManifestList"] for each in scene.table.snapshots()]
+    old, new = (
+        set(scene.table.on("main").load().store().manifestListFactory().create().read(each))
+        for each in lists
+    )
+    (manifest,) = new - old
+    (scene.root / "manifest" / str(manifest.fileName())).unlink()
+
+
+@pytest.mark.depth("long")
+@pytest.mark.parametrize(
+    ("rule", "damage"), [("F20", lose_a_file), ("F20", cut_a_file), ("F21", lose_a_manifest)]
+)
+def test_what_is_damaged_is_told_by_a_deep_look_and_left_behind_by_the_remedy(
+    rule: str,
+    damage: Callable[[Scene], None],
+    open_java: Open,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    paimon_version: str,
+) -> None:
+    scene = Scene(tmp_path / "made", open_java, capsys)
+    scene.create()
+    scene.table.write([LOST])
+    assert scene.console("doctor", NAME, "--deep").code == 0
+    damage(scene)
+    with pytest.raises(jpype.JException):
+        scene.table.rows()
+    told = scene.told(rule, "main", "--deep")
+    assert told is not None
+    assert told["evidence"][0] == "snapshot 2"
+    assert scene.console("doctor", NAME, "--deep", "--fail-on", "critical").code == 1
+    scene.remedy(rule, "main", "--deep")
+    assert sorted(scene.table.rows()) == ROWS
+    assert scene.console("doctor", NAME).code == 0
+    print(f"{rule} {damage.__name__}, Paimon {paimon_version}: {told['remedies'][0]['sql']}")
+
+
+@pytest.mark.depth("long")
+def test_f22_a_branch_that_is_gone_takes_rows_along_without_a_word(
+    open_java: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str], paimon_version: str
+) -> None:
+    scene = Scene(tmp_path / "made", open_java, capsys)
+    table = scene.java.create_table(NAME, {"id": "INT", "name": "STRING"}, partition_keys=["name"])
+    table.write(ROWS)
+    table.create_branch("dev")
+    scene.dev.write([LOST])
+    table.set_options({"scan.fallback-branch": "dev"})
+    assert sorted(table.rows()) == [*ROWS, LOST]
+    # By hand, or by a release that did not guard it.
+    shutil.rmtree(scene.root / "branch" / "branch-dev")
+    assert sorted(table.rows()) == ROWS
+    told = scene.told("F22", "main")
+    assert told is not None
+    scene.remedy("F22", "main")
+    assert scene.told("F22", "main") is None
+    assert sorted(table.rows()) == ROWS
+    print(f"F22, Paimon {paimon_version}: {told['remedies'][0]['sql']}")
+
+
+@pytest.mark.depth("long")
+def test_f10_what_only_a_dropped_branch_held_is_an_orphan_and_nothing_else(
+    open_java: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = Scene(tmp_path / "made", open_java, capsys)
+    scene.create()
+    scene.ours("create_branch", branch="dev")
+    scene.ours("create_branch", branch="other")
+    scene.dev.write([(3, "cas")])
+    scene.table.on("other").write([(4, "dan")])
+    scene.table.drop_branch("dev")
+    before = {name: scene.read(name) for name in ("main", "other")}
+    for file in scene.root.rglob("*"):
+        os.utime(file, (time.time() - 2 * 86_400,) * 2)
+    told = scene.told("F10", "main")
+    assert told is not None
+    assert told["severity"] == "info"
+    files = len(list(scene.root.rglob("data-*")))
+    (statement,) = (each["sql"] for each in told["remedies"])
+    scene.run(statement)
+    scene.run(statement.replace(")", ", grace => '0 s')"))
+    assert {name: scene.read(name) for name in before} == before
+    assert len(list(scene.root.rglob("data-*"))) <= files

@@ -1,6 +1,7 @@
-"""What the health of a table tells, and branches without the fences that we give them."""
+"""What the health of a table tells, and branches without what we give them."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 from branch_console.procedures.browse.branches import list_branches
@@ -40,3 +41,19 @@ def forget_base_tag_copy(bench: BranchBench, branch: str) -> None:
     """Remove the copy of a base tag that older releases and other engines leave on a branch."""
     tag = bench.table(branch).paths.tag(f"branch-base-{branch}")
     bench.store.remover.remove([tag])
+
+
+def data_file(bench: BranchBench, name: str) -> Path:
+    """Where the data file lies that the bench committed under a name."""
+    return Path(f"{bench.path}/bucket-0/data-{name}.parquet")
+
+
+def put_data_files(bench: BranchBench) -> None:
+    """Write what commits of the bench only name: files as long as their entries say."""
+    for branch in ("main", *bench.table().branches.names()):
+        table = bench.table(branch)
+        for snapshot in table.snapshots.all():
+            for entry in table.live_files(snapshot).to_pylist():
+                file = Path(f"{bench.path}/bucket-0/{entry['file_name']}")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(b"x" * entry["file_size"])

@@ -383,6 +383,11 @@ class JavaTable:
         """Merge a branch as Paimon 2.0.0 does; older versions cannot."""
         self.load().mergeBranch(source, target)
 
+    def add_consumer(self, name: str, next_snapshot: int) -> None:
+        """Note that a streaming reader reads a snapshot next."""
+        consumer = java_class("consumer.Consumer")(jpype.JLong(next_snapshot))
+        self.load().consumerManager().resetConsumer(name, consumer)
+
     def remove_orphan_files(self) -> None:
         """Delete the files of the table that no branch names, however young they are."""
         clean = java_class("operation.LocalOrphanFilesClean")

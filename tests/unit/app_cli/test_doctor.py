@@ -1,13 +1,15 @@
 """`branch-console doctor`: what it prints, how it ends, and what `--fix` runs."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from branch_console.procedures.maintenance.doctor import examine_all
-from tests.support.branch_bench import BranchBench
+from tests.support.branch_bench import NOW, BranchBench
 from tests.support.command_line import CommandLine
-from tests.support.health import forget_base_tag_copy, unfence
+from tests.support.faulty_store import At, FaultyStore, Killed
+from tests.support.health import data_file, forget_base_tag_copy, put_data_files, unfence
 
 
 @pytest.fixture
@@ -115,3 +117,64 @@ def test_a_branch_is_fenced_freed_and_that_undone(console: CommandLine, bench: B
     freed = console.json("fence", "db.t", "main", "--remove")
     assert console("undo", freed["operation_id"], "--table", "db.t").code == 0
     assert Path(bench.table().paths.consumer("branch-console-fence")).exists()
+
+
+def half_make(bench: BranchBench, branch: str) -> None:
+    """Leave a branch as a making does that was cut off before it copied schemas."""
+    shutil.rmtree(Path(bench.table(branch).paths.schema_dir))
+
+
+def test_a_deep_look_ends_by_what_it_finds(console: CommandLine, bench: BranchBench) -> None:
+    bench.call("pin_branch", operation="pin", branch="dev")
+    bench.call("fence_branch", operation="fence", branch="dev")
+    put_data_files(bench)
+    assert console("doctor", "db.t", "--deep").code == 0
+    data_file(bench, "b").unlink()
+    assert console("doctor", "db.t").code == 0
+    answer = console("doctor", "db.t", "--deep")
+    assert answer.code == 1
+    assert "F20 critical dev: 1 data or index file of snapshot 2 is not as its" in answer.out
+    assert console("doctor", "--deep").code == 1
+    assert console("doctor", "db.t$branch_dev", "--deep").code == 1
+    (remedy,) = console("doctor", "--deep", "--json").document["tables"][0]["findings"][0][
+        "remedies"
+    ]
+    assert remedy["sql"] == "CALL sys.rollback(table => 'db.t$branch_dev', snapshot => 1)"
+    # What takes rows away is for people to run.
+    assert console("doctor", "db.t", "--deep", "--fix", "--json").document["fixes"] == []
+    Path(bench.table("dev").paths.schema(0)).write_text("{")
+    assert console("doctor", "db.t", "--deep").code == 3
+
+
+def test_a_branch_that_was_half_made_is_repaired_by_what_is_printed(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    bench.call("pin_branch", operation="pin", branch="dev")
+    bench.call("fence_branch", operation="fence", branch="dev")
+    bench.call("create_branch", operation="half", branch="half")
+    half_make(bench, "half")
+    answer = console("doctor", "db.t")
+    assert answer.code == 1
+    (told,) = [line for line in answer.lines if "F25" in line]
+    assert "F25 warning  half: It has snapshots or tags and no schema" in told
+    statement = answer.lines[answer.lines.index(told) + 1].strip()
+    assert statement == "CALL sys.repair_branch(table => 'db.t', branch => 'half')"
+    bench.call("repair_branch", operation="repair", branch="half")
+    assert console("doctor", "db.t").code == 0
+    assert bench.live_names("half") == bench.live_names()
+
+
+def test_an_operation_that_was_cut_off_is_told_with_the_command_that_recovers(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    store = FaultyStore(inner=bench.store, fault=At(call=3)).store
+    with pytest.raises(Killed):
+        bench.call("create_branch", operation="cut", store=store, branch="late")
+    document = console("doctor", "db.t", "--json").document
+    (finding,) = [each for each in document["tables"][0]["findings"] if each["rule"] == "F26"]
+    assert finding["evidence"] == ["cut"]
+    (remedy,) = finding["remedies"]
+    assert remedy["command"] == "branch-console recover db.t"
+    assert "sql" not in remedy
+    bench.call("recover", operation="rec", clock=lambda: NOW + 600_000)
+    assert "F26" not in console("doctor", "db.t").out

@@ -14,6 +14,7 @@ from branch_console.diff.health.finding import (
 from branch_console.diff.health.judging import Judging, names_of, verb_of
 from branch_console.diff.shared_files import tag_names
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.lineage_event import born
 from branch_console.format.tag import Tag
 
 
@@ -138,6 +139,9 @@ def _moved(judging: Judging, tag: Tag, branch: str) -> Iterator[Remedy]:
     facts = judging.branches[branch]
     if facts.tag_option is not None:
         yield judging.unset(branch, TAG_CREATION)
+    # Whatever a branch holds that other software made may be what it stands on: the tag stays.
+    if born(judging.table.lineage.events, branch) is None:
+        return
     if all(each.name != tag.name for each in facts.trace.tags):
         yield judging.remedy_on(TAG, branch, tag=tag.name, snapshot=tag.snapshot.id)
     yield judging.remedy_on(UNTAG, MAIN_BRANCH, tag=tag.name)

@@ -102,7 +102,8 @@ def _retirements(raw: JsonObject, key: str) -> tuple[BranchRetirement, ...]:
             branch=each.get("branch", str),
             snapshots=(snapshots := _snapshots(each)),
             successor=RetiredSnapshot(
-                id=snapshots[-1].id + 1, delta_manifest_list=each.get("successor", str)
+                id=each.find("successorId", int) or snapshots[-1].id + 1,
+                delta_manifest_list=each.get("successor", str),
             ),
             keeps_changelogs=each.find("keepsChangelogs", bool) or False,
         )
@@ -114,9 +115,14 @@ def _snapshots(raw: JsonObject) -> tuple[RetiredSnapshot, ...]:
     first, names = raw.get("firstId", int), raw.texts("deltaManifestLists")
     if not all(names) or not names:
         raise FormatError(f"The {raw.what} has a branch without manifest lists of its snapshots.")
+    ids = raw.find("ids", list)
+    if ids is None:
+        ids = list(range(first, first + len(names)))
+    if len(ids) != len(names) or not all(type(each) is int for each in ids):
+        raise FormatError(f"The {raw.what} has 'ids' that are not one number a snapshot.")
     return tuple(
-        RetiredSnapshot(id=first + number, delta_manifest_list=name)
-        for number, name in enumerate(names)
+        RetiredSnapshot(id=number, delta_manifest_list=name)
+        for number, name in zip(ids, names, strict=True)
     )
 
 
@@ -128,9 +134,21 @@ def _objects(retirements: Iterable[BranchRetirement]) -> list[dict[str, object]]
             "deltaManifestLists": [snapshot.delta_manifest_list for snapshot in each.snapshots],
             "successor": each.successor.delta_manifest_list,
             "keepsChangelogs": each.keeps_changelogs,
+            **_gaps(each),
         }
         for each in retirements
     ]
+
+
+def _gaps(retirement: BranchRetirement) -> dict[str, object]:
+    """The ids where they do not follow each other: below a hint EARLIEST may be a gap."""
+    ids = [each.id for each in retirement.snapshots]
+    found: dict[str, object] = {}
+    if ids[-1] - ids[0] != len(ids) - 1:
+        found["ids"] = ids
+    if retirement.successor.id != ids[-1] + 1:
+        found["successorId"] = retirement.successor.id
+    return found
 
 
 EXPIRE_JOURNAL: Final = Codec(

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.diff.changes.logical_log import entry_difference
-from branch_console.errors import ErrorKind, Refused
+from branch_console.errors import ErrorKind, FormatError, Refused
 from branch_console.format.manifest_entry import FileKind
 from branch_console.format.snapshot import Snapshot
 from branch_console.procedures.call.row_engine import Progress, RowEngine
@@ -63,7 +63,11 @@ def arriving_files(
     """
     if wanted is None:
         return FILES_TO_VERIFY.empty_table()
-    entries = unshared_entries(incoming.scan, incoming.paths, (target.head(), wanted))
+    try:
+        entries = unshared_entries(incoming.scan, incoming.paths, (target.head(), wanted))
+    except FormatError:
+        # A head of which manifests are gone is what people go back from: all files are looked at.
+        entries = unshared_entries(incoming.scan, incoming.paths, (None, wanted))
     if not entries.manifests_read:
         return FILES_TO_VERIFY.empty_table()
     changes = entry_difference(*entries.sides)

@@ -32,8 +32,9 @@ from branch_console.maintenance.references import (
     ReferenceKind,
     has_changelog_files,
 )
+from branch_console.procedures.history.share_pins import SHARE_PIN_PREFIX
 from branch_console.procedures.maintenance.release_files import referred_manifests
-from branch_console.storage.table_paths import CHANGELOG_PREFIX
+from branch_console.storage.table_paths import BASE_TAG_PREFIX, CHANGELOG_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_scan import entry_counts
 from branch_console.table.versioned_files import decode_states, list_prefixed
@@ -120,7 +121,8 @@ def _states(table: FileStoreTable) -> Iterator[_State]:
         yield _State(
             name=f"tag {tag.name}",
             branch=table.branch,
-            tag=tag.name,
+            # What a branch stands on, or shares, is nothing to delete.
+            tag=None if tag.name.startswith((BASE_TAG_PREFIX, SHARE_PIN_PREFIX)) else tag.name,
             reference=_reference(ReferenceKind.TAG, table, tag.name, named),
             error=None if tag.error is None else tag.error.message,
         )
@@ -221,9 +223,10 @@ def _look_at_files(
     referred = [referred_manifests(files, each, number) for number, each in enumerate(named)]
     needed = reach(files.columns, referred)
     wrong = unbalanced(files.columns, referred, needed.names)
-    for manifest in _manifests_of(files, wrong):
-        for state, each in zip(states, referred, strict=True):
-            if manifest in {*each.live, *each.added, *each.written}:
+    for state, each in zip(states, referred, strict=True) if len(wrong) else ():
+        in_state = unbalanced(files.columns, [each], wrong)
+        for manifest in _manifests_of(files, in_state):
+            if manifest in each.live:
                 name = list(files.manifests)[manifest]
                 text = f"{table.paths.manifest(name)} contradicts others: it adds a file twice, or "
                 damage.metadata[_key(state)].add(f"{text}deletes one that was not there")

@@ -18,6 +18,7 @@ from branch_console.format.options import SNAPSHOT_EXPIRE_LIMIT
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 from branch_console.procedures.browse.health_facts import Unchecked
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.holds import find_holds
 from branch_console.procedures.maintenance.limits import retention_of
 from branch_console.storage.table_paths import FENCE_ID
 from branch_console.table.branch_manager import is_openable
@@ -120,8 +121,11 @@ def _holds(
                 held=held(next_id),
             )
         )
+    limit = options.read(SNAPSHOT_EXPIRE_LIMIT)
     is_fenced = any(each.name == FENCE_ID for each in listed)
-    fence = FenceFacts(
-        branch=branch.branch, held=held(min(times)), limit=options.read(SNAPSHOT_EXPIRE_LIMIT)
-    )
-    return consumers, fence if is_fenced else None
+    if not is_fenced or plan_expiry(times, retention).count <= limit:
+        return consumers, None
+    # To look for what else keeps snapshots takes longer than all the rest.
+    holds = find_holds(branch, options, now_millis=now_millis)
+    due = plan_expiry(times, retention, holds).count
+    return consumers, FenceFacts(branch=branch.branch, held=due, limit=limit)
