@@ -10,6 +10,7 @@ from typing import Final
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.operations.agreement import GRANTED
+from branch_console.operations.argument import Unserved
 from branch_console.operations.branch_requests import (
     CreateBranchRequest,
     DropBranchRequest,
@@ -21,6 +22,7 @@ from branch_console.operations.branch_requests import (
     RepairBranchRequest,
     ReplaceMainRequest,
 )
+from branch_console.operations.declared import REQUESTS
 from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
 from branch_console.operations.request import Request
 from branch_console.operations.statement_requests import StatementRequest
@@ -39,6 +41,13 @@ class Again(StrEnum):
     SQL_PAGE = auto()
 
 
+_IN_SQL_ALONE: Final = frozenset(
+    name
+    for name, request in REQUESTS.items()
+    if isinstance(request.command, Unserved)
+    and not isinstance(request.in_sql, Unserved)
+    and "plan_id" in request.terms
+)
 _ON_MERGE_PAGE: Final = frozenset({MergeRequest.procedure, FastForwardRequest.procedure})
 
 
@@ -46,7 +55,7 @@ def way_again(procedure: str) -> Again:
     """Return where a person confirms a procedure."""
     if procedure in _ON_MERGE_PAGE:
         return Again.MERGE_PAGE
-    if procedure in WRITING:
+    if procedure in WRITING or procedure in _IN_SQL_ALONE:
         return Again.SQL_PAGE
     return Again.DIALOG if procedure in PREVIEWED else Again.AT_ONCE
 
