@@ -55,14 +55,14 @@ def _ask_for_limits(identifier: Identifier, summary: TableSummary) -> ExpireSnap
         with st.popover("Limits", icon=":material/tune:", help="Where left out, the table's own"):
             most = st.number_input(
                 "Keep at most", min_value=1, value=None, step=1, key="mt_max",
-                bind="query-params", help=help_of("retain_max"),
+                bind="query-params",
             )  # fmt: skip
             least = st.number_input(
                 "Keep at least", min_value=1, value=None, step=1, key="mt_min",
-                bind="query-params", help=help_of("retain_min"),
+                bind="query-params",
             )  # fmt: skip
             older = st.text_input(
-                "Older than", key="mt_older", bind="query-params", help=help_of("older_than"),
+                "Older than", key="mt_older", bind="query-params",
                 placeholder="2026-01-31 12:00:00",
             )  # fmt: skip
             grace = st.text_input(

@@ -46,7 +46,7 @@ def _ask_for_age(identifier: Identifier) -> RemoveOrphanFilesRequest:
     help_of = RemoveOrphanFilesRequest.help_of
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
         older = st.text_input(
-            "Written before", key="mt_before", bind="query-params", help=help_of("older_than"),
+            "Written before", key="mt_before", bind="query-params",
             placeholder="a day ago", width=260,
         )  # fmt: skip
         grace = st.text_input(
