@@ -32,18 +32,21 @@ class _MetadataOnly(NoRowEngine):
 
 @dataclass(kw_only=True)
 class CatalogBench:
-    """A warehouse in a folder; each statement opens it anew.
+    """A warehouse in a folder; each statement opens it anew, or one process stays.
 
     Attributes:
         store: Takes the place of the folder's own store.
+        stays: Whether the warehouse is opened once, as by a process that goes on.
         last: The id of the operation that ran last.
     """
 
     root: Path
     store: CommitStore | None = None
     kind: CatalogKind | None = None
+    stays: bool = False
     now: int = NOW
     last: str = field(default="", init=False)
+    _opened: Warehouse | None = field(default=None, init=False)
 
     @property
     def engine(self) -> RowEngine:
@@ -52,11 +55,17 @@ class CatalogBench:
 
     def warehouse(self, *, read_only: bool = False) -> Warehouse:
         """Open the warehouse."""
+        if self._opened is not None:
+            return self._opened
         self.root.mkdir(exist_ok=True)
         opened = Warehouse.open(
-            str(self.root), read_only=read_only, catalog_kind=self.kind, clock=lambda: self.now
+            str(self.root),
+            read_only=read_only and not self.stays,
+            catalog_kind=self.kind,
+            clock=lambda: self.now,
         )
         if self.store is None:
+            self._opened = opened if self.stays else None
             return opened
         catalog = FilesystemCatalog(self.store.files, str(self.root))
         writable = StoreVerdict(can_write=True)
