@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.format.avro_encoding import check_file_names, check_header, whole
+from branch_console.format.avro_encoding import check_file_names, check_header, required, whole
 from branch_console.format.avro_frames import AvroFrame, join_files, read_frame
 from branch_console.format.manifest_list import MANIFEST_LIST_VERSION
 from branch_console.storage.table_paths import TablePaths
@@ -22,6 +22,9 @@ from branch_console.table.manifest_scan import entry_counts
 
 _FEW: Final = 16
 _LISTS_AT_ONCE: Final = 200
+
+_MADE: Final = "names of manifests"
+_NAMES: Final = pa.schema([required("manifest", pa.string()), required("entries", pa.int64())])
 
 ListedManifests = list[tuple[str, int]]
 """The manifests of a list, each with the number of its entries."""
@@ -33,28 +36,43 @@ def read_manifest_lists(table: FileStoreTable, names: Sequence[str]) -> dict[str
     Raises:
         FormatError: A list is missing or broken.
     """
-    found: dict[str, ListedManifests] = {}
-    if len(names) > _FEW:
-        for start in range(0, len(names), _LISTS_AT_ONCE):
-            found.update(_read_together(table, names[start : start + _LISTS_AT_ONCE]))
-    left = [name for name in names if name not in found]
+    paths, scan = table.paths, table.scan
+    made = {name: scan.find_made(paths.manifest(name), _MADE) for name in names}
+    found = {name: listed for name, listed in made.items() if listed is not None}
+    unknown = [name for name in made if name not in found]
+    if len(unknown) > _FEW:
+        for start in range(0, len(unknown), _LISTS_AT_ONCE):
+            together = _read_together(table, unknown[start : start + _LISTS_AT_ONCE])
+            scan.remember_made(
+                _MADE, {paths.manifest(name): each for name, each in together.items()}
+            )
+            found.update(together)
+    left = [name for name in unknown if name not in found]
     read = table.reader.each(lambda name: _read_one(table, name), left)
-    return {**found, **dict(zip(left, read, strict=True))}
+    found.update(zip(left, read, strict=True))
+    return {name: _pairs(found[name]) for name in names}
 
 
-def _read_one(table: FileStoreTable, name: str) -> ListedManifests:
+def _pairs(listed: pa.Table) -> ListedManifests:
+    return list(zip(listed["manifest"].to_pylist(), listed["entries"].to_pylist(), strict=True))
+
+
+def _read_one(table: FileStoreTable, name: str) -> pa.Table:
+    # It is remembered as it is, as tables are read by such lists.
     listed = table.scan.read_list(table.paths, name)
-    return list(zip(listed["file_name"].to_pylist(), entry_counts(listed), strict=True))
+    return pa.table(
+        [listed["file_name"], pa.array(entry_counts(listed), pa.int64())], schema=_NAMES
+    )
 
 
-def _read_together(table: FileStoreTable, names: Sequence[str]) -> dict[str, ListedManifests]:
+def _read_together(table: FileStoreTable, names: Sequence[str]) -> dict[str, pa.Table]:
     """Those of the lists that can be read together; what is wrong with others tells who asks."""
     framed = [
         (name, frame, data)
         for name, data in _contents(table, table.paths, names)
         if (frame := _frame(data)) is not None
     ]
-    found: dict[str, ListedManifests] = {}
+    found: dict[str, pa.Table] = {}
     for _, group in itertools.groupby(framed, key=lambda each: each[1].header):
         found.update(_query(list(group)))
     return found
@@ -77,7 +95,7 @@ def _frame(data: bytes) -> AvroFrame | None:
     return frame if frame.is_compressed else None
 
 
-def _query(group: Sequence[tuple[str, AvroFrame, bytes]]) -> dict[str, ListedManifests]:
+def _query(group: Sequence[tuple[str, AvroFrame, bytes]]) -> dict[str, pa.Table]:
     with tempfile.NamedTemporaryFile(prefix="manifest-lists-", suffix=".avro") as joined:
         joined.write(join_files((frame, data) for _, frame, data in group))
         joined.flush()
@@ -94,5 +112,9 @@ def _query(group: Sequence[tuple[str, AvroFrame, bytes]]) -> dict[str, ListedMan
     is_whole = rows.num_rows == sum(frame.records for _, frame, _ in group)
     if not is_whole or pc.unique(rows["_VERSION"]).to_pylist() not in ([], [MANIFEST_LIST_VERSION]):
         return {}
-    listed = zip(manifests.to_pylist(), counts.to_pylist(), strict=True)
-    return {name: list(itertools.islice(listed, frame.records)) for name, frame, _ in group}
+    listed = pa.table([manifests, whole(counts).cast(pa.int64())], schema=_NAMES)
+    ends = itertools.accumulate(frame.records for _, frame, _ in group)
+    return {
+        name: listed.slice(end - frame.records, frame.records)
+        for (name, frame, _), end in zip(group, ends, strict=True)
+    }

@@ -101,6 +101,17 @@ class ManifestScan:
         tables = [decoded[item] if item in decoded else self._read_one(*item) for item in wanted]
         return pa.concat_tables([NO_FILES, *tables])
 
+    def find_made(self, path: str, what: str) -> pa.Table | None:
+        """What was made of a manifest or of a list, None where it is not remembered."""
+        return self._tables.find((path, what))
+
+    def remember_made(self, what: str, tables: Mapping[str, pa.Table]) -> None:
+        """Remember what was made of manifests or of lists, by their paths; all of the same columns.
+
+        For whoever needs a small part of each, and comes again: it takes a thirtieth of the room.
+        """
+        self._tables.put_slices({(path, what): table for path, table in tables.items()})
+
     def read_past(self, paths: TablePaths, manifests: Sequence[tuple[str, int]]) -> pa.Table:
         """The entries of manifests, given name and number of entries, without remembering them.
 
@@ -445,11 +456,17 @@ class _RememberedTables:
         with self._lock:
             return key in self._tables
 
-    def get(self, key: _Key, make: Callable[[], pa.Table]) -> pa.Table:
+    def find(self, key: _Key) -> pa.Table | None:
         with self._lock:
-            if key in self._tables:
-                self._tables.move_to_end(key)
-                return self._tables[key][0]
+            if key not in self._tables:
+                return None
+            self._tables.move_to_end(key)
+            return self._tables[key][0]
+
+    def get(self, key: _Key, make: Callable[[], pa.Table]) -> pa.Table:
+        known = self.find(key)
+        if known is not None:
+            return known
         table = make()
         self.put(key, table)
         return table
