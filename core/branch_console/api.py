@@ -10,6 +10,7 @@ from __future__ import annotations
 import getpass
 import uuid
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from branch_console.diff.state_diff import StateDiff
@@ -210,7 +211,8 @@ def run(warehouse: Warehouse, asked: Request, *, spark: SparkSession | None = No
 
     session = WarmSession(spark, SparkSettings(), is_joined=True)
     rows = RowsOfSession(lambda: session, warehouse.file_io)
-    return run_call(warehouse, rows, asked, InlineStages())
+    listing = replace(warehouse, file_lister=rows.file_lister)
+    return run_call(listing, rows, asked, InlineStages())
 
 
 def recover(warehouse: Warehouse, table: str | None = None) -> Receipt:

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -73,6 +74,7 @@ def _run_until_idle(settings: JobSettings, stopping: threading.Event) -> None:
         catalog_kind=settings.catalog_kind,
     )
     rows = WarmRows(settings, warehouse.file_io)
+    warehouse = replace(warehouse, file_lister=rows.file_lister)
     context = JobContext(warehouse, rows, wall_clock_millis)
     prepare_store(settings)
     store = store_identity(settings)

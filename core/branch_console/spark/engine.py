@@ -10,6 +10,7 @@ from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.merge.joined_deletes import JoinedDeletes
 from branch_console.merge.policy import Policy
 from branch_console.merge.row_work import JoinedRows, Reconciled, RowScope, RowWork
+from branch_console.spark.files.file_lister import SparkFileLister
 from branch_console.spark.files.verify_files import verify_data_files
 from branch_console.spark.merge.join_deletes import join_deletes
 from branch_console.spark.merge.reconcile_rows import find_changed_keys, reconcile
@@ -28,6 +29,11 @@ class SparkRowEngine(SparkRowWriter):
     """
 
     most_rows: int = MOST_ROWS
+
+    @property
+    def file_lister(self) -> SparkFileLister:
+        """Lists the files of a table, those of a large one in tasks."""
+        return SparkFileLister(self._open_session, self._store)
 
     def verify_files(self, files: pa.Table, progress: Progress) -> pa.Table:
         """Compare data files with what the manifests say of them."""

@@ -53,7 +53,11 @@ _RENAMES_EXCLUSIVELY: Final = frozenset({"webhdfs"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStatus:
-    """What a listing tells of a file or directory; `etag` only where the store has one."""
+    """What a listing tells of a file or directory; `etag` only where the store has one.
+
+    Attributes:
+        is_link: Whether the name is a link, of which the rest tells where it leads.
+    """
 
     path: str
     name: str
@@ -61,6 +65,7 @@ class FileStatus:
     is_directory: bool
     modified_millis: int
     etag: str | None = None
+    is_link: bool = False
 
 
 class FileContents(Protocol):
@@ -439,11 +444,13 @@ class LocalFileIO(FileIO):
         def scan() -> Iterable[FileStatus]:
             with os.scandir(checked_path(path)) as entries:
                 for entry in entries:
+                    is_link = entry.is_symlink()
                     try:
-                        found = _stat_local(entry.path) if entry.is_symlink() else entry.stat()
+                        found = _stat_local(entry.path) if is_link else entry.stat()
                     except FileNotFoundError:
                         continue  # removed since the listing began, or a dangling link
-                    yield _local_status(f"{path.rstrip('/')}/{entry.name}", entry.name, found)
+                    child = f"{path.rstrip('/')}/{entry.name}"
+                    yield _local_status(child, entry.name, found, is_link=is_link)
 
         try:
             return self._ask(path, lambda: sorted(scan(), key=lambda each: each.name))
@@ -553,7 +560,9 @@ def _stat_local(path: str) -> os.stat_result:
         return os.lstat(path)
 
 
-def _local_status(path: str, name: str, found: os.stat_result) -> FileStatus:
+def _local_status(
+    path: str, name: str, found: os.stat_result, *, is_link: bool = False
+) -> FileStatus:
     return FileStatus(
         path=path,
         name=name,
@@ -561,4 +570,5 @@ def _local_status(path: str, name: str, found: os.stat_result) -> FileStatus:
         is_directory=stat.S_ISDIR(found.st_mode),
         modified_millis=found.st_mtime_ns // 1_000_000,
         etag=f"{found.st_ino:x}-{found.st_mtime_ns:x}",
+        is_link=is_link,
     )

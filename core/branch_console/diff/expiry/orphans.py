@@ -14,7 +14,6 @@ _UUID: Final = r"(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})"
 _FORMATS: Final = "avro|blob|csv|json|lance|mosaic|orc|parquet|row|text|txt|vortex"
 _DATA: Final = re.compile(rf".*{_UUID}-\d+(?:\.[a-z0-9]+)?\.(?:{_FORMATS})(?:\.index)?")
 _TEMPORARY: Final = re.compile(rf"\.(.+)\.{_UUID}\.tmp")
-_INDEX_OF_FILE: Final = ".index"
 _METADATA: Final = {
     FolderKind.INDEX: re.compile(rf"index-.*{_UUID}-\d+"),
     FolderKind.STATISTICS: re.compile(rf"stat-{_UUID}-\d+"),
@@ -42,14 +41,6 @@ def is_paimons_file(kind: FolderKind, name: str, prefixes: Collection[str]) -> b
     if _METADATA[FolderKind.INDEX].fullmatch(name):
         return True
     return name.startswith(tuple(prefixes)) and _DATA.fullmatch(name) is not None
-
-
-def named_with(name: str) -> str:
-    """Return the name of the file that a manifest names if it needs this one.
-
-    The index of a data file has no entry of its own.
-    """
-    return name.removesuffix(_INDEX_OF_FILE)
 
 
 def written_before(older_than_millis: int, open_since: Iterable[int]) -> int:

@@ -25,6 +25,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 if TYPE_CHECKING:
     # It needs Arrow, which takes longer to load than to open a warehouse.
+    from branch_console.maintenance.file_lister import FileLister
     from branch_console.merge.plan import Plan
 
 _CLAIMS: Final = "claims"
@@ -50,6 +51,7 @@ class Warehouse:
         counted: The rows of states that a job counted; None where these are not known.
         plans: The merges that were planned here, by all that a plan depends on.
         opened: The tables that one decision has opened; None where each is opened anew.
+        file_lister: Lists the files of a table; None where this process does.
     """
 
     url: str
@@ -62,6 +64,7 @@ class Warehouse:
     counted: CountedStates | None = None
     plans: "Shelf[tuple[object, ...], Plan]" = field(default_factory=lambda: Shelf(_MOST_PLANS))
     opened: dict[Identifier, FileStoreTable] | None = None
+    file_lister: "FileLister | None" = None
 
     @classmethod
     def open(
@@ -154,6 +157,13 @@ class Warehouse:
         known = None if self.opened is None else self.opened.get(identifier)
         found = known or self._seen_by(identifier).find(identifier.in_catalog)
         return None if found is None else self._kept(identifier, found)
+
+    @property
+    def lister(self) -> "FileLister":
+        """Lists the files of a table."""
+        from branch_console.maintenance.file_lister import LocalLister  # noqa: PLC0415 - Arrow
+
+        return self.file_lister or LocalLister()
 
     @property
     def ledger(self) -> CatalogLedger:

@@ -19,7 +19,7 @@ from branch_console.errors import FormatError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.manifest_entry import FileKind
 from branch_console.format.snapshot import Snapshot
-from branch_console.maintenance.listed_files import list_files
+from branch_console.maintenance.file_lister import LocalLister, Wanted, folders_of
 from branch_console.maintenance.named_files import (
     NamedFiles,
     NamedLists,
@@ -232,7 +232,7 @@ def _look_at_files(
                 damage.metadata[_key(state)].add(f"{text}deletes one that was not there")
     schemas = [each for name in branches for each in table.on_listed(name).schemas.all()]
     # Files come before a second look at them: one that expired in between is asked for by name.
-    listed = list_files(table, schemas)
+    listed = LocalLister().list(table.reader.files, folders_of(table, schemas), Wanted.everything())
     sizes = dict(zip(listed["path"].to_pylist(), listed["file_size"].to_pylist(), strict=True))
     for branch in branches:
         theirs = [number for number, state in enumerate(states) if state.branch == branch]

@@ -4,20 +4,21 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.commit.base.read_holds import read_holds
 from branch_console.commit.journal import Journal
 from branch_console.commit.rows.staged_results import staged_results
-from branch_console.diff.expiry.orphans import is_paimons_file, named_with, written_before
+from branch_console.diff.expiry.orphans import is_paimons_file, written_before
 from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.folder_kind import FolderKind
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.expiry import CLEANING, CLEANING_JOURNAL
 from branch_console.format.options import CHANGELOG_FILE_PREFIX, DATA_FILE_PREFIX
 from branch_console.format.table_schema import TableSchema
-from branch_console.maintenance.listed_files import list_files
+from branch_console.maintenance.file_lister import Prints, Wanted, folders_of
 from branch_console.maintenance.named_files import (
     DATA_RANK,
     INDEX_RANK,
@@ -85,10 +86,14 @@ def find_orphans(
     """
     before = written_before(older_than_millis, _open_since(warehouse, table, own))
     schemas = _schemas(table)
-    # Files come before references: what commits name in between is then seen as named.
-    listed = list_files(table, schemas)
-    listed = listed.filter(pc.less(listed["modified_millis"], before)).sort_by("path")
-    left = without_named(table, _released(listed), list_references(table))
+    references = list_references(table)
+    wanted = Wanted(before_millis=before, named=_named_prints(table, references))
+    files = warehouse.lister.list(warehouse.store.files, folders_of(table, schemas), wanted)
+    # What commits named while the folders were listed is seen now.
+    known = set(map(reference_key, references))
+    fresh = [each for each in list_references(table) if reference_key(each) not in known]
+    kinds = dict(zip(files["path"].to_pylist(), files["kind"].to_pylist(), strict=True))
+    left = without_named(table, _released(files).sort_by("path"), fresh)
     prefixes = tuple(
         {
             each.options.read(option)
@@ -96,7 +101,6 @@ def find_orphans(
             for option in (DATA_FILE_PREFIX, CHANGELOG_FILE_PREFIX)
         }
     )
-    kinds = dict(zip(listed["path"].to_pylist(), listed["kind"].to_pylist(), strict=True))
     is_ours = [
         is_paimons_file(FolderKind(kinds[path]), path.rpartition("/")[2], prefixes)
         for path in left["path"].to_pylist()
@@ -117,16 +121,20 @@ def without_named(
     """
     if not references or not files.num_rows:
         return files
+    named = pa.array(_named_prints(table, references))
+    return files.filter(pc.invert(pc.is_in(files["name"], value_set=named)))
+
+
+def _named_prints(table: FileStoreTable, references: Sequence[Reference]) -> Prints:
+    """The numbers of all names that references name, rising; of data files and of metadata.
+
+    By name, wherever a file lies: an option puts index files beside data files.
+    """
     named = [lists_of(each) for each in references]
     read = read_named_files(table, named)
-    # By name, wherever it lies: an option puts index files beside data files.
-    names = {path.rpartition("/")[2] for path in named_paths(table, read, named)}
-    is_metadata = [path.rpartition("/")[2] in names for path in files["path"].to_pylist()]
-    is_named = pc.or_(
-        pc.is_in(files["name"], value_set=pc.unique(read.columns["name"])),
-        pa.array(is_metadata, pa.bool_()),
-    )
-    return files.filter(pc.invert(is_named))
+    metadata = [path.rpartition("/")[2] for path in named_paths(table, read, named)]
+    prints = name_prints(pa.chunked_array([pa.array(metadata, pa.string())]))
+    return np.unique(np.concatenate([read.columns["name"].to_numpy(), prints]))
 
 
 def waiting_cleanings(
@@ -221,14 +229,6 @@ def _schemas(table: FileStoreTable) -> tuple[TableSchema, ...]:
 
 
 def _released(listed: pa.Table) -> pa.Table:
-    names = [named_with(each) for each in listed["file_name"].to_pylist()]
-    ranks = [_RANKS[FolderKind(each)] for each in listed["kind"].to_pylist()]
-    return pa.Table.from_arrays(
-        [
-            listed["path"],
-            listed["file_size"],
-            pa.array(ranks, pa.int8()),
-            pa.array(name_prints(pa.chunked_array([pa.array(names, pa.string())]))),
-        ],
-        schema=RELEASED_FILES,
-    )
+    ranks = [_RANKS[FolderKind(kind)] for kind in listed["kind"].to_pylist()]
+    columns = [listed["path"], listed["file_size"], pa.array(ranks, pa.int8()), listed["name"]]
+    return pa.Table.from_arrays(columns, schema=RELEASED_FILES)
