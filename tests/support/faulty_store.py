@@ -5,7 +5,7 @@ tidy up behind a dead process. What no store could get wrong is not offered: a l
 removal or a move is an error, while that of a publish is an outcome of its own.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -301,6 +301,17 @@ class FaultyRemover(FileRemover):
     def discard(self, paths: Iterable[str]) -> int:
         return sum(self._each("remove", path, self._inner.discard) for path in paths)
 
+    @property
+    def moves_freely(self) -> bool:
+        return self._inner.moves_freely
+
+    def move(self, moves: Iterable[tuple[str, str]]) -> int:
+        pairs = dict(moves)
+        return sum(
+            self._each("set aside", path, lambda paths: self._inner.move(_with(pairs, paths)))
+            for path in pairs
+        )
+
     def remove_empty_directories(self, paths: Iterable[str]) -> int:
         remove = self._inner.remove_empty_directories
         return sum(self._each("remove directory", path, remove) for path in paths)
@@ -310,6 +321,10 @@ class FaultyRemover(FileRemover):
         if removed is None:
             raise StorageError(f"Whether {path} was removed is not known (injected).")
         return removed
+
+
+def _with(pairs: Mapping[str, str], paths: Iterable[str]) -> list[tuple[str, str]]:
+    return [(path, pairs[path]) for path in paths]
 
 
 class FaultyMover:

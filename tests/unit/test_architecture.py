@@ -65,7 +65,7 @@ _KEYS_OF_OTHERS = {
 }
 
 # Who removes files of a warehouse, and which: what a snapshot names leaves through one door.
-_RELEASES = {"branch_console.maintenance.release"}
+_RELEASES = {"branch_console.maintenance.release", "branch_console.maintenance.trash"}
 _REMOVES_WHAT_NOTHING_NAMES_YET = {
     f"branch_console.commit.{module}"
     for module in (

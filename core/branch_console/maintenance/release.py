@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
-from branch_console.format.journals.arrow_stream import ArrowStream
+from branch_console.maintenance.kept_list import decode_list, encode_list
+from branch_console.maintenance.trash import Trash
 from branch_console.table.file_store_table import FileStoreTable
 
 _BATCH: Final = 1_000
@@ -27,9 +28,9 @@ def list_release(
     table: FileStoreTable, store: CommitStore, operation_id: str, files: pa.Table
 ) -> pa.Table:
     """Note durably which files an operation removes; return what it noted first."""
-    data = ArrowStream.of(files).data
+    data = encode_list(table, files)
     _, found = publish_once(store, table.paths.release_list(operation_id), data)
-    return ArrowStream(data=found).table
+    return decode_list(table, found)
 
 
 def find_release_list(
@@ -37,7 +38,7 @@ def find_release_list(
 ) -> pa.Table | None:
     """Return the files that an operation noted, None where it has not."""
     found = store.files.find(table.paths.release_list(operation_id))
-    return None if found is None else ArrowStream(data=found).table
+    return None if found is None else decode_list(table, found)
 
 
 def listed_releases(table: FileStoreTable) -> tuple[str, ...]:
@@ -62,6 +63,7 @@ def remove_files(
     files: pa.Table,
     look_again: LookAgain,
     *,
+    trash: Trash | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> int:
     """Remove files, data first and what leads to it last; return how many were there.
@@ -70,6 +72,7 @@ def remove_files(
         store: The store.
         files: Columns of RELEASED_FILES.
         look_again: Asked before the first batch, and again and again on the way.
+        trash: Where they wait; None for those that go for good.
         clock: Seconds.
     """
     removed, batches, looked = 0, 0, clock()
@@ -80,6 +83,7 @@ def remove_files(
             continue
         batch, left = left.slice(0, _BATCH), left.slice(_BATCH)
         # What a crash brings back of them nothing refers to.
-        removed += store.remover.discard(batch["path"].to_pylist())
+        paths = batch["path"].to_pylist()
+        removed += store.remover.discard(paths) if trash is None else trash.put(paths)
         batches += 1
     return removed

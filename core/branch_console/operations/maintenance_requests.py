@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format.options import parse_duration
 from branch_console.operations.agreement import PREVIEWED
 from branch_console.operations.argument import argument
 from branch_console.operations.request import Request, ResultColumn, SqlProcedure
@@ -18,6 +19,7 @@ from branch_console.operations.shared_arguments import (
 _UNCHANGED: Final = "Nothing expired, and no file was removed."
 _HOUR_MILLIS: Final = 3_600_000
 _DAY_MILLIS: Final = 24 * _HOUR_MILLIS
+_TRASH_KEEP_MILLIS: Final = 7 * _DAY_MILLIS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +141,16 @@ class RemoveOrphanFilesRequest(
         cli="--older-than TIME",
     )
     grace: str | None = argument(
-        "How long undo can keep the files before they go: '10 min' where left out; '0 s' removes "
-        "them at once.",
+        "How long undo can keep the files before they go: '10 min' where left out; '0 s' lets "
+        "them go at once.",
         default=None,
         cli="--grace DURATION",
+    )
+    trash_keep: str | None = argument(
+        "How long files that go wait in the trash of the table, from where undo brings them back: "
+        "'7 d' where left out; '0 s' removes them for good. Object stores have no trash.",
+        default=None,
+        cli="--trash-keep DURATION",
     )
     reason: str | None = reason_argument()
 
@@ -164,6 +172,10 @@ class RemoveOrphanFilesRequest(
         """Return how long undo can keep the files, in milliseconds; raises InvalidInput."""
         return grace_millis_of(self.procedure, self.grace, _UNCHANGED)
 
+    def trash_keep_millis(self) -> int:
+        """Return how long files wait in the trash, in milliseconds; raises InvalidInput."""
+        return _duration_millis(self, "trash_keep", self.trash_keep, _TRASH_KEEP_MILLIS)
+
 
 def _millis_of(asked: Request, argument: str, text: str) -> int:
     try:
@@ -171,6 +183,16 @@ def _millis_of(asked: Request, argument: str, text: str) -> int:
         return int(datetime.fromisoformat(text.strip()).timestamp() * 1000)
     except (ValueError, OverflowError) as error:
         told = f"is {text!r}, which is no time. Write it as '2026-01-31 12:00:00'."
+        raise _refusal(asked, argument, told) from error
+
+
+def _duration_millis(asked: Request, argument: str, text: str | None, default: int) -> int:
+    if text is None:
+        return default
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        told = f"is {text!r}: {error}. Write it as '10 min'."
         raise _refusal(asked, argument, told) from error
 
 

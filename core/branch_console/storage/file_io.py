@@ -499,6 +499,12 @@ class LocalFileIO(FileIO):
 
         self._ask(path, write)
 
+    def rename(self, from_path: str, to_path: str) -> None:
+        """Give a file another name, in place of what has it."""
+        self.check_inside(from_path)
+        self.check_inside(to_path)
+        self._ask(from_path, lambda: os.replace(from_path, to_path))  # noqa: PTH105
+
     def remove(self, path: str) -> bool:
         """Remove one file; False if there was none."""
         self.check_inside(path)

@@ -1,11 +1,14 @@
-"""Removing files. Only the packages `commit` and `maintenance` may import this module."""
+"""Removing files, or setting them aside.
+
+Only the packages `commit` and `maintenance` may import this module.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from branch_console.errors import StorageError
+from branch_console.errors import NotFound, StorageError
 from branch_console.storage.durable import sync_path
 from branch_console.storage.file_io import FileIO
 
@@ -44,12 +47,47 @@ class FileRemover:
             self._file_io.check_inside(path)
         return sum(self._file_io.remove(path) for path in doomed)
 
+    @property
+    def moves_freely(self) -> bool:
+        """Whether `move` costs no copy, as on a local store; object stores read and write all."""
+        return self._file_io.is_local
+
+    def move(self, moves: Iterable[tuple[str, str]]) -> int:
+        """Give files that nothing refers to other names; those that are gone are no error.
+
+        Without a wait for the disk: a crash may give a file its old name back. No two files may
+        get one name.
+
+        Args:
+            moves: Each file's path, and the one that it gets.
+
+        Returns:
+            How many were there.
+
+        Raises:
+            InvalidInput: A path lies outside the warehouse; nothing was moved.
+            StorageError: The store did not answer; what stands before that path is moved.
+        """
+        pairs = tuple(moves)
+        for path in (path for pair in pairs for path in pair):
+            self._file_io.check_inside(path)
+        for folder in dict.fromkeys(path.rpartition("/")[0] for _, path in pairs):
+            self._file_io.make_directory(folder)
+        return sum(self._has_moved(*pair) for pair in pairs)
+
     def remove_empty_directories(self, paths: Iterable[str]) -> int:
         """Remove those of the directories that hold nothing, in the order given, for good."""
         doomed = tuple(paths)
         removed = sum(self._file_io.remove_empty_directory(path) for path in doomed)
         self._sync_folders_of(doomed)
         return removed
+
+    def _has_moved(self, from_path: str, to_path: str) -> bool:
+        try:
+            self._file_io.rename(from_path, to_path)
+        except NotFound:
+            return False
+        return True
 
     def _sync_folders_of(self, paths: Iterable[str]) -> None:
         if not self._file_io.is_local:

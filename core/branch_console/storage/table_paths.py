@@ -179,6 +179,11 @@ class TablePaths:
         """The path of the hold of a running read."""
         return f"{self.lineage_dir}/{HOLD_PREFIX}{name}.json"
 
+    @property
+    def trash_dir(self) -> str:
+        """The folder of files that nothing names, and that wait there before they go for good."""
+        return f"{self.lineage_dir}/trash"
+
     def release_list(self, operation_id: str) -> str:
         """The path of the list of files that an operation is about to remove."""
         return f"{self.lineage_dir}/release-{operation_id}.arrow"

@@ -15,6 +15,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.maintenance.remove_orphan_files import plan_cleaning
 from branch_console.procedures.recover import recover_table
+from branch_console.storage.file_remover import FileRemover
 from tests.support.branch_bench import store_of, tree
 from tests.support.commit_tables import UNPARTITIONED, message
 from tests.support.expiry_bench import LATER, ExpiryBench
@@ -94,16 +95,21 @@ def test_what_nothing_names_goes_and_all_else_stays(bench: ExpiryBench) -> None:
         actor="ann",
         operation_id="look",
     )
-    told, stays = plan_cleaning(bench.warehouse(clock=lambda: LATER), call).preview.consequences
+    planned = plan_cleaning(bench.warehouse(clock=lambda: LATER), call).preview
+    told, waits, stays = planned.consequences
     assert set(told.details) == set(map(str, made))
     assert told.text.startswith("11 files with 110 bytes, written before ")
+    assert waits.text.startswith("What goes waits in the trash of the table for 7 days")
+    assert planned.undo == "Undo brings the files back from the trash, for 7 days at least."
     assert set(stays.details) == set(map(str, strange))
     receipt = clean(bench)
     assert left(made) == set()
     assert left(strange) == strange
     assert kept <= tree(bench.root).keys()
     assert bench.broken() == []
-    assert receipt.notes == ("11 files with 110 bytes were removed.",)
+    assert receipt.notes == (
+        "11 files with 110 bytes were removed, and wait in the trash for 7 days.",
+    )
     assert (receipt.counts.files_removed, receipt.counts.bytes_removed) == (11, 110)
     again = clean(bench, "again")
     assert again.notes[0] == "No file is an orphan: all that may go is named, or too young."
@@ -189,6 +195,67 @@ def test_undo_keeps_the_files_until_the_next_cleaning(bench: ExpiryBench) -> Non
         bench.run("undo", "late", LATER + 700_000, {"operation": "second"})
 
 
+def test_undo_brings_files_back_from_the_trash_until_it_is_emptied(bench: ExpiryBench) -> None:
+    made = orphans(bench)
+    written = {path: path.stat().st_mtime_ns for path in made}
+    before = tree(bench.root, without=".json")
+    clean(bench, "first")
+    assert left(made) == set()
+    back = bench.run("undo", "back", LATER, {"operation": "first"})
+    assert back.notes == ("11 orphan files came back from the trash.",)
+    assert {path: path.stat().st_mtime_ns for path in made} == written
+    assert tree(bench.root, without=".json") == before
+    assert not Path(bench.table().paths.trash_dir).exists()
+
+    clean(bench, "noted", grace="10 min")
+    clean(bench, "over", grace="10 min", now=LATER + 700_000)
+    assert left(made) == set()
+    bench.run("undo", "back-over", LATER + 700_000, {"operation": "over"})
+    assert left(made) == made
+    clean(bench, "last", now=LATER + 700_000)
+    week = LATER + 700_000 + 7 * 86_400_000
+    early = clean(bench, "early", now=week - 1)
+    assert early.notes == ("No file is an orphan: all that may go is named, or too young.",)
+    late = clean(bench, "late", now=week)
+    assert late.notes[-1] == "11 files went from the trash for good."
+    assert not Path(bench.table().paths.trash_dir).exists()
+    with pytest.raises(Refused, match="the files that it noted were removed"):
+        bench.run("undo", "too-late", week, {"operation": "last"})
+
+
+@pytest.mark.parametrize("grace", ["0 s", "10 min"])
+def test_what_waits_is_found_where_the_warehouse_lies_by_now(
+    bench: ExpiryBench, grace: str
+) -> None:
+    made = orphans(bench)
+    clean(bench, "first", grace=grace)
+    moved = ExpiryBench(bench.root.rename(bench.root.with_name("moved")))
+    there = {Path(moved.path) / path.relative_to(bench.path) for path in made}
+    if grace == "0 s":
+        moved.run("undo", "back", LATER, {"operation": "first"})
+        assert left(there) == there
+    else:
+        clean(moved, "over", now=LATER + 700_000)
+        assert left(there) == set()
+
+
+@pytest.mark.parametrize("why", ["the call", "the store"])
+def test_where_nothing_is_kept_files_go_for_good(
+    bench: ExpiryBench, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = orphans(bench)
+    given = {"trash_keep": "0 s"} if why == "the call" else {}
+    if why == "the store":
+        # As on an object store, where a move is a copy.
+        monkeypatch.setattr(FileRemover, "moves_freely", False)
+    receipt = clean(bench, **given)  # type: ignore[arg-type]
+    assert receipt.notes == ("11 files with 110 bytes were removed.",)
+    assert left(made) == set()
+    assert not Path(bench.table().paths.trash_dir).exists()
+    with pytest.raises(Refused, match="the files that it noted were removed"):
+        bench.run("undo", "back", LATER, {"operation": "cleaning"})
+
+
 @pytest.mark.parametrize("grace", ["0 s", "10 min"])
 def test_a_kill_at_any_change_loses_nothing_that_is_named(bench: ExpiryBench, grace: str) -> None:
     orphans(bench, NAMES[:3])
@@ -224,6 +291,7 @@ def test_a_branch_without_a_schema_stops_the_cleaning(bench: ExpiryBench) -> Non
         ({"older_than": "2096-10-02 06:30:00+00:00"}, "less than an hour ago"),
         ({"older_than": "soon"}, "which is no time"),
         ({"grace": "soon"}, "no file was removed"),
+        ({"trash_keep": "long"}, "The argument 'trash_keep' of remove_orphan_files is 'long'"),
     ],
 )
 def test_what_no_cleaning_can_mean_is_refused(

@@ -6,7 +6,15 @@ from typing import Final
 
 from branch_console.errors import FormatError
 from branch_console.format.journals.codec import Codec, Layout
-from branch_console.format.journals.keys import needed, since, texts, told, values
+from branch_console.format.journals.keys import (
+    counted,
+    needed,
+    since,
+    texts,
+    told,
+    told_texts,
+    values,
+)
 from branch_console.format.journals.terms import PLAN_ID, REASON, UNDOES, OperationJournal
 from branch_console.format.json_text import JsonObject
 
@@ -65,11 +73,15 @@ class CleaningJournal(OperationJournal):
         older_than_millis: Only files that were written before this time are orphans.
         releases: Earlier cleanings whose grace is over, and whose files go now.
         grace_millis: How long undo keeps what it notes; 0 lets it go at once.
+        empties: Earlier cleanings whose files go from the trash for good.
+        trash_keep_millis: How long what goes waits in the trash; 0 removes it at once.
     """
 
     older_than_millis: int
     releases: tuple[str, ...] = ()
     grace_millis: int = 0
+    empties: tuple[str, ...] = ()
+    trash_keep_millis: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +190,8 @@ CLEANING_JOURNAL: Final = Codec(
             needed("olderThanMillis", int),
             texts("releases"),
             since("graceMillis", int, default=0),
+            told_texts("empties"),
+            counted("trashKeepMillis"),
         )
     },
 )

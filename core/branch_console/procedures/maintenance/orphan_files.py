@@ -34,6 +34,7 @@ from branch_console.maintenance.release import (
     forget_release_list,
     listed_releases,
 )
+from branch_console.maintenance.trash import Trash, trash_operations
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.release_files import (
     ReferenceKey,
@@ -163,13 +164,33 @@ def without_waiting(files: pa.Table, waiting: Sequence[pa.Table]) -> pa.Table:
     return files.filter(pc.invert(pc.is_in(files["path"], value_set=noted)))
 
 
-def release_orphans(operation: Operation, cleanings: Collection[str]) -> Released:
-    """Remove the files that cleanings noted and whose grace is over, as far as nothing names them.
+def full_trash(warehouse: Warehouse, table: FileStoreTable, now_millis: int) -> tuple[str, ...]:
+    """Return the cleanings whose files have waited in the trash for as long as they were to."""
+    journal = Journal(warehouse.store, table.paths)
+    due = []
+    for operation_id in trash_operations(table):
+        end, intent = journal.end_of(operation_id), journal.find(operation_id)
+        if end is not None and intent is not None and intent.procedure == CLEANING:
+            keep = journal.decode(intent, CLEANING_JOURNAL).trash_keep_millis
+            if now_millis >= end.time_millis + keep:
+                due.append(operation_id)
+    return tuple(due)
+
+
+def release_orphans(
+    operation: Operation, cleanings: Collection[str], trash: Trash | None
+) -> Released:
+    """Let the files go that cleanings noted, as far as nothing names them.
 
     Going on after a crash is no different.
 
+    Args:
+        operation: Who lets them go.
+        cleanings: Cleanings whose grace is over.
+        trash: Where the files wait; None removes them.
+
     Raises:
-        FormatError: What the table needs cannot be told, so nothing is removed.
+        FormatError: What the table needs cannot be told, so nothing goes.
     """
     table, store = operation.table, operation.warehouse.store
     if not cleanings:
@@ -179,13 +200,15 @@ def release_orphans(operation: Operation, cleanings: Collection[str]) -> Release
         other = find_other_operation(operation.journal, operation.intent.operation_id)
         if other is not None:
             return Released(waits_for=other)
-        done = _remove_noted(operation, cleanings)
+        done = _remove_noted(operation, cleanings, trash)
     for each in cleanings:
         forget_release_list(table, store, each)
     return done
 
 
-def _remove_noted(operation: Operation, cleanings: Collection[str]) -> Released:
+def _remove_noted(
+    operation: Operation, cleanings: Collection[str], trash: Trash | None
+) -> Released:
     table, store = operation.table, operation.warehouse.store
     noted = [
         files for each in cleanings if (files := find_release_list(table, store, each)) is not None
@@ -198,7 +221,7 @@ def _remove_noted(operation: Operation, cleanings: Collection[str]) -> Released:
         return without_named(table, left, fresh)
 
     listed = pa.concat_tables([RELEASED_FILES.empty_table(), *noted]).combine_chunks()
-    return remove_released(operation, listed, look_again)
+    return remove_released(operation, listed, look_again, trash=trash)
 
 
 def _open_since(warehouse: Warehouse, table: FileStoreTable, own: str) -> Iterator[int]:

@@ -49,6 +49,7 @@ from branch_console.maintenance.release import (
     remove_files,
 )
 from branch_console.maintenance.retire import forget_retired
+from branch_console.maintenance.trash import Trash
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.branch_tags import (
     released_tags,
@@ -289,7 +290,12 @@ def find_released(operation: Operation) -> Released | None:
 
 
 def remove_released(
-    operation: Operation, listed: pa.Table, look_again: LookAgain, *, tags: int = 0
+    operation: Operation,
+    listed: pa.Table,
+    look_again: LookAgain,
+    *,
+    tags: int = 0,
+    trash: Trash | None = None,
 ) -> Released:
     """Remove the files of a list, as far as nothing needs them by now, and mark that it is done.
 
@@ -298,9 +304,12 @@ def remove_released(
         listed: Columns of RELEASED_FILES.
         look_again: As for `remove_files`.
         tags: How many tags went.
+        trash: As for `remove_files`.
     """
     left = look_again(listed)
-    removed = remove_files(operation.warehouse.store, left, look_again)
+    if trash is not None and left.num_rows:
+        trash.note(left)
+    removed = remove_files(operation.warehouse.store, left, look_again, trash=trash)
     gone = left.num_rows - removed
     released = {"files": removed, "size": size_of(left), "gone": gone, "tags": tags}
     # The first to come so far counts: who goes on after a crash finds most files gone.

@@ -5,6 +5,7 @@ was cut off did not come to. Until they go undo lets go of them.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.scan_options import moment_text
 from branch_console.maintenance.named_files import RELEASED_FILES
 from branch_console.maintenance.release import find_release_list, list_release
+from branch_console.maintenance.trash import Trash, has_trash
 from branch_console.operations.maintenance_requests import RemoveOrphanFilesRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -43,6 +45,7 @@ from branch_console.procedures.maintenance.maintenance_turn import (
 from branch_console.procedures.maintenance.orphan_files import (
     Orphans,
     find_orphans,
+    full_trash,
     release_orphans,
     waiting_cleanings,
     without_waiting,
@@ -52,6 +55,7 @@ from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Verb, table_of
 from branch_console.procedures.run.receipts import receipt_of
 
+_DAY_MILLIS: Final = 86_400_000
 _MOST_TOLD: Final = 20
 
 
@@ -68,19 +72,22 @@ def plan_cleaning(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     before = asked.older_than_millis(now)
     waiting = waiting_cleanings(warehouse, table)
     due = tuple(each for each, (since, _) in waiting.items() if now >= since)
+    keep = asked.trash_keep_millis() if has_trash(warehouse.store) else 0
+    empties = full_trash(warehouse, table, now)
     earlier = [files for _, files in waiting.values()]
     found = find_orphans(warehouse, table, before, call.operation_id)
     orphans = without_waiting(found.files, earlier)
     going = pa.concat_tables([orphans, *(waiting[each][1] for each in due)]).combine_chunks()
-    told = _told(found, orphans, going, due, before, grace)
+    told = _told(found, orphans, going, _Terms(due, empties, before, grace, keep))
+    is_due = bool(going.num_rows or empties)
     preview = Preview(
         procedure=call.name,
         title=f"Remove orphan files of {table.identifier.table_name}",
-        plan_id=plan_digest(call, sorted(going["path"].to_pylist()), due),
-        consequences=(*obstacles(warehouse, table, call), *told) if going.num_rows else told,
+        plan_id=plan_digest(call, sorted(going["path"].to_pylist()), due, empties),
+        consequences=(*obstacles(warehouse, table, call), *told) if is_due else told,
         typed_name=None,
         role=Role.OPERATOR,
-        undo=_undo_text(orphans, grace),
+        undo=_undo_text(orphans, going, grace, keep),
     )
     journal = CleaningJournal(
         plan_id=preview.plan_id,
@@ -88,12 +95,14 @@ def plan_cleaning(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
         older_than_millis=before,
         releases=due,
         grace_millis=grace,
+        empties=empties,
+        trash_keep_millis=keep,
     )
     return planned_turn(
         call,
         table,
         preview,
-        journal if going.num_rows else None,
+        journal if is_due else None,
         now_millis=now,
         dry_run=CleaningDryRun(
             orphans=orphans,
@@ -115,11 +124,13 @@ def finish_cleaning(operation: Operation, journal: CleaningJournal) -> Receipt:
     claim_maintenance(operation)
     noted = _note_orphans(operation, journal)
     own = () if journal.grace_millis else (operation_id,)
-    released = release_orphans(operation, (*journal.releases, *own))
+    trash = _trash_of(operation, operation_id) if journal.trash_keep_millis else None
+    released = release_orphans(operation, (*journal.releases, *own), trash)
+    emptied = sum(_trash_of(operation, each).empty() for each in journal.empties)
     receipt = receipt_of(
         operation,
         counts=Counts(files_removed=released.files, bytes_removed=released.size),
-        notes=tuple(_notes(journal, noted, released)),
+        notes=tuple(_notes(journal, noted, released, emptied)),
     )
     return end_turn(operation, LineageKind.CLEANED, receipt)
 
@@ -132,6 +143,11 @@ REMOVE_ORPHAN_FILES = Verb(
     codec=CLEANING_JOURNAL,
     finish=finish_cleaning,
 )
+
+
+def _trash_of(operation: Operation, cleaning: str) -> Trash:
+    """What a cleaning put into the trash, or is about to."""
+    return Trash(table=operation.table, store=operation.warehouse.store, operation_id=cleaning)
 
 
 def _note_orphans(operation: Operation, journal: CleaningJournal) -> pa.Table:
@@ -151,30 +167,53 @@ def _note_orphans(operation: Operation, journal: CleaningJournal) -> pa.Table:
     return list_release(table, warehouse.store, operation_id, fresh)
 
 
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """Which files go, and when: earlier cleanings that are over, times in milliseconds."""
+
+    due: Sequence[str]
+    empties: Sequence[str]
+    before: int
+    grace: int
+    keep: int
+
+
 def _told(
-    found: Orphans,
-    orphans: pa.Table,
-    going: pa.Table,
-    due: Sequence[str],
-    before_millis: int,
-    grace_millis: int,
+    found: Orphans, orphans: pa.Table, going: pa.Table, terms: _Terms
 ) -> tuple[Consequence, ...]:
     told = []
     if orphans.num_rows:
         paths = orphans["path"].to_pylist()
-        when = f"with the first cleaning after {_minutes(grace_millis)}" if grace_millis else "now"
+        when = f"with the first cleaning after {_minutes(terms.grace)}" if terms.grace else "now"
         told.append(
             loses(
                 f"{count(len(paths), 'file')} with {size_of(orphans):,} bytes, written before "
-                f"{moment_text(before_millis)}, are named by no snapshot, tag or changelog of any "
+                f"{moment_text(terms.before)}, are named by no snapshot, tag or changelog of any "
                 f"branch. They go {when}.",
                 tuple(paths[:_MOST_TOLD]),
             )
         )
-    if due:
+    if terms.due:
         earlier = going.num_rows - orphans.num_rows
         told.append(
-            loses(f"{count(earlier, 'file')} that earlier cleanings noted go now.", tuple(due))
+            loses(
+                f"{count(earlier, 'file')} that earlier cleanings noted go now.", tuple(terms.due)
+            )
+        )
+    if terms.keep and (terms.due or (orphans.num_rows and not terms.grace)):
+        told.append(
+            keeps(
+                f"What goes waits in the trash of the table for {_days(terms.keep)}; it takes as "
+                "much space until then."
+            )
+        )
+    if terms.empties:
+        told.append(
+            loses(
+                "What earlier cleanings put into the trash goes for good: it has waited there for "
+                "as long as they said.",
+                tuple(terms.empties),
+            )
         )
     if not told:
         told.append(keeps("No file is an orphan: all that may go is named, or too young."))
@@ -189,7 +228,9 @@ def _told(
     return tuple(told)
 
 
-def _notes(journal: CleaningJournal, noted: pa.Table, released: Released) -> Iterator[str]:
+def _notes(
+    journal: CleaningJournal, noted: pa.Table, released: Released, emptied: int
+) -> Iterator[str]:
     if journal.grace_millis and noted.num_rows:
         yield (
             f"{count(noted.num_rows, 'orphan file')} with {size_of(noted):,} bytes go with the "
@@ -201,17 +242,30 @@ def _notes(journal: CleaningJournal, noted: pa.Table, released: Released) -> Ite
             "go with the next cleaning."
         )
     elif journal.releases or not journal.grace_millis:
-        yield f"{count(released.files, 'file')} with {released.size:,} bytes were removed."
+        text = f"{count(released.files, 'file')} with {released.size:,} bytes were removed"
+        if journal.trash_keep_millis and released.files:
+            text += f", and wait in the trash for {_days(journal.trash_keep_millis)}"
+        yield f"{text}."
         if released.gone:
             yield f"{count(released.gone, 'file')} had gone already, or are named by now."
+    if journal.empties:
+        yield f"{count(emptied, 'file')} went from the trash for good."
 
 
-def _undo_text(orphans: pa.Table, grace_millis: int) -> str:
+def _undo_text(orphans: pa.Table, going: pa.Table, grace_millis: int, keep_millis: int) -> str:
+    if not going.num_rows:
+        return NOTHING_TO_UNDO
+    if keep_millis and (not grace_millis or going.num_rows > orphans.num_rows):
+        return f"Undo brings the files back from the trash, for {_days(keep_millis)} at least."
     if not orphans.num_rows:
         return NOTHING_TO_UNDO
     if not grace_millis:
         return "There is no undo: the files go at once."
     return f"Undo keeps the files: for {_minutes(grace_millis)} at least, until the next cleaning."
+
+
+def _days(millis: int) -> str:
+    return count(millis // _DAY_MILLIS, "day") if millis >= _DAY_MILLIS else _minutes(millis)
 
 
 def _minutes(millis: int) -> str:
