@@ -3,8 +3,11 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pyarrow as pa
+
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.errors import FormatError
+from branch_console.format.manifest_entry import FileSource
 from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.procedures.call.call import Argument, ProcedureCall
@@ -53,6 +56,26 @@ class ExpiryBench(BranchBench):
             identifier=hash((branch, names, head.id)) % (1 << 40),
         )
         self._make(names)
+
+    def compact(self, gone: set[str], name: str, branch: str = "main") -> bool:
+        """Commit a compaction of live files, if there are any, given these by their file names."""
+        table = self.table(branch)
+        head = table.head()
+        if head is None or not gone:
+            return False
+        live = table.live_files(head)
+        before = live.filter([each in gone for each in live["file_name"].to_pylist()])
+        after = data_files([name])
+        at = after.schema.get_field_index("file_source")
+        compacted = pa.array([int(FileSource.COMPACT)], pa.int32())
+        after = after.set_column(at, after.schema.field(at), compacted)
+        self.committer(branch).commit(
+            [message(compact_before=before, compact_after=after)],
+            user="compactor",
+            identifier=hash((branch, name, head.id)) % (1 << 40),
+        )
+        self._make((name,))
+        return True
 
     def _make(self, names: tuple[str, ...]) -> None:
         for name in names:

@@ -1,0 +1,507 @@
+"""Histories of a table to which anything may happen, ours and what other engines do."""
+
+import itertools
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from random import Random
+from typing import Final
+from uuid import UUID
+
+import pytest
+
+from branch_console.commit.base.commit_store import CommitStore
+from branch_console.errors import PaimonError
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.receipt import Receipt
+from branch_console.procedures.call.call import Argument, ProcedureCall
+from branch_console.procedures.call.consequence import Preview
+from branch_console.procedures.preview import preview_call
+from branch_console.procedures.recover import recover_table
+from branch_console.storage import durable
+from branch_console.table import manifest_scan
+from tests.support import expiry_oracle
+from tests.support.branch_bench import store_of, tree
+from tests.support.expiry_bench import AT_ONCE, LATER, ExpiryBench
+from tests.support.expiry_oracle import RETIRED, SNAPSHOT, Oracle
+from tests.support.faulty_store import At, FaultyStore, Killed, When
+from tests.support.foreign_expiry import expire_as_paimon
+
+STEPS: Final = 16
+_HOUR: Final = 3_600_000
+_DAY: Final = 24 * _HOUR
+_GRACE: Final = 600_000
+# Of what fails and is left behind; the last two are the index of a data file, and a stranger.
+_ORPHANS: Final = (
+    "bucket-0/data-{}-0.parquet",
+    "bucket-0/.data-{}-1.parquet.00000000-0000-0000-0000-0000000000aa.tmp",
+    "manifest/manifest-{}-0",
+    "manifest/manifest-list-{}-0",
+    "index/index-{}-0",
+    "statistics/stat-{}-0",
+    "bucket-0/data-{}-0.parquet.index",
+    "bucket-0/notes-{}.txt",
+)
+_RARE, _USUAL, _OFTEN = 1, 2, 4
+
+
+def make_cheap(patch: pytest.MonkeyPatch) -> None:
+    """Decode each manifest once, and wait for no disk: nobody cuts the power in a history."""
+    for module in (manifest_scan, expiry_oracle):
+        for name in ("decode_manifest", "decode_manifest_list"):
+            patch.setattr(module, name, lru_cache(maxsize=2_000)(getattr(module, name)))
+    patch.setattr(durable, "_sync_side_by_side", lambda _: None)
+
+
+class History:
+    """A table to which anything may happen, and of which nothing that is named may go missing.
+
+    Attributes:
+        log: What happened, a line each.
+        done: How often each step came to something.
+        lost: What another engine took from names of ours.
+    """
+
+    def __init__(self, root: Path, rng: Random) -> None:
+        self.bench = ExpiryBench(root)
+        self.oracle = Oracle(Path(self.bench.path))
+        self.rng = rng
+        self.numbers = itertools.count(1)
+        self.now = LATER
+        self.log: list[str] = []
+        self.done: Counter[str] = Counter()
+        self.lost: frozenset[str] = frozenset()
+        self.waiting: dict[str, tuple[int, frozenset[str]]] = {}
+        self.undoable: list[str] = []
+        self._steps: dict[Callable[[], bool], int] = {
+            self.write: _OFTEN,
+            self.rewrite: _OFTEN,
+            self.compact: _RARE,
+            self.branch: _USUAL,
+            self.branch_off: _RARE,
+            self.rename: _RARE,
+            self.tag: _USUAL,
+            self.untag: _RARE,
+            self.merge: _USUAL,
+            self.fast_forward: _RARE,
+            self.replace_main: _RARE,
+            self.roll_back: _RARE,
+            self.drop: _RARE,
+            self.undo: _RARE,
+            self.leave_orphans: _USUAL,
+            self.expire: _OFTEN,
+            self.expire_all: _RARE,
+            self.expire_killed: _USUAL,
+            self.expire_beside: _USUAL,
+            self.expire_and_undo: _USUAL,
+            self.clean: _USUAL,
+            self.clean_killed: _RARE,
+            self.clean_beside: _RARE,
+            self.clean_and_undo: _RARE,
+            self.expire_as_paimon: _USUAL,
+            self.drop_as_paimon: _RARE,
+            self.untag_as_paimon: _RARE,
+        }
+        self._write(2)
+
+    def run(self, steps: int = STEPS) -> None:
+        """Let things happen, one after the other."""
+        acts, weights = list(self._steps), list(self._steps.values())
+        for _ in range(steps):
+            self.step(self.rng.choices(acts, weights)[0])
+
+    def step(self, act: Callable[[], bool]) -> None:
+        """Let one thing happen, and look whether all that is named is there."""
+        name = act.__name__
+        self.log.append(name)
+        try:
+            came_to_something = act()
+        except PaimonError as error:
+            # Where somebody broke something, ours removes nothing at all; else nothing fails.
+            if not self.lost:
+                raise AssertionError([*self.log, error.message]) from error
+            came_to_something = False
+        self.done[name] += came_to_something
+        broken = self.oracle.broken(self.oracle.names())
+        if act == self.expire_as_paimon:
+            self.lost |= broken
+        assert broken <= self.lost, (self.log, sorted(broken - self.lost))
+
+    def write(self) -> bool:
+        return self._write(1, self.any_branch())
+
+    def rewrite(self) -> bool:
+        branch = self.any_branch()
+        self.bench.swap(self._some_live(branch), (self._name(),), branch=branch)
+        return True
+
+    def compact(self) -> bool:
+        branch = self.any_branch()
+        return self.bench.compact(self._some_live(branch), self._name(), branch=branch)
+
+    def branch(self) -> bool:
+        return self.call("create_branch", branch=self._number("b"))
+
+    def branch_off(self) -> bool:
+        """A branch of a branch, or at an earlier snapshot, a tag or nothing."""
+        name, branch = self._number("b"), self.any_branch()
+        begins: list[dict[str, Argument]] = [{"from_branch": branch}, {"empty": True}]
+        tags = self._tags(MAIN_BRANCH)
+        ids = self.bench.snapshot_ids(branch)
+        if tags:
+            begins.append({"tag": self.rng.choice(tags)})
+        if ids:
+            begins.append({"from_branch": branch, "snapshot": self.rng.choice(ids)})
+        return self.call("create_branch", branch=name, **self.rng.choice(begins))
+
+    def rename(self) -> bool:
+        others = self.branches()[1:]
+        return bool(others) and self.call(
+            "rename_branch", branch=self.rng.choice(others), to=self._number("r")
+        )
+
+    def tag(self) -> bool:
+        branch = self.any_branch()
+        ids = self.bench.snapshot_ids(branch)
+        return bool(ids) and self.call(
+            "create_tag",
+            table=_on(branch),
+            tag=self._number("t"),
+            snapshot=self.rng.choice(ids),
+        )
+
+    def untag(self) -> bool:
+        branch = self.any_branch()
+        tags = self._tags(branch)
+        return bool(tags) and self.call("delete_tag", table=_on(branch), tag=self.rng.choice(tags))
+
+    def merge(self) -> bool:
+        source, target = self._two_branches()
+        return source != target and self.call("merge_branch", branch=source, target=target)
+
+    def fast_forward(self) -> bool:
+        source, target = self._two_branches()
+        return source != target and self.call(
+            "fast_forward", branch=source, target=target, force=self.rng.random() < 0.3
+        )
+
+    def replace_main(self) -> bool:
+        others = self.branches()[1:]
+        return bool(others) and self.call("replace_main", branch=self.rng.choice(others))
+
+    def roll_back(self) -> bool:
+        branch = self.any_branch()
+        ids = self.bench.snapshot_ids(branch)
+        return bool(ids) and self.call(
+            "rollback",
+            table=_on(branch),
+            snapshot=self.rng.choice(ids),
+            cut=self.rng.random() < 0.5,
+        )
+
+    def drop(self) -> bool:
+        others = self.branches()[1:]
+        return bool(others) and self.call("drop_branch", branch=self.rng.choice(others))
+
+    def undo(self) -> bool:
+        """Take back one of the last things that was done."""
+        return bool(self.undoable) and self.call(
+            "undo", operation=self.rng.choice(self.undoable[-3:])
+        )
+
+    def leave_orphans(self) -> bool:
+        """Files of a commit that failed: old ones, young ones, one that lies beside a live one."""
+        for name in self.rng.sample(_ORPHANS, self.rng.randint(1, 4)):
+            path = Path(self.bench.path) / name.format(UUID(int=self.rng.getrandbits(128)))
+            live = sorted(self.bench.live_names(MAIN_BRANCH))
+            if name.endswith(".index") and live and self.rng.random() < 0.5:
+                path = path.with_name(f"{self.rng.choice(live)}.index")
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(b"0123456789")
+            age = self.rng.choice((_HOUR // 2, 2 * _HOUR, _DAY - 1_000, _DAY + 1_000, 9 * _DAY))
+            os.utime(path, ns=((self.now - age) * 1_000_000,) * 2)
+        return True
+
+    def expire(self) -> bool:
+        """What a preview says is what a run does, and a second run finds nothing (L4, L5)."""
+        self.now += self.rng.choice((0, _GRACE // 2, 2 * _GRACE, 8 * _DAY))
+        return self._expire(
+            table=_on(self.any_branch()),
+            retain_max=self.rng.randint(1, 3),
+            grace=self.rng.choice(("0 s", "10 min")),
+            options=self._options(),
+        )
+
+    def expire_all(self) -> bool:
+        return self._expire(
+            table="db.t",
+            retain_max=self.rng.randint(1, 2),
+            grace=self.rng.choice(("0 s", "10 min")),
+            options=self._options(),
+            branches=self.rng.choice(("all", "*", "[bm]*", "main")),
+        )
+
+    def expire_killed(self) -> bool:
+        """An expiry that dies anywhere is finished by recovery (L2)."""
+        given = {"retain_max": 1, "grace": self.rng.choice(("0 s", "10 min"))}
+        return self._killed(
+            "expire_snapshots", table=_on(self.any_branch()), options=self._options(), **given
+        )
+
+    def expire_beside(self) -> bool:
+        """Somebody makes a name while an expiry is at work."""
+        return self._beside(
+            "expire_snapshots",
+            table=_on(self.any_branch()),
+            retain_max=1,
+            options=self._options(),
+            grace="0 s",
+        )
+
+    def expire_and_undo(self) -> bool:
+        """Undo within the grace brings back every byte (L7)."""
+        table = _on(self.any_branch())
+        # What is over from before goes first; a limit of so many takes nothing more.
+        self._run(
+            "expire_snapshots", table=table, options="snapshot.num-retained.min=90", grace="0 s"
+        )
+        before = self._bytes()
+        done = self._run(
+            "expire_snapshots", table=table, retain_max=1, options=AT_ONCE, grace="10 min"
+        )
+        if not done.counts.snapshots_removed:
+            return False
+        self._run("undo", operation=done.operation_id)
+        assert self._bytes() == before, self.log
+        return True
+
+    def clean(self) -> bool:
+        """Exactly what nothing names goes, once it is old enough (L4, L6)."""
+        self.now += self.rng.choice((0, _GRACE // 2, 2 * _GRACE, _DAY))
+        grace = self.rng.choice(("0 s", "10 min"))
+        hours = self.rng.choice((None, 2, 30))
+        given: dict[str, Argument] = {"grace": grace}
+        before = self.now - _DAY
+        if hours is not None:
+            before = self.now - hours * _HOUR
+            given["older_than"] = _time(before)
+        due = {each for each, (until, _) in self.waiting.items() if until <= self.now}
+        noted = self._noted(self.waiting)
+        fresh = self._orphans(before) - noted
+        over = self._noted(due) - self.oracle.named(self.oracle.names())
+        goes = over | (fresh if grace == "0 s" else frozenset())
+        files = self.oracle.files()
+        planned = self._preview("remove_orphan_files", **given)
+        done = self._run("remove_orphan_files", **given)
+        assert done.plan_id == planned.plan_id, self.log
+        went = files.keys() - self.oracle.files().keys()
+        assert went == goes & files.keys(), (self.log, sorted(went ^ (goes & files.keys())))
+        assert done.counts.files_removed == len(went), (self.log, done.notes)
+        self.waiting = {key: each for key, each in self.waiting.items() if key not in due}
+        if grace != "0 s" and fresh:
+            self.waiting[done.operation_id] = (self.now + _GRACE, fresh)
+        again = self._run("remove_orphan_files", **{**given, "grace": "0 s"})
+        assert grace != "0 s" or not again.counts.files_removed, (self.log, again.notes)
+        return bool(went or fresh)
+
+    def clean_killed(self) -> bool:
+        """A cleaning that dies anywhere is finished by recovery, and loses nothing."""
+        was_killed = self._killed("remove_orphan_files", grace="0 s")
+        self._clean_all()
+        return was_killed
+
+    def clean_beside(self) -> bool:
+        """Somebody makes a name while a cleaning is at work."""
+        came = self._beside("remove_orphan_files", grace="0 s")
+        self._clean_all()
+        return came
+
+    def clean_and_undo(self) -> bool:
+        """Undo keeps every orphan within the grace, and brings it back from the trash (L7)."""
+        self._clean_all()
+        self.leave_orphans()
+        before = self._bytes()
+        grace = self.rng.choice(("0 s", "10 min"))
+        done = self._run("remove_orphan_files", grace=grace)
+        if done.notes[0].startswith("No file is an orphan"):
+            return False
+        self._run("undo", operation=done.operation_id)
+        assert self._bytes() == before, self.log
+        return True
+
+    def expire_as_paimon(self) -> bool:
+        return expire_as_paimon(self.bench.table(self.any_branch())) > 0
+
+    def drop_as_paimon(self) -> bool:
+        """Paimon removes the folder of a branch; only its tags on main stay."""
+        others = self.branches()[1:]
+        if others:
+            shutil.rmtree(self.bench.table(self.rng.choice(others)).paths.root)
+        return bool(others)
+
+    def untag_as_paimon(self) -> bool:
+        """A tag goes, and its files stay, as where the engine died in between."""
+        branch = self.any_branch()
+        tags = self._tags(branch)
+        if tags:
+            Path(self.bench.table(branch).paths.tag(self.rng.choice(tags))).unlink()
+        return bool(tags)
+
+    def branches(self) -> list[str]:
+        names = self.bench.table().branches.names()
+        return [MAIN_BRANCH, *(name for name in names if not name.startswith("rescue-"))]
+
+    def any_branch(self) -> str:
+        return self.rng.choice(self.branches())
+
+    def call(self, name: str, **arguments: Argument) -> bool:
+        """Call a procedure, which may refuse, or need rows that nobody wrote."""
+        operation = self._number("op-")
+        try:
+            done = self.bench.run(name, operation, self.now, arguments)
+        except (PaimonError, AttributeError, NotImplementedError) as error:
+            self.log.append(f"  {type(error).__name__}")
+            return False
+        if name != "undo" and done.moves:
+            self.undoable.append(operation)
+        return True
+
+    def _expire(self, **given: Argument) -> bool:
+        names, files = self.oracle.names(), self.oracle.files()
+        planned = self._preview("expire_snapshots", **given)
+        done = self._run("expire_snapshots", **given)
+        assert done.plan_id == planned.plan_id, self.log
+        left = self.oracle.names()
+        # Exactly what only gone names need goes, no more and no less.
+        may_go = self.oracle.needed(names - left) - self.oracle.needed(left)
+        went = files.keys() - self.oracle.files().keys()
+        assert went == may_go & files.keys(), (self.log, sorted(went ^ (may_go & files.keys())))
+        again = self._run("expire_snapshots", **given)
+        assert not again.counts.snapshots_removed, (self.log, again.notes)
+        return done.counts.snapshots_removed > 0
+
+    def _killed(self, name: str, **given: Argument) -> bool:
+        at = At(call=self.rng.randint(1, 40), when=self.rng.choice((When.BEFORE, When.AFTER)))
+        faulty = FaultyStore(inner=store_of(self.bench.root), fault=at)
+        was_killed = False
+        try:
+            self._run(name, store=faulty.store, **given)
+        except Killed:
+            was_killed = True
+            names = frozenset(each for each in self.oracle.names() if each.kind != RETIRED)
+            broken = self.oracle.broken(names)
+            assert broken <= self.lost, (self.log, at, sorted(broken - self.lost))
+        self.now += _HOUR  # a young one might be at work yet
+        recover_table(self.bench.warehouse(clock=lambda: self.now), self.bench.table())
+        return was_killed
+
+    def _beside(self, name: str, **given: Argument) -> bool:
+        listed = [(each.branch, each.name) for each in self.oracle.names() if each.kind == SNAPSHOT]
+        branch, number = self.rng.choice(sorted(listed))
+        is_branch = self.rng.random() < 0.5
+        made: list[Path] = []
+
+        def act() -> None:
+            source = Path(self.bench.table(branch).paths.root)
+            snapshot = source / "snapshot" / f"snapshot-{number}"
+            if not snapshot.exists():
+                return  # whoever comes so late finds nothing to name
+            made.append(self._foreign_branch(source, snapshot) if is_branch else snapshot)
+            tags = made[-1] if is_branch else source
+            tag = tags / "tag" / f"tag-{self._number('t')}"
+            tag.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(snapshot, tag)
+
+        faulty = FaultyStore(
+            inner=store_of(self.bench.root), meanwhile={self.rng.randint(1, 40): act}
+        )
+        try:
+            self._run(name, store=faulty.store, **given)
+        except PaimonError as error:
+            self.log.append(f"  {type(error).__name__}")
+        return bool(made)
+
+    def _foreign_branch(self, source: Path, snapshot: Path) -> Path:
+        """A branch as Paimon makes it: the snapshot first, then the schemas."""
+        root = Path(self.bench.path) / "branch" / f"branch-{self._number('f')}"
+        shutil.copytree(source / "schema", root / "schema")
+        (root / "snapshot").mkdir()
+        shutil.copy(snapshot, root / "snapshot")
+        return root
+
+    def _preview(self, name: str, **given: Argument) -> Preview:
+        call = ProcedureCall(
+            name=name,
+            arguments={"table": "db.t", **given},
+            actor="ann",
+            operation_id="preview",
+            role="operator",
+        )
+        return preview_call(self.bench.warehouse(clock=lambda: self.now), call)
+
+    def _run(self, name: str, *, store: CommitStore | None = None, **given: Argument) -> Receipt:
+        return self.bench.run(name, self._number("op-"), self.now, given, store)
+
+    def _write(self, count: int, branch: str = MAIN_BRANCH) -> bool:
+        for _ in range(count):
+            self.bench.add(self._name(), branch=branch)
+        return True
+
+    def _some_live(self, branch: str) -> set[str]:
+        live = sorted(self.bench.live_names(branch))
+        return set(self.rng.sample(live, self.rng.randint(0, len(live))))
+
+    def _two_branches(self) -> tuple[str, str]:
+        return self.any_branch(), self.any_branch()
+
+    def _tags(self, branch: str) -> list[str]:
+        """The tags of a branch that are no base tags: people made them."""
+        return [name for name in self.bench.table(branch).tags.names() if name.startswith("t")]
+
+    def _options(self) -> str:
+        """Options of an expiry, under which changelogs may outlive their snapshots."""
+        return self.rng.choice((AT_ONCE, AT_ONCE, f"{AT_ONCE},changelog.num-retained.max=50"))
+
+    def _orphans(self, before: int) -> frozenset[str]:
+        """The files that are old enough, and that nothing names."""
+        named = self.oracle.named(self.oracle.names())
+        return frozenset(
+            name
+            for name, written in self.oracle.files().items()
+            if written < before and not name.endswith(".txt")
+            if name.removesuffix(".index") not in named and name not in named
+        )
+
+    def _noted(self, operations: Iterable[str]) -> frozenset[str]:
+        return frozenset().union(*(self.waiting[each][1] for each in operations))
+
+    def _clean_all(self) -> None:
+        """Have all go that may, so that no list is left whose grace is over."""
+        self._run("remove_orphan_files", grace="0 s")
+        self.waiting = {key: each for key, each in self.waiting.items() if each[0] > self.now}
+
+    def _bytes(self) -> dict[str, bytes]:
+        return {
+            path: data
+            for path, data in tree(self.bench.root).items()
+            if "branch-lineage" not in path and not path.endswith(("EARLIEST", "LATEST"))
+        }
+
+    def _number(self, prefix: str) -> str:
+        return f"{prefix}{next(self.numbers)}"
+
+    def _name(self) -> str:
+        """The name of a file, as writers make it."""
+        return f"{UUID(int=self.rng.getrandbits(128))}-0"
+
+
+def _time(millis: int) -> str:
+    return datetime.fromtimestamp(millis / 1_000, UTC).isoformat()
+
+
+def _on(branch: str) -> str:
+    return "db.t" if branch == MAIN_BRANCH else f"db.t$branch_{branch}"
