@@ -10,7 +10,7 @@ from branch_console.commit.branch.branch_folder import files_below, remove_folde
 from branch_console.errors import CommitConflict, ErrorKind, FormatError
 from branch_console.format.journals.expiry import BranchRetirement, RetiredSnapshot
 from branch_console.format.snapshot import Snapshot
-from branch_console.storage.table_paths import CHANGELOG_PREFIX, LATEST, SNAPSHOT_PREFIX
+from branch_console.storage.table_paths import CHANGELOG_PREFIX, LATEST
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.versioned_files import list_numbered
 
@@ -29,7 +29,7 @@ def retire(
     Raises:
         CommitConflict: The branch was rewritten in the meantime; it holds what it held.
     """
-    paths, branch = table.paths, retirement.branch
+    paths = table.paths
     check_successor(table, retirement.successor)
     doomed = []
     for snapshot in retirement.snapshots:
@@ -51,37 +51,49 @@ def retire(
         check_successor(table, retirement.successor)
     except CommitConflict:
         # Whoever cut the history meanwhile kept what we took; a branch must not end up empty.
-        bring_back(table, store, operation_id, branch)
+        bring_back(table, store, operation_id, retirement)
         raise
 
 
-def bring_back(table: FileStoreTable, store: CommitStore, operation_id: str, then: str) -> int:
+def bring_back(
+    table: FileStoreTable, store: CommitStore, operation_id: str, retirement: BranchRetirement
+) -> int:
     """Give a branch back the names that an expiry took from it; return how many came.
 
-    They come in falling order, so that a return that was cut off leaves no gap either.
+    They come in falling order, so that a return that was cut off leaves no gap either. No listing
+    is asked for them, as one that is short would cost those that it leaves out.
 
     Args:
-        table: The table on the branch.
+        table: The table on the branch, whatever that is called by now.
         store: Its store.
         operation_id: The expiry.
-        then: What the branch was called then.
+        retirement: What it took; names that it found gone did not come along.
 
     Raises:
         CommitConflict: Another history has taken the numbers.
     """
-    paths, kept = table.paths, table.paths.on(then).retired(operation_id)
-    listed = list_numbered(table.reader, kept.snapshot_dir, SNAPSHOT_PREFIX)
-    retired = sorted(listed, reverse=True)
-    for snapshot_id in retired:
-        data = store.files.read(kept.snapshot(snapshot_id))
+    paths, came = table.paths, list[int]()
+    for snapshot_id, kept in reversed(_kept_names(table, operation_id, retirement)):
+        data = store.files.find(kept)
+        if data is None:
+            continue
         _copy(store, paths.snapshot(snapshot_id), data)
         changelog = paths.changelog(snapshot_id)
         if store.files.find(changelog) == data:
             store.remover.remove([changelog])
-    if retired:
-        store.publisher.replace_hint(paths.earliest_hint, str(retired[-1]).encode())
+        came.append(snapshot_id)
+    if came:
+        store.publisher.replace_hint(paths.earliest_hint, str(came[-1]).encode())
         _write_changelog_hint(table, store)
-    return len(retired)
+    return len(came)
+
+
+def is_kept(
+    table: FileStoreTable, store: CommitStore, operation_id: str, retirement: BranchRetirement
+) -> bool:
+    """Whether names that an expiry took from a branch can still come back."""
+    names = _kept_names(table, operation_id, retirement)
+    return any(store.files.exists(kept) for _, kept in names)
 
 
 def forget_retired(
@@ -94,6 +106,14 @@ def forget_retired(
         store.remover.remove(f"{root}/{name}" for name in names)
         remove_folder(store, root)
     store.remover.remove_empty_directories([f"{table.paths.retired_dir}/{operation_id}"])
+
+
+def _kept_names(
+    table: FileStoreTable, operation_id: str, retirement: BranchRetirement
+) -> list[tuple[int, str]]:
+    """Where the names that an expiry took are kept, by their ids, rising."""
+    kept = table.paths.on(retirement.branch).retired(operation_id)
+    return [(each.id, kept.snapshot(each.id)) for each in retirement.snapshots]
 
 
 def _copy(store: CommitStore, path: str, data: bytes) -> None:

@@ -30,7 +30,6 @@ from branch_console.maintenance.references import (
     ReferenceKind,
     has_changelog_files,
     list_references,
-    retired_branches,
 )
 from branch_console.maintenance.retire import bring_back, forget_retired, retire
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
@@ -195,12 +194,11 @@ def _put_back(operation: Operation, journal: ExpireJournal) -> None:
     """Give the branches back what was taken before one of them turned out to be rewritten."""
     table, store = operation.table, operation.warehouse.store
     operation_id = operation.intent.operation_id
-    there = retired_branches(table, operation_id)
-    for branch in (each.branch for each in journal.retirements if each.branch in there):
+    for retirement in journal.retirements:
         # Of a branch that another history has taken the names stay retired, and their files.
         with suppress(CommitConflict):
-            bring_back(table.on_listed(branch), store, operation_id, branch)
-            forget_retired(table, store, operation_id, (branch,))
+            bring_back(table.on_listed(retirement.branch), store, operation_id, retirement)
+            forget_retired(table, store, operation_id, (retirement.branch,))
 
 
 EXPIRE_SNAPSHOTS = Verb(

@@ -10,8 +10,12 @@ from branch_console.format.journals.expiry import (
 )
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Counts, Receipt
-from branch_console.maintenance.references import retired_branches
-from branch_console.maintenance.retire import bring_back, check_successor, forget_retired
+from branch_console.maintenance.retire import (
+    bring_back,
+    check_successor,
+    forget_retired,
+    is_kept,
+)
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, blocks, changes, keeps
 from branch_console.procedures.call.permissions import Role
@@ -34,10 +38,12 @@ def plan_expiry_back(
     """Decide whether branches can have back the snapshots that an expiry took."""
     expiry = event.operation_id
     journal = Journal(warehouse.store, table.paths)
-    intent, there = journal.find(expiry), retired_branches(table, expiry)
+    intent = journal.find(expiry)
+    taken = () if intent is None else journal.decode(intent, EXPIRE_JOURNAL).retirements
+    there = [each for each in taken if is_kept(table, warehouse.store, expiry, each)]
     told: list[Consequence] = []
     branches: list[tuple[str, str]] = []
-    if intent is None or not there:
+    if not there:
         told.append(
             blocks(
                 "Undo is not possible: files that only the expired snapshots held were removed.",
@@ -45,11 +51,10 @@ def plan_expiry_back(
             )
         )
     else:
-        for each in journal.decode(intent, EXPIRE_JOURNAL).retirements:
-            if each.branch in there:
-                found = traced(table, event, each.branch)
-                branches.append((each.branch, found.name))
-                told += found.gone or _told(table.on_listed(found.name), each)
+        for each in there:
+            found = traced(table, event, each.branch)
+            branches.append((each.branch, found.name))
+            told += found.gone or _told(table.on_listed(found.name), each)
         told.append(keeps("No file was removed: all that they held is there."))
     return planned_undo(
         call,
@@ -92,7 +97,7 @@ def _bring_back(operation: Operation, journal: UnexpireJournal) -> Receipt:
     for then, now in journal.branches:
         retirement, branch = planned[then], table.on_listed(now)
         check_successor(branch, retirement.successor)
-        came += bring_back(branch, store, journal.expiry, then)
+        came += bring_back(branch, store, journal.expiry, retirement)
         _check_is_back(branch, retirement)
         ids = [each.id for each in retirement.snapshots]
         notes.append(f"{count(len(ids), 'snapshot')} of {now!r} came back: {id_range(ids)}.")
