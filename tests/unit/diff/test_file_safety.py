@@ -94,8 +94,11 @@ def test_reasons_name_the_option_and_the_tag() -> None:
     two = replace(IGNORED, obstacles=("consumer.changelog-only", "consumer.expiration-time"))
     texts = [decide((each,)).reasons[0] for each in (IGNORED, two, replace(MAIN, pins=(HIDDEN,)))]
     assert texts[0].startswith("Option 'consumer.expiration-time' of 'dev' lets other engines")
-    assert "'consumer.changelog-only' and 'consumer.expiration-time' of 'dev' let" in texts[1]
+    assert "'consumer.changelog-only' and 'consumer.expiration-time' of 'dev' let other" in texts[1]
     assert texts[2].startswith("Tag 'foreign' of main names snapshots that are not of main's")
+    both = replace(HIDDEN, hidden_by=("foreign", "auto"))
+    (text,) = decide((replace(MAIN, pins=(both,)),)).reasons
+    assert text.startswith("Tags 'auto', 'foreign' of main name snapshots")
 
 
 @pytest.mark.parametrize(
@@ -121,3 +124,5 @@ def test_a_tag_of_another_history_hides_a_pin_by_its_id(at: Snapshot, hides: boo
 def test_a_tag_with_the_id_of_a_snapshot_that_is_not_made_yet_hides_its_pin() -> None:
     assert hiding_tags(4, None, [tag("other", snapshot(4))], ()) == ("other",)
     assert hiding_tags(4, None, [tag("older", snapshot(3))], ()) == ()
+    # Others were faster to make it: what is listed under the number tells.
+    assert hiding_tags(4, None, [tag("mine", snapshot(4))], [snapshot(4)]) == ()

@@ -23,7 +23,8 @@ _MOST_EVIDENCE: Final = 20
 
 def left_over(judging: Judging, _: BranchFacts) -> Iterator[HealthFinding]:
     """F10: branches that other engines dropped."""
-    gone = _gone(judging.table.lineage.events) - judging.branches.keys()
+    there = judging.branches.keys() | judging.table.unreadable
+    gone = _gone(judging.table.lineage.events) - there
     if gone:
         names = ", ".join(map(repr, sorted(gone)))
         yield HealthFinding(

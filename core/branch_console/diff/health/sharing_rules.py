@@ -21,6 +21,8 @@ from branch_console.format.lineage_event import LineageKind, born
 from branch_console.format.snapshot import Snapshot
 
 _MOST_PINS: Final = 20
+_MAKE: Final = "Make a branch of what remains, and merge it or put it in the place of main."
+_LOOK: Final = "See branch-console lost-commits for the files, and write their rows again."
 
 
 def shared_histories(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
@@ -76,6 +78,7 @@ def _forwarded(judging: Judging, facts: BranchFacts, newest: Snapshot) -> Iterat
     is_ours = _was_moved_by_us(judging, branch) or _has_all_of_main(judging, facts)
     lost = () if is_ours else judging.table.lost_commits(newest)
     if lost:
+        rescues = _rescues(judging, lost)
         yield HealthFinding(
             rule="F15",
             severity=HazardSeverity.CRITICAL,
@@ -84,9 +87,8 @@ def _forwarded(judging: Judging, facts: BranchFacts, newest: Snapshot) -> Iterat
             text="Another engine fast-forwarded main to it, and "
             f"{count(len(lost), 'commit')} made before {_is_or_are(len(lost))} in no snapshot.",
             breaks="Their rows are gone from main; orphan cleaning makes that final.",
-            advice="Make a branch of what remains of them, and merge it. Clean no orphan files "
-            "until then.",
-            remedies=_rescues(judging, lost),
+            advice=f"{_MAKE if rescues else _LOOK} Clean no orphan files until then.",
+            remedies=rescues,
         )
     moved = (facts.trace.head, main.head)
     is_merged = main.head.identity.manifest_lists in judging.table.lineage.ancestors(
@@ -122,6 +124,7 @@ def replaced_main(judging: Judging, facts: BranchFacts) -> Iterator[HealthFindin
         return
     older = judging.table.older_lists()
     if older:
+        rescues = _rescues(judging, older)
         yield HealthFinding(
             rule="F08",
             severity=HazardSeverity.CRITICAL,
@@ -130,8 +133,8 @@ def replaced_main(judging: Judging, facts: BranchFacts) -> Iterator[HealthFindin
             text="It began with nothing, and another engine fast-forwarded main to it: what "
             "main held before is in no snapshot.",
             breaks="Orphan cleaning makes that final.",
-            advice="Make a branch of what remains of it. Clean no orphan files until then.",
-            remedies=_rescues(judging, older),
+            advice=f"{_MAKE if rescues else _LOOK} Clean no orphan files until then.",
+            remedies=rescues,
         )
 
 
