@@ -55,6 +55,12 @@ def _commit(bench: BranchBench, number: int, branch: str = "main") -> None:
     )
 
 
+def _consumer(bench: BranchBench, name: str, reads_next: int) -> None:
+    path = Path(bench.table().paths.consumer(name))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f'{{"nextSnapshot" : {reads_next}}}')
+
+
 def _nothing(_: BranchBench) -> None:
     """Leave the table as it is."""
 
@@ -63,6 +69,11 @@ def _orphan(bench: BranchBench) -> None:
     orphan = Path(bench.table().paths.manifest(f"manifest-{UUID(int=7)}-0"))
     orphan.write_bytes(b"left")
     os.utime(orphan, (0, 0))
+
+
+def _gap(bench: BranchBench) -> None:
+    _commit(bench, 4)
+    bench.store.remover.remove([bench.table().paths.snapshot(2)])
 
 
 def _schema_lost(bench: BranchBench) -> None:
@@ -102,7 +113,7 @@ def _after(*calls: str) -> Callable[[BranchBench], None]:
     return prepare
 
 
-_ALONE: Final = _after("drop_branch(table => 'db.t', branch => 'dev')")
+_ALONE: Final = _after("drop_branch(table => 'db.t', branch => 'dev')", "clear_consumers('db.t')")
 _CATALOG_BRANCH: Final = _after("create_catalog_branch(branch => 'whole')")
 _CATALOG_BRANCH_OF_LAB: Final = _after(
     "create_database(database => 'lab')",
@@ -129,6 +140,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         ),
         "archive_branch": Case(arguments="table => 'db.t', branch => 'dev'"),
         "cherry_pick": Case(arguments="table => 'db.t', branch => 'dev', snapshot => 3"),
+        "clear_consumers": Case(arguments="'db.t', 'e.*', NULL"),
         "compact": Case(arguments="'db.t'"),
         "create_branch": Case(arguments="'db.t', 'new', 'v1'"),
         "create_catalog_branch": Case(arguments="branch => 'whole', lazy => true"),
@@ -160,10 +172,16 @@ CASES: Mapping[str, Case] = MappingProxyType(
         ),
         "rename_tag": Case(arguments="'db.t', 'v1', 'v2'"),
         "repair_branch": Case(arguments="table => 'db.t', branch => 'late'", before=_schema_lost),
+        "repair_earliest_snapshot": Case(arguments="'db.t', 3", before=_gap),
+        "reset_consumer": Case(arguments="'db.t', 'etl', 2"),
         "replace_tag": Case(arguments="'db.t', 'v1', 2"),
         "replace_main": Case(arguments="table => 'db.t', branch => 'dev'"),
         "revert": Case(arguments="table => 'db.t', snapshot => 2"),
         "rollback": Case(arguments="'db.t', '1'"),
+        "rollback_to": Case(arguments="'db.t', NULL, 1"),
+        "rollback_to_as_latest": Case(arguments="'db.t', 'v1'"),
+        "rollback_to_timestamp": Case(arguments=f"'db.t', {NOW + 1999}"),
+        "rollback_to_watermark": Case(arguments="'db.t', 199"),
         "set_database_properties": Case(
             arguments="database => 'lab', properties => '{\"team\": \"ops\"}'",
             before=_DATABASE,
@@ -175,13 +193,14 @@ CASES: Mapping[str, Case] = MappingProxyType(
 
 @pytest.fixture
 def bench(tmp_path: Path) -> BranchBench:
-    """Main with two snapshots and a tag; a branch with one more."""
+    """Main with two snapshots, a tag and a reader; a branch with one more."""
     bench = BranchBench(tmp_path)
     _commit(bench, 1)
     bench.tag("v1")
     _commit(bench, 2)
     bench.branch("dev")
     _commit(bench, 3, "dev")
+    _consumer(bench, "etl", 1)
     return bench
 
 

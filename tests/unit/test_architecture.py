@@ -56,7 +56,6 @@ HOMES = {
 _CAMEL_CASE = re.compile(r"[a-z]+([A-Z][a-z]*)+")
 # Keys of files and answers that are not journals, by the module that writes or reads them.
 _KEYS_OF_OTHERS = {
-    ("branch_console.commit.base.fences", "nextSnapshot"),
     ("branch_console.commit.schema.tag_commit", "tagCreateTime"),
     ("branch_console.commit.schema.tag_commit", "tagTimeRetained"),
     ("branch_console.commit.snapshot.commit_attempt", "schemaId"),
@@ -77,8 +76,8 @@ _REMOVES_NAMES = {
     *(
         f"branch_console.commit.{module}"
         for module in (
-            *("base.fences", "base.read_holds", "journal", "rows.policy_drafts"),
-            "rows.staged_results",
+            *("base.consumer_files", "base.fences", "base.read_holds", "journal"),
+            *("rows.policy_drafts", "rows.staged_results"),
             *("branch.branch_creation", "branch.branch_folder", "branch.branch_move"),
             *("branch.history_copy", "branch.interrupted_copy", "branch.rescue"),
             *("catalog.catalog_tag_commit", "catalog.database_commit", "catalog.table_birth"),

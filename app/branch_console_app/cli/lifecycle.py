@@ -19,9 +19,14 @@ from branch_console.operations.branch_requests import (
     ReplaceMainRequest,
     RollbackRequest,
 )
+from branch_console.operations.consumer_requests import (
+    ClearConsumersRequest,
+    ResetConsumerRequest,
+)
 from branch_console.operations.maintenance_requests import (
     ExpireSnapshotsRequest,
     RemoveOrphanFilesRequest,
+    RepairEarliestSnapshotRequest,
 )
 from branch_console.operations.request import Request
 from branch_console.operations.tag_requests import (
@@ -91,6 +96,9 @@ for _request in (
     FenceBranchRequest,
     ExpireSnapshotsRequest,
     RemoveOrphanFilesRequest,
+    ResetConsumerRequest,
+    ClearConsumersRequest,
+    RepairEarliestSnapshotRequest,
 ):
     add_previewed(lifecycle, _request)
 

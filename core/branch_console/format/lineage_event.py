@@ -45,6 +45,7 @@ class LineageKind(StrEnum):
     WARNED = "warned"
     ARCHIVED = "archived"
     UNARCHIVED = "unarchived"
+    CONSUMERS_RESET = "consumers-reset"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

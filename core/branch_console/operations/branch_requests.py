@@ -6,7 +6,7 @@ from typing import Final
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.operations.agreement import COMMITTED, JUDGED, PREVIEWED
 from branch_console.operations.argument import Unserved, WrittenAs, argument
-from branch_console.operations.request import Request, SqlProcedure
+from branch_console.operations.request import Request, ResultColumn, SqlProcedure, Tells
 from branch_console.operations.shared_arguments import (
     branch_argument,
     grace_argument,
@@ -14,6 +14,15 @@ from branch_console.operations.shared_arguments import (
     reason_argument,
     table_argument,
 )
+
+ROLLED_BACK_TO: Final = "rolled_back_snapshot_id"
+"""The column that tells which snapshot a new one holds again."""
+
+_MOVED_HEAD: Final = (
+    ResultColumn(name="previous_snapshot_id", tells=Tells.BEFORE),
+    ResultColumn(name="current_snapshot_id", tells=Tells.AFTER),
+)
+_OF_ANY_ROLLBACK: Final = ("reason", "without_callbacks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,11 +290,36 @@ class RollbackRequest(
             name="rollback",
             order=("table", "version", "snapshot", "tag"),
             either=(("version", ("snapshot", "tag")),),
+            answers=_MOVED_HEAD,
+        ),
+        SqlProcedure(
+            name="rollback_to",
+            order=("table", "tag", "snapshot_id"),
+            takes=("table", "tag", "snapshot", "snapshot_id", "cut", *_OF_ANY_ROLLBACK),
+            answers=_MOVED_HEAD,
+        ),
+        SqlProcedure(
+            name="rollback_to_as_latest",
+            order=("table", "tag", "snapshot_id"),
+            takes=("table", "tag", "snapshot", "snapshot_id", *_OF_ANY_ROLLBACK),
+            answers=(_MOVED_HEAD[0], ResultColumn(name=ROLLED_BACK_TO), _MOVED_HEAD[1]),
+        ),
+        SqlProcedure(
+            name="rollback_to_timestamp",
+            order=("table", "timestamp"),
+            takes=("table", "timestamp", "cut", *_OF_ANY_ROLLBACK),
+            answers=_MOVED_HEAD,
+        ),
+        SqlProcedure(
+            name="rollback_to_watermark",
+            order=("table", "watermark"),
+            takes=("table", "watermark", "cut", *_OF_ANY_ROLLBACK),
+            answers=_MOVED_HEAD,
         ),
     ),
     confirmed_by=("confirm",),
 ):
-    """Go back to an earlier snapshot or tag, by a new snapshot that holds what it held.
+    """Go back to an earlier snapshot, tag or time, by a new snapshot that holds what it held.
 
     For example: branch-console rollback air.weather --snapshot 2 --dry-run
     """
@@ -298,6 +332,18 @@ class RollbackRequest(
         sql=("snapshot", "snapshot_id"),
     )
     tag: str | None = argument("Go back to this tag.", default=None, cli="--tag TAG")
+    timestamp: int | None = argument(
+        "Go back to the last snapshot up to this time: 2026-01-31T12:00 in the zone of this "
+        "machine, or with another zone 2026-01-31T12:00+01:00.",
+        default=None,
+        cli="--at TIME",
+        written=WrittenAs.TIME,
+    )
+    watermark: int | None = argument(
+        "Go back to the last snapshot whose watermark is at or before this one, in milliseconds.",
+        default=None,
+        cli="--watermark MILLIS",
+    )
     cut: bool = argument("Move the history back instead of adding a snapshot.", default=False)
     reason: str | None = reason_argument()
 

@@ -39,6 +39,10 @@ from branch_console.operations.compare_requests import (
     CompareStatesRequest,
     CountRowsRequest,
 )
+from branch_console.operations.consumer_requests import (
+    ClearConsumersRequest,
+    ResetConsumerRequest,
+)
 from branch_console.operations.database_requests import (
     CreateDatabaseRequest,
     DropDatabaseRequest,
@@ -49,6 +53,7 @@ from branch_console.operations.demo_request import BuildDemoRequest
 from branch_console.operations.maintenance_requests import (
     ExpireSnapshotsRequest,
     RemoveOrphanFilesRequest,
+    RepairEarliestSnapshotRequest,
 )
 from branch_console.operations.merge_requests import (
     CherryPickRequest,
@@ -95,7 +100,10 @@ _ALL: Final[tuple[type[Request], ...]] = (
     RemoveOrphanFilesRequest,
     SetPolicyRequest,
     ApplyPolicyRequest,
+    ResetConsumerRequest,
+    ClearConsumersRequest,
     RepairBranchRequest,
+    RepairEarliestSnapshotRequest,
     ReplaceMainRequest,
     FastForwardRequest,
     MergeRequest,

@@ -17,6 +17,10 @@ from branch_console.operations.shared_arguments import (
 )
 
 _UNCHANGED: Final = "Nothing expired, and no file was removed."
+EARLIEST_BEFORE: Final = "previous_earliest_snapshot_id"
+EARLIEST_AFTER: Final = "current_earliest_snapshot_id"
+"""The columns that tell where the history of a branch began, and where it begins now."""
+
 _HOUR_MILLIS: Final = 3_600_000
 _DAY_MILLIS: Final = 24 * _HOUR_MILLIS
 _TRASH_KEEP_MILLIS: Final = 7 * _DAY_MILLIS
@@ -175,6 +179,49 @@ class RemoveOrphanFilesRequest(
     def trash_keep_millis(self) -> int:
         """Return how long files wait in the trash, in milliseconds; raises InvalidInput."""
         return _duration_millis(self, "trash_keep", self.trash_keep, _TRASH_KEEP_MILLIS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairEarliestSnapshotRequest(
+    Request,
+    procedure="repair_earliest_snapshot",
+    job=("Repair the earliest snapshot", "of"),
+    terms=PREVIEWED,
+    sql=(
+        SqlProcedure(
+            name="repair_earliest_snapshot",
+            order=("table", "snapshot_id"),
+            answers=(
+                ResultColumn(name=EARLIEST_BEFORE),
+                ResultColumn(name=EARLIEST_AFTER),
+            ),
+            can_be_dry=True,
+        ),
+    ),
+):
+    """Begin the history of a branch behind a gap: what stands before it, no history shows.
+
+    For example: branch-console repair-earliest-snapshot air.flights 12 --dry-run
+    """
+
+    table: str = table_argument(with_branch=True)
+    snapshot: int = argument(
+        "The first snapshot behind the gap.",
+        cli="SNAPSHOT",
+        least=1,
+        sql=("snapshot", "snapshot_id"),
+    )
+    grace: str | None = argument(
+        "How long undo can bring back what stands before it: '10 min' where left out; '0 s' "
+        "removes its files at once.",
+        default=None,
+        cli="--grace DURATION",
+    )
+    reason: str | None = reason_argument()
+
+    def grace_millis(self) -> int:
+        """Return how long undo can bring names back, in milliseconds; raises InvalidInput."""
+        return grace_millis_of(self.procedure, self.grace, _UNCHANGED)
 
 
 def _millis_of(asked: Request, argument: str, text: str) -> int:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.branch.archive_branch import ARCHIVE_BRANCH
+from branch_console.procedures.branch.consumers import CLEAR_CONSUMERS, RESET_CONSUMER
 from branch_console.procedures.branch.fast_forward import FAST_FORWARD
 from branch_console.procedures.branch.fence_branch import FENCE_BRANCH
 from branch_console.procedures.branch.pin_branch import PIN_BRANCH
@@ -33,6 +34,9 @@ from branch_console.procedures.catalog_merge.run_merge import MERGE_CATALOG
 from branch_console.procedures.maintenance.expire_snapshots import EXPIRE_SNAPSHOTS
 from branch_console.procedures.maintenance.release_branch import DROP_OR_RECLAIM, RELEASE_BRANCH
 from branch_console.procedures.maintenance.remove_orphan_files import REMOVE_ORPHAN_FILES
+from branch_console.procedures.maintenance.repair_earliest_snapshot import (
+    REPAIR_EARLIEST_SNAPSHOT,
+)
 from branch_console.procedures.merge.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
 from branch_console.procedures.run.procedure import Verb
 from branch_console.procedures.statement.table_statement import (
@@ -46,6 +50,7 @@ from branch_console.procedures.undo.undo_objects import UNDO_OF_CATALOG
 _ALL: Final = (
     ARCHIVE_BRANCH,
     CHERRY_PICK,
+    CLEAR_CONSUMERS,
     CREATE_TAG,
     DELETE_TAG,
     DROP_OR_RECLAIM,
@@ -60,8 +65,10 @@ _ALL: Final = (
     RENAME_BRANCH,
     RENAME_TAG,
     REPAIR_BRANCH,
+    REPAIR_EARLIEST_SNAPSHOT,
     REPLACE_MAIN,
     REPLACE_TAG,
+    RESET_CONSUMER,
     REVERT,
     ROLLBACK,
     UNDO,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from branch_console.format.json_text import JsonObject
+from branch_console.format.json_text import JsonObject, to_pretty_json
 from branch_console.storage.metadata_cache import MetadataReader
 from branch_console.storage.table_paths import CONSUMER_PREFIX, FENCE_ID, TablePaths
 from branch_console.table.versioned_files import FileState, decode_states, list_prefixed, values_of
@@ -22,6 +22,10 @@ class Consumer:
         """Read a consumer file; raises FormatError."""
         raw = JsonObject.parse(data, "consumer file")
         return cls(id=consumer_id, next_snapshot_id=raw.get("nextSnapshot", int))
+
+    def to_json(self) -> str:
+        """Return the file, as Paimon writes it."""
+        return to_pretty_json({"nextSnapshot": self.next_snapshot_id})
 
 
 class ConsumerManager:

@@ -51,6 +51,15 @@ class SnapshotManager:
         """The id of the oldest snapshot that has not expired."""
         return min(self._listing(), default=None)
 
+    def find_earliest_hint(self) -> int | None:
+        """Where the hint says that the history begins, None where it says nothing.
+
+        Paimon trusts it where it names a snapshot that is there [HintFileUtils.findEarliest].
+        """
+        data = self._reader.files.find(self._paths.earliest_hint)
+        text = b"" if data is None else data.strip()
+        return int(text) if text.isdigit() else None
+
     def latest(self) -> Snapshot | None:
         """The head, None before the first commit.
 
@@ -150,6 +159,26 @@ class SnapshotManager:
                 break
             low = middle + 1
         return found
+
+    def at_watermark(self, watermark: int) -> Snapshot:
+        """The newest snapshot whose watermark is at or before one.
+
+        Where all are later Paimon takes the first one that has a watermark, which is none of these.
+
+        Raises:
+            NotFound: No snapshot has such a watermark.
+            FormatError: A snapshot on the way cannot be decoded.
+        """
+        for snapshot in self.walk():
+            if snapshot.watermark is not None and snapshot.watermark <= watermark:
+                return snapshot
+        raise NotFound(
+            f"No snapshot of branch {self._paths.branch!r} has a watermark at or before "
+            f"{watermark}. Choose a later one, or a time.",
+            kind=ErrorKind.SNAPSHOT_NOT_FOUND,
+            branch=self._paths.branch,
+            watermark=watermark,
+        )
 
     def _after_seen(self) -> FileStatus | None:
         """The head, a few steps from where it was seen before; None where a listing has to tell.

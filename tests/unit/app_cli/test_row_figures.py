@@ -33,6 +33,9 @@ MAINTENANCE = "MAINTENANCE"
 POLICY = "POLICY"
 """In the words of a command: a file that settles every conflict."""
 
+NOTHING = ("NOTHING_TO_DO", "SNAPSHOT_NOT_FOUND")
+"""How what changes nothing is refused."""
+
 SETTLED = 'version: 1\ntables: {"*": {take: theirs}}'
 SIDES = ("main", "fix-delays")
 KEPT = "rescue-kept"
@@ -111,6 +114,9 @@ ACTS: tuple[tuple[str, ...], ...] = (
     ("catalog", "tags"),
     ("catalog", "delete-tag", "release", "--confirm", "release"),
     ("catalog", "drop", "whole", "--confirm", "whole"),
+    ("reset-consumer", NAME, "etl", "--next", "1"),
+    ("clear-consumers", NAME, "--including", "etl"),
+    ("repair-earliest-snapshot", NAME, "1"),
     ("expire", NAME, "--retain-max", "1", "--retain-min", "1"),
     ("orphans", NAME),
     ("recover",),
@@ -134,6 +140,13 @@ CALLS: tuple[str, ...] = (
     "undo('TABLE', 'OPERATION')",
     "compact('TABLE')",
     "rollback('TABLE', '1')",
+    "rollback_to('TABLE', NULL, 2)",
+    "rollback_to_as_latest('TABLE', 'v1')",
+    "rollback_to_timestamp('TABLE', 9999999999999)",
+    "rollback_to_watermark('TABLE', 9999999999999)",
+    "reset_consumer('TABLE', 'etl', 1)",
+    "clear_consumers('TABLE', 'etl')",
+    "repair_earliest_snapshot('TABLE', 1)",
     "replace_tag('TABLE', 'v1')",
     "rename_tag('TABLE', 'v1', 'v2')",
     "delete_tag('TABLE', 'v2')",
@@ -210,7 +223,7 @@ class Walk:
         if has_dry_run(words):
             self.look((*words, "--dry-run"))
         done = self._check_document(words)
-        assert done.code == 0 or "NOTHING_TO_DO" in done.out, done
+        assert done.code == 0 or any(each in done.out for each in NOTHING), done
         self._truth.learn()
         operation = done.document.get("operation_id")
         if operation:

@@ -107,6 +107,12 @@ def test_a_call_prints_its_answer_as_a_table(console: CommandLine, bench: Branch
     *_, head, row = printed.lines
     assert head.split() == ["deleted_snapshots_count", "operation_id"]
     assert row.split()[0] == "1"
+    bench.append("c")
+    printed = console("sql", "CALL sys.rollback_to_as_latest('db.t', NULL, 2)")
+    assert printed.lines[-2].split() == [
+        "previous_snapshot_id", "rolled_back_snapshot_id", "current_snapshot_id", "operation_id",
+    ]  # fmt: skip
+    assert printed.lines[-1].split()[:3] == ["3", "2", "4"]
     tagged = console("sql", "CALL sys.create_tag('db.t', 'v1')")
     assert tagged.lines[-2].split() == ["result", "operation_id"]
     assert tagged.lines[-1].startswith("yes ")

@@ -63,6 +63,20 @@ def _kept(bench: BranchBench) -> dict[str, str | int | bool]:
     return {"branch": "rescue-dev"}
 
 
+def _reading(bench: BranchBench) -> dict[str, str | int | bool]:
+    path = Path(bench.table().paths.consumer("etl"))
+    path.parent.mkdir()
+    path.write_text('{"nextSnapshot" : 1}')
+    return {}
+
+
+def _gapped(bench: BranchBench) -> dict[str, str | int | bool]:
+    bench.append("b")
+    bench.append("c")
+    bench.store.remover.remove([bench.table().paths.snapshot(2)])
+    return {"snapshot": 3}
+
+
 CASES: dict[str, Steps] = {
     "create_branch": lambda bench: {"branch": "dev"},
     "drop_branch": _branch,
@@ -79,6 +93,9 @@ CASES: dict[str, Steps] = {
     "rollback": _twice,
     "expire_snapshots": _old,
     "remove_orphan_files": _littered,
+    "reset_consumer": lambda bench: {**_reading(bench), "consumer": "etl"},
+    "clear_consumers": _reading,
+    "repair_earliest_snapshot": _gapped,
 }
 
 

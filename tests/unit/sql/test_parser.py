@@ -245,6 +245,14 @@ def test_what_is_not_served_says_why(name: str) -> None:
     [
         ("rollback('db.t', snapshot_id => 3)", {"snapshot": 3}),
         ("rollback('db.t', SNAPSHOT => 3)", {"snapshot": 3}),
+        ("rollback_to('db.t', '', 3)", {"tag": "", "snapshot": 3}),
+        ("reset_consumer('db.t', 'etl', 3)", {"consumer": "etl", "next": 3}),
+        (
+            "reset_consumer('db.t', consumer_id => 'etl', next_snapshot_id => 3)",
+            {"consumer": "etl", "next": 3},
+        ),
+        ("reset_consumer('db.t', CONSUMERID => 'etl', next => NULL)", {"consumer": "etl"}),
+        ("clear_consumers('db.t', NULL, excluding_consumers => 'a')", {"excluding": "a"}),
         ("rename_branch('db.t', from_branch => 'a', TO_BRANCH => 'b')", {"branch": "a", "to": "b"}),
     ],
 )

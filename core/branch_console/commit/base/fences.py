@@ -11,14 +11,13 @@ from typing import Final
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
 from branch_console.errors import CommitConflict, ErrorKind, FormatError
-from branch_console.format.json_text import to_pretty_json
 from branch_console.format.table_schema import TableSchema
 from branch_console.storage.table_paths import FENCE_ID
 from branch_console.table.consumer_manager import Consumer
 from branch_console.table.file_store_table import FileStoreTable
 
 FIRST_SNAPSHOT_ID: Final = 1
-FENCE: Final = to_pretty_json({"nextSnapshot": FIRST_SNAPSHOT_ID}).encode()
+FENCE: Final = Consumer(id=FENCE_ID, next_snapshot_id=FIRST_SNAPSHOT_ID).to_json().encode()
 """The content of a fence, as Paimon writes a consumer that has read nothing."""
 
 

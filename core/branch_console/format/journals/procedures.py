@@ -26,6 +26,7 @@ from branch_console.format.journals.catalog_branches import (
 )
 from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL
 from branch_console.format.journals.codec import Codec
+from branch_console.format.journals.consumers import CONSUMERS_JOURNAL
 from branch_console.format.journals.expiry import CLEANING, CLEANING_JOURNAL, EXPIRE_JOURNAL
 from branch_console.format.journals.history import (
     FORWARD_JOURNAL,
@@ -55,6 +56,7 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
     {
         "archive_branch": ARCHIVE_JOURNAL,
         "cherry_pick": MERGE_JOURNAL,
+        "clear_consumers": CONSUMERS_JOURNAL,
         "create_branch": CREATE_JOURNAL,
         "create_tag": TAG_JOURNAL,
         "delete_tag": UNTAG_JOURNAL,
@@ -70,8 +72,10 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "rename_branch": RENAME_JOURNAL,
         "rename_tag": RENAME_TAG_JOURNAL,
         "repair_branch": REPAIR_JOURNAL,
+        "repair_earliest_snapshot": EXPIRE_JOURNAL,
         "replace_main": REPLACE_JOURNAL,
         "replace_tag": TAG_JOURNAL,
+        "reset_consumer": CONSUMERS_JOURNAL,
         "revert": MERGE_JOURNAL,
         "rollback": ROLLBACK_JOURNAL,
         "stage_rows": STAGED_ROWS_JOURNAL,

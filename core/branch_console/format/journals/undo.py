@@ -14,6 +14,7 @@ from branch_console.format.journals.branches import (
     RenameBranchJournal,
 )
 from branch_console.format.journals.codec import Codec, Layout, Ways
+from branch_console.format.journals.consumers import CONSUMER_CHANGES, ConsumersJournal
 from branch_console.format.journals.expiry import UNCLEAN, UNEXPIRE, UncleanJournal, UnexpireJournal
 from branch_console.format.journals.history import WAY_BACK, HistoryJournal
 from branch_console.format.journals.keys import constant, inlined, perhaps
@@ -54,6 +55,7 @@ UndoJournal: TypeAlias = (
     | FenceBranchJournal
     | UnexpireJournal
     | UncleanJournal
+    | ConsumersJournal
 )
 """How an operation is taken back: by what another procedure does, but for a restored branch."""
 
@@ -90,6 +92,13 @@ UNDO_JOURNAL: Final[Codec[UndoJournal]] = Codec(
                 "tags": Layout(TagsJournal, constant("way", "tags"), TAGS, *_END),
                 "rename tag": Layout(
                     RenameTagJournal, constant("way", "rename tag"), *RENAME_TAG, *_END
+                ),
+                "consumers": Layout(
+                    ConsumersJournal,
+                    constant("way", "consumers"),
+                    CONSUMER_CHANGES,
+                    PLAN_ID,
+                    UNDOES,
                 ),
                 "unclean": Layout(UncleanJournal, constant("way", "unclean"), *UNCLEAN),
                 "unexpire": Layout(UnexpireJournal, constant("way", "unexpire"), *UNEXPIRE),

@@ -23,7 +23,7 @@ from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.tag import Tag
-from branch_console.operations.branch_requests import RollbackRequest
+from branch_console.operations.branch_requests import ROLLED_BACK_TO, RollbackRequest
 from branch_console.procedures.branch.drop_branch import open_operations
 from branch_console.procedures.branch.rollback_tags import PIN_PREFIX, pin_names, rollback_pins
 from branch_console.procedures.call.call import ProcedureCall
@@ -68,12 +68,13 @@ class PlannedRollback(Planned):
 def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> PlannedRollback:
     """Decide on going back, and say what that takes out of sight.
 
-    Arguments of the call: `table` (with its branch), `snapshot` or `tag`, `cut` (move the history
-    back instead of adding a snapshot), `reason`, `plan_id`.
+    Arguments of the call: `table` (with its branch); one of `snapshot`, `tag`, `timestamp` and
+    `watermark` (milliseconds); `cut` (move the history back instead of adding a snapshot);
+    `reason`, `plan_id`.
 
     Raises:
         InvalidInput: Not one place is named, but none or two.
-        NotFound: There is no such table, branch, snapshot or tag.
+        NotFound: There is no such table, branch, snapshot or tag, or all snapshots are later.
     """
     asked = call.request(RollbackRequest)
     table, cut = table_of(warehouse, call), asked.cut
@@ -169,15 +170,19 @@ ROLLBACK = Verb(
 
 
 def _place(table: FileStoreTable, asked: RollbackRequest) -> tuple[Snapshot, Tag | None]:
-    match asked.snapshot, asked.tag:
-        case None, str(name):
+    match asked.snapshot, asked.tag, asked.timestamp, asked.watermark:
+        case None, str(name), None, None:
             tag = table.tags.get(name)
             return tag.snapshot, tag
-        case int(snapshot_id), None:
+        case int(snapshot_id), None, None, None:
             return table.snapshots.get(snapshot_id), None
+        case None, None, int(time_millis), None:
+            return table.snapshot_for(timestamp_millis=time_millis), None
+        case None, None, None, int(watermark):
+            return table.snapshots.at_watermark(watermark), None
         case _:
             raise InvalidInput(
-                "A rollback goes to one place: give a snapshot or a tag.",
+                "A rollback goes to one place: give a snapshot or a tag, a time or a watermark.",
                 kind=ErrorKind.INVALID_ARGUMENT,
             )
 
@@ -353,6 +358,7 @@ def _finish_restore(operation: Operation, journal: RollbackJournal) -> Receipt:
             f"Snapshot {landed.id} of {table.branch!r} holds what snapshot {then.id} held.",
             *notes_of_sharing(journal.sharing),
         ),
+        answer=({ROLLED_BACK_TO: then.id},),
     )
     return operation.complete(
         event_of(

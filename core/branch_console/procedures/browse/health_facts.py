@@ -64,7 +64,7 @@ def read_guards(
         StorageError: The store did not answer.
     """
     fence, earliest = table.reader.both(
-        lambda: fence_state(table, schema), lambda: _earliest_hint(table)
+        lambda: fence_state(table, schema), table.snapshots.find_earliest_hint
     )
     ids = [each.id for each in snapshots]
     # Paimon trusts the hint where it names a snapshot that is there [HintFileUtils.findEarliest].
@@ -76,12 +76,6 @@ def read_guards(
         tag_option=None if creation == "none" else f"{TAG_CREATION}={creation}",
         below_earliest=tuple(each for each in ids if is_trusted and each < (earliest or 0)),
     )
-
-
-def _earliest_hint(table: FileStoreTable) -> int | None:
-    data = table.reader.files.find(table.paths.earliest_hint)
-    text = b"" if data is None else data.strip()
-    return int(text) if text.isdigit() else None
 
 
 def began_empty(table: FileStoreTable, trace: BranchTrace, events: Iterable[LineageEvent]) -> bool:

@@ -22,7 +22,7 @@ from branch_console.format.journals.expiry import (
     RetiredSnapshot,
 )
 from branch_console.format.lineage_event import LineageKind
-from branch_console.format.receipt import Counts, Receipt
+from branch_console.format.receipt import AnswerRow, Counts, Receipt
 from branch_console.format.scan_options import moment_text
 from branch_console.format.snapshot import Snapshot
 from branch_console.maintenance.references import (
@@ -156,8 +156,15 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     )
 
 
-def finish_expire(operation: Operation, journal: ExpireJournal) -> Receipt:
+def finish_expire(
+    operation: Operation, journal: ExpireJournal, answer: tuple[AnswerRow, ...] = ()
+) -> Receipt:
     """Take the names, then remove the files whose grace is over.
+
+    Args:
+        operation: Who takes them.
+        journal: Which names, and how long they can be brought back.
+        answer: The rows that answer the call, where counts do not.
 
     Raises:
         CommitConflict: Another expiry is at work, or a branch was rewritten in the meantime.
@@ -185,6 +192,7 @@ def finish_expire(operation: Operation, journal: ExpireJournal) -> Receipt:
             bytes_removed=released.size,
         ),
         notes=(*map(_note, journal.retirements), *_notes(journal, released)),
+        answer=answer,
     )
     kind = LineageKind.EXPIRED if journal.retirements else LineageKind.RELEASED
     return end_turn(operation, kind, receipt)

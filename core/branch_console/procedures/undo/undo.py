@@ -10,6 +10,7 @@ from branch_console.commit.rows.write_receipt import find_receipt_of_write
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, NotFound, PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.branches import FenceBranchJournal, RenameBranchJournal
+from branch_console.format.journals.consumers import ConsumersJournal
 from branch_console.format.journals.expiry import UncleanJournal, UnexpireJournal
 from branch_console.format.journals.history import HistoryJournal
 from branch_console.format.journals.tags import (
@@ -23,6 +24,7 @@ from branch_console.format.journals.undo import UNDO_JOURNAL, RestoreBranchJourn
 from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
 from branch_console.format.receipt import Receipt
 from branch_console.operations.undo_request import UndoRequest
+from branch_console.procedures.branch.consumers import finish_consumers
 from branch_console.procedures.branch.fence_branch import finish_fence
 from branch_console.procedures.branch.rename_branch import finish_rename
 from branch_console.procedures.branch.rename_tag import finish_tag_name
@@ -40,6 +42,7 @@ from branch_console.procedures.undo.undo_branch import (
     plan_restore,
 )
 from branch_console.procedures.undo.undo_cleaning import finish_cleaning_back, plan_cleaning_back
+from branch_console.procedures.undo.undo_consumers import plan_consumers_back
 from branch_console.procedures.undo.undo_expiry import finish_expiry_back, plan_expiry_back
 from branch_console.procedures.undo.undo_fence import plan_fence_back
 from branch_console.procedures.undo.undo_history import plan_way_back
@@ -66,6 +69,7 @@ _WAYS: Final[Mapping[LineageKind, Way]] = MappingProxyType(
         LineageKind.UNFENCED: plan_fence_back,
         LineageKind.EXPIRED: plan_expiry_back,
         LineageKind.CLEANED: plan_cleaning_back,
+        LineageKind.CONSUMERS_RESET: plan_consumers_back,
     }
 )
 _INSTEAD: Final[Mapping[LineageKind, str]] = MappingProxyType(
@@ -203,6 +207,8 @@ def _finish(operation: Operation, journal: UndoJournal) -> Receipt:
             return finish_tag_name(operation, journal)
         case FenceBranchJournal():
             return finish_fence(operation, journal)
+        case ConsumersJournal():
+            return finish_consumers(operation, journal)
         case UnexpireJournal():
             return finish_expiry_back(operation, journal)
         case UncleanJournal():
