@@ -234,6 +234,37 @@ def test_commits_that_come_while_a_merge_is_made(
     write_refusals(golden, tmp_path, "live-merges", cases())
 
 
+def test_commits_to_an_archived_branch(bench: BranchBench, tmp_path: Path, golden: Golden) -> None:
+    bench.branch("old")
+    bench.append("d", branch="dev")
+    for each in ("dev", "old"):
+        _call(bench, "archive_branch", operation=f"archive-{each}", branch=each)
+    dev = "db.`t$branch_dev`"
+
+    def cases() -> Iterator[Refusal]:
+        yield "fast_forward", partial(_call, bench, "fast_forward", branch="main", target="old")
+        yield "merge_branch", partial(_call, bench, "merge_branch", branch="main", target="dev")
+        pick = partial(_call, bench, "cherry_pick", branch="main", target="dev", snapshot=2)
+        yield "cherry_pick", pick
+        revert = partial(_call, bench, "revert", table="db.t$branch_dev", snapshot=3)
+        yield "revert", revert
+        yield "rollback", partial(_call, bench, "rollback", table="db.t$branch_dev", snapshot=2)
+        yield "compact", partial(_call, bench, "compact", table="db.t$branch_dev")
+        for sql in (
+            f"INSERT INTO {dev} VALUES (1, 'a', 1)",
+            f"DELETE FROM {dev} WHERE id = 1",
+            f"ALTER TABLE {dev} ADD COLUMN more INT",
+        ):
+            yield sql, partial(_statement, bench, sql)
+        yield "archived already", partial(_call, bench, "archive_branch", branch="dev")
+        yield "main", partial(_call, bench, "archive_branch", branch="main")
+        away = partial(_call, bench, "archive_branch", archived=False)
+        away(branch="dev", operation="out")
+        yield "not archived", partial(away, branch="dev")
+
+    write_refusals(golden, tmp_path, "archived", cases())
+
+
 def test_spellings_of_sql(tmp_path: Path, golden: Golden) -> None:
     cases = ((sql, partial(parse_statements, sql)) for sql in _SPELLINGS)
     write_refusals(golden, tmp_path, "sql", cases)

@@ -48,10 +48,10 @@ def plan_archive(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         *_obstacles(warehouse, branch, is_archived=since is not None, archives=asked.archived),
         *(_told_of_archive(name, tag) if asked.archived else _told_of_return(name)),
     )
-    verb = "Archive" if asked.archived else "Take out of the archive:"
+    of_table = f"branch {name!r} of {table.identifier.table_name}"
     preview = Preview(
         procedure=call.name,
-        title=f"{verb} branch {name!r} of {table.identifier.table_name}",
+        title=f"Archive {of_table}" if asked.archived else f"Take {of_table} out of the archive",
         plan_id=plan_digest(
             call, str(head.identity if head else None), since and since.operation_id
         ),

@@ -216,10 +216,9 @@ def _on_targets(
         target, name = merge.target, merge.plan.table
         found = open_operations(warehouse, target)
         told += [replace(each, text=f"{name}: {each.text}") for each in found]
-        events = target.ledger.whole()
-        found = archive_blocks(events, target.branch, "committed to")
+        found = archive_blocks(target, target.branch, "committed to")
         told += [replace(each, text=f"{name}: {each.text}") for each in found]
-        rule = protection_of(events, target.branch)
+        rule = protection_of(target.ledger.whole(), target.branch)
         if rule is not None:
             role = Role.APPROVER
             told.append(

@@ -177,8 +177,7 @@ def decide(
         if planned.already is not None or not planned.preview.can_run:
             return planned
         if planned.act is Act.COMMIT:
-            events = planned.table.ledger.whole()
-            preview = unless_archived(planned.preview, events, planned.branch)
+            preview = unless_archived(planned.preview, planned.table, planned.branch)
             if not preview.can_run:
                 return replace(planned, preview=preview)
         left_out = _left_out(deciding, planned)

@@ -196,7 +196,7 @@ def check_unprotected(table: FileStoreTable, what: str) -> None:
 def check_takes_commits(table: FileStoreTable, what: str) -> None:
     """Refuse to change a branch that is protected or archived; `what` is not done to it."""
     check_unprotected(table, what)
-    for each in archive_blocks(table.ledger.whole(), table.branch, what):
+    for each in archive_blocks(table, table.branch, what):
         raise Refused(f"{each.text} Nothing was changed.", kind=each.kind)
 
 
