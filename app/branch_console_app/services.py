@@ -290,10 +290,14 @@ class Services(TableLists):
 
     def examine_catalog(self) -> CatalogHealth:
         """Look at the branches of the catalog, its open operations, and what runs by itself."""
+        from branch_console.procedures.browse.health_facts import Unchecked
         from branch_console.procedures.compare.catalog_health import examine_catalog
 
         found = examine_catalog(self.warehouse)
-        return replace(found, findings=(*found.findings, *self._schedule_findings()))
+        try:
+            return replace(found, findings=(*found.findings, *self._schedule_findings()))
+        except PaimonError as error:
+            return replace(found, unchecked=(*found.unchecked, Unchecked(branch=None, error=error)))
 
     def _schedule_findings(self) -> tuple[HealthFinding, ...]:
         from branch_console.diff.health.schedule_rules import schedule_findings

@@ -42,7 +42,8 @@ def show_policy(
     if as_json:
         print_json({"policy_of": kept.table, "version": kept.version, "policy": kept.text})
     else:
-        print_line(kept.text.rstrip("\n"))
+        for line in kept.text.splitlines():
+            print_line(line)
 
 
 @policy.command("report")
