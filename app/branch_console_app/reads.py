@@ -15,6 +15,7 @@ import streamlit as st
 
 from branch_console.diff.expiry.storage_cost import TableStorage
 from branch_console.diff.fast_forward import ForwardDecision
+from branch_console.diff.lifecycle.report import PolicyReport
 from branch_console.diff.rows.row_figure import RowCounts
 from branch_console.diff.schema_diff import SchemaDiff
 from branch_console.diff.state_diff import StateDiff
@@ -220,6 +221,12 @@ def health(identifier: Identifier) -> TableHealth:
     """Return what the rules of health find on a table, all branches looked at."""
     (found,) = _heads("examine", identifier.on_branch(MAIN_BRANCH))
     return cast(TableHealth, found)
+
+
+def policy_report(identifier: Identifier) -> PolicyReport:
+    """Return what the maintenance policy of a table comes to; raises NotFound without one."""
+    found: PolicyReport = _heads("policy_report", identifier.on_branch(MAIN_BRANCH))
+    return found
 
 
 def storage(identifier: Identifier) -> TableStorage:

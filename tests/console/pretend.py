@@ -12,6 +12,7 @@ import pyarrow as pa
 from branch_console.diff.expiry.storage_cost import TableStorage
 from branch_console.diff.fast_forward import BranchHistory, ForwardDecision, plan_fast_forward
 from branch_console.diff.health.finding import PIN, HazardSeverity, HealthFinding, Remedy
+from branch_console.diff.lifecycle.report import PolicyReport
 from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure, add_up
 from branch_console.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused
 from branch_console.format.data_types import DataField, parse_data_type
@@ -211,6 +212,7 @@ class PretendServices:
     dry_runs: dict[str, DryRun | PaimonError] = field(default_factory=dict)
     stored: TableStorage | PaimonError | None = None
     unchecked: tuple[Unchecked, ...] = ()
+    report: PolicyReport | None = None
 
     def databases(self) -> tuple[str, ...]:
         return tuple(sorted({table.identifier.database for table in self.listed}))
@@ -378,6 +380,11 @@ class PretendServices:
         if isinstance(found, PaimonError):
             raise found
         return found
+
+    def policy_report(self, table: Identifier) -> PolicyReport:
+        if self.report is None:
+            raise NotFound(f"There is no maintenance policy for {table.table_name}.")
+        return self.report
 
     def storage(self, table: Identifier) -> TableStorage:
         if isinstance(self.stored, PaimonError):

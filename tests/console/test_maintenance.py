@@ -16,6 +16,8 @@ from branch_console.diff.expiry.storage_cost import (
     TableStorage,
 )
 from branch_console.diff.health.finding import Remedy
+from branch_console.diff.lifecycle.policy import LifecycleStep, ScheduledTask
+from branch_console.diff.lifecycle.report import LifecycleRow, PolicyReport, ScheduleRow
 from branch_console.errors import ErrorKind, FormatError
 from branch_console.procedures.browse.health_facts import Unchecked
 from branch_console.procedures.call.consequence import blocks
@@ -23,7 +25,7 @@ from branch_console.procedures.call.permissions import Role
 from branch_console_app.models.maintenance.dry_runs import DryRun
 from tests.console.dry_runs import ETL, with_dry_runs
 from tests.console.pages import Console, Page, settings
-from tests.console.pretend import PretendServices, air_warehouse, preview
+from tests.console.pretend import NOW, PretendServices, air_warehouse, preview
 
 FLIGHTS = {"db": "air", "table": "flights"}
 
@@ -239,6 +241,33 @@ def test_a_rescue_branch_is_restored_or_released_by_its_name(services: PretendSe
     page.click("run-release_branch")
     (call,) = services.sent
     assert (call.name, call.arguments["branch"]) == ("release_branch", "rescue-7f")
+
+
+def test_a_policy_tells_what_becomes_of_each_branch_and_what_runs_by_itself(
+    services: PretendServices,
+) -> None:
+    assert "No maintenance policy holds for this table" in opened(services, "Policy").text
+    row = LifecycleRow(
+        branch="archive-2012", rule="archive-*", age_days=90, ahead=None,
+        step=LifecycleStep.ARCHIVE, due_millis=NOW, is_due=True,
+        reason="Nobody has used it for 60 days.",
+    )  # fmt: skip
+    services.report = PolicyReport(
+        table="air.flights", policy_of=None, version=3, is_dry_run=True,
+        branches=(row, replace(row, branch="audit", step=None, age_days=None)),
+        schedules=(
+            ScheduleRow(
+                task=ScheduledTask.EXPIRE, cron="0 */6 * * *", zone="UTC", next_millis=NOW
+            ),
+        ),
+    )  # fmt: skip
+    text = opened(services, "Policy").text
+    assert "The policy of the warehouse holds, version 3\\." in text
+    assert "Stale branches are only reported" in text
+    assert "**2 branches**" in text
+    assert ":orange-badge[△ archive]" in text
+    assert ":green-badge[✓ stays]" in text
+    assert "`0 */6 * * *` UTC" in text
 
 
 def test_tags_and_rescues_are_listed(services: PretendServices) -> None:

@@ -192,7 +192,7 @@ def pages_and_dialogs(operation: str) -> Iterator[tuple[str, dict[str, str]]]:
     yield "snapshots", {}
     yield "snapshots", {"snapshot": "3"}
     yield "schemas", {}
-    for tab in ("Health", "Expire", "Orphans", "Storage", "Tags", "Rescue"):
+    for tab in ("Health", "Expire", "Orphans", "Storage", "Tags", "Rescue", "Policy"):
         yield "maintenance", {"mt_tab": tab}
     yield "maintenance", {"do": Action.REMEDY, "what": "F01:0:fix-delays"}
     yield "maintenance", {"do": Action.RELEASE, "what": "rescue-x"}

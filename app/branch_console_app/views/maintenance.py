@@ -11,6 +11,7 @@ from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
 from branch_console_app.widgets.maintenance.expire import show_expire
 from branch_console_app.widgets.maintenance.health import remedy_dialogs, show_health
 from branch_console_app.widgets.maintenance.orphans import show_orphans
+from branch_console_app.widgets.maintenance.policy import show_policy
 from branch_console_app.widgets.maintenance.rescue import release_dialogs, show_rescue
 from branch_console_app.widgets.maintenance.storage import show_storage
 from branch_console_app.widgets.parts.dialogs import show_dialog
@@ -31,6 +32,7 @@ def show() -> None:
         "Storage": lambda: show_storage(identifier, here()),
         "Tags": lambda: show_tags(identifier, here()),
         "Rescue": lambda: show_rescue(identifier, summary, here()),
+        "Policy": lambda: show_policy(identifier, here()),
     }
     tabs = st.tabs(list(draws), key="mt_tab", on_change="rerun", bind="query-params")
     for tab, draw in zip(tabs, draws.values(), strict=True):
