@@ -5,12 +5,13 @@ known, so nothing may leave the table.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from branch_console.errors import ErrorKind, FormatError
+from branch_console.format.catalog.named_snapshot import NamedSnapshot
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.options import CHANGELOG_PRODUCER
 from branch_console.format.snapshot import Snapshot
@@ -57,6 +58,39 @@ class Reference:
     snapshot: Snapshot
     expiry: str | None = None
     has_changelog_files: bool = True
+
+
+class CatalogReferences(Protocol):
+    """What the catalog names of the tables of a warehouse."""
+
+    def snapshots(self) -> tuple[NamedSnapshot, ...]:
+        """Return the snapshots; raises FormatError or NotFound where they are not known."""
+
+
+def unkept_names(
+    table: FileStoreTable, catalog: CatalogReferences, going: Collection[str] = ()
+) -> tuple[NamedSnapshot, ...]:
+    """Return the snapshots of a branch that the catalog names and that no tag of it keeps.
+
+    Args:
+        table: The table on the branch.
+        catalog: What the catalog names.
+        going: Tags of the branch that are about to go.
+
+    Raises:
+        FormatError: A tag of the branch cannot be decoded, or a version of the catalog.
+        NotFound: A version of the catalog is missing.
+    """
+    named = [each for each in catalog.snapshots() if each.branch == table.branch]
+    if not named:
+        return ()
+    kept = [tag.snapshot.identity for tag in table.tags.all() if tag.name not in going]
+    made = {each.content for each in named if each.content and table.branches.exists(each.content)}
+    return tuple(
+        each
+        for each in named
+        if each.content not in made and not any(each.identity.same_as(tag) for tag in kept)
+    )
 
 
 def list_references(table: FileStoreTable) -> tuple[Reference, ...]:

@@ -18,6 +18,7 @@ class HoldKind(StrEnum):
         OPERATION: An operation is at work, or was cut off.
         GRACE: Undo can still bring back what an operation took.
         STAGED: A dry run has staged files for a merge.
+        CATALOG: A branch or a tag of the catalog reads it, and no tag keeps it.
     """
 
     CONSUMER = "consumer"
@@ -28,6 +29,7 @@ class HoldKind(StrEnum):
     OPERATION = "operation"
     GRACE = "grace"
     STAGED = "staged result"
+    CATALOG = "catalog branch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from branch_console.catalog.catalog import Catalog
 from branch_console.catalog.catalog_branch import CatalogOnBranch
 from branch_console.catalog.catalog_ledger import CatalogLedger
+from branch_console.catalog.catalog_references import LedgerReferences
 from branch_console.catalog.catalog_tag_view import CatalogAtTag, CatalogTags
 from branch_console.catalog.filesystem_catalog import FilesystemCatalog
 from branch_console.commit.base.commit_store import CommitStore
@@ -190,6 +191,11 @@ class Warehouse:
     def catalog_tags(self) -> CatalogTags:
         """The tags of the catalog."""
         return CatalogTags(self.catalog.reader, self.ledger.paths)
+
+    @property
+    def catalog_references(self) -> LedgerReferences:
+        """The snapshots of tables that branches and tags of the catalog name."""
+        return LedgerReferences(self.ledger, self.catalog_tags)
 
     def at_tag(self, tag: str) -> CatalogAtTag:
         """The tables of a catalog tag, each as it was; raises NotFound."""

@@ -12,6 +12,7 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.branches import BranchTag, DropBranchJournal
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.lineage_event import LineageEvent, base_tag_of, born
+from branch_console.maintenance.references import CatalogReferences, unkept_names
 from branch_console.procedures.branch.tags import vital_blocks
 from branch_console.procedures.call.consequence import Consequence, blocks
 from branch_console.procedures.history.dependents import readable_tags, rescued_on, standing_on
@@ -51,18 +52,23 @@ def tags_made_for(
 
 
 def standing_blocks(
-    branch: FileStoreTable, events: tuple[LineageEvent, ...], going: Sequence[BranchTag]
+    branch: FileStoreTable,
+    events: tuple[LineageEvent, ...],
+    going: Sequence[BranchTag],
+    catalog: CatalogReferences,
 ) -> Iterator[Consequence]:
-    """Refuse to take tags on which another branch stands, too.
+    """Refuse to take tags on which another branch stands, too, be it one of the catalog.
 
     Args:
         branch: The table on the branch that goes.
         events: The ledger under the names of today.
         going: The tags that would go with it.
+        catalog: What branches and tags of the catalog name.
     """
     for name in dict.fromkeys(each.branch for each in going):
         holder, names = branch.on_listed(name), {each.name for each in going if each.branch == name}
         standing = standing_on(holder, events, readable_tags(holder))
+        yield from _catalog_blocks(holder, names, catalog)
         for tag in sorted(names):
             others = {
                 each.branch
@@ -82,8 +88,37 @@ def standing_blocks(
                 )
 
 
+def _catalog_blocks(
+    holder: FileStoreTable, going: set[str], catalog: CatalogReferences
+) -> Iterator[Consequence]:
+    owners = _catalog_owners(holder, going, catalog)
+    if owners:
+        shown = ", ".join(map(repr, owners))
+        yield blocks(
+            f"Tag {', '.join(map(repr, sorted(going)))} of {holder.branch!r} keeps what catalog "
+            f"branch or tag {shown} reads there, too. Drop that one first, or write to the table "
+            "on it, which gives it a branch of its own.",
+            ErrorKind.FILES_IN_USE,
+            owners,
+        )
+
+
+def _catalog_owners(
+    holder: FileStoreTable, going: set[str], catalog: CatalogReferences
+) -> tuple[str, ...]:
+    """The branches and tags of the catalog that would lack a tag that keeps what they read."""
+    kept = [each.snapshot.identity for each in holder.tags.all() if each.name in going]
+    return tuple(
+        dict.fromkeys(
+            named.owner
+            for named in unkept_names(holder, catalog, going)
+            if any(named.identity.same_as(each) for each in kept)
+        )
+    )
+
+
 def released_tags(
-    table: FileStoreTable, journal: Journal, operation_id: str
+    table: FileStoreTable, journal: Journal, operation_id: str, catalog: CatalogReferences
 ) -> tuple[BranchTag, ...]:
     """Return the tags that go when the files of an operation go: those of a branch it took.
 
@@ -96,6 +131,7 @@ def released_tags(
         if tag.branch in there
         and (holder := table.on_listed(tag.branch)).tags.find(tag.name) is not None
         and not vital_blocks(holder, tag.name, _RELEASED)
+        and not _catalog_owners(holder, {tag.name}, catalog)
     )
 
 
@@ -109,7 +145,11 @@ def tags_noted(journal: Journal, operation_id: str) -> tuple[BranchTag, ...]:
 
 
 def retire_tags(
-    table: FileStoreTable, store: CommitStore, journal: Journal, operation_id: str
+    table: FileStoreTable,
+    store: CommitStore,
+    journal: Journal,
+    operation_id: str,
+    catalog: CatalogReferences,
 ) -> None:
     """Take the tags whose files go with those of an operation.
 
@@ -117,8 +157,8 @@ def retire_tags(
         CommitConflict: One was changed in the meantime.
     """
     # One by one: of two on one snapshot the second may be needed once the first has gone.
-    for tag in released_tags(table, journal, operation_id):
-        if tag not in released_tags(table, journal, operation_id):
+    for tag in released_tags(table, journal, operation_id, catalog):
+        if tag not in released_tags(table, journal, operation_id, catalog):
             continue
         holder = table.on_listed(tag.branch)
         data = store.files.read(holder.paths.tag(tag.name))

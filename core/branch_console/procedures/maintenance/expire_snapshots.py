@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 import pyarrow as pa
 
 from branch_console.commit.branch.rescue import RESCUE_PREFIX
-from branch_console.commit.journal import Journal
 from branch_console.diff.expiry.dry_run import ExpiryDryRun, due_snapshots
 from branch_console.diff.expiry.retention import Expiry, HoldKind, SnapshotHold, plan_expiry
 from branch_console.diff.expiry.storage_cost import FileAmount
@@ -26,6 +25,7 @@ from branch_console.format.receipt import AnswerRow, Counts, Receipt
 from branch_console.format.scan_options import moment_text
 from branch_console.format.snapshot import Snapshot
 from branch_console.maintenance.references import (
+    CatalogReferences,
     Reference,
     ReferenceKind,
     has_changelog_files,
@@ -111,10 +111,11 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     """
     asked, table = call.request(ExpireSnapshotsRequest), table_of(warehouse, call)
     now, grace = warehouse.clock(), asked.grace_millis()
+    catalog = warehouse.catalog_references
     plans = [
         plan
         for branch in _branches(table, asked.branches)
-        if (plan := plan_branch_expiry(branch, asked, now)) is not None
+        if (plan := plan_branch_expiry(branch, asked, catalog, now)) is not None
     ]
     going = [each for each in plans if each.expiry.count]
     due = due_releases(warehouse, table, now)
@@ -240,13 +241,17 @@ def _branches(table: FileStoreTable, pattern: str | None) -> tuple[FileStoreTabl
 
 
 def plan_branch_expiry(
-    table: FileStoreTable, asked: ExpireSnapshotsRequest, now_millis: int
+    table: FileStoreTable,
+    asked: ExpireSnapshotsRequest,
+    catalog: CatalogReferences,
+    now_millis: int,
 ) -> BranchExpiry | None:
     """Decide which snapshots of one branch expire; None where it has none.
 
     Args:
         table: The table on the branch.
         asked: The limits; what they leave out the options of the branch say.
+        catalog: What branches and tags of the catalog name.
         now_millis: The time.
 
     Raises:
@@ -264,7 +269,7 @@ def plan_branch_expiry(
     expiry = plan_expiry(times, retention)
     # To look for merge bases takes longer than all the rest: most branches have nothing to take.
     if expiry.count:
-        holds = find_holds(table, options, now_millis=now_millis)
+        holds = find_holds(table, options, catalog, now_millis=now_millis)
         expiry = plan_expiry(times, retention, holds)
     return BranchExpiry(
         table=table,
@@ -283,7 +288,7 @@ def _files_that_go(
 ) -> pa.Table:
     """The files that nothing needs once the names are gone, be it now or after a grace."""
     taken = {(each.table.branch, str(number)) for each in plans for number in each.ids}
-    released = going_references(table, Journal(warehouse.store, table.paths), references, due)
+    released = going_references(warehouse, table, references, due)
     going: list[Reference] = []
     kept: list[Reference] = []
     for reference in references:
@@ -305,7 +310,7 @@ def _files_that_go(
                 )
                 for number in plan.ids
             ]
-    return find_released_files(table, going, kept)
+    return find_released_files(warehouse, table, going, kept)
 
 
 def _dry_run(
@@ -381,6 +386,11 @@ def _held(plan: BranchExpiry, hold: SnapshotHold) -> str:
         case HoldKind.UNDO:
             until = moment_text(hold.until_millis or 0)
             return f"{stays} until {until}: operation {hold.owner} can be undone."
+        case HoldKind.CATALOG:
+            return (
+                f"{stays}: catalog branch or tag {hold.owner!r} reads snapshot {hold.since_id}, "
+                "and no tag keeps it."
+            )
         case HoldKind.READ:
             return f"{stays}: operation {hold.owner} reads snapshot {hold.since_id} now."
         case _:

@@ -11,6 +11,7 @@ from branch_console.errors import NotFound
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
 from branch_console.format.options import Options
+from branch_console.maintenance.references import CatalogReferences, unkept_names
 from branch_console.procedures.history.merge_heads import MergeBase, MergeHeads, find_heads
 from branch_console.procedures.maintenance.limits import heeds_consumers
 from branch_console.table.file_store_table import FileStoreTable
@@ -31,23 +32,26 @@ _MOVES_HEAD: Final = frozenset(
 
 
 def find_holds(
-    table: FileStoreTable, options: Options, *, now_millis: int
+    table: FileStoreTable, options: Options, catalog: CatalogReferences, *, now_millis: int
 ) -> tuple[SnapshotHold, ...]:
     """Return what keeps snapshots of a branch.
 
     Args:
         table: The table on the branch.
         options: Its options, with those of the request on top.
+        catalog: What branches and tags of the catalog name.
         now_millis: The time.
 
     Raises:
-        FormatError: A consumer, a snapshot or a tag cannot be decoded.
+        FormatError: A consumer, a snapshot, a tag or a version of the catalog cannot be decoded.
+        NotFound: A version of the catalog is missing.
     """
     return (
         *_consumers(table, options),
         *_merge_bases(table),
         *_promised_undo(table, now_millis),
         *_running_reads(table, now_millis),
+        *_of_catalog(table, catalog),
     )
 
 
@@ -121,6 +125,14 @@ def _running_reads(table: FileStoreTable, now_millis: int) -> Iterator[SnapshotH
                     since_id=held.id,
                     until_millis=hold.until_millis,
                 )
+
+
+def _of_catalog(table: FileStoreTable, catalog: CatalogReferences) -> Iterator[SnapshotHold]:
+    there = {each.id: each.identity for each in table.snapshots.all()}
+    for named in unkept_names(table, catalog):
+        found = there.get(named.id)
+        if found is not None and found.same_as(named.identity):
+            yield SnapshotHold(kind=HoldKind.CATALOG, owner=named.owner, since_id=named.id)
 
 
 def _recent(events: Iterable[LineageEvent], now_millis: int) -> Iterator[LineageEvent]:

@@ -5,7 +5,6 @@ One operation of a table at a time retires names, brings them back or removes fi
 
 from dataclasses import dataclass
 
-from branch_console.commit.journal import Journal
 from branch_console.diff.expiry.dry_run import CleaningDryRun, ExpiryDryRun
 from branch_console.errors import CommitConflict, ErrorKind
 from branch_console.format.journals.expiry import MAINTENANCE_CLAIM
@@ -74,7 +73,7 @@ def obstacles(
     warehouse: Warehouse, table: FileStoreTable, call: ProcedureCall
 ) -> tuple[Consequence, ...]:
     """Return what stands in the way of whoever is about to take names or files from a table."""
-    other = find_other_operation(Journal(warehouse.store, table.paths), call.operation_id)
+    other = find_other_operation(warehouse, table, call.operation_id)
     if other is None:
         return ()
     return (

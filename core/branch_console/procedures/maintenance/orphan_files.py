@@ -197,7 +197,8 @@ def release_orphans(
         return Released()
     done = find_released(operation)
     if done is None:
-        other = find_other_operation(operation.journal, operation.intent.operation_id)
+        own = operation.intent.operation_id
+        other = find_other_operation(operation.warehouse, table, own)
         if other is not None:
             return Released(waits_for=other)
         done = _remove_noted(operation, cleanings, trash)

@@ -125,7 +125,7 @@ def _plan(
 ) -> Planned:
     table, leaving = branch.on(MAIN_BRANCH), find_leaving(branch)
     tags = tags_made_for(branch, leaving.events)
-    files = _files_of(branch, tags)
+    files = _files_of(warehouse, branch, tags)
     readers = _readers(warehouse, branch)
     told = tuple(_told(leaving, tags, files, grace_millis))
     preview = Preview(
@@ -137,7 +137,7 @@ def _plan(
         consequences=(
             *membership_blocks(warehouse, branch, is_drop=True),
             *leaving.obstacles,
-            *standing_blocks(branch, leaving.events, tags),
+            *standing_blocks(branch, leaving.events, tags, warehouse.catalog_references),
             *_promise_blocks(warehouse, leaving),
             *obstacles(warehouse, table, call),
             *told,
@@ -248,7 +248,9 @@ def _retire(operation: Operation, journal: DropBranchJournal) -> None:
     steps.mark(operation_id, _RETIRED)
 
 
-def _files_of(branch: FileStoreTable, tags: Collection[BranchTag]) -> pa.Table:
+def _files_of(
+    warehouse: Warehouse, branch: FileStoreTable, tags: Collection[BranchTag]
+) -> pa.Table:
     """The files that nothing needs once the branch and its tags are gone."""
     going: list[Reference] = []
     kept: list[Reference] = []
@@ -258,7 +260,7 @@ def _files_of(branch: FileStoreTable, tags: Collection[BranchTag]) -> pa.Table:
             BranchTag(branch=reference.branch, name=reference.name) in tags
         )
         (going if is_own or is_tag else kept).append(reference)
-    return find_released_files(branch, going, kept)
+    return find_released_files(warehouse, branch, going, kept)
 
 
 def _readers(warehouse: Warehouse, branch: FileStoreTable) -> tuple[TableHold, ...]:

@@ -18,6 +18,7 @@ from branch_console.commit.rows import row_write, staged_rows
 from branch_console.diff.expiry.reachability import ReferredManifests, reach, unbalanced
 from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.journals.branches import BranchRelease, BranchTag, DropBranchJournal
+from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL
 from branch_console.format.journals.expiry import ExpireJournal
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.journals.read_hold import ReadHold
@@ -50,6 +51,7 @@ from branch_console.maintenance.release import (
 )
 from branch_console.maintenance.retire import forget_retired
 from branch_console.maintenance.trash import Trash
+from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.branch_tags import (
     released_tags,
@@ -85,11 +87,17 @@ class Released:
 
 
 def find_released_files(
-    table: FileStoreTable, going: Sequence[Reference], kept: Sequence[Reference]
+    warehouse: Warehouse,
+    table: FileStoreTable,
+    going: Sequence[Reference],
+    kept: Sequence[Reference],
 ) -> pa.Table:
     """Decide which files are needed by nothing once some references are gone.
 
+    What lies outside the warehouse is not among them: nothing is removed there.
+
     Args:
+        warehouse: Where the table lies.
         table: The table on any branch.
         going: The references that go.
         kept: All others.
@@ -114,7 +122,8 @@ def find_released_files(
     _check_balanced(files, unbalanced(files.columns, referred, names))
     theirs, others = named[: len(going)], named[len(going) :]
     data = _data_files(table, going, referred, files, names)
-    return pa.concat_tables([*data, _metadata(table, files, theirs, others)]).combine_chunks()
+    found = pa.concat_tables([*data, _metadata(table, files, theirs, others)]).combine_chunks()
+    return found.filter(pc.starts_with(found["path"], f"{warehouse.file_io.root.rstrip('/')}/"))
 
 
 def without_needed(
@@ -188,20 +197,21 @@ def _grace_millis(journal: OperationJournal) -> int:
 
 
 def going_references(
+    warehouse: Warehouse,
     table: FileStoreTable,
-    journal: Journal,
     references: Iterable[Reference],
     operations: Collection[str],
 ) -> frozenset[ReferenceKey]:
     """Return which references go when the files of some operations go.
 
     Args:
+        warehouse: Where the table lies.
         table: The table on any branch.
-        journal: Its journal.
         references: All of the table.
         operations: They; names of theirs are retired, and tags may go with them.
     """
-    tags = {tag for each in operations for tag in released_tags(table, journal, each)}
+    journal, catalog = Journal(warehouse.store, table.paths), warehouse.catalog_references
+    tags = {tag for each in operations for tag in released_tags(table, journal, each, catalog)}
     return frozenset(
         reference_key(each)
         for each in references
@@ -233,11 +243,12 @@ def release(operation: Operation, expiries: Collection[str]) -> Released:
     listed = find_release_list(table, store, operation_id)
     known: set[ReferenceKey] = set()
     if listed is None:
-        other = find_other_operation(operation.journal, operation_id)
+        other = find_other_operation(operation.warehouse, table, operation_id)
         if other is not None:
             return Released(waits_for=other)
         for each in expiries:
-            retire_tags(table, store, operation.journal, each)
+            catalog = operation.warehouse.catalog_references
+            retire_tags(table, store, operation.journal, each, catalog)
         references = list_references(table)
         going = [each for each in references if each.expiry in expiries]
         # Names have gone by now: whoever begins to read one finds out that it is gone.
@@ -245,7 +256,8 @@ def release(operation: Operation, expiries: Collection[str]) -> Released:
         if reader is not None:
             return Released(waits_for=reader.operation_id)
         kept = [each for each in references if each.expiry not in expiries]
-        listed = list_release(table, store, operation_id, find_released_files(table, going, kept))
+        files = find_released_files(operation.warehouse, table, going, kept)
+        listed = list_release(table, store, operation_id, files)
         known.update(map(reference_key, kept))
 
     def look_again(left: pa.Table) -> pa.Table:
@@ -341,22 +353,38 @@ def _forget(operation: Operation, expiries: Collection[str]) -> None:
     forget_release_list(table, store, operation.intent.operation_id)
 
 
-def find_other_operation(journal: Journal, own: str) -> str | None:
+def find_other_operation(warehouse: Warehouse, table: FileStoreTable, own: str) -> str | None:
     """Return another operation that is open, and may have seen the names that are retired now.
 
-    Rows that are written or staged are in no snapshot yet, and build on the newest one.
+    Rows that are written or staged are in no snapshot yet, and build on the newest one. A merge of
+    the catalog holds all tables that it is to publish, from its beginning on.
 
     Args:
-        journal: Of the table.
+        warehouse: Where the table lies.
+        table: The table on any branch.
         own: The operation that asks.
     """
-    found = journal.open_intents()
+    found = Journal(warehouse.store, table.paths).open_intents()
     for broken in found.broken:
         return broken.operation_id
     for intent in found.readable:
         is_own = intent.operation_id == own
         if not is_own and intent.procedure not in (row_write.PROCEDURE, staged_rows.PROCEDURE):
             return intent.operation_id
+    return _find_catalog_merge(warehouse, table)
+
+
+def _find_catalog_merge(warehouse: Warehouse, table: FileStoreTable) -> str | None:
+    paths = warehouse.ledger.paths
+    journal, folder = Journal(warehouse.store, paths), paths.relative(table.paths.table)
+    found = journal.open_intents()
+    for broken in found.broken:
+        return broken.operation_id
+    for intent in found.readable:
+        if intent.procedure == MergeCatalogRequest.procedure:
+            merge = journal.decode(intent, CATALOG_MERGE_JOURNAL)
+            if any(step.folder == folder for step in merge.steps):
+                return intent.operation_id
     return None
 
 

@@ -109,7 +109,9 @@ def _what_may_go(
     asked = ExpireSnapshotsRequest(table=table.identifier.table_name)
     for branch in (MAIN_BRANCH, *table.branches.names()):
         try:
-            plan = plan_branch_expiry(table.on_listed(branch), asked, warehouse.clock())
+            plan = plan_branch_expiry(
+                table.on_listed(branch), asked, warehouse.catalog_references, warehouse.clock()
+            )
         except InvalidInput:
             continue  # its options contradict each other, so that no expiry takes anything
         if plan is not None:

@@ -68,7 +68,8 @@ def _of_branch(warehouse: Warehouse, table: FileStoreTable) -> Iterator[TableHol
         options = table.schema().options
     except NotFound:
         return  # it is half made: nothing of it can be read
-    for each in find_holds(table, options, now_millis=warehouse.clock()):
+    catalog, now = warehouse.catalog_references, warehouse.clock()
+    for each in find_holds(table, options, catalog, now_millis=now):
         yield each.on(table.branch)
     for tag in table.tags.all():
         yield TableHold(

@@ -15,6 +15,7 @@ from branch_console.diff.health.upkeep_rules import (
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.options import SNAPSHOT_EXPIRE_LIMIT
+from branch_console.maintenance.references import CatalogReferences
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 from branch_console.procedures.browse.health_facts import Unchecked
 from branch_console.procedures.call.warehouse import Warehouse
@@ -50,7 +51,7 @@ def read_upkeep(
                 if name != MAIN_BRANCH:
                     half_made.append((name, bool(branch.snapshots.ids() or branch.tags.names())))
                 continue
-            theirs, fence = _holds(branch, now)
+            theirs, fence = _holds(branch, warehouse.catalog_references, now)
         except PaimonError as error:
             unchecked.append(Unchecked(branch=name, error=error))
             continue
@@ -87,7 +88,7 @@ def read_upkeep(
 
 
 def _holds(
-    branch: FileStoreTable, now_millis: int
+    branch: FileStoreTable, catalog: CatalogReferences, now_millis: int
 ) -> tuple[list[ConsumerFacts], FenceFacts | None]:
     """What keeps snapshots of a branch from an expiry by its options."""
     listed = branch.consumers.states_with_fence()
@@ -126,6 +127,6 @@ def _holds(
     if not is_fenced or plan_expiry(times, retention).count <= limit:
         return consumers, None
     # To look for what else keeps snapshots takes longer than all the rest.
-    holds = find_holds(branch, options, now_millis=now_millis)
+    holds = find_holds(branch, options, catalog, now_millis=now_millis)
     due = plan_expiry(times, retention, holds).count
     return consumers, FenceFacts(branch=branch.branch, held=due, limit=limit)
