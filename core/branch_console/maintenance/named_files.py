@@ -10,8 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.format.avro_encoding import required, whole
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.options import INDEX_FILE_IN_DATA_FILE_DIR
+from branch_console.format.table_schema import TableSchema
 from branch_console.maintenance.references import Reference, ReferenceKind
-from branch_console.table.data_file_paths import data_file_paths, index_file_path
+from branch_console.table.data_file_paths import (
+    data_file_paths,
+    index_file_path,
+    index_files_beside_data,
+)
 from branch_console.table.file_columns import read_file_columns
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_list_query import read_manifest_lists
@@ -121,7 +128,7 @@ def read_named_files(table: FileStoreTable, named: Sequence[NamedLists]) -> Name
     return NamedFiles(
         manifests=entries,
         lists=lists,
-        index_files={name: _index_files(table, name) for name in sorted(indexes)},
+        index_files=_all_index_files(table, sorted(indexes)),
         columns=read_file_columns(table.scan, table.paths, entries),
     )
 
@@ -180,14 +187,34 @@ def _first_of_each(column: pa.ChunkedArray) -> pa.Array:
     return pa.array(np.sort(rows))
 
 
-def _index_files(table: FileStoreTable, index_manifest: str) -> dict[str, int]:
+def _all_index_files(
+    table: FileStoreTable, index_manifests: Sequence[str]
+) -> dict[str, dict[str, int]]:
+    if not index_manifests:
+        return {}
+    holders = dict.fromkeys((table.branch, MAIN_BRANCH, *table.branches.names()))
+    newest = (table.on_listed(each).schemas.find_latest() for each in holders)
+    schemas = [each for each in (table.schemas.find_latest(), *newest) if each is not None]
+    return {each: _index_files(table, each, schemas) for each in index_manifests}
+
+
+def _index_files(
+    table: FileStoreTable, index_manifest: str, schemas: Sequence[TableSchema]
+) -> dict[str, int]:
+    """The index files of an index manifest, each where it lies.
+
+    Where branches have different options the one that wrote a file is not known: it is looked for.
+    """
     entries = table.scan.read_index(table.paths, index_manifest)
-    return {
-        index_file_path(table, name, external): size
-        for name, external, size in zip(
-            entries["file_name"].to_pylist(),
-            entries["external_path"].to_pylist(),
-            entries["file_size"].to_pylist(),
-            strict=True,
-        )
-    }
+    columns = (entries[each].to_pylist() for each in ("file_name", "external_path", "file_size"))
+    by_option = {each.options.read(INDEX_FILE_IN_DATA_FILE_DIR): each for each in schemas}
+    beside: list[str | None] = [None] * entries.num_rows
+    if True in by_option:
+        beside = index_files_beside_data(table, by_option[True], entries)
+    found: dict[str, int] = {}
+    for place, name, external, size in zip(beside, *columns, strict=True):
+        path = index_file_path(table, name, external)
+        if place is not None and (False not in by_option or table.reader.files.exists(place)):
+            path = place
+        found[path] = size
+    return found

@@ -4,11 +4,18 @@ Some lie outside the table: their entries hold a whole URL. It is turned into a 
 store here and nowhere else. Source: Paimon DataFileMeta.externalPath, IndexFileMeta.externalPath.
 """
 
+from collections.abc import Iterable
+from typing import Final
+
 import pyarrow as pa
 
+from branch_console.format.index_manifest import IndexType
 from branch_console.format.partition_path import partition_path
+from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
 from branch_console.table.file_store_table import FileStoreTable
+
+_OF_BUCKETS: Final = frozenset({IndexType.HASH, IndexType.DELETION_VECTORS})
 
 
 def data_file_paths(table: FileStoreTable, files: pa.Table) -> pa.Array:
@@ -23,21 +30,13 @@ def data_file_paths(table: FileStoreTable, files: pa.Table) -> pa.Array:
     """
     if not files.num_rows:
         return pa.array([], pa.string())
-    schema = table.schema()
-    paths = table.data_paths(schema)
-    types = schema.partition_type.types
     places, names, external = (
-        [*zip(files["partition"].to_pylist(), files["bucket"].to_pylist(), strict=True)],
+        _buckets(files),
         files["file_name"].to_pylist(),
         files["external_path"].to_pylist(),
     )
     path_of = table.reader.files.path_of
-    folders = {
-        (partition, bucket): paths.bucket(
-            partition_path(decode_row(partition, types), schema), bucket
-        )
-        for partition, bucket in dict.fromkeys(places)
-    }
+    folders = _folders(table, table.schema(), places)
     return pa.array(
         [
             f"{folders[place]}/{name}" if outside is None else path_of(outside)
@@ -45,6 +44,54 @@ def data_file_paths(table: FileStoreTable, files: pa.Table) -> pa.Array:
         ],
         pa.string(),
     )
+
+
+def index_files_beside_data(
+    table: FileStoreTable, schema: TableSchema, files: pa.Table
+) -> list[str | None]:
+    """The paths of index files where option `index-file-in-data-file-dir` puts them.
+
+    Args:
+        table: The table on any branch.
+        schema: The schema that places data files.
+        files: Columns of INDEX_MANIFEST_ENTRY.
+
+    Returns:
+        None for those that the option does not place: they lie outside the table, or are indexes
+        over all buckets.
+
+    References:
+        Paimon FileStorePathFactory.indexFileFactory and globalIndexFileFactory.
+    """
+    places = _buckets(files)
+    folders = _folders(table, schema, places)
+    return [
+        f"{folders[place]}/{name}" if outside is None and kind in _OF_BUCKETS else None
+        for place, name, outside, kind in zip(
+            places,
+            files["file_name"].to_pylist(),
+            files["external_path"].to_pylist(),
+            files["index_type"].to_pylist(),
+            strict=True,
+        )
+    ]
+
+
+def _buckets(files: pa.Table) -> list[tuple[bytes, int]]:
+    return [*zip(files["partition"].to_pylist(), files["bucket"].to_pylist(), strict=True)]
+
+
+def _folders(
+    table: FileStoreTable, schema: TableSchema, places: Iterable[tuple[bytes, int]]
+) -> dict[tuple[bytes, int], str]:
+    """The folder of each bucket, by its partition and number."""
+    paths, types = table.data_paths(schema), schema.partition_type.types
+    return {
+        (partition, bucket): paths.bucket(
+            partition_path(decode_row(partition, types), schema), bucket
+        )
+        for partition, bucket in dict.fromkeys(places)
+    }
 
 
 def index_file_path(table: FileStoreTable, name: str, external: str | None) -> str:
