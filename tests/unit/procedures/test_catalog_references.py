@@ -96,6 +96,17 @@ def test_a_tag_that_keeps_it_is_enough(sql: CatalogBench) -> None:
     assert on_spring(sql) == ON_SPRING
 
 
+@pytest.mark.parametrize("name", ["delete_tag", "rename_tag"])
+def test_its_tag_is_neither_deleted_nor_renamed(sql: CatalogBench, name: str) -> None:
+    sql("CREATE BRANCH spring ON CATALOG LAZY")
+    given = {"tag": "branch-base-spring", **({"target_tag": "t"} if name == "rename_tag" else {})}
+    with pytest.raises(Refused, match="catalog branch or tag 'spring' reads there what only"):
+        sql.do(name, table="air.t", **given)
+    put(sql, "air.t", (3, "spring"), branch="spring")
+    with pytest.raises(Refused, match="base tag of branch 'spring'"):
+        sql.do(name, table="air.t", **given)
+
+
 def kept_branch(sql: CatalogBench) -> None:
     """Leave a rescue branch, and then make a branch of the catalog that has the same base tag."""
     sql.do("create_branch", table="air.t", branch="spring")
@@ -120,7 +131,7 @@ def test_a_release_leaves_the_tag_that_a_lazy_branch_reads_by(
         with pytest.raises(PaimonError, match="is lost on catalog branch 'spring'"):
             on_spring(sql)
         return
-    with pytest.raises(Refused, match="keeps what catalog branch or tag 'spring' reads there"):
+    with pytest.raises(Refused, match="catalog branch or tag 'spring' reads there what only"):
         sql.do("release_branch", **release)
     assert tag_of(sql).exists()
     expire(sql)

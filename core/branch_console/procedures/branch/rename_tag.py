@@ -11,6 +11,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Preview, changes, keeps, plan_digest
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.catalog_readers import catalog_blocks
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
@@ -37,6 +38,7 @@ def plan_tag_name(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         plan_id=plan_digest(call, str(tag.snapshot.identity), tag.time_retained_seconds),
         consequences=(
             *vital_blocks(table, name, "renamed"),
+            *catalog_blocks(table, (name,), warehouse.catalog_references, "renamed"),
             changes(
                 f"Tag {to!r} of {table.branch!r} names snapshot {number}, and {name!r} names "
                 "nothing. Queries that name the old one no longer find it."

@@ -51,6 +51,7 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.row_engine import RowEngine
 from branch_console.procedures.call.stages import Stages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.catalog_readers import catalog_blocks
 from branch_console.procedures.history.dependents import (
     TagDependent,
     readable_tags,
@@ -289,6 +290,7 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
                     "it can no longer be read there."
                 )
             )
+    told += catalog_blocks(table, names, warehouse.catalog_references, "deleted")
     told.append(
         keeps("No data file is deleted. What only the tag kept is found by a search for orphans.")
     )

@@ -12,9 +12,10 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.branches import BranchTag, DropBranchJournal
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.lineage_event import LineageEvent, base_tag_of, born
-from branch_console.maintenance.references import CatalogReferences, unkept_names
+from branch_console.maintenance.references import CatalogReferences
 from branch_console.procedures.branch.tags import vital_blocks
 from branch_console.procedures.call.consequence import Consequence, blocks
+from branch_console.procedures.history.catalog_readers import catalog_blocks, catalog_readers
 from branch_console.procedures.history.dependents import readable_tags, rescued_on, standing_on
 from branch_console.procedures.history.share_pins import branches_needing, is_share_pin, twin_of
 from branch_console.table.file_store_table import FileStoreTable
@@ -68,7 +69,7 @@ def standing_blocks(
     for name in dict.fromkeys(each.branch for each in going):
         holder, names = branch.on_listed(name), {each.name for each in going if each.branch == name}
         standing = standing_on(holder, events, readable_tags(holder))
-        yield from _catalog_blocks(holder, names, catalog)
+        yield from catalog_blocks(holder, names, catalog, _RELEASED)
         for tag in sorted(names):
             others = {
                 each.branch
@@ -88,35 +89,6 @@ def standing_blocks(
                 )
 
 
-def _catalog_blocks(
-    holder: FileStoreTable, going: set[str], catalog: CatalogReferences
-) -> Iterator[Consequence]:
-    owners = _catalog_owners(holder, going, catalog)
-    if owners:
-        shown = ", ".join(map(repr, owners))
-        yield blocks(
-            f"Tag {', '.join(map(repr, sorted(going)))} of {holder.branch!r} keeps what catalog "
-            f"branch or tag {shown} reads there, too. Drop that one first, or write to the table "
-            "on it, which gives it a branch of its own.",
-            ErrorKind.FILES_IN_USE,
-            owners,
-        )
-
-
-def _catalog_owners(
-    holder: FileStoreTable, going: set[str], catalog: CatalogReferences
-) -> tuple[str, ...]:
-    """The branches and tags of the catalog that would lack a tag that keeps what they read."""
-    kept = [each.snapshot.identity for each in holder.tags.all() if each.name in going]
-    return tuple(
-        dict.fromkeys(
-            named.owner
-            for named in unkept_names(holder, catalog, going)
-            if any(named.identity.same_as(each) for each in kept)
-        )
-    )
-
-
 def released_tags(
     table: FileStoreTable, journal: Journal, operation_id: str, catalog: CatalogReferences
 ) -> tuple[BranchTag, ...]:
@@ -131,7 +103,7 @@ def released_tags(
         if tag.branch in there
         and (holder := table.on_listed(tag.branch)).tags.find(tag.name) is not None
         and not vital_blocks(holder, tag.name, _RELEASED)
-        and not _catalog_owners(holder, {tag.name}, catalog)
+        and not catalog_readers(holder, {tag.name}, catalog)
     )
 
 
