@@ -12,8 +12,10 @@ from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 from branch_console.diff.health.hazards import Hazards
 from branch_console.diff.lineage import build_lineage
 from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.tag import Tag
+from tests.support.golden import Golden
 
 
 def snapshot(number: int, line: str, kind: CommitKind = CommitKind.APPEND) -> Snapshot:
@@ -339,3 +341,134 @@ def test_findings_come_with_the_worst_first_and_in_whole_sentences() -> None:
         for sentence in (each.text, each.breaks, each.advice):
             assert sentence[0].isupper()
             assert sentence.endswith(".")
+
+
+def receipt(files: int) -> Receipt:
+    return Receipt(
+        operation_id="m",
+        statement="MERGE",
+        actor="ann",
+        plan_id="p",
+        counts=Counts(files_shared=files),
+        started_millis=1,
+        finished_millis=1,
+    )
+
+
+def merged(after: Snapshot, source: str, target: str = "main", files: int = 2) -> LineageEvent:
+    made = event(LineageKind.MERGED, target, source)
+    return replace(made, after=after.identity, receipt=receipt(files), parents=(D2.identity,))
+
+
+FENCED = replace(DEV, is_fenced=True)
+KEPT = replace(DEV, kept_by="write-only")
+BARE = facts("main", [M1, M2])
+FORWARDED = facts("main", [M1, D2], named=T1)
+REPLACED = facts("main", [E1, E2])
+EMPTY = facts("dev", [E1, E2], began_empty=True)
+BOTH = facts("main", [M1, D2, M3], named=tags(("t1", M1), ("d2", D2)))
+MOVED = facts("dev", [M1, D2, D3], fork=M1)
+SUB = replace(
+    facts("sub", [D2, D3]),
+    fork=HazardFork(parent="dev", identity=D2.identity, snapshot_id=2),
+)
+MERGED = facts("main", [M1, M2, M3], named=T1)
+DROP = replace(
+    event(LineageKind.DROPPED, "old"), receipt=replace(receipt(0), rescue_branch="rescue-old")
+)
+NAMES_OLD = (("scan.fallback-branch", "old"),)
+SCENES: dict[str, tuple[tuple[BranchFacts, ...], dict[str, tuple[object, ...]]]] = {
+    "F00": ((MAIN, DEV), {}),
+    "F01 F02": ((BARE, replace(DEV, base_tag="branch-base-dev")), {}),
+    "F01 F02 without a tag": ((BARE, DEV), {}),
+    "F01 of a branch of a branch": ((MAIN, DEV, SUB), {}),
+    "F02 of a branch of a tagged branch": (
+        (MAIN, replace(FENCED, trace=replace(DEV.trace, tags=tags(("b", D2)))), SUB),
+        {},
+    ),
+    "F02 of a fork without an id": (
+        (
+            BARE,
+            replace(DEV, fork=HazardFork(parent="main", identity=M1.identity, snapshot_id=None)),
+        ),
+        {},
+    ),
+    "F03 last": ((facts("main", [M3], named=T1), DEV), {}),
+    "F03 brief": ((facts("main", [M3], named=tags(("t1", M1), days=7)), DEV), {}),
+    "F03 brief and listed": ((facts("main", [M1], named=tags(("t1", M1), days=7)), DEV), {}),
+    "F04": ((MAIN, facts("dev", [D3], fork=M1, named=tags(("t1", M1), ("t2", M1)))), {}),
+    "F04 fenced": (
+        (MAIN, replace(facts("dev", [D3], fork=M1, named=T1), is_fenced=True)),
+        {},
+    ),
+    "F05": ((MAIN, facts("dev", [M1, D2], fork=M1, named=tags(("own", D2)))), {}),
+    "F06": ((facts("main", [M1, OVER], named=tags(("t1", M1), ("later", OVER))), DEV), {}),
+    "F06 fenced": (
+        (facts("main", [M1, OVER], named=tags(("t1", M1), ("later", OVER))), FENCED),
+        {},
+    ),
+    "F06 F11": (
+        (facts("main", [M1, M2, M3], named=tags(("t1", M1), ("auto", D2))), DEV),
+        {"events": (event(LineageKind.FORKED, "dev", "main"),)},
+    ),
+    "F11 of an unknown branch": (
+        (
+            facts("main", [M1, M2, M3], named=tags(("t1", M1), ("auto", D2))),
+            replace(DEV, tag_option="tag.automatic-creation=batch"),
+        ),
+        {},
+    ),
+    "F07": ((FORWARDED, DEV), {}),
+    "F07 fenced": ((FORWARDED, FENCED), {}),
+    "F07 expired on main": ((facts("main", [D3]), facts("dev", [M1, D2, D3], fork=M1)), {}),
+    "F08": ((REPLACED, EMPTY), {"older": ("l1",), "tips": ("l1",)}),
+    "F08 without a way back": ((REPLACED, EMPTY), {"older": ("l1",)}),
+    "F09": ((facts("main", [M1, snapshot(2, "x")]), facts("dev", [M2, D3], fork=M2)), {}),
+    "F09 with something in common": (
+        (facts("main", [M1, snapshot(2, "x")]), facts("dev", [M1, M2, D3], fork=M2)),
+        {},
+    ),
+    "F10": (
+        (MAIN, DEV),
+        {"events": tuple(event(LineageKind.FORKED, each, "main") for each in ("old", "older"))},
+    ),
+    "F12": ((facts("main", [M1, M2, M4], named=T1, below_earliest=(1, 2)), DEV), {}),
+    "F13": ((MERGED, DEV), {"events": (merged(M3, "dev"),)}),
+    "F13 pinned": (
+        (replace(MERGED, trace=replace(MERGED.trace, tags=tags(("t1", M1), ("m3", M3)))), DEV),
+        {"events": (merged(M3, "dev"),)},
+    ),
+    "F13 fenced": ((MERGED, FENCED), {"events": (merged(M3, "dev"),)}),
+    "F13 of a state that is gone": ((MERGED, DEV), {"events": (merged(M4, "dev"),)}),
+    "F14": ((replace(FORWARDED, kept_by="write-only"), KEPT), {}),
+    "F15": ((BOTH, MOVED), {"lost": ("m/l1", "m/l2"), "tips": ("l1",)}),
+    "F15 without a way back": ((BOTH, MOVED), {"lost": ("m/l1",)}),
+    "F16": ((BOTH, MOVED), {}),
+    "F22": ((replace(MAIN, named_branches=NAMES_OLD), DEV), {}),
+    "F22 dropped by us": ((replace(MAIN, named_branches=NAMES_OLD), DEV), {"events": (DROP,)}),
+    "F23": ((MAIN, replace(DEV, was_fenced=True)), {}),
+    "F23 reset": ((MAIN, replace(DEV, has_fence=True)), {}),
+    "F23 with options": (
+        (MAIN, replace(DEV, has_fence=True, fence_obstacles=("consumer.a", "consumer.b"))),
+        {},
+    ),
+    "F23 gone and options": (
+        (MAIN, replace(DEV, was_fenced=True, fence_obstacles=("consumer.a",))),
+        {},
+    ),
+    "F25": ((replace(MAIN, missing_schemas=(0,)), replace(DEV, missing_schemas=(0, 1))), {}),
+}
+
+
+def test_what_is_told_stays_as_it_was_read(golden: Golden) -> None:
+    told = {
+        name: [
+            f"{each.rule} {each.severity} {each.branch} [{', '.join(each.evidence)}] "
+            f"{each.sentences} {[(one.procedure, dict(one.arguments)) for one in each.remedies]}"
+            for of_branch in findings(*branches, **more).values()  # type: ignore[arg-type]
+            for each in of_branch.values()
+        ]
+        for name, (branches, more) in SCENES.items()
+    }
+    lines = [line for name, each in told.items() for line in (f"# {name}", *each)]
+    golden.check("hazards.txt", "\n".join(lines) + "\n")

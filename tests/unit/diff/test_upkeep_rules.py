@@ -68,8 +68,10 @@ def test_f26_an_operation_without_an_end() -> None:
     assert (finding.rule, finding.severity) == ("F26", HazardSeverity.WARNING)
     assert finding.text == "Operation op (merge branch) began 5 min ago and has no end."
     assert calls(finding) == [("recover", {"table": "db.t"})]
+    assert finding.sentences.endswith("It was cut off. Recovery finishes it or takes it back.")
     young = one(operations=[replace(OPERATION, age_millis=299_999)])
     assert (young.severity, young.remedies) == (HazardSeverity.INFO, ())
+    assert young.sentences.endswith("has no end. Somebody may be at work on it.")
 
 
 def test_f27_a_fence_that_keeps_more_than_a_run_takes() -> None:

@@ -67,7 +67,9 @@ def _without_base(
     evidence = tuple(
         each
         for each in (
-            None if fork.snapshot_id is None else f"snapshot {fork.snapshot_id} of {parent}",
+            f"branch {parent}"
+            if fork.snapshot_id is None
+            else f"snapshot {fork.snapshot_id} of {parent}",
             None if facts.base_tag is None else f"tag {facts.base_tag}",
         )
         if each is not None
