@@ -18,10 +18,13 @@ from tests.benchmarks import (
     compare_quality,
     console_pages,
     expire_files,
+    expire_snapshots,
     live_files,
     merge_append,
     merge_keys,
     metadata_diff,
+    orphan_files,
+    quick_doctor,
     read_rows,
     write_rows,
 )
@@ -42,6 +45,9 @@ BENCHMARKS: dict[str, Callable[[str, int, Path], Iterable[Result]]] = {
     "B11": console_pages.run,
     "B12": catalog_branches.run,
     "B20": expire_files.run,
+    "B21": expire_snapshots.run,
+    "B22": orphan_files.run,
+    "B23": quick_doctor.run,
 }
 
 

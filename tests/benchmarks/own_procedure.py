@@ -2,6 +2,7 @@
 
 import uuid
 
+from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.call.stages import InlineStages
@@ -9,7 +10,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.dispatch import run_call
 
 
-def run_ours(warehouse: Warehouse, procedure: str, **arguments: Argument) -> object:
+def run_ours(warehouse: Warehouse, procedure: str, **arguments: Argument) -> Receipt:
     """Run a procedure of ours to its receipt."""
     call = ProcedureCall(
         name=procedure,

@@ -103,22 +103,35 @@ def open_table(folder: Path) -> FileStoreTable:
     return FileStoreTable.open(files, f"{files.root}/db.db/t", Identifier.parse(TABLE))
 
 
-def add_files(folder: Path, table: FileStoreTable, names: Sequence[str]) -> None:
-    """Commit files of one row to a branch, spread over ten partitions."""
-    files = pa.concat_tables(
-        new_file(f"data-{name}.parquet", partition=number % 10) for number, name in enumerate(names)
-    )
+def add_files(
+    folder: Path, table: FileStoreTable, names: Sequence[str], gone: Sequence[str] = ()
+) -> None:
+    """Commit files of one row to a branch, spread over ten partitions, in place of others."""
+    files, doomed = _files_of(names), _files_of(gone)
     messages = [
         CommitMessage(
             partition=partition,
             bucket=0,
             total_buckets=-1,
             new_files=files.filter(pc.equal(files["partition"], partition)),
+            deleted_files=doomed.filter(pc.equal(doomed["partition"], partition)),
         )
         for partition in dict.fromkeys(files["partition"].to_pylist())
     ]
     store = CommitStore.of(FileIO.for_url(str(folder)))
     FileStoreCommit(table, store).commit(messages, user="benchmark", identifier=len(names))
+
+
+def place_of(name: str, number: int) -> str:
+    """Where the file lies that `add_files` names as the one of that number."""
+    return f"pt={number % 10}/bucket-0/data-{name}.parquet"
+
+
+def _files_of(names: Sequence[str]) -> pa.Table:
+    made = [
+        new_file(f"data-{name}.parquet", partition=number % 10) for number, name in enumerate(names)
+    ]
+    return pa.concat_tables(made or [new_file("none", partition=0).slice(0, 0)])
 
 
 def new_file(name: str, *, partition: int) -> pa.Table:

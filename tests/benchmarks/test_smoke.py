@@ -18,10 +18,13 @@ from tests.benchmarks import (
     commit_storm,
     compare_quality,
     expire_files,
+    expire_snapshots,
     live_files,
     merge_append,
     merge_keys,
     metadata_diff,
+    orphan_files,
+    quick_doctor,
     read_rows,
     write_rows,
 )
@@ -47,9 +50,12 @@ from tests.support.requirements import (
 
 _ROOT = Path(__file__).parents[2]
 
-_PEERS: Mapping[str, Callable[[], object]] = {
+_JAVAS: Mapping[str, Callable[[], object]] = {
     "java 1.4.2": lambda: need_java_paimon("1.4.2"),
     "java 2.0.0": lambda: need_java_paimon("2.0.0"),
+}
+_PEERS: Mapping[str, Callable[[], object]] = {
+    **_JAVAS,
     live_files.PYPAIMON: need_pypaimon,
 }
 
@@ -300,6 +306,38 @@ def test_the_files_that_are_needed_and_the_snapshots_that_expire_are_counted(
     results = list(expire_files.run("tiny", 1, tmp_path))
     assert [each.benchmark for each in results] == ["B20", "B21", "B24"]
     assert [each.wrong for each in results] == [(), (), ()]
+
+
+@beside(_JAVAS, ours="full")
+def test_all_leave_the_same_snapshots(
+    tmp_path: Path, name: str, need: Callable[[], object]
+) -> None:
+    need()
+    (case,) = expire_snapshots.CASES["tiny"]
+    expire_snapshots.make_warehouse(tmp_path / "warehouse", case)
+    chosen, _ = commit_figures.find_contestants("tests.benchmarks.child_expire", names=[name])
+    _, wrong = hold(chosen, tmp_path / "warehouse", 1, case.expected)
+    assert wrong == ()
+
+
+@beside(_JAVAS, ours="full")
+def test_all_find_the_same_orphan_files(
+    tmp_path: Path, name: str, need: Callable[[], object]
+) -> None:
+    """Ours removes them, for which it has to find them."""
+    need()
+    find, remove = orphan_files.CASES["tiny"]
+    case = remove if name == OURS else find
+    orphan_files.make_warehouse(tmp_path / "warehouse", case)
+    child = "tests.benchmarks.child_orphans"
+    chosen, _ = commit_figures.find_contestants(child, case.question, names=[name])
+    _, wrong = hold(chosen, tmp_path / "warehouse", 1, {"orphans": case.orphans})
+    assert wrong == ()
+
+
+def test_the_doctor_looks_at_every_branch(tmp_path: Path) -> None:
+    (result,) = quick_doctor.run("tiny", 1, tmp_path)
+    assert result.wrong == ()
 
 
 # It has a console and a browser of its own; by day tests/browser/test_large.py opens such tables.
