@@ -31,8 +31,7 @@ def sweep_kills(kills: MergeKills, numbers: Iterable[int]) -> Counter[bool]:
             where = f"{when} {number}: {kills.changes[number - 1]}"
             world = kills.killed("killed", number, when)
             world.recover()
-            ends[kills.check(world, where)] += 1
-            kills.check_again(world, where)
+            ends[_end(kills, world, where)] += 1
     return ends
 
 
@@ -49,8 +48,7 @@ def sweep_recoveries(
             with pytest.raises(Killed):
                 recover_with(world, killing(world, second, When.BEFORE))
             world.recover()
-            ends[kills.check(world, where)] += 1
-            kills.check_again(world, where)
+            ends[_end(kills, world, where)] += 1
     return ends
 
 
@@ -70,8 +68,7 @@ def sweep_recoverers(
             store = _while_another_recovers(world, at)
             recover_with(world, store)
             assert not store.meanwhile, where
-        ends[kills.check(world, where)] += 1
-        kills.check_again(world, where)
+        ends[_end(kills, world, where)] += 1
     return ends
 
 
@@ -88,10 +85,9 @@ def sweep_sleepers(
             told = outcome(partial(kills.run, world, store))
         world.now += 3_600_000
         world.recover()
-        is_new = kills.check(world, where)
+        is_new = _end(kills, world, where)
         assert is_new or isinstance(told, PaimonError), where
         ends[is_new] += 1
-        kills.check_again(world, where)
     return ends
 
 
@@ -109,9 +105,15 @@ def sweep_late_preparations(
             with pytest.raises(Killed):
                 kills.run(world, store)
         assert any("had been taken back" in each for each in world.recover().notes), where
-        ends[kills.check(world, where)] += 1
-        kills.check_again(world, where)
+        ends[_end(kills, world, where)] += 1
     return ends
+
+
+def _end(kills: MergeKills, world: CatalogBench, where: str) -> bool:
+    """See that all or nothing is there, and all once the merge is run again; return which."""
+    is_new = kills.check(world, where)
+    kills.check_again(world, where)
+    return is_new
 
 
 def _changes_of_recovery(kills: MergeKills, number: int) -> list[str]:
