@@ -8,6 +8,7 @@ import pytest
 from branch_console.procedures.browse.tables import list_table_names
 from branch_console.procedures.catalog.states import look, note_main, state_of_main
 from tests.support.catalog_bench import CatalogBench
+from tests.support.catalog_rows import put
 from tests.support.java_paimon import JavaPaimon
 
 KEYED = {"id": "INT NOT NULL", "name": "STRING"}
@@ -82,6 +83,24 @@ def test_a_base_outlives_what_paimon_expires(java: JavaPaimon, sql: CatalogBench
     flights.expire_snapshots(1)
     sql("ALTER TABLE `air$branch_later`.flights ADD COLUMN more INT")
     assert sorted(flights.on("later").rows()) == [(1, "a", None), (2, "b", None)]
+
+
+def test_what_a_branch_gets_of_main_begins_there_whatever_paimon_does_since(
+    java: JavaPaimon, sql: CatalogBench
+) -> None:
+    sql("CREATE BRANCH dev ON DATABASE lab")
+    listed, flights = names(java), java.table("air.flights")
+    flights.write([(3, "c")])
+    sql.do("add_to_catalog_branch", branch="dev", pattern="air.fl*")
+    flights.write([(4, "main")])
+    flights.expire_snapshots(1)
+    assert (names(java), flights.branches()) == (listed, [])
+    put(sql, "air.flights", (5, "dev"), branch="dev")
+    begun = [(1, "a"), (2, "b"), (3, "c")]
+    assert sorted(flights.on("dev").rows()) == [*begun, (5, "dev")]
+    assert sorted(flights.rows()) == [*begun, (4, "main")]
+    sql.run("MERGE BRANCH dev")
+    assert sorted(flights.rows()) == [*begun, (4, "main"), (5, "dev")]
 
 
 def test_what_paimon_renames_drops_and_makes_again_is_recognised(
