@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.errors import AlreadyExists, NotFound, PaimonError, Refused
+from branch_console.errors import AlreadyExists, InvalidInput, NotFound, PaimonError, Refused
 from branch_console.format.catalog.catalog_version import VersionKind
 from branch_console.procedures.catalog.browse_catalog import (
     CatalogBranchDetail,
@@ -144,6 +144,28 @@ def test_a_branch_of_the_branch_and_its_drop_and_undo_have_what_was_added(
     sql.undo(dropped)
     assert rows(sql, "lab.notes", "dev") == [1, 2]
     assert shown(sql).item.scope == "database air, database lab"
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("CALL sys.add_to_catalog_branch(branch => 'dev', pattern => 'lab')", "not made less"),
+        ("CALL sys.create_catalog_tag(tag => 'v1')", "Delete the tag: branch-console catalog"),
+        (
+            "CALL sys.create_catalog_tag(tag => 'v1'); "
+            "CALL sys.delete_catalog_tag(tag => 'v1', confirm => 'v1')",
+            "Make the tag again: branch-console catalog tag NAME",
+        ),
+    ],
+)
+def test_what_has_no_undo_says_what_to_do_instead(
+    sql: CatalogBench, text: str, instead: str
+) -> None:
+    operation_id = sql.run(text).operation_id
+    files = tree(sql.root)
+    with pytest.raises(InvalidInput, match=instead):
+        sql.undo(operation_id)
+    assert tree(sql.root) == files
 
 
 @pytest.mark.parametrize(

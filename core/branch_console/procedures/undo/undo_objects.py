@@ -109,6 +109,16 @@ from branch_console.table.database_files import find_database_file
 _CODECS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
     {**CATALOG_JOURNALS, "merge_catalog_branch": CATALOG_MERGE_JOURNAL}
 )
+_INSTEAD: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "add_to_catalog_branch": "What a branch holds is not made less: leave alone what came, or "
+        "drop the branch.",
+        "create_catalog_tag": "Delete the tag: branch-console catalog delete-tag NAME.",
+        "delete_catalog_tag": "Make the tag again: branch-console catalog tag NAME.",
+        "undo": "Run again what it took back.",
+    }
+)
+"""What to do where there is no way back, by procedure."""
 _Way = Callable[[Warehouse, ProcedureCall, CatalogOperation, Any], CatalogPlan]
 
 
@@ -141,9 +151,10 @@ def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         return plan_merge_back(warehouse, call, operation, noted, part[1])
     way = _WAYS.get(operation.intent.procedure)
     if way is None:
+        procedure = operation.intent.procedure
         raise InvalidInput(
-            f"There is no undo of operation {operation_id} ({operation.intent.procedure}): run "
-            "again what it took back.",
+            f"There is no undo of operation {operation_id} ({procedure}). Nothing was changed. "
+            f"{_INSTEAD.get(procedure, 'Do the opposite instead.')}",
             kind=ErrorKind.UNSUPPORTED,
             operation_id=operation_id,
         )
