@@ -5,7 +5,7 @@ tidy up behind a dead process. What no store could get wrong is not offered: a l
 removal or a move is an error, while that of a publish is an outcome of its own.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -305,12 +305,13 @@ class FaultyRemover(FileRemover):
     def moves_freely(self) -> bool:
         return self._inner.moves_freely
 
-    def move(self, moves: Iterable[tuple[str, str]]) -> int:
+    def move(self, moves: Iterable[tuple[str, str]], *, for_good: bool = False) -> int:
         pairs = dict(moves)
-        return sum(
-            self._each("set aside", path, lambda paths: self._inner.move(_with(pairs, paths)))
-            for path in pairs
-        )
+
+        def move(paths: Iterable[str]) -> int:
+            return self._inner.move([(path, pairs[path]) for path in paths], for_good=for_good)
+
+        return sum(self._each("set aside", path, move) for path in pairs)
 
     def remove_empty_directories(self, paths: Iterable[str]) -> int:
         remove = self._inner.remove_empty_directories
@@ -321,10 +322,6 @@ class FaultyRemover(FileRemover):
         if removed is None:
             raise StorageError(f"Whether {path} was removed is not known (injected).")
         return removed
-
-
-def _with(pairs: Mapping[str, str], paths: Iterable[str]) -> list[tuple[str, str]]:
-    return [(path, pairs[path]) for path in paths]
 
 
 class FaultyMover:

@@ -54,7 +54,8 @@ class Trash:
         """Move the files back to where they lay; one whose name is taken by now goes for good."""
         for paths in self._portions():
             free = [path for path in paths if not self.store.files.exists(path)]
-            self.store.remover.move([(self._place(path), path) for path in free])
+            # The list goes next: what a crash put into the trash again nobody would find there.
+            self.store.remover.move([(self._place(path), path) for path in free], for_good=True)
             self.store.remover.discard(map(self._place, paths))
         self._forget()
 

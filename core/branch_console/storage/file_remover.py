@@ -52,14 +52,15 @@ class FileRemover:
         """Whether `move` costs no copy, as on a local store; object stores read and write all."""
         return self._file_io.is_local
 
-    def move(self, moves: Iterable[tuple[str, str]]) -> int:
+    def move(self, moves: Iterable[tuple[str, str]], *, for_good: bool = False) -> int:
         """Give files that nothing refers to other names; those that are gone are no error.
 
-        Without a wait for the disk: a crash may give a file its old name back. No two files may
-        get one name.
+        No two files may get one name.
 
         Args:
             moves: Each file's path, and the one that it gets.
+            for_good: Whether no crash gives a file its old name back, for which the disk is waited
+                for.
 
         Returns:
             How many were there.
@@ -73,7 +74,10 @@ class FileRemover:
             self._file_io.check_inside(path)
         for folder in dict.fromkeys(path.rpartition("/")[0] for _, path in pairs):
             self._file_io.make_directory(folder)
-        return sum(self._has_moved(*pair) for pair in pairs)
+        moved = sum(self._has_moved(*pair) for pair in pairs)
+        if for_good:
+            self._sync_folders_of(path for _, path in pairs)
+        return moved
 
     def remove_empty_directories(self, paths: Iterable[str]) -> int:
         """Remove those of the directories that hold nothing, in the order given, for good."""

@@ -15,6 +15,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.maintenance.remove_orphan_files import plan_cleaning
 from branch_console.procedures.recover import recover_table
+from branch_console.storage import file_remover
 from branch_console.storage.file_remover import FileRemover
 from tests.support.branch_bench import store_of, tree
 from tests.support.commit_tables import UNPARTITIONED, message
@@ -221,6 +222,23 @@ def test_undo_brings_files_back_from_the_trash_until_it_is_emptied(bench: Expiry
     assert not Path(bench.table().paths.trash_dir).exists()
     with pytest.raises(Refused, match="the files that it noted were removed"):
         bench.run("undo", "too-late", week, {"operation": "last"})
+
+
+def test_no_crash_takes_back_what_undo_brought_back(
+    bench: ExpiryBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = orphans(bench)
+    clean(bench, "first")
+    (list_of_trash,) = Path(bench.table().paths.trash_dir).glob("*.arrow")
+    synced: set[Path] = set()
+
+    def sync(folder: Path) -> None:
+        if list_of_trash.exists():
+            synced.add(folder)
+
+    monkeypatch.setattr(file_remover, "sync_path", sync)
+    bench.run("undo", "back", LATER, {"operation": "first"})
+    assert synced >= {path.parent for path in made}
 
 
 @pytest.mark.parametrize("grace", ["0 s", "10 min"])
