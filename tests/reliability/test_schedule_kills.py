@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from tests.support.branch_bench import BranchBench
 from tests.support.schedule_child import POINTS
 
 ROOT = Path(__file__).resolve().parents[2]
-_POLICY = 'version: 1\nmaintenance: { expire: "*/2 * * * * *", grace: 0 s }\n'
+_POLICY = 'version: 1\nmaintenance: { expire: "*/3 * * * * *", grace: 0 s }\n'
 _KEEPS_ONE = {
     "snapshot.num-retained.min": "1",
     "snapshot.num-retained.max": "1",
@@ -162,7 +161,7 @@ def test_a_time_whose_worker_is_killed_is_carried_out_once_or_not_at_all(
     tables.await_mark()
     killed = time.time()
     tables.kill()
-    time.sleep(4.5)  # two times at least pass without a worker
+    time.sleep(4.5)  # one time at least passes without a worker
     restarted = time.time()
     tables.start("")
     tables.until(tables.are_expired, "the expiry that was cut off")
@@ -175,7 +174,7 @@ def test_a_time_whose_worker_is_killed_is_carried_out_once_or_not_at_all(
     assert {job.state for job in jobs} <= {JobState.DONE, JobState.QUEUED, JobState.INTERRUPTED}
     assert {job.actor for job in jobs} == {ACTOR}
     times = tables.times()
-    assert all(each % 2 == 0 for each in times)
+    assert all(each % 3 == 0 for each in times)
     # Nothing is made up for: what passed without a worker is left out.
     assert not [each for each in times if killed < each < restarted]
     # A job is one call of one time and table.
@@ -195,7 +194,7 @@ def test_a_time_whose_worker_is_killed_is_carried_out_once_or_not_at_all(
 
 def _check_ticks(settings: JobSettings) -> None:
     """See that each time was enqueued once, and that all but the last came to their end."""
-    client = open_client(replace(settings))
+    client = open_client(settings)
     ticks = client.list_workflows(name=TICK, sort_desc=True)
     client.destroy()
     assert len({each.workflow_id for each in ticks}) == len(ticks)
