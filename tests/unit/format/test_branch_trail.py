@@ -1,5 +1,5 @@
 from branch_console.format.branch_trail import Trail, trail_of
-from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.format.lineage_event import LineageEvent, LineageKind, released_name
 from branch_console.format.receipt import Counts, Receipt
 
 
@@ -84,3 +84,11 @@ def test_a_name_given_again_ends_a_branch_that_other_software_removed() -> None:
     for successor in (again, moved):
         found = trail_of((CUT, successor, RENAMED), "cut", "dev")
         assert found == Trail(name="dev", ended_by=successor)
+
+
+def test_a_branch_that_was_released_is_gone_until_the_release_is_undone() -> None:
+    released = event(LineageKind.DROPPED, "dev", "main", operation="release")
+    back = event(LineageKind.RESTORED, "dev", released_name("dev", "release"))
+    again = event(LineageKind.FORKED, "dev", "main", operation="again")
+    assert trail_of((CUT, released, again), "cut", "dev") == Trail(name="dev", ended_by=released)
+    assert trail_of((CUT, released, back, RENAMED), "cut", "dev") == Trail(name="old")

@@ -1,6 +1,11 @@
 """Branches that are renamed, dropped and made again, told under the names of today."""
 
-from branch_console.format.lineage_event import LineageEvent, LineageKind, under_present_names
+from branch_console.format.lineage_event import (
+    LineageEvent,
+    LineageKind,
+    released_name,
+    under_present_names,
+)
 from branch_console.format.receipt import Receipt
 
 
@@ -78,3 +83,12 @@ def test_a_restored_branch_has_its_past_again() -> None:
         ("a", None),
         ("a", "rescue-1"),
     ]
+
+
+def test_a_released_branch_is_told_under_a_name_that_no_branch_has() -> None:
+    gone = released_name("a", "op")
+    past = (event(FORKED, "a", "main"), event(PROTECTED, "a"), event(DROPPED, "a"))
+    anew = event(FORKED, "a", "main")
+    assert told(*past, anew) == [(gone, "main"), (gone, None), ("a", None), ("a", "main")]
+    back = event(RESTORED, "a", gone)
+    assert told(*past, back) == [("a", "main"), ("a", None), ("a", None), ("a", gone)]
