@@ -1,6 +1,7 @@
 """The snapshots of tables that branches and tags of the catalog name, by identity."""
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from branch_console.catalog.catalog_ledger import CatalogLedger
 from branch_console.catalog.catalog_tag_view import CatalogTags
@@ -13,7 +14,7 @@ class LedgerReferences:
     """Reads from the ledger which snapshots must stay for branches and tags of the catalog.
 
     A table that a branch has not made yet is read where it began: without that snapshot its rows
-    are lost, though no branch of the table names it.
+    are lost, though no branch of the table names it. The ledger is read once, for one decision.
     """
 
     def __init__(self, ledger: CatalogLedger, tags: CatalogTags) -> None:
@@ -27,6 +28,10 @@ class LedgerReferences:
             NotFound: A version is missing, so that what is needed is not known.
             FormatError: One cannot be decoded.
         """
+        return self._found
+
+    @cached_property
+    def _found(self) -> tuple[NamedSnapshot, ...]:
         return (*self._of_branches(), *self._of_tags())
 
     def _of_branches(self) -> Iterator[NamedSnapshot]:

@@ -107,11 +107,10 @@ def _what_may_go(
     going: set[tuple[str, str]] = set()
     holds: dict[str, tuple[SnapshotHold, ...]] = {}
     asked = ExpireSnapshotsRequest(table=table.identifier.table_name)
+    catalog, now = warehouse.catalog_references, warehouse.clock()
     for branch in (MAIN_BRANCH, *table.branches.names()):
         try:
-            plan = plan_branch_expiry(
-                table.on_listed(branch), asked, warehouse.catalog_references, warehouse.clock()
-            )
+            plan = plan_branch_expiry(table.on_listed(branch), asked, catalog, now)
         except InvalidInput:
             continue  # its options contradict each other, so that no expiry takes anything
         if plan is not None:

@@ -11,7 +11,11 @@ from branch_console.diff.expiry.retention import HoldKind, TableHold
 from branch_console.errors import NotFound
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.tag import Tag
-from branch_console.maintenance.references import retired_branches, retired_operations
+from branch_console.maintenance.references import (
+    CatalogReferences,
+    retired_branches,
+    retired_operations,
+)
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.holds import find_holds
 from branch_console.procedures.maintenance.release_files import find_grace
@@ -43,7 +47,8 @@ def list_holds(warehouse: Warehouse, table: Identifier) -> tuple[TableHold, ...]
     with warehouse.deciding() as deciding:
         main = deciding.table(table.on_branch(MAIN_BRANCH))
         names = (MAIN_BRANCH, *main.branches.names())
-        branches = (_of_branch(deciding, main.on_listed(name)) for name in names)
+        catalog, now = deciding.catalog_references, deciding.clock()
+        branches = (_of_branch(main.on_listed(name), catalog, now) for name in names)
         return (*itertools.chain.from_iterable(branches), *_of_operations(deciding, main))
 
 
@@ -63,13 +68,14 @@ def hold_rows(holds: tuple[TableHold, ...]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=HOLDS)
 
 
-def _of_branch(warehouse: Warehouse, table: FileStoreTable) -> Iterator[TableHold]:
+def _of_branch(
+    table: FileStoreTable, catalog: CatalogReferences, now_millis: int
+) -> Iterator[TableHold]:
     try:
         options = table.schema().options
     except NotFound:
         return  # it is half made: nothing of it can be read
-    catalog, now = warehouse.catalog_references, warehouse.clock()
-    for each in find_holds(table, options, catalog, now_millis=now):
+    for each in find_holds(table, options, catalog, now_millis=now_millis):
         yield each.on(table.branch)
     for tag in table.tags.all():
         yield TableHold(

@@ -39,7 +39,7 @@ def read_upkeep(
     journal = Journal(warehouse.store, table.paths)
     found = journal.open_intents()
     unchecked += [Unchecked(branch=None, error=each.error) for each in found.broken]
-    now = warehouse.clock()
+    catalog, now = warehouse.catalog_references, warehouse.clock()
     being_made = {name for intent in found.readable for name in intent.makes}
     half_made, consumers, fences = [], [], []
     for name in (MAIN_BRANCH, *table.branches.names()):
@@ -51,7 +51,7 @@ def read_upkeep(
                 if name != MAIN_BRANCH:
                     half_made.append((name, bool(branch.snapshots.ids() or branch.tags.names())))
                 continue
-            theirs, fence = _holds(branch, warehouse.catalog_references, now)
+            theirs, fence = _holds(branch, catalog, now)
         except PaimonError as error:
             unchecked.append(Unchecked(branch=name, error=error))
             continue
