@@ -61,6 +61,10 @@ def _consumer(bench: BranchBench, name: str, reads_next: int) -> None:
     path.write_text(f'{{"nextSnapshot" : {reads_next}}}')
 
 
+def _second_table(bench: BranchBench) -> None:
+    _commit(BranchBench(Path(bench.file_io.root), name="u"), 1)
+
+
 def _nothing(_: BranchBench) -> None:
     """Leave the table as it is."""
 
@@ -142,6 +146,8 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "cherry_pick": Case(arguments="table => 'db.t', branch => 'dev', snapshot => 3"),
         "clear_consumers": Case(arguments="'db.t', 'e.*', NULL"),
         "compact": Case(arguments="'db.t'"),
+        "compact_database": Case(arguments="'db', 'db\\\\.t'"),
+        "compact_manifest": Case(arguments="'db.t'"),
         "create_branch": Case(arguments="'db.t', 'new', 'v1'"),
         "create_catalog_branch": Case(arguments="branch => 'whole', lazy => true"),
         "create_catalog_tag": Case(arguments="tag => 'release'"),
@@ -159,6 +165,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "merge_branch": Case(arguments="'db.t', 'dev', 'main'"),
         "pin_branch": Case(arguments="table => 'db.t', branch => 'dev', twin => true"),
         "protect_branch": Case(arguments="table => 'db.t', branch => 'dev'"),
+        "purge_files": Case(arguments="'db.u'", before=_second_table),
         "release_branch": Case(
             arguments="table => 'db.t', branch => 'rescue-earlier-0', grace => '0 s'",
             before=_ALONE,

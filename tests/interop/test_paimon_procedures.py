@@ -199,19 +199,12 @@ def test_a_history_begins_behind_its_gap_where_java_begins(
 
 
 STILL_TO_COME = {
-    "compact_database",
-    "compact_manifest",
     "create_tag_from_timestamp",
     "create_tag_from_watermark",
     "expire_changelogs",
     "expire_partitions",
     "expire_tags",
     "mark_partition_done",
-    "purge_files",
-    "remove_unexisting_files",
-    "rename_tag",
-    "replace_tag",
-    "rescale",
     "trigger_tag_automatic_creation",
 }
 

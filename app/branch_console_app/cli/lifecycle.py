@@ -13,6 +13,7 @@ from branch_console.operations.branch_requests import (
     FenceBranchRequest,
     PinBranchRequest,
     ProtectBranchRequest,
+    PurgeFilesRequest,
     ReleaseBranchRequest,
     RenameBranchRequest,
     RepairBranchRequest,
@@ -24,6 +25,7 @@ from branch_console.operations.consumer_requests import (
     ResetConsumerRequest,
 )
 from branch_console.operations.maintenance_requests import (
+    CompactManifestRequest,
     ExpireSnapshotsRequest,
     RemoveOrphanFilesRequest,
     RepairEarliestSnapshotRequest,
@@ -99,6 +101,8 @@ for _request in (
     ResetConsumerRequest,
     ClearConsumersRequest,
     RepairEarliestSnapshotRequest,
+    PurgeFilesRequest,
+    CompactManifestRequest,
 ):
     add_previewed(lifecycle, _request)
 

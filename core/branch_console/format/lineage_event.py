@@ -46,6 +46,7 @@ class LineageKind(StrEnum):
     ARCHIVED = "archived"
     UNARCHIVED = "unarchived"
     CONSUMERS_RESET = "consumers-reset"
+    COMPACTED = "compacted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

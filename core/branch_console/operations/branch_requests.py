@@ -263,6 +263,24 @@ class ReplaceMainRequest(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PurgeFilesRequest(
+    Request,
+    procedure="purge_files",
+    job=("Purge the files", "of"),
+    terms=COMMITTED,
+    sql=(SqlProcedure(name="purge_files", order=("table",), can_be_dry=True),),
+    confirmed_by=("confirm",),
+):
+    """Empty a table that has no branch, tag or reader; a rescue branch keeps what main was.
+
+    For example: branch-console purge-files air.weather --dry-run
+    """
+
+    table: str = table_argument()
+    reason: str | None = reason_argument()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FastForwardRequest(
     Request,
     procedure="fast_forward",

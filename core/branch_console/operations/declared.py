@@ -17,6 +17,7 @@ from branch_console.operations.branch_requests import (
     FenceBranchRequest,
     PinBranchRequest,
     ProtectBranchRequest,
+    PurgeFilesRequest,
     RecoverRequest,
     ReleaseBranchRequest,
     RenameBranchRequest,
@@ -51,6 +52,7 @@ from branch_console.operations.database_requests import (
 )
 from branch_console.operations.demo_request import BuildDemoRequest
 from branch_console.operations.maintenance_requests import (
+    CompactManifestRequest,
     ExpireSnapshotsRequest,
     RemoveOrphanFilesRequest,
     RepairEarliestSnapshotRequest,
@@ -66,6 +68,7 @@ from branch_console.operations.policy_requests import ApplyPolicyRequest, SetPol
 from branch_console.operations.request import Request
 from branch_console.operations.statement_requests import (
     AlterTableRequest,
+    CompactDatabaseRequest,
     CompactRequest,
     CreateTableRequest,
     DeleteRowsRequest,
@@ -105,12 +108,15 @@ _ALL: Final[tuple[type[Request], ...]] = (
     RepairBranchRequest,
     RepairEarliestSnapshotRequest,
     ReplaceMainRequest,
+    PurgeFilesRequest,
     FastForwardRequest,
     MergeRequest,
     CherryPickRequest,
     RevertRequest,
     UndoRequest,
     CompactRequest,
+    CompactDatabaseRequest,
+    CompactManifestRequest,
     CreateDatabaseRequest,
     DropDatabaseRequest,
     RenameDatabaseRequest,

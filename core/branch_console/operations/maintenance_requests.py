@@ -7,7 +7,7 @@ from typing import Final
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.options import parse_duration
-from branch_console.operations.agreement import PREVIEWED
+from branch_console.operations.agreement import COMMITTED, PREVIEWED
 from branch_console.operations.argument import argument
 from branch_console.operations.request import Request, ResultColumn, SqlProcedure
 from branch_console.operations.shared_arguments import (
@@ -21,6 +21,7 @@ EARLIEST_BEFORE: Final = "previous_earliest_snapshot_id"
 EARLIEST_AFTER: Final = "current_earliest_snapshot_id"
 """The columns that tell where the history of a branch began, and where it begins now."""
 
+_NOT_SORTED: Final = "the entries of manifests stay in the order of their commits"
 _HOUR_MILLIS: Final = 3_600_000
 _DAY_MILLIS: Final = 24 * _HOUR_MILLIS
 _TRASH_KEEP_MILLIS: Final = 7 * _DAY_MILLIS
@@ -179,6 +180,38 @@ class RemoveOrphanFilesRequest(
     def trash_keep_millis(self) -> int:
         """Return how long files wait in the trash, in milliseconds; raises InvalidInput."""
         return _duration_millis(self, "trash_keep", self.trash_keep, _TRASH_KEEP_MILLIS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactManifestRequest(
+    Request,
+    procedure="compact_manifest",
+    job=("Compact the manifests", "of"),
+    terms=COMMITTED,
+    sql=(
+        SqlProcedure(
+            name="compact_manifest",
+            order=(
+                "table", "options", "dry_run", "manifest_sort_enabled",
+                "manifest_sort_partition_field", "manifest_sort_max_rewrite_size",
+            ),
+            refuses=(
+                ("options", "the sizes of manifests are options of the table. Set them there"),
+                ("manifest_sort_enabled", _NOT_SORTED),
+                ("manifest_sort_partition_field", _NOT_SORTED),
+                ("manifest_sort_max_rewrite_size", _NOT_SORTED),
+            ),
+            can_be_dry=True,
+        ),
+    ),
+):  # fmt: skip
+    """Merge the manifests of a branch into few, so that readers open less; no row changes.
+
+    For example: branch-console compact-manifest air.flights --dry-run
+    """
+
+    table: str = table_argument(with_branch=True)
+    reason: str | None = reason_argument()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,25 @@
 """The requests that are statements, and of compactions."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
+from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.options import parse_duration
 from branch_console.operations.argument import Unserved, argument
-from branch_console.operations.request import Request, SqlProcedure
+from branch_console.operations.request import Request, ResultColumn, SqlProcedure, Tells
 from branch_console.operations.shared_arguments import table_argument
 
 _SAYS_ITSELF: Final = Unserved(why="The statement says what is done, and runs as it stands.")
 _BY_SQL: Final = Unserved(why="The command sql takes the statement.")
 _WITHOUT_CALLBACKS: Final = ("without_callbacks",)
+
+
+class CompactStrategy(StrEnum):
+    """How much a compaction writes; Paimon has `minor` too, which writes a part of a bucket."""
+
+    FULL = "full"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +125,11 @@ class AlterTableRequest(
     """Change columns, options or the name of a table."""
 
 
+_WHOLE_PARTITIONS: Final = "a compaction is of whole partitions. Name them in partitions"
+_IN_ORDER: Final = "rows keep the order in which they were written"
+_AS_ITS_OPTIONS: Final = "a compaction goes by the options of the table. Set them there"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactRequest(
     Request,
@@ -129,6 +143,13 @@ class CompactRequest(
                 "table", "partitions", "compact_strategy", "order_strategy", "order_by", "where",
                 "options", "partition_idle_time", "buckets",
             ),
+            refuses=(
+                ("order_strategy", _IN_ORDER),
+                ("order_by", _IN_ORDER),
+                ("where", _WHOLE_PARTITIONS),
+                ("options", _AS_ITS_OPTIONS),
+                ("buckets", _WHOLE_PARTITIONS),
+            ),
         ),
     ),
     command=_BY_SQL,
@@ -137,5 +158,80 @@ class CompactRequest(
 
     table: str = table_argument(with_branch=True)
     partitions: str | None = argument(
-        "The partitions that are compacted; all where left out.", default=None
+        "The partitions that are compacted, such as 'day=2026-01-01;day=2026-01-02'; all where "
+        "left out.",
+        default=None,
+    )
+    strategy: CompactStrategy = argument(
+        "full: a compaction writes all files of a bucket that can be won by it.",
+        default=CompactStrategy.FULL,
+        sql=("strategy", "compact_strategy"),
+    )
+    idle_time: str | None = argument(
+        "Only partitions that got no file for this long, such as '1 d'.",
+        default=None,
+        json="idle",
+        sql=("idle", "partition_idle_time"),
+    )
+
+    def idle_before_millis(self, now_millis: int) -> int | None:
+        """Return the time since when a partition got no file; raises InvalidInput."""
+        if self.idle_time is None:
+            return None
+        try:
+            return now_millis - parse_duration(self.idle_time)
+        except ValueError as error:
+            raise InvalidInput(
+                f"How long a partition is idle is told as '1 d' or '2 h', not {self.idle_time!r}: "
+                f"{error}. Nothing was changed.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                argument="idle",
+            ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactDatabaseRequest(
+    Request,
+    procedure="compact_database",
+    job=("Compact a database", ""),
+    terms=_WITHOUT_CALLBACKS,
+    sql=(
+        SqlProcedure(
+            name="compact_database",
+            order=("including_databases", "including_tables", "excluding_tables", "options"),
+            refuses=(
+                ("options", _AS_ITS_OPTIONS),
+                ("table_options", _AS_ITS_OPTIONS),
+                (
+                    "mode",
+                    "tables are compacted one after the other, each by a commit of its own",
+                ),
+            ),
+            answers=(ResultColumn(name="result", tells=Tells.MESSAGE),),
+        ),
+    ),
+    command=_BY_SQL,
+):
+    """Write the files of all tables of databases anew, one table after the other."""
+
+    databases: str | None = argument(
+        "Only databases whose whole name matches this regular expression; all where left out.",
+        default=None,
+        sql=("databases", "including_databases"),
+    )
+    tables: str | None = argument(
+        "Only tables whose whole name, database.table, matches this one; all where left out.",
+        default=None,
+        sql=("tables", "including_tables"),
+    )
+    excluding: str | None = argument(
+        "Not those whose whole name matches this one.",
+        default=None,
+        sql=("excluding", "excluding_tables"),
+    )
+    strategy: CompactStrategy = argument(
+        "As for one table.", default=CompactStrategy.FULL, sql=("strategy", "compact_strategy")
+    )
+    idle_time: str | None = argument(
+        "As for one table.", default=None, json="idle", sql=("idle", "partition_idle_time")
     )

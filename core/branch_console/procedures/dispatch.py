@@ -25,10 +25,11 @@ from branch_console.procedures.recover import recover
 from branch_console.procedures.registry import CATALOG_VERBS, VERBS, find_catalog_verb
 from branch_console.procedures.run.procedure import Verb
 from branch_console.procedures.run.runner import run_verb
+from branch_console.procedures.statement.compact_database import run_compact_database
 from branch_console.procedures.statement.query import run_query
 from branch_console.procedures.statement.table_statement import run_table_statement
 from branch_console.procedures.statement.write_statement import run_compact, run_write
-from branch_console.sql.statement import COMPACT, QUERY
+from branch_console.sql.statement import COMPACT, COMPACT_DATABASE, QUERY
 from branch_console.sql.tables import TableStatementKind
 from branch_console.sql.writes import WriteKind
 
@@ -52,6 +53,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
         "dry_run_merge": _procedure(MERGE_BRANCH, is_dry=True),
         QUERY: run_query,
         COMPACT: run_compact,
+        COMPACT_DATABASE: run_compact_database,
         **{str(kind): run_write for kind in WriteKind},
         **{str(kind): run_table_statement for kind in TableStatementKind},
         "recover": recover,

@@ -11,6 +11,7 @@ from branch_console.procedures.branch.fast_forward import FAST_FORWARD
 from branch_console.procedures.branch.fence_branch import FENCE_BRANCH
 from branch_console.procedures.branch.pin_branch import PIN_BRANCH
 from branch_console.procedures.branch.protect_branch import PROTECT_BRANCH
+from branch_console.procedures.branch.purge_files import PURGE_FILES
 from branch_console.procedures.branch.rename_branch import RENAME_BRANCH
 from branch_console.procedures.branch.rename_tag import RENAME_TAG
 from branch_console.procedures.branch.repair_branch import REPAIR_BRANCH
@@ -31,6 +32,7 @@ from branch_console.procedures.catalog.database_statement import (
 from branch_console.procedures.catalog.drop import DROP_CATALOG_BRANCH
 from branch_console.procedures.catalog.tags import CREATE_CATALOG_TAG, DELETE_CATALOG_TAG
 from branch_console.procedures.catalog_merge.run_merge import MERGE_CATALOG
+from branch_console.procedures.maintenance.compact_manifest import COMPACT_MANIFEST
 from branch_console.procedures.maintenance.expire_snapshots import EXPIRE_SNAPSHOTS
 from branch_console.procedures.maintenance.release_branch import DROP_OR_RECLAIM, RELEASE_BRANCH
 from branch_console.procedures.maintenance.remove_orphan_files import REMOVE_ORPHAN_FILES
@@ -51,6 +53,7 @@ _ALL: Final = (
     ARCHIVE_BRANCH,
     CHERRY_PICK,
     CLEAR_CONSUMERS,
+    COMPACT_MANIFEST,
     CREATE_TAG,
     DELETE_TAG,
     DROP_OR_RECLAIM,
@@ -61,6 +64,7 @@ _ALL: Final = (
     PIN_BRANCH,
     PROTECT_BRANCH,
     RELEASE_BRANCH,
+    PURGE_FILES,
     REMOVE_ORPHAN_FILES,
     RENAME_BRANCH,
     RENAME_TAG,

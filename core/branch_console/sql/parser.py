@@ -34,6 +34,7 @@ from branch_console.sql.place import Place
 from branch_console.sql.statement import (
     CALLED,
     COMPACT,
+    COMPACT_DATABASE,
     CONFIRM,
     DRY_RUN,
     EITHER,
@@ -46,7 +47,7 @@ from branch_console.sql.targets import Target
 from branch_console.sql.words import Words, quoted_name, wrong
 from branch_console.sql.writes import WriteKind, parse_write
 
-WRITING: Final = frozenset({*WriteKind, *TableStatementKind, COMPACT})
+WRITING: Final = frozenset({*WriteKind, *TableStatementKind, COMPACT, COMPACT_DATABASE})
 """The procedures of statements that change rows or tables, and have no preview."""
 
 _LOOKED_AT: Final = MappingProxyType({"doctor": LookKind.HEALTH, "storage": LookKind.STORAGE})

@@ -15,6 +15,9 @@ QUERY: Final = "query"
 COMPACT: Final = "compact"
 """The procedure that writes a table's files anew."""
 
+COMPACT_DATABASE: Final = "compact_database"
+"""The procedure that does so for many tables."""
+
 CONFIRM: Final = "confirm"
 """The argument of a call that names what is taken away, as it is typed elsewhere."""
 

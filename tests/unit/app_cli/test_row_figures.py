@@ -33,7 +33,7 @@ MAINTENANCE = "MAINTENANCE"
 POLICY = "POLICY"
 """In the words of a command: a file that settles every conflict."""
 
-NOTHING = ("NOTHING_TO_DO", "SNAPSHOT_NOT_FOUND")
+NOTHING = ("NOTHING_TO_DO", "SNAPSHOT_NOT_FOUND", "FILES_IN_USE")
 """How what changes nothing is refused."""
 
 SETTLED = 'version: 1\ntables: {"*": {take: theirs}}'
@@ -115,6 +115,8 @@ ACTS: tuple[tuple[str, ...], ...] = (
     ("catalog", "delete-tag", "release", "--confirm", "release"),
     ("catalog", "drop", "whole", "--confirm", "whole"),
     ("reset-consumer", NAME, "etl", "--next", "1"),
+    ("compact-manifest", NAME),
+    ("purge-files", NAME),
     ("clear-consumers", NAME, "--including", "etl"),
     ("repair-earliest-snapshot", NAME, "1"),
     ("expire", NAME, "--retain-max", "1", "--retain-min", "1"),
@@ -139,6 +141,9 @@ CALLS: tuple[str, ...] = (
     "revert(table => 'TABLE', operation => 'OPERATION')",
     "undo('TABLE', 'OPERATION')",
     "compact('TABLE')",
+    "compact_database('air', 'TABLE')",
+    "compact_manifest('TABLE')",
+    "purge_files('TABLE', dry_run => true)",
     "rollback('TABLE', '1')",
     "rollback_to('TABLE', NULL, 2)",
     "rollback_to_as_latest('TABLE', 'v1')",

@@ -77,6 +77,11 @@ def _gapped(bench: BranchBench) -> dict[str, str | int | bool]:
     return {"snapshot": 3}
 
 
+def _small_manifests(bench: BranchBench) -> dict[str, str | int | bool]:
+    bench.append("b")
+    return {}
+
+
 CASES: dict[str, Steps] = {
     "create_branch": lambda bench: {"branch": "dev"},
     "drop_branch": _branch,
@@ -93,6 +98,8 @@ CASES: dict[str, Steps] = {
     "rollback": _twice,
     "expire_snapshots": _old,
     "remove_orphan_files": _littered,
+    "compact_manifest": _small_manifests,
+    "purge_files": lambda _: {},
     "reset_consumer": lambda bench: {**_reading(bench), "consumer": "etl"},
     "clear_consumers": _reading,
     "repair_earliest_snapshot": _gapped,

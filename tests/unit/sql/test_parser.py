@@ -215,7 +215,12 @@ def test_what_is_taken_away_was_named(text: str, name: str | None) -> None:
         ("CALL sys.undo('x', table => NULL)", "Line 1, column 20", "each once"),
         ("CALL sys.rename_branch('x', 'a', 'b', to => 'c')", "Line 1, column 39", "each once"),
         ("CALL sys.rollback('x', 'v1', tag => 'v2')", "Line 1, column 30", "each once"),
-        ("CALL sys.compact('x', NULL, 'full')", "Line 1, column 29", "'compact_strategy' of this"),
+        (
+            "CALL sys.compact('x', NULL, NULL, 'zorder')",
+            "column 35",
+            "rows keep the order in which",
+        ),
+        ("CALL sys.compact_database(mode => 'combined')", "column 27", "one after the other"),
         ("CALL sys.create_branch('x', 'y', NULL, true)", "Line 1, column 40", "not served here"),
         ("CALL sys.undo('x' 'op')", "Line 1, column 19", "','"),
         ("CALL sys.revert(table => 'x', snapshot => 1.5)", "Line 1, column 43", "a whole number"),
@@ -268,7 +273,7 @@ def test_nothing_is_nothing() -> None:
 
 
 def test_every_called_procedure_names_a_table_or_a_database_or_is_of_the_catalog() -> None:
-    named = {"table", "database"}
+    named = {"table", "database", "databases"}
     of_tables = [called for name, called in CALLED.items() if "_catalog_" not in name]
     assert all(named & {*called.arguments} for called in of_tables)
 

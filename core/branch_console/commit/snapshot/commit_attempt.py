@@ -41,6 +41,7 @@ class CommitNote:
     properties: Mapping[str, str]
     watermark: int | None
     readds_files: bool
+    merges_manifests: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +293,9 @@ class CommitAttempts:
         policy = MergePolicy.of(schema.options)
         merger = ManifestFileMerger(self._table, schema, files)
         before = len(files.contents)
-        if note.readds_files:
+        if note.merges_manifests:
+            after = merger.merge(base, policy.at_once())
+        elif note.readds_files:
             after = merger.without_deletes_of(base, changes.added, policy)
         elif self._merge is None:
             after = merger.merge(base, policy)

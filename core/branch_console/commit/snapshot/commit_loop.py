@@ -56,7 +56,8 @@ class SnapshotRequest:
     earlier try whose outcome is not known, `since_id` the head behind which somebody else may make
     this same commit, where neither has begun. `read_at` is where the rows were read that the
     changes were computed from. `carry` is asked about a head and a schema that the changes were not
-    made for: it raises CommitConflict where they do not hold there.
+    made for: it raises CommitConflict where they do not hold there. `merges_manifests` merges all
+    that are small or delete files.
     """
 
     changes: Changes | Callable[[Snapshot | None, LiveView], Changes]
@@ -69,6 +70,7 @@ class SnapshotRequest:
     since_id: int | None = None
     read_at: ReadAt | None = None
     checks_append: bool = False
+    merges_manifests: bool = False
     carry: Callable[[Snapshot | None, TableSchema], None] | None = None
 
     def plan(self, head: Snapshot | None, live: LiveView) -> Changes:
@@ -251,6 +253,7 @@ class CommitLoop:
             properties=request.properties or {},
             watermark=request.watermark,
             readds_files=is_old or changes.restored is not None,
+            merges_manifests=request.merges_manifests,
         )
         return attempts.prepare(changes, note, head, schema)
 

@@ -262,6 +262,41 @@ class FileStoreCommit:
             )
         )
 
+    def merge_manifests(
+        self,
+        *,
+        user: str,
+        identifier: int = BATCH_COMMIT_IDENTIFIER,
+        properties: Mapping[str, str] | None = None,
+        seen_id: int | None = None,
+    ) -> Snapshot:
+        """Publish a COMPACT snapshot whose manifests are few and delete no file; no file changes.
+
+        Args:
+            user: The commit user.
+            identifier: Of the commit; unique a user.
+            properties: Of the snapshot.
+            seen_id: The head before an earlier try whose outcome is not known.
+
+        Raises:
+            CommitConflict: All retries lost.
+            FormatError: A manifest of the head is missing or broken.
+
+        References:
+            Paimon FileStoreCommitImpl.compactManifest.
+        """
+        return self._loop.commit(
+            SnapshotRequest(
+                changes=append_part([]),
+                partitions=frozenset(),
+                commit_id=CommitId(user=user, identifier=identifier, kind=CommitKind.COMPACT),
+                guard=None,
+                properties=properties,
+                seen_id=seen_id,
+                merges_manifests=True,
+            )
+        )
+
     def _land_compact(
         self,
         compact: Changes,

@@ -6,7 +6,7 @@ Source: Paimon ManifestFileMerger, ManifestFileLegacyMerger.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -49,11 +49,20 @@ class MergePolicy:
             min_count=options.read(table_options.MANIFEST_MERGE_MIN_COUNT),
         )
 
+    def at_once(self) -> "MergePolicy":
+        """The policy by which all that may be merged is merged [Paimon compactManifest]."""
+        return replace(self, full_size=1, min_count=1)
+
 
 def is_full_due(manifests: pa.Table, policy: MergePolicy) -> bool:
     """Whether small manifests, and those with deletes, together are worth a full merge."""
     sizes = manifests["file_size"].to_numpy()
     return int(sizes[_must_change(manifests, policy)].sum()) >= policy.full_size
+
+
+def count_mergeable(manifests: pa.Table, policy: MergePolicy) -> int:
+    """How many manifests are small, or delete files."""
+    return int(_must_change(manifests, policy).sum())
 
 
 def minor_runs(sizes: Sequence[int], policy: MergePolicy) -> list[range]:

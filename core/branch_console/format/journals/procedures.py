@@ -33,6 +33,7 @@ from branch_console.format.journals.history import (
     REPLACE_JOURNAL,
     ROLLBACK_JOURNAL,
 )
+from branch_console.format.journals.manifests import MANIFESTS_JOURNAL
 from branch_console.format.journals.merge import MERGE_JOURNAL
 from branch_console.format.journals.objects import (
     CREATE_DATABASE_JOURNAL,
@@ -57,6 +58,7 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "archive_branch": ARCHIVE_JOURNAL,
         "cherry_pick": MERGE_JOURNAL,
         "clear_consumers": CONSUMERS_JOURNAL,
+        "compact_manifest": MANIFESTS_JOURNAL,
         "create_branch": CREATE_JOURNAL,
         "create_tag": TAG_JOURNAL,
         "delete_tag": UNTAG_JOURNAL,
@@ -69,6 +71,7 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "protect_branch": PROTECT_JOURNAL,
         "release_branch": RELEASE_JOURNAL,
         CLEANING: CLEANING_JOURNAL,
+        "purge_files": REPLACE_JOURNAL,
         "rename_branch": RENAME_JOURNAL,
         "rename_tag": RENAME_TAG_JOURNAL,
         "repair_branch": REPAIR_JOURNAL,

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final
 
@@ -280,7 +281,8 @@ def compact_table(
     table: FileStoreTable,
     call: ProcedureCall,
     *,
-    partition: Mapping[str, object] = _NO_CONSTANTS,
+    partitions: Sequence[Mapping[str, object]] = (),
+    idle_before_millis: int | None = None,
     buckets: Iterable[Bucket] | None = None,
     progress: Progress = _quiet,
 ) -> Written:
@@ -291,7 +293,8 @@ def compact_table(
         writer: Writes the files.
         table: The table on the branch to be written.
         call: As for `insert_rows`.
-        partition: Columns and values: only partitions that have these; empty for all.
+        partitions: Columns and values: only partitions that have all of one; empty for all.
+        idle_before_millis: Only partitions whose newest file is older.
         buckets: Encoded partitions and buckets, where just these are meant.
         progress: As for `insert_rows`.
 
@@ -299,13 +302,15 @@ def compact_table(
         InvalidInput: The table is of a kind that is not compacted here.
         CommitConflict: Time and again another commit took a file away meanwhile; nothing is left.
     """
-    spec = _partition_values(table.schema(), partition)
+    specs = [_partition_values(table.schema(), each) for each in partitions]
+    is_of_all = idle_before_millis is None and not (specs and all(specs))
 
     def prepare(write_id: str) -> tuple[PreparedRows, RowCommit]:
         head = table.head()
         chosen = None if buckets is None else frozenset(buckets)
-        if chosen is None and spec and head is not None:
-            chosen = _buckets_of(table, head, spec)
+        if chosen is None and not is_of_all and head is not None:
+            found = [_buckets_of(table, head, each, idle_before_millis) for each in specs or [{}]]
+            chosen = frozenset[Bucket]().union(*found)
         prepared = writer.compact(table, chosen, write_id=write_id, progress=progress)
         return prepared, _commit_of(prepared)
 
@@ -485,10 +490,21 @@ def _replaced(
 
 
 def _buckets_of(
-    table: FileStoreTable, head: Snapshot, spec: Mapping[str, object]
+    table: FileStoreTable,
+    head: Snapshot,
+    spec: Mapping[str, object],
+    idle_before_millis: int | None = None,
 ) -> frozenset[Bucket]:
+    """The buckets of partitions with such values, only of those whose newest file is older."""
     schema = table.schema()
-    files = table.live_files(head).select(["partition", "bucket"])
+    files = table.live_files(head).select(["partition", "bucket", "creation_time"])
+    if idle_before_millis is not None:
+        newest = files.group_by("partition").aggregate([("creation_time", "max")])
+        # Writers put down the wall clock of where they run, without a zone, as Paimon does.
+        before = datetime.fromtimestamp(idle_before_millis / 1000, UTC).astimezone()
+        limit = pa.scalar(before.replace(tzinfo=None), pa.timestamp("ms"))
+        idle = newest.filter(pc.less(newest["creation_time_max"], limit))["partition"]
+        files = files.filter(pc.is_in(files["partition"], value_set=idle.combine_chunks()))
     places = files.group_by(["partition", "bucket"]).aggregate([])
     wanted = [(schema.partition_keys.index(name), value) for name, value in spec.items()]
     types = schema.partition_type.types

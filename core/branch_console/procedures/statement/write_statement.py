@@ -80,21 +80,41 @@ def run_compact(
 ) -> Receipt:
     """Compact a table.
 
-    Arguments of the call: `table`; `partitions`, one partition as `day=2026-01-01,region=eu`, all
-    if left out; `without_callbacks`, as for a statement that writes rows.
+    Arguments of the call: `table`; `partitions`, as `day=2026-01-01,region=eu` with semicolons
+    between, all if left out; `idle`, only those that got no file for so long; `without_callbacks`,
+    as for a statement that writes rows.
     """
 
-    def compact(progress: Progress) -> _Done:
-        asked = call.request(CompactRequest)
-        table = warehouse.table(Identifier.parse(asked.table))
-        check_takes_commits(table, "compacted")
-        partition = _partition_of(asked.partitions)
-        written = compact_table(
-            warehouse, row_writer(rows), table, call, partition=partition, progress=progress
-        )
-        return written, table, _notes(call, table, written)
+    def compact(progress: Progress) -> Facts:
+        return {"notes": [*compact_once(warehouse, rows, call, progress)]}
 
-    return _staged(warehouse, call, stages, compact)
+    return receipt_of_stage(warehouse, call, stages, "write rows", compact, message="Writing rows.")
+
+
+def compact_once(
+    warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, progress: Progress
+) -> tuple[str, ...]:
+    """Compact the table of a call, and say what became of it.
+
+    Raises:
+        InvalidInput: The table is of a kind that is not compacted here, or an argument is wrong.
+        NotFound: There is no such table or branch.
+        Refused: The branch is protected.
+        CommitConflict: Time and again another commit took a file away meanwhile; nothing is left.
+    """
+    asked = call.request(CompactRequest)
+    table = warehouse.table(Identifier.parse(asked.table))
+    check_unprotected(table, "compacted")
+    written = compact_table(
+        warehouse,
+        row_writer(rows),
+        table,
+        call,
+        partitions=tuple(map(_partition_of, (asked.partitions or "").split(";"))),
+        idle_before_millis=asked.idle_before_millis(warehouse.clock()),
+        progress=progress,
+    )
+    return (_sentence(call.name, written, table), *_notes(call, table, written))
 
 
 def target_table(warehouse: Warehouse, target: Target, branch: str) -> FileStoreTable:
@@ -378,15 +398,10 @@ def _columns_of(schema: TableSchema, named: Sequence[NamedColumn]) -> tuple[str,
     return tuple(found)
 
 
-def _partition_of(text: str | None) -> dict[str, object]:
-    """A partition as Paimon's procedures write it: `day=2026-01-01,region=eu`."""
-    if text is None:
+def _partition_of(text: str) -> dict[str, object]:
+    """A partition as Paimon's procedures write it: `day=2026-01-01,region=eu`; empty for all."""
+    if not text.strip():
         return {}
-    if ";" in text:
-        raise InvalidInput(
-            "One partition is compacted at a time, or all of them. Name one, or none.",
-            kind=ErrorKind.UNSUPPORTED,
-        )
     pairs = [each.partition("=") for each in text.split(",")]
     if not all(name.strip() and sign for name, sign, _ in pairs):
         raise InvalidInput(f"{text!r} names no partition. Write day=2026-01-01,region=eu.")

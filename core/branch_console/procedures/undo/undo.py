@@ -83,6 +83,7 @@ _INSTEAD: Final[Mapping[LineageKind, str]] = MappingProxyType(
         LineageKind.WARNED: "a warning changes nothing.",
         LineageKind.ARCHIVED: "take the branch out of the archive instead.",
         LineageKind.UNARCHIVED: "archive the branch again instead.",
+        LineageKind.COMPACTED: "no row changed, and the snapshots before are as they were.",
         LineageKind.REPAIRED: "files of the branch need the schemas that it copied.",
     }
 )
