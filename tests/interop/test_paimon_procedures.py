@@ -65,7 +65,7 @@ def test_consumers_are_reset_and_cleared_as_java_does(
         copies = [tmp_path / f"{number}-{side}" for side in ("ours", "theirs")]
         for copy in copies:
             shutil.copytree(theirs, copy)
-        excluded = None if excluding is None else pattern(excluding)
+        excluded = pattern(excluding) if excluding else None
         manager = open_java(copies[1]).table("db.t").load().consumerManager()
         manager.clearConsumers(pattern(including), excluded)
         try:

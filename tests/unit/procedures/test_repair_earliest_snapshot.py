@@ -70,6 +70,7 @@ def test_names_below_a_hint_that_hides_them_go_too(tmp_path: Path) -> None:
     ("gone", "first", "kind", "words"),
     [
         ((3,), 5, ErrorKind.INVALID_ARGUMENT, "Snapshot 4 of 'main' is there, so no gap ends at"),
+        ((2, 4), 3, ErrorKind.INVALID_ARGUMENT, "would have another gap. Begin with snapshot 5."),
         ((1,), 2, ErrorKind.NOTHING_TO_DO, "Snapshot 2 is the earliest of 'main' already."),
     ],
 )

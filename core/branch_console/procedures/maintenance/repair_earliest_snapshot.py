@@ -59,8 +59,17 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     below = {str(number): status for number, status in listed.items() if number < first.id}
     states = decode_states(table.reader, below, Snapshot.from_json)
     broken = [each.path for each in states if each.value is None]
+    missing = [each for each in range(first.id, max(listed, default=0)) if each not in listed]
     told: list[Consequence] = [*obstacles(warehouse, table, call)]
-    if not below:
+    if missing:
+        told.append(
+            blocks(
+                f"Snapshot {missing[-1]} of {table.branch!r} is missing too, so the history would "
+                f"have another gap. Begin with snapshot {missing[-1] + 1}.",
+                ErrorKind.INVALID_ARGUMENT,
+            )
+        )
+    elif not below:
         text = f"Snapshot {first.id} is the earliest of {table.branch!r} already."
         told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
     elif first.id - 1 in listed and table.snapshots.find_earliest_hint() != first.id:
