@@ -34,6 +34,7 @@ from branch_console.operations.catalog_requests import (
     DropCatalogBranchRequest,
     MergeCatalogRequest,
 )
+from branch_console.operations.changelog_requests import ExpireChangelogsRequest
 from branch_console.operations.database_requests import (
     CreateDatabaseRequest,
     DropDatabaseRequest,
@@ -46,13 +47,21 @@ from branch_console.operations.maintenance_requests import (
     RemoveOrphanFilesRequest,
 )
 from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
+from branch_console.operations.partition_requests import (
+    ExpirePartitionsRequest,
+    MarkPartitionDoneRequest,
+)
 from branch_console.operations.policy_requests import ApplyPolicyRequest, SetPolicyRequest
 from branch_console.operations.request import Request as ProcedureRequest
 from branch_console.operations.tag_requests import (
     CreateTagRequest,
     DeleteTagRequest,
+    ExpireTagsRequest,
     RenameTagRequest,
     ReplaceTagRequest,
+    TagFromTimestampRequest,
+    TagFromWatermarkRequest,
+    TriggerTagsRequest,
 )
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.browse.branches import list_branches
@@ -96,10 +105,14 @@ __all__ = [
     "DropCatalogBranchRequest",
     "DropDatabaseRequest",
     "ErrorKind",
+    "ExpireChangelogsRequest",
+    "ExpirePartitionsRequest",
     "ExpireSnapshotsRequest",
+    "ExpireTagsRequest",
     "FastForwardRequest",
     "InsertScope",
     "Isolation",
+    "MarkPartitionDoneRequest",
     "MergeCatalogRequest",
     "MergeRequest",
     "PaimonError",
@@ -116,6 +129,9 @@ __all__ = [
     "RollbackRequest",
     "SetDatabasePropertiesRequest",
     "SetPolicyRequest",
+    "TagFromTimestampRequest",
+    "TagFromWatermarkRequest",
+    "TriggerTagsRequest",
     "UndoRequest",
     "ask",
     "branches",

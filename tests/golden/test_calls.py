@@ -17,7 +17,9 @@ import pytest
 
 from branch_console.commit.rows.row_commit import PreparedRows
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.format.data_types import STRING
 from branch_console.format.receipt import Counts
+from branch_console.format.values.binary_row import encode_row
 from branch_console.operations.request import Tells
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
@@ -27,7 +29,7 @@ from branch_console.sql.call_result import CallResult, result_of
 from branch_console.sql.parser import parse_statements
 from branch_console.sql.statement import CALLED, QUERY, Statement
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows
-from tests.support.commit_tables import data_files, message
+from tests.support.commit_tables import CommitBench, data_files, message
 from tests.support.golden import Golden
 
 OPERATION: Final = "op"
@@ -86,6 +88,24 @@ def _schema_lost(bench: BranchBench) -> None:
     bench.branch("late")
     _commit(bench, 5, "late")
     bench.store.remover.remove([bench.table("late").paths.schema(0)])
+
+
+def _decoupled(bench: BranchBench) -> None:
+    """Have the first snapshot leave a changelog behind."""
+    paths = bench.table().paths
+    Path(paths.changelog_dir).mkdir()
+    Path(paths.snapshot(1)).rename(paths.changelog(1))
+
+
+def _partitioned(bench: BranchBench) -> None:
+    """Make another table, with two partitions that are old."""
+    made = CommitBench(Path(bench.file_io.root), partition_keys=["name"], name="p")
+    for number, day in enumerate(("2020-01-01", "2020-01-02")):
+        partition = encode_row([day], [STRING])
+        files = data_files([f"file-{number}"], partition=partition)
+        made.committer().commit(
+            [message(partition, new_files=files)], user="alice", identifier=number
+        )
 
 
 def _say(
@@ -155,13 +175,26 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "create_tag": Case(arguments="'db.t', 'v2', 2, 'P7D'"),
         "delete_branch": Case(arguments="'db.t', 'dev'"),
         "delete_catalog_tag": Case(arguments="tag => 'release'", before=_CATALOG_TAG),
+        "create_tag_from_timestamp": Case(arguments=f"'db.t', 'v2', {NOW + 1001}, '7 d'"),
+        "create_tag_from_watermark": Case(arguments="'db.t', 'v2', 101"),
         "delete_tag": Case(arguments="'db.t', 'v1'"),
         "drop_branch": Case(arguments="table => 'db.t', branch => 'dev'"),
         "drop_catalog_branch": Case(arguments="branch => 'whole'", before=_CATALOG_BRANCH),
         "drop_database": Case(arguments="database => 'lab'", before=_DATABASE),
+        "expire_changelogs": Case(
+            arguments="'db.t', 1, 1, delete_all => true, confirm => 'main', grace => '0 s'",
+            before=_decoupled,
+        ),
+        "expire_partitions": Case(arguments="'db.p', '2 d'", before=_partitioned),
         "expire_snapshots": Case(arguments="'db.t', 1, 1", before=_ALONE),
+        "expire_tags": Case(
+            arguments="'db.t'",
+            before=_after("create_tag('db.t', 'v2', 2, '1 min')"),
+            now=NOW + 61_000,
+        ),
         "fast_forward": Case(arguments="'db.t', 'dev'"),
         "fence_branch": Case(arguments="table => 'db.t', branch => 'main'"),
+        "mark_partition_done": Case(arguments="'db.p', 'name=2020-01-01'", before=_partitioned),
         "merge_branch": Case(arguments="'db.t', 'dev', 'main'"),
         "pin_branch": Case(arguments="table => 'db.t', branch => 'dev', twin => true"),
         "protect_branch": Case(arguments="table => 'db.t', branch => 'dev'"),
@@ -193,6 +226,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
             arguments="database => 'lab', properties => '{\"team\": \"ops\"}'",
             before=_DATABASE,
         ),
+        "trigger_tag_automatic_creation": Case(arguments="'db.t'"),
         "undo": Case(arguments="'db.t', 'earlier-0'", before=_TAG),
     }
 )

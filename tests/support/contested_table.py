@@ -134,4 +134,5 @@ class ContestedTable:
             partition=partition, bucket=0, total_buckets=1, new_files=written.new_files
         )
         commit = FileStoreCommit(table, self.warehouse.store, clock=self.warehouse.clock)
-        commit.commit([message], user=branch, identifier=self.warehouse.clock())
+        at = self.warehouse.clock()
+        commit.commit([message], user=branch, identifier=at, watermark=at)

@@ -56,9 +56,12 @@ HOMES = {
 _CAMEL_CASE = re.compile(r"[a-z]+([A-Z][a-z]*)+")
 # Keys of files and answers that are not journals, by the module that writes or reads them.
 _KEYS_OF_OTHERS = {
+    ("branch_console.commit.rows.partition_marks", "creationTime"),
+    ("branch_console.commit.rows.partition_marks", "modificationTime"),
     ("branch_console.commit.schema.tag_commit", "tagCreateTime"),
     ("branch_console.commit.schema.tag_commit", "tagTimeRetained"),
     ("branch_console.commit.snapshot.commit_attempt", "schemaId"),
+    ("branch_console.procedures.branch.tag_from_time", "tagName"),
     ("branch_console.procedures.demo", "builtMillis"),
     ("branch_console.procedures.statement.show_statement", "tableName"),
 }
@@ -78,6 +81,7 @@ _REMOVES_NAMES = {
         for module in (
             *("base.consumer_files", "base.fences", "base.read_holds", "journal"),
             *("rows.policy_drafts", "rows.staged_results"),
+            "rows.partition_marks",
             *("branch.branch_creation", "branch.branch_folder", "branch.branch_move"),
             *("branch.history_copy", "branch.interrupted_copy", "branch.rescue"),
             *("catalog.catalog_tag_commit", "catalog.database_commit", "catalog.table_birth"),

@@ -30,10 +30,12 @@ from branch_console.operations.maintenance_requests import (
     RemoveOrphanFilesRequest,
     RepairEarliestSnapshotRequest,
 )
+from branch_console.operations.partition_requests import ExpirePartitionsRequest
 from branch_console.operations.request import Request
 from branch_console.operations.tag_requests import (
     CreateTagRequest,
     DeleteTagRequest,
+    ExpireTagsRequest,
     RenameTagRequest,
 )
 from branch_console.operations.undo_request import UndoRequest
@@ -103,6 +105,8 @@ for _request in (
     RepairEarliestSnapshotRequest,
     PurgeFilesRequest,
     CompactManifestRequest,
+    ExpireTagsRequest,
+    ExpirePartitionsRequest,
 ):
     add_previewed(lifecycle, _request)
 

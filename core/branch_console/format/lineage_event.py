@@ -47,6 +47,8 @@ class LineageKind(StrEnum):
     UNARCHIVED = "unarchived"
     CONSUMERS_RESET = "consumers-reset"
     COMPACTED = "compacted"
+    PARTITIONS_EXPIRED = "partitions-expired"
+    MARKED_DONE = "marked-done"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

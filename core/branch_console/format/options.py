@@ -169,6 +169,10 @@ def _duration(key: str, default: int) -> ConfigOption[int]:
     return ConfigOption(key=key, parse=parse_duration, default=default)
 
 
+def _maybe_duration(key: str) -> ConfigOption[int | None]:
+    return ConfigOption(key=key, parse=parse_duration, default=None)
+
+
 def _columns(key: str) -> ConfigOption[tuple[str, ...]]:
     return ConfigOption(key=key, parse=_parse_columns, default=())
 
@@ -239,9 +243,7 @@ METADATA_STATS_KEEP_FIRST_N: Final = _number("metadata.stats-keep-first-n-column
 COMMIT_MAX_RETRIES: Final = _number("commit.max-retries", 10)
 COMMIT_MIN_RETRY_WAIT: Final = _duration("commit.min-retry-wait", 10)
 COMMIT_MAX_RETRY_WAIT: Final = _duration("commit.max-retry-wait", 10 * _SECOND)
-COMMIT_TIMEOUT: Final[ConfigOption[int | None]] = ConfigOption(
-    key="commit.timeout", parse=parse_duration, default=None
-)
+COMMIT_TIMEOUT: Final = _maybe_duration("commit.timeout")
 COMMIT_STRICT_MODE_LAST_SAFE_SNAPSHOT: Final = _maybe_number(
     "commit.strict-mode.last-safe-snapshot"
 )
@@ -253,11 +255,27 @@ SNAPSHOT_EXPIRE_LIMIT: Final = _number("snapshot.expire.limit", 50)
 # Where they are not set, changelogs go with their snapshots.
 CHANGELOG_NUM_RETAINED_MAX: Final = _maybe_number("changelog.num-retained.max")
 CHANGELOG_NUM_RETAINED_MIN: Final = _maybe_number("changelog.num-retained.min")
-CHANGELOG_TIME_RETAINED: Final[ConfigOption[int | None]] = ConfigOption(
-    key="changelog.time-retained", parse=parse_duration, default=None
-)
+CHANGELOG_TIME_RETAINED: Final = _maybe_duration("changelog.time-retained")
 
 TAG_DEFAULT_TIME_RETAINED: Final = _maybe_text("tag.default-time-retained")
+TAG_TIME_EXPIRE_ENABLED: Final = _flag("tag.time-expire-enabled", True)
+TAG_AUTOMATIC_CREATION: Final = _text("tag.automatic-creation", "none")
+TAG_CREATION_PERIOD: Final = _text("tag.creation-period", "daily")
+TAG_CREATION_PERIOD_DURATION: Final = _maybe_duration("tag.creation-period-duration")
+TAG_CREATION_DELAY: Final = _duration("tag.creation-delay", 0)
+TAG_PERIOD_FORMATTER: Final = _text("tag.period-formatter", "with_dashes")
+TAG_AUTOMATIC_COMPLETION: Final = _flag("tag.automatic-completion", False)
+TAG_NUM_RETAINED_MAX: Final = _maybe_number("tag.num-retained-max")
+SINK_WATERMARK_TIME_ZONE: Final = _text("sink.watermark-time-zone", "UTC")
+SINK_PROCESS_TIME_ZONE: Final = _maybe_text("sink.process-time-zone")
+PARTITION_EXPIRATION_STRATEGY: Final = _text("partition.expiration-strategy", "values-time")
+PARTITION_EXPIRATION_TIME: Final = _maybe_duration("partition.expiration-time")
+PARTITION_EXPIRATION_MAX_NUM: Final = _number("partition.expiration-max-num", 100)
+PARTITION_TIMESTAMP_FORMATTER: Final = _maybe_text("partition.timestamp-formatter")
+PARTITION_TIMESTAMP_PATTERN: Final = _maybe_text("partition.timestamp-pattern")
+PARTITION_MARK_DONE_ACTION: Final[ConfigOption[tuple[str, ...]]] = ConfigOption(
+    key="partition.mark-done-action", parse=_parse_columns, default=("success-file",)
+)
 
 BRANCH: Final = _text("branch", "main")
 SCAN_FALLBACK_BRANCH: Final = _maybe_text("scan.fallback-branch")

@@ -4,15 +4,23 @@ They go in rising order behind a raised EARLIEST hint, so that a retirement that
 a shorter history without gaps.
 """
 
+from collections.abc import Collection, Mapping, Sequence
+
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
 from branch_console.commit.branch.branch_folder import files_below, remove_folder
+from branch_console.commit.schema.tag_commit import put_tags, remove_tag
 from branch_console.errors import CommitConflict, ErrorKind, FormatError
 from branch_console.format.journals.expiry import BranchRetirement, RetiredSnapshot
 from branch_console.format.snapshot import Snapshot
-from branch_console.storage.table_paths import CHANGELOG_PREFIX, LATEST
+from branch_console.storage.table_paths import (
+    CHANGELOG_PREFIX,
+    EARLIEST,
+    LATEST,
+    TAG_PREFIX,
+)
 from branch_console.table.file_store_table import FileStoreTable
-from branch_console.table.versioned_files import list_numbered
+from branch_console.table.versioned_files import list_numbered, list_prefixed
 
 
 def retire(
@@ -116,6 +124,82 @@ def _kept_names(
     return [(each.id, kept.snapshot(each.id)) for each in retirement.snapshots]
 
 
+def retire_names(
+    table: FileStoreTable,
+    store: CommitStore,
+    operation_id: str,
+    tags: Mapping[str, bytes],
+    changelogs: Sequence[RetiredSnapshot],
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Take tags and decoupled changelogs from a branch; what was changed meanwhile stays.
+
+    Args:
+        table: The table on the branch.
+        store: Its store.
+        operation_id: The operation that keeps the names until they are released.
+        tags: The tags with their bytes.
+        changelogs: The changelogs, rising.
+
+    Returns:
+        The tags and the changelogs that went, those of an earlier try included.
+    """
+    paths, kept = table.paths, table.paths.retired(operation_id)
+    for name, data in tags.items():
+        if store.files.find(paths.tag(name)) == data:
+            _copy(store, kept.tag(name), data)
+            remove_tag(table, store, name, data)
+    doomed = []
+    for changelog in changelogs:
+        path = paths.changelog(changelog.id)
+        found = store.files.find(path)
+        if found is not None and _is_planned(found, changelog):
+            _copy(store, kept.changelog(changelog.id), found)
+            doomed.append(path)
+    if doomed:
+        _write_changelog_hints(table, store, without=doomed)
+        store.remover.remove(doomed)
+    taken = set(list_prefixed(table.reader, kept.tag_dir, TAG_PREFIX))
+    numbers = list_numbered(table.reader, kept.changelog_dir, CHANGELOG_PREFIX)
+    return tuple(name for name in tags if name in taken), tuple(numbers)
+
+
+def bring_names_back(
+    table: FileStoreTable,
+    store: CommitStore,
+    operation_id: str,
+    then: str,
+    tags: Mapping[str, bytes],
+    changelogs: Sequence[RetiredSnapshot],
+) -> None:
+    """Give a branch back the tags and changelogs that an operation took.
+
+    Args:
+        table: The table on the branch.
+        store: Its store.
+        operation_id: The operation.
+        then: What the branch was called then.
+        tags: The tags with their bytes.
+        changelogs: The changelogs.
+
+    Raises:
+        CommitConflict: Their files may have gone, or other names have taken their place.
+    """
+    kept = table.paths.on(then).retired(operation_id)
+    for name, data in tags.items():
+        if store.files.find(kept.tag(name)) != data:
+            raise _gone(f"tag {name!r}", table.branch)
+    for changelog in changelogs:
+        if store.files.find(kept.changelog(changelog.id)) is None:
+            raise _gone(f"changelog {changelog.id}", table.branch)
+    put_tags(table, store, tags)
+    # From the newest down, so that a return that was cut off leaves no gap.
+    for changelog in sorted(changelogs, key=lambda each: each.id, reverse=True):
+        data = store.files.read(kept.changelog(changelog.id))
+        _copy(store, table.paths.changelog(changelog.id), data)
+    if changelogs:
+        _write_changelog_hints(table, store)
+
+
 def _copy(store: CommitStore, path: str, data: bytes) -> None:
     _, found = publish_once(store, path, data)
     if found != data:
@@ -168,3 +252,34 @@ def _write_changelog_hint(table: FileStoreTable, store: CommitStore) -> None:
         store.remover.remove([hint])
     else:
         store.publisher.replace_hint(hint, str(newest).encode())
+
+
+def _write_changelog_hints(
+    table: FileStoreTable, store: CommitStore, *, without: Collection[str] = ()
+) -> None:
+    """Say which changelog is the oldest and which the newest, as Paimon does once some expire."""
+    paths = table.paths
+    listed = list_numbered(table.reader, paths.changelog_dir, CHANGELOG_PREFIX)
+    left = [number for number in listed if paths.changelog(number) not in without]
+    hints = [f"{paths.changelog_dir}/{name}" for name in (EARLIEST, LATEST)]
+    if not left:
+        store.remover.remove(hints)
+        return
+    for hint, number in zip(hints, (left[0], left[-1]), strict=True):
+        store.publisher.replace_hint(hint, str(number).encode())
+
+
+def _is_planned(data: bytes, planned: RetiredSnapshot) -> bool:
+    try:
+        return Snapshot.from_json(data).delta_manifest_list == planned.delta_manifest_list
+    except FormatError:
+        return False
+
+
+def _gone(what: str, branch: str) -> CommitConflict:
+    return CommitConflict(
+        f"{what[0].upper()}{what[1:]} of {branch!r} does not come back: files that only it held "
+        "were removed. Nothing was changed.",
+        kind=ErrorKind.UNDO_BLOCKED,
+        branch=branch,
+    )

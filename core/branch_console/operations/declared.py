@@ -34,6 +34,7 @@ from branch_console.operations.catalog_requests import (
     DropCatalogBranchRequest,
     MergeCatalogRequest,
 )
+from branch_console.operations.changelog_requests import ExpireChangelogsRequest
 from branch_console.operations.compare_requests import (
     CheckRulesRequest,
     CompareQualityRequest,
@@ -64,6 +65,10 @@ from branch_console.operations.merge_requests import (
     MergeRequest,
     RevertRequest,
 )
+from branch_console.operations.partition_requests import (
+    ExpirePartitionsRequest,
+    MarkPartitionDoneRequest,
+)
 from branch_console.operations.policy_requests import ApplyPolicyRequest, SetPolicyRequest
 from branch_console.operations.request import Request
 from branch_console.operations.statement_requests import (
@@ -82,8 +87,12 @@ from branch_console.operations.statement_requests import (
 from branch_console.operations.tag_requests import (
     CreateTagRequest,
     DeleteTagRequest,
+    ExpireTagsRequest,
     RenameTagRequest,
     ReplaceTagRequest,
+    TagFromTimestampRequest,
+    TagFromWatermarkRequest,
+    TriggerTagsRequest,
 )
 from branch_console.operations.undo_request import UndoRequest
 
@@ -105,6 +114,11 @@ _ALL: Final[tuple[type[Request], ...]] = (
     ApplyPolicyRequest,
     ResetConsumerRequest,
     ClearConsumersRequest,
+    ExpireChangelogsRequest,
+    ExpireTagsRequest,
+    TriggerTagsRequest,
+    ExpirePartitionsRequest,
+    MarkPartitionDoneRequest,
     RepairBranchRequest,
     RepairEarliestSnapshotRequest,
     ReplaceMainRequest,
@@ -123,6 +137,8 @@ _ALL: Final[tuple[type[Request], ...]] = (
     SetDatabasePropertiesRequest,
     CreateTagRequest,
     ReplaceTagRequest,
+    TagFromTimestampRequest,
+    TagFromWatermarkRequest,
     RenameTagRequest,
     DeleteTagRequest,
     RollbackRequest,

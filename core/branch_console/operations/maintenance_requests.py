@@ -12,6 +12,7 @@ from branch_console.operations.argument import argument
 from branch_console.operations.request import Request, ResultColumn, SqlProcedure
 from branch_console.operations.shared_arguments import (
     grace_millis_of,
+    option_pairs,
     reason_argument,
     table_argument,
 )
@@ -104,14 +105,7 @@ class ExpireSnapshotsRequest(
 
     def option_pairs(self) -> Mapping[str, str]:
         """Return the options of this run by their keys; raises InvalidInput."""
-        pairs = [each.partition("=") for each in (self.options or "").split(",") if each.strip()]
-        if not all(equals and key.strip() for key, equals, _ in pairs):
-            raise _refusal(
-                self,
-                "options",
-                f"must be pairs such as 'snapshot.expire.limit=100', not {self.options!r}.",
-            )
-        return {key.strip(): value.strip() for key, _, value in pairs}
+        return option_pairs(self.procedure, self.options, _UNCHANGED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,10 +60,13 @@ class ResultColumn:
     Attributes:
         name: Its name in Paimon.
         tells: What it tells, or the count of a receipt by its name.
+        nothing: What it tells in the one row of a call that had nothing to tell; None if such a
+            call is answered without rows.
     """
 
     name: str
     tells: Tells | str = Tells.ROW
+    nothing: str | None = None
 
 
 _DONE: Final = (ResultColumn(name="result", tells=Tells.DONE),)

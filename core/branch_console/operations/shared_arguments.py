@@ -1,5 +1,7 @@
 """Arguments that many procedures have, with the same words for each."""
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from branch_console.errors import ErrorKind, InvalidInput
@@ -94,3 +96,50 @@ def policy_argument(help_text: str = "A YAML file that settles conflicts of rows
         cli="--policy FILE",
         written=WrittenAs.FILE,
     )
+
+
+def time_millis_of(procedure: str, argument: str, text: str | None, unchanged: str) -> int | None:
+    """Return a time in milliseconds, None where none was said.
+
+    Args:
+        procedure: The procedure, for the message.
+        argument: The argument that says it.
+        text: The time, without a zone one of this machine, as in Paimon.
+        unchanged: What the refusal says is as before, as a sentence.
+
+    Raises:
+        InvalidInput: It is no time.
+    """
+    if text is None:
+        return None
+    try:
+        return int(datetime.fromisoformat(text.strip()).timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"The argument {argument!r} of {procedure} is {text!r}, which is no time. Write it as "
+            f"'2026-01-31 12:00:00'. {unchanged}",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            argument=argument,
+        ) from error
+
+
+def option_pairs(procedure: str, text: str | None, unchanged: str) -> Mapping[str, str]:
+    """Return the options of one run by their keys.
+
+    Args:
+        procedure: The procedure, for the message.
+        text: What was said, such as `snapshot.expire.limit=100,write-only=true`.
+        unchanged: What the refusal says is as before, as a sentence.
+
+    Raises:
+        InvalidInput: It is none of that kind.
+    """
+    pairs = [each.partition("=") for each in (text or "").split(",") if each.strip()]
+    if not all(equals and key.strip() for key, equals, _ in pairs):
+        raise InvalidInput(
+            f"The argument 'options' of {procedure} must be pairs such as "
+            f"'snapshot.expire.limit=100', not {text!r}. {unchanged}",
+            kind=ErrorKind.INVALID_ARGUMENT,
+            argument="options",
+        )
+    return {key.strip(): value.strip() for key, _, value in pairs}

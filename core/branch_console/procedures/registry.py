@@ -17,6 +17,10 @@ from branch_console.procedures.branch.rename_tag import RENAME_TAG
 from branch_console.procedures.branch.repair_branch import REPAIR_BRANCH
 from branch_console.procedures.branch.replace_main import REPLACE_MAIN
 from branch_console.procedures.branch.rollback import ROLLBACK
+from branch_console.procedures.branch.tag_from_time import (
+    CREATE_TAG_FROM_TIMESTAMP,
+    CREATE_TAG_FROM_WATERMARK,
+)
 from branch_console.procedures.branch.tags import CREATE_TAG, DELETE_TAG, REPLACE_TAG
 from branch_console.procedures.branch.warn_branch import WARN_BRANCH
 from branch_console.procedures.call.call import ProcedureCall
@@ -33,7 +37,11 @@ from branch_console.procedures.catalog.drop import DROP_CATALOG_BRANCH
 from branch_console.procedures.catalog.tags import CREATE_CATALOG_TAG, DELETE_CATALOG_TAG
 from branch_console.procedures.catalog_merge.run_merge import MERGE_CATALOG
 from branch_console.procedures.maintenance.compact_manifest import COMPACT_MANIFEST
+from branch_console.procedures.maintenance.expire_changelogs import EXPIRE_CHANGELOGS
+from branch_console.procedures.maintenance.expire_partitions import EXPIRE_PARTITIONS
 from branch_console.procedures.maintenance.expire_snapshots import EXPIRE_SNAPSHOTS
+from branch_console.procedures.maintenance.expire_tags import EXPIRE_TAGS, TRIGGER_TAGS
+from branch_console.procedures.maintenance.mark_partition_done import MARK_PARTITION_DONE
 from branch_console.procedures.maintenance.release_branch import DROP_OR_RECLAIM, RELEASE_BRANCH
 from branch_console.procedures.maintenance.remove_orphan_files import REMOVE_ORPHAN_FILES
 from branch_console.procedures.maintenance.repair_earliest_snapshot import (
@@ -55,11 +63,17 @@ _ALL: Final = (
     CLEAR_CONSUMERS,
     COMPACT_MANIFEST,
     CREATE_TAG,
+    CREATE_TAG_FROM_TIMESTAMP,
+    CREATE_TAG_FROM_WATERMARK,
     DELETE_TAG,
     DROP_OR_RECLAIM,
+    EXPIRE_CHANGELOGS,
+    EXPIRE_PARTITIONS,
     EXPIRE_SNAPSHOTS,
+    EXPIRE_TAGS,
     FAST_FORWARD,
     FENCE_BRANCH,
+    MARK_PARTITION_DONE,
     MERGE_BRANCH,
     PIN_BRANCH,
     PROTECT_BRANCH,
@@ -75,6 +89,7 @@ _ALL: Final = (
     RESET_CONSUMER,
     REVERT,
     ROLLBACK,
+    TRIGGER_TAGS,
     UNDO,
     WARN_BRANCH,
 )

@@ -40,6 +40,8 @@ def result_of(called: str, done: Receipt | None, operation_id: str, message: str
     told: tuple[AnswerRow, ...] = ({},)
     if any(each.tells is Tells.ROW for each in answers):
         told = () if done is None else done.answer
+        nothing = {each.name: each.nothing for each in answers if each.nothing is not None}
+        told = told or ((nothing,) if nothing else ())
     return CallResult(
         columns=(*(each.name for each in answers), OPERATION_ID),
         rows=tuple(

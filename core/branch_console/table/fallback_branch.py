@@ -5,6 +5,7 @@ branch those that it lacks; with `scan.primary-branch` the named branch goes fir
 never mixed: without partition keys it is all or nothing. Streaming reads the branch alone.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -101,8 +102,12 @@ class BranchPart:
     partitions: frozenset[bytes]
 
 
-def read_fallback(table: FileStoreTable) -> FallbackRead | None:
+def read_fallback(table: FileStoreTable, *, without: Collection[bytes] = ()) -> FallbackRead | None:
     """Return what a batch read of a branch takes from where; None where no option says anything.
+
+    Args:
+        table: The table on the branch.
+        without: Partitions that the branch itself is taken not to have.
 
     Raises:
         NotFound: The branch has no schema.
@@ -115,8 +120,11 @@ def read_fallback(table: FileStoreTable) -> FallbackRead | None:
     problem = _problem(rule, state)
     if problem is not None:
         return FallbackRead(rule=rule, partitions=FALLBACK_PARTITION.empty_table(), problem=problem)
-    other = ReadState.as_it_is(table.on(rule.branch))
-    return plan_fallback(rule, table.branch, _batch_files(state), _batch_files(other))
+    other, own_files = ReadState.as_it_is(table.on(rule.branch)), _batch_files(state)
+    if without:
+        gone = pa.array(sorted(without), pa.binary())
+        own_files = own_files.filter(pc.invert(pc.is_in(own_files["partition"], value_set=gone)))
+    return plan_fallback(rule, table.branch, own_files, _batch_files(other))
 
 
 def branch_parts(state: ReadState) -> tuple[BranchPart, ...] | None:

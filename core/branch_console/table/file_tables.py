@@ -179,7 +179,7 @@ def read_partitions(table: FileStoreTable, zone: tzinfo) -> pa.Table:
 
 def read_buckets(table: FileStoreTable, zone: tzinfo) -> pa.Table:
     """`buckets` of the head, by partition and bucket."""
-    found = _counted(_all_entries(table, table.head()), ["partition", "bucket"])
+    found = count_files(table, table.head(), ["partition", "bucket"])
     columns = {name: found[name] for name in found.column_names}
     columns["partition"] = _cast_partitions(found["partition"], table.schema(), zone)
     sorted_by = [("partition", "ascending"), ("bucket", "ascending")]
@@ -352,6 +352,21 @@ def _partition_name(
     )
     named = zip(schema.partition_keys, texts, strict=True)
     return "/".join(f"{key}={text if text.strip() else default}" for key, text in named)
+
+
+def count_files(table: FileStoreTable, head: Snapshot | None, keys: list[str]) -> pa.Table:
+    """Return what the live files of a snapshot come to, group by group.
+
+    Args:
+        table: The table.
+        head: The snapshot; None for an empty branch.
+        keys: Columns of MANIFEST_ENTRY that make a group.
+
+    Returns:
+        The keys, `record_count`, `file_size_in_bytes`, `file_count` of a group with live files,
+        `last_update_time`, when its newest file was written, deleted or not, and `total_buckets`.
+    """
+    return _counted(_all_entries(table, head), keys)
 
 
 def _partitions_of(table: FileStoreTable, head: Snapshot | None) -> pa.Table:

@@ -121,6 +121,8 @@ ACTS: tuple[tuple[str, ...], ...] = (
     ("repair-earliest-snapshot", NAME, "1"),
     ("expire", NAME, "--retain-max", "1", "--retain-min", "1"),
     ("orphans", NAME),
+    ("expire-tags", NAME),
+    ("expire-partitions", NAME, "--expiration-time", "9999 d", "--expire-strategy", "update-time"),
     ("recover",),
 )
 CALLS: tuple[str, ...] = (
@@ -162,6 +164,13 @@ CALLS: tuple[str, ...] = (
     f"release_branch('TABLE', '{KEPT}')",
     "expire_snapshots('TABLE', 1, 1)",
     "remove_orphan_files(table => 'TABLE', dry_run => true)",
+    "create_tag_from_timestamp('TABLE', 'v3', 0)",
+    "create_tag_from_watermark('TABLE', 'v4', 0)",
+    "expire_tags('TABLE')",
+    "trigger_tag_automatic_creation('TABLE')",
+    "expire_changelogs('TABLE')",
+    "expire_partitions('TABLE', '9999 d', expire_strategy => 'update-time')",
+    "mark_partition_done('TABLE', 'day=d1')",
     "create_catalog_branch(branch => 'whole', lazy => true)",
     "add_to_catalog_branch(branch => 'whole', pattern => 'lab')",
     "create_database(database => 'lab', branch => 'whole', properties => '{\"team\": \"ops\"}')",

@@ -14,6 +14,12 @@ from tests.support.commit_tables import data_files, message
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.lifecycle import metadata, preview, run
 
+# One way to be killed in CI: what is alike for the others is tried at night.
+WHENS = [
+    pytest.param(each, marks=() if each is When.AFTER else pytest.mark.depth("long"))
+    for each in When
+]
+
 
 @pytest.fixture
 def bench(tmp_path: Path) -> BranchBench:
@@ -69,6 +75,48 @@ def test_a_snapshot_that_only_a_tag_keeps_can_be_named_again(bench: BranchBench)
     assert named(bench, "again") == 1
 
 
+@pytest.mark.parametrize(
+    ("least", "found"), [(-1, 1), (0, 1), (1, 3), (20, 3), (21, 4), (30, 4), (31, None)]
+)
+def test_a_tag_is_made_from_the_first_snapshot_with_a_watermark(
+    bench: BranchBench, least: int, found: int | None
+) -> None:
+    if found is None:
+        with pytest.raises(NotFound, match="no snapshot with a watermark of 31 or more"):
+            bench.call("create_tag_from_watermark", tag="new", watermark=least)
+        return
+    receipt = bench.call("create_tag_from_watermark", tag="new", watermark=least)
+    snapshot = bench.table().snapshots.get(found)
+    assert receipt.answer == (
+        {
+            "tagName": "new",
+            "snapshot": found,
+            "commit_time": snapshot.time_millis,
+            "watermark": str(snapshot.watermark),
+        },
+    )
+    assert named(bench, "new") == found
+
+
+def test_a_tag_is_made_from_the_first_snapshot_at_a_time_be_it_kept_by_a_tag_alone(
+    bench: BranchBench,
+) -> None:
+    snapshots = bench.table().snapshots.all()
+    bench.call("create_tag", operation="keep", tag="kept", snapshot=1)
+    bench.store.remover.remove([bench.table().paths.snapshot(1)])
+    bench.call(
+        "create_tag_from_timestamp", operation="one", tag="one", timestamp=snapshots[0].time_millis
+    )
+    assert named(bench, "one") == 1
+    late = snapshots[-1].time_millis
+    bench.call("create_tag_from_timestamp", operation="two", tag="two", timestamp=late)
+    assert named(bench, "two") == 4
+    with pytest.raises(NotFound, match=rf"has no snapshot committed at {late + 1} or later"):
+        bench.call("create_tag_from_timestamp", operation="none", tag="new", timestamp=late + 1)
+    with pytest.raises(AlreadyExists, match="has a tag 'one' already"):
+        bench.call("create_tag_from_timestamp", operation="taken", tag="one", timestamp=0)
+
+
 def test_a_renamed_tag_names_the_same_for_as_long(bench: BranchBench) -> None:
     bench.call("create_tag", operation="make", tag="v1", snapshot=2, time_retained="7 d")
     before = Path(bench.table().paths.tag("v1")).read_bytes()
@@ -109,7 +157,7 @@ def test_a_vital_tag_keeps_its_name(bench: BranchBench) -> None:
     assert tree(Path(bench.file_io.root)) == before
 
 
-@pytest.mark.parametrize("when", list(When))
+@pytest.mark.parametrize("when", WHENS)
 def test_a_rename_that_was_cut_off_is_finished(bench: BranchBench, when: When) -> None:
     bench.call("create_tag", operation="make", tag="v1", snapshot=2)
     root = Path(bench.file_io.root)

@@ -171,6 +171,44 @@ def plan_expiry(
     )
 
 
+def plan_changelog_expiry(
+    times: Mapping[int, int],
+    latest_id: int,
+    retention: Retention,
+    holds: Sequence[SnapshotHold] = (),
+) -> Expiry:
+    """Decide which decoupled changelogs of a branch go; the newest one always stays.
+
+    Args:
+        times: When the snapshot of each was committed, in milliseconds, by its id; one at least.
+        latest_id: The newest snapshot of the branch, from which is counted how many stay.
+        retention: The limits.
+        holds: What keeps changelogs besides.
+
+    Returns:
+        What goes; the end is the first id where nothing does.
+
+    References:
+        Paimon ExpireChangelogImpl.expire.
+    """
+    first, last = min(times), max(times)
+    end = min(latest_id - retention.retain_min + 1, first + retention.max_deletes, last)
+    least = max(latest_id - retention.retain_max + 1, first)
+    young = (
+        number
+        for number in range(least, end + 1)
+        if number in times and retention.older_than_millis <= times[number]
+    )
+    wanted = max(first, next(young, end))
+    end = min((wanted, *(each.since_id for each in holds)))
+    return Expiry(
+        first_id=first,
+        end_id=max(first, end),
+        due_until=wanted,
+        holds=tuple(each for each in holds if each.since_id < wanted),
+    )
+
+
 def _end(times: Mapping[int, int], retention: Retention, first: int, latest: int) -> int:
     least = max(latest - retention.retain_max + 1, first)
     end = max(first, min(latest - retention.retain_min + 1, first + retention.max_deletes))

@@ -35,6 +35,7 @@ from branch_console.format.journals.history import (
 )
 from branch_console.format.journals.manifests import MANIFESTS_JOURNAL
 from branch_console.format.journals.merge import MERGE_JOURNAL
+from branch_console.format.journals.names import NAMES_JOURNAL
 from branch_console.format.journals.objects import (
     CREATE_DATABASE_JOURNAL,
     CREATE_TABLE_JOURNAL,
@@ -43,6 +44,10 @@ from branch_console.format.journals.objects import (
     RENAME_DATABASE_JOURNAL,
     RENAME_TABLE_JOURNAL,
     SET_DATABASE_JOURNAL,
+)
+from branch_console.format.journals.partitions import (
+    DROP_PARTITIONS_JOURNAL,
+    MARK_DONE_JOURNAL,
 )
 from branch_console.format.journals.rows import STAGED_ROWS_JOURNAL, WRITE_JOURNAL
 from branch_console.format.journals.tags import (
@@ -61,11 +66,17 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "compact_manifest": MANIFESTS_JOURNAL,
         "create_branch": CREATE_JOURNAL,
         "create_tag": TAG_JOURNAL,
+        "create_tag_from_timestamp": TAG_JOURNAL,
+        "create_tag_from_watermark": TAG_JOURNAL,
         "delete_tag": UNTAG_JOURNAL,
         "drop_branch": DROP_JOURNAL,
+        "expire_changelogs": NAMES_JOURNAL,
+        "expire_partitions": DROP_PARTITIONS_JOURNAL,
         "expire_snapshots": EXPIRE_JOURNAL,
+        "expire_tags": NAMES_JOURNAL,
         "fast_forward": FORWARD_JOURNAL,
         "fence_branch": FENCE_JOURNAL,
+        "mark_partition_done": MARK_DONE_JOURNAL,
         "merge_branch": MERGE_JOURNAL,
         "pin_branch": PIN_JOURNAL,
         "protect_branch": PROTECT_JOURNAL,
@@ -82,6 +93,7 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "revert": MERGE_JOURNAL,
         "rollback": ROLLBACK_JOURNAL,
         "stage_rows": STAGED_ROWS_JOURNAL,
+        "trigger_tag_automatic_creation": NAMES_JOURNAL,
         "undo": UNDO_JOURNAL,
         "warn_branch": WARN_JOURNAL,
         "write_rows": WRITE_JOURNAL,

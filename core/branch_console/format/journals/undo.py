@@ -18,6 +18,8 @@ from branch_console.format.journals.consumers import CONSUMER_CHANGES, Consumers
 from branch_console.format.journals.expiry import UNCLEAN, UNEXPIRE, UncleanJournal, UnexpireJournal
 from branch_console.format.journals.history import WAY_BACK, HistoryJournal
 from branch_console.format.journals.keys import constant, inlined, perhaps
+from branch_console.format.journals.names import NAMES_BACK, NamesBackJournal
+from branch_console.format.journals.partitions import UNMARK, MarkDoneJournal
 from branch_console.format.journals.tags import (
     RENAME_TAG,
     TAG,
@@ -52,6 +54,8 @@ UndoJournal: TypeAlias = (
     | UntagJournal
     | TagsJournal
     | RenameTagJournal
+    | MarkDoneJournal
+    | NamesBackJournal
     | FenceBranchJournal
     | UnexpireJournal
     | UncleanJournal
@@ -100,6 +104,8 @@ UNDO_JOURNAL: Final[Codec[UndoJournal]] = Codec(
                     PLAN_ID,
                     UNDOES,
                 ),
+                "names": Layout(NamesBackJournal, constant("way", "names"), *NAMES_BACK),
+                "marks": Layout(MarkDoneJournal, constant("way", "marks"), *UNMARK),
                 "unclean": Layout(UncleanJournal, constant("way", "unclean"), *UNCLEAN),
                 "unexpire": Layout(UnexpireJournal, constant("way", "unexpire"), *UNEXPIRE),
                 "fence": Layout(

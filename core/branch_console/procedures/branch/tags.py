@@ -27,7 +27,7 @@ from branch_console.format.journals.tags import (
 from branch_console.format.kept_elsewhere import Act
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.options import TAG_DEFAULT_TIME_RETAINED, parse_duration
-from branch_console.format.receipt import Counts, Receipt
+from branch_console.format.receipt import AnswerRow, Counts, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.tag import Tag
 from branch_console.operations.tag_requests import (
@@ -216,8 +216,15 @@ def tag_taken(table: FileStoreTable, old: Tag) -> AlreadyExists:
     )
 
 
-def finish_tag(operation: Operation, journal: TagJournal) -> Receipt:
+def finish_tag(
+    operation: Operation, journal: TagJournal, *, answer: tuple[AnswerRow, ...] = ()
+) -> Receipt:
     """Make or move the tag.
+
+    Args:
+        operation: The operation.
+        journal: The tag.
+        answer: What the receipt answers a call with.
 
     Raises:
         CommitConflict: The name got another meaning in the meantime.
@@ -235,6 +242,7 @@ def finish_tag(operation: Operation, journal: TagJournal) -> Receipt:
         operation,
         counts=Counts(tags_added=1, tags_removed=int(replaces is not None)),
         notes=(f"Tag {name!r} names snapshot {journal.snapshot_id} of {table.branch!r}.",),
+        answer=answer,
     )
     return operation.complete(
         event_of(operation, LineageKind.TAGGED, receipt, tag=name, undoes=journal.undoes)

@@ -5,10 +5,11 @@ from typing import TypeAlias
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.history import HistoryCopy, HistoryJournal, RollbackJournal
 from branch_console.format.journals.merge import MergeJournal
+from branch_console.format.journals.partitions import DropPartitionsJournal
 from branch_console.format.receipt import HeadMove
 from branch_console.format.table_schema import TableSchema
 
-Moving: TypeAlias = MergeJournal | HistoryJournal | RollbackJournal
+Moving: TypeAlias = MergeJournal | HistoryJournal | RollbackJournal | DropPartitionsJournal
 """What an operation noted that moved the head of a branch."""
 
 
@@ -52,15 +53,19 @@ def inverse_of(done: Moving, move: HeadMove, rescue_branch: str) -> HistoryCopy:
     )
 
 
-def _added_schemas(done: MergeJournal | RollbackJournal) -> tuple[int, ...]:
-    if isinstance(done, RollbackJournal):
+def _added_schemas(
+    done: MergeJournal | RollbackJournal | DropPartitionsJournal,
+) -> tuple[int, ...]:
+    if not isinstance(done, MergeJournal):
         return ()
     return tuple(TableSchema.from_json(text).id for text in done.schemas)
 
 
-def _rollback_pins(done: MergeJournal | RollbackJournal) -> tuple[str, ...]:
+def _rollback_pins(
+    done: MergeJournal | RollbackJournal | DropPartitionsJournal,
+) -> tuple[str, ...]:
     """The tags by which a rollback keeps what it brought back, and what it made."""
-    if isinstance(done, MergeJournal):
+    if not isinstance(done, RollbackJournal):
         return ()
     return (done.pin,) if done.pin_made is None else (done.pin, done.pin_made)
 
@@ -70,4 +75,6 @@ def _pins(done: Moving, move: HeadMove) -> tuple[str, ...]:
 
     Those of a merge that took files of main to another branch stay: its rescue branch has them.
     """
-    return done.sharing.tags if move.branch == MAIN_BRANCH else ()
+    if isinstance(done, DropPartitionsJournal) or move.branch != MAIN_BRANCH:
+        return ()
+    return done.sharing.tags

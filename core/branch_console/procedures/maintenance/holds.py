@@ -27,6 +27,7 @@ _MOVES_HEAD: Final = frozenset(
         LineageKind.FAST_FORWARDED,
         LineageKind.REPLACED,
         LineageKind.ROLLED_BACK,
+        LineageKind.PARTITIONS_EXPIRED,
     }
 )
 

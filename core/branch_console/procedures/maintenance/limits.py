@@ -17,6 +17,7 @@ from branch_console.format.options import (
     SNAPSHOT_TIME_RETAINED,
     Options,
 )
+from branch_console.operations.changelog_requests import ExpireChangelogsRequest
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 
 
@@ -42,6 +43,22 @@ def retention_of(asked: ExpireSnapshotsRequest, options: Options, now_millis: in
         older_than_millis=older_than,
         max_deletes=asked.max_deletes or options.read(SNAPSHOT_EXPIRE_LIMIT),
         is_changelog_kept=_outlive(options, most, least, now_millis - older_than),
+    )
+
+
+def changelog_retention_of(
+    asked: ExpireChangelogsRequest, options: Options, now_millis: int
+) -> Retention:
+    """Return the limits for the decoupled changelogs of a branch; raises as `retention_of`."""
+    most, least = options.read(CHANGELOG_NUM_RETAINED_MAX), options.read(CHANGELOG_NUM_RETAINED_MIN)
+    older_than, age = asked.older_than_millis(), options.read(CHANGELOG_TIME_RETAINED)
+    if older_than is None:
+        older_than = now_millis - (options.read(SNAPSHOT_TIME_RETAINED) if age is None else age)
+    return Retention(
+        retain_max=asked.retain_max or most or options.read(SNAPSHOT_NUM_RETAINED_MAX),
+        retain_min=asked.retain_min or least or options.read(SNAPSHOT_NUM_RETAINED_MIN),
+        older_than_millis=older_than,
+        max_deletes=asked.max_deletes or options.read(SNAPSHOT_EXPIRE_LIMIT),
     )
 
 

@@ -20,6 +20,7 @@ from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.journals.branches import BranchRelease, BranchTag, DropBranchJournal
 from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL
 from branch_console.format.journals.expiry import ExpireJournal
+from branch_console.format.journals.names import NamesJournal
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.journals.read_hold import ReadHold
 from branch_console.format.journals.terms import OperationJournal
@@ -190,7 +191,7 @@ def _grace_millis(journal: OperationJournal) -> int:
     match journal:
         case DropBranchJournal(release=BranchRelease(grace_millis=grace)):
             return grace
-        case ExpireJournal(grace_millis=grace):
+        case ExpireJournal(grace_millis=grace) | NamesJournal(grace_millis=grace):
             return grace
         case _:
             raise FormatError(f"Names were retired by {type(journal).__name__}, which takes none.")

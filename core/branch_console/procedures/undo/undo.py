@@ -13,6 +13,8 @@ from branch_console.format.journals.branches import FenceBranchJournal, RenameBr
 from branch_console.format.journals.consumers import ConsumersJournal
 from branch_console.format.journals.expiry import UncleanJournal, UnexpireJournal
 from branch_console.format.journals.history import HistoryJournal
+from branch_console.format.journals.names import NamesBackJournal
+from branch_console.format.journals.partitions import MarkDoneJournal
 from branch_console.format.journals.tags import (
     RenameTagJournal,
     TagJournal,
@@ -34,6 +36,7 @@ from branch_console.procedures.call.consequence import NOTHING_TO_UNDO, Preview,
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.maintenance.mark_partition_done import finish_marks
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
 from branch_console.procedures.undo.undo_branch import (
@@ -46,6 +49,8 @@ from branch_console.procedures.undo.undo_consumers import plan_consumers_back
 from branch_console.procedures.undo.undo_expiry import finish_expiry_back, plan_expiry_back
 from branch_console.procedures.undo.undo_fence import plan_fence_back
 from branch_console.procedures.undo.undo_history import plan_way_back
+from branch_console.procedures.undo.undo_marks import plan_marks_back
+from branch_console.procedures.undo.undo_names import finish_names_back
 from branch_console.procedures.undo.undo_objects import UNDO_OF_CATALOG
 from branch_console.procedures.undo.undo_tag import plan_tag_back
 from branch_console.table.file_store_table import FileStoreTable
@@ -62,6 +67,8 @@ _WAYS: Final[Mapping[LineageKind, Way]] = MappingProxyType(
         LineageKind.REVERTED: plan_way_back,
         LineageKind.REPLACED: plan_way_back,
         LineageKind.ROLLED_BACK: plan_way_back,
+        LineageKind.PARTITIONS_EXPIRED: plan_way_back,
+        LineageKind.MARKED_DONE: plan_marks_back,
         LineageKind.TAGGED: plan_tag_back,
         LineageKind.UNTAGGED: plan_tag_back,
         LineageKind.TAG_RENAMED: plan_tag_back,
@@ -206,6 +213,10 @@ def _finish(operation: Operation, journal: UndoJournal) -> Receipt:
             return finish_tags(operation, journal)
         case RenameTagJournal():
             return finish_tag_name(operation, journal)
+        case MarkDoneJournal():
+            return finish_marks(operation, journal)
+        case NamesBackJournal():
+            return finish_names_back(operation, journal)
         case FenceBranchJournal():
             return finish_fence(operation, journal)
         case ConsumersJournal():

@@ -6,8 +6,11 @@ from branch_console.errors import CommitConflict, ErrorKind
 from branch_console.format.journals.expiry import (
     EXPIRE_JOURNAL,
     BranchRetirement,
+    ExpireJournal,
     UnexpireJournal,
 )
+from branch_console.format.journals.names import NamesJournal
+from branch_console.format.journals.procedures import codec_of
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.maintenance.retire import (
@@ -28,6 +31,7 @@ from branch_console.procedures.maintenance.maintenance_turn import (
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned
 from branch_console.procedures.run.receipts import receipt_of
+from branch_console.procedures.undo.undo_names import plan_names_back
 from branch_console.procedures.undo.undo_preview import planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -39,7 +43,10 @@ def plan_expiry_back(
     expiry = event.operation_id
     journal = Journal(warehouse.store, table.paths)
     intent = journal.find(expiry)
-    taken = () if intent is None else journal.decode(intent, EXPIRE_JOURNAL).retirements
+    noted = None if intent is None else journal.decode(intent, codec_of(intent.procedure))
+    if isinstance(noted, NamesJournal):
+        return plan_names_back(warehouse, call, table, event, noted)
+    taken = noted.retirements if isinstance(noted, ExpireJournal) else ()
     there = [each for each in taken if is_kept(table, warehouse.store, expiry, each)]
     told: list[Consequence] = []
     branches: list[tuple[str, str]] = []

@@ -13,6 +13,7 @@ from branch_console.errors import ErrorKind, NotFound
 from branch_console.format.journals.history import HistoryCopy, HistoryJournal, RollbackJournal
 from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.merge import MergeJournal
+from branch_console.format.journals.partitions import DropPartitionsJournal
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import HeadMove
@@ -115,6 +116,7 @@ def _moved_tags(target: FileStoreTable, then: HistoryCopy, done: Moving) -> tupl
     came_from = _source_of(done)
     if came_from is None or then.source == then.target == came_from:
         return ()
+    assert not isinstance(done, DropPartitionsJournal)
     source, moved, pins = target.on(came_from), [], done.sharing.tags
     for name in then.remove_tags:
         if name in pins:
@@ -128,13 +130,13 @@ def _moved_tags(target: FileStoreTable, then: HistoryCopy, done: Moving) -> tupl
 
 
 def _source_of(done: Moving) -> str | None:
-    """The branch that something came from; None for a rollback by a new snapshot."""
+    """The branch that something came from; None for what the branch itself had or dropped."""
     match done:
         case MergeJournal():
             return done.source
         case HistoryJournal():
             return done.copy.source
-        case RollbackJournal():
+        case RollbackJournal() | DropPartitionsJournal():
             return None
 
 
@@ -177,7 +179,7 @@ def _schema_blocks(
     target: FileStoreTable, done: Moving, copy: HistoryCopy
 ) -> tuple[Consequence, ...]:
     """Refuse where the table was altered since, so that schemas in the middle would leave."""
-    expected = None if isinstance(done, RollbackJournal) else done.schema_id_after
+    expected = done.schema_id_after if isinstance(done, MergeJournal | HistoryJournal) else None
     latest = max(target.schemas.ids(), default=None)
     if not (copy.schema_ids or copy.remove_schema_ids) or expected in (None, latest):
         return ()
@@ -219,7 +221,7 @@ def _was_there(target: FileStoreTable, done: Moving, copy: HistoryCopy, tag: Tag
     if copy.source != copy.target:
         kept = target.on(copy.source).tags.find(tag.name)
         return kept is not None and kept.snapshot.identity.same_as(tag.snapshot.identity)
-    before = None if isinstance(done, RollbackJournal) else done.tags_before
+    before = done.tags_before if isinstance(done, MergeJournal | HistoryJournal) else None
     noted = (before or {}).get(tag.name)
     return noted is not None and noted.same_as(tag.snapshot.identity)
 

@@ -2,6 +2,7 @@
 
 from branch_console.commit.journal import Journal
 from branch_console.errors import ErrorKind, NotFound
+from branch_console.format.journals.names import NamesJournal
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.journals.tags import (
     RenameTagJournal,
@@ -18,6 +19,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, blocks, changes
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.undo.undo_names import plan_names_back
 from branch_console.procedures.undo.undo_preview import planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -43,6 +45,8 @@ def plan_tag_back(
     told: list[Consequence] = list(found.gone)
     journal: UndoJournal
     match ledger.decode(intent, codec_of(intent.procedure)):
+        case NamesJournal() as done:
+            return plan_names_back(warehouse, call, table, event, done)
         case UntagsJournal() as done:
             journal = _tags_back(branch, done, told)
         case RenameTagJournal() as done:
