@@ -212,6 +212,10 @@ def write_on_dev(scene: Scene) -> None:
     scene.dev.write([(4, "dan")])
 
 
+def expire_by_a_commit(scene: Scene) -> None:
+    scene.table.write([(4, "dan")], options=EXPIRES)
+
+
 def expire_by_a_commit_on_dev(scene: Scene) -> None:
     scene.dev.write([(4, "dan")], options=EXPIRES)
 
@@ -396,6 +400,15 @@ def hidden_by_a_hint(scene: Scene) -> None:
     scene.table.fast_forward("dev")
 
 
+def held_by_a_consumer(scene: Scene) -> None:
+    scene.create(**QUICK)
+    for row in ((3, "cas"), (4, "dan")):
+        scene.table.write([row], options={"write-only": "true"})
+    scene.table.add_consumer("etl", 1)
+    file = scene.root / "consumer" / "consumer-etl"
+    os.utime(file, (time.time() - 2 * 86_400,) * 2)
+
+
 def made_by_half(scene: Scene) -> None:
     forked(scene)
     shutil.rmtree(scene.root / "branch" / "branch-dev" / "schema")
@@ -418,6 +431,10 @@ def no_tag_of_another_history(scene: Scene) -> bool:
 
 def no_snapshot_is_hidden(scene: Scene) -> bool:
     return scene.snapshot_ids("main")[0] >= 5
+
+
+def one_snapshot_is_left(scene: Scene) -> bool:
+    return len(scene.snapshot_ids("main")) == 1
 
 
 def few_are_left_on_dev(scene: Scene) -> bool:
@@ -525,6 +542,14 @@ HAZARDS = (
     Hazard(rule="F16", make=both_moved_on, strike=forward, severity="warning", found=(LOST,)),
     Hazard(rule="F23", make=fence_without_effect, strike=dedicated_on_dev, stays=("main",)),
     Hazard(rule="F23", make=fence_removed, strike=expire_dev, stays=("main",)),
+    Hazard(
+        rule="F24",
+        make=held_by_a_consumer,
+        strike=expire_by_a_commit,
+        branch="main",
+        severity="warning",
+        holds=one_snapshot_is_left,
+    ),
     Hazard(
         rule="F25",
         make=made_by_half,

@@ -30,6 +30,8 @@ def one(**facts: object) -> HealthFinding:
     for sentence in (finding.text, finding.breaks, finding.advice):
         assert not sentence or (sentence[0].isupper() and sentence.endswith("."))
     assert finding.evidence
+    is_young = finding.rule == "F26" and not finding.remedies
+    assert finding.severity is (HazardSeverity.INFO if is_young else HazardSeverity.WARNING)
     return finding
 
 
@@ -47,7 +49,7 @@ def test_f24_an_idle_consumer_that_keeps_snapshots() -> None:
     assert finding.severity is HazardSeverity.WARNING
     assert finding.evidence == ("consumer etl", "snapshot 3")
     assert "has not moved for 2 days, and keeps 7 snapshots from 3 on" in finding.text
-    assert calls(finding) == []
+    assert calls(finding) == [("reset_consumer", {"table": "db.t$branch_dev", "consumer": "etl"})]
     assert found(consumers=[replace(CONSUMER, idle_millis=DAY - 1)]) == []
     assert len(found(consumers=[replace(CONSUMER, idle_millis=DAY)])) == 1
     assert found(consumers=[replace(CONSUMER, held=0)]) == []

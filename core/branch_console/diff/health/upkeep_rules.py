@@ -9,6 +9,7 @@ from branch_console.diff.health.finding import (
     EXPIRE,
     RECOVER,
     REPAIR,
+    RESET,
     HazardSeverity,
     HealthFinding,
     Remedy,
@@ -112,6 +113,7 @@ def _idle_consumer(facts: UpkeepFacts, consumer: ConsumerFacts) -> Iterator[Heal
         f"{count(consumer.held, 'snapshot')} from {consumer.next_id} on.",
         breaks="Nothing breaks. What writers remove takes space until the consumer goes on.",
         advice="Where nobody reads as this consumer any more, take it away.",
+        remedies=(_remedy(facts, RESET, branch=consumer.branch, consumer=consumer.id),),
     )
 
 
