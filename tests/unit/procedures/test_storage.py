@@ -121,6 +121,20 @@ def test_a_rescue_branch_owns_what_the_dropped_branch_held(bench: ExpiryBench) -
     assert (files(rescue.exclusive), files(rescue.shared)) == (1, 1)
 
 
+def test_a_rescue_branch_could_go_once_no_undo_is_promised(bench: ExpiryBench) -> None:
+    bench.call("drop_branch", operation="drop", branch="dev")
+    promised = storage(bench, NOW + 3_600_000)
+    assert files(costs(promised.cost)["rescue-drop"].reclaimable) == 0
+    before, names = storage(bench), bench.data_names()
+    assert files(costs(before.cost)["rescue-drop"].reclaimable) == 1
+    call = {"branch": "rescue-drop", "grace": "0 s"}
+    bench.call("release_branch", operation="release", clock=lambda: LATER, **call)
+    # What was told is what went, and nothing more could.
+    assert names - bench.data_names() == {"own"}
+    assert files(before.cost.reclaimable) == 1
+    assert files(storage(bench).cost.reclaimable) == 0
+
+
 def test_a_branch_without_a_commit_needs_nothing(bench: ExpiryBench) -> None:
     bench.branch("blank", empty=True)
     blank = costs(storage(bench).cost)["blank"]

@@ -1,6 +1,8 @@
 """What the files of a table cost each branch, as its references tell now."""
 
+import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -17,13 +19,22 @@ from branch_console.diff.expiry.storage_cost import (
     storage_cost,
 )
 from branch_console.errors import InvalidInput
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
-from branch_console.format.lineage_event import LineageKind
+from branch_console.format.identifier import MAIN_BRANCH, RESERVED_PREFIXES, Identifier
+from branch_console.format.journals.branches import BranchTag
+from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.maintenance.named_files import lists_of, read_named_files
-from branch_console.maintenance.references import Reference, ReferenceKind, list_references
+from branch_console.maintenance.references import (
+    CatalogReferences,
+    Reference,
+    ReferenceKind,
+    list_references,
+)
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
+from branch_console.procedures.branch.drop_branch import rescued_for
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.branch_tags import standing_blocks, tags_made_for
 from branch_console.procedures.maintenance.expire_snapshots import plan_branch_expiry
+from branch_console.procedures.maintenance.holds import UNDO_WINDOW_MILLIS
 from branch_console.procedures.maintenance.orphan_files import waiting_cleanings
 from branch_console.procedures.maintenance.release_files import (
     due_releases,
@@ -66,8 +77,7 @@ def read_storage(warehouse: Warehouse, table: Identifier) -> TableStorage:
         main = deciding.table(table.on_branch(MAIN_BRANCH))
         references = list_references(main)
         going, holds = _what_may_go(deciding, main)
-        due = due_releases(deciding, main, deciding.clock())
-        cost = _cost(main, references, going, due)
+        cost = _cost(main, references, going)
         return TableStorage(cost=cost, holds=holds, orphans=_last_scan(deciding, main))
 
 
@@ -100,33 +110,82 @@ def storage_rows(storage: TableStorage) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=STORAGE)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Going:
+    """What may leave the table now.
+
+    Attributes:
+        operations: Those whose retired names nobody can bring back any more.
+        branches: Rescue branches that may be released.
+        snapshots: The snapshots that an expiry by the options of each branch takes.
+        tags: The tags that keep files for those branches alone.
+    """
+
+    operations: frozenset[str]
+    branches: frozenset[str]
+    snapshots: frozenset[tuple[str, str]]
+    tags: frozenset[BranchTag]
+
+    def takes(self, reference: Reference) -> bool:
+        """Whether a reference is among it."""
+        if reference.expiry is not None:
+            return reference.expiry in self.operations
+        if reference.branch in self.branches:
+            return True
+        if reference.kind is ReferenceKind.TAG:
+            return BranchTag(branch=reference.branch, name=reference.name) in self.tags
+        is_snapshot = reference.kind is ReferenceKind.SNAPSHOT
+        return is_snapshot and (reference.branch, reference.name) in self.snapshots
+
+
 def _what_may_go(
     warehouse: Warehouse, table: FileStoreTable
-) -> tuple[set[tuple[str, str]], Mapping[str, tuple[SnapshotHold, ...]]]:
-    """The snapshots that an expiry by the options of each branch would take, and what stays."""
-    going: set[tuple[str, str]] = set()
+) -> tuple[_Going, Mapping[str, tuple[SnapshotHold, ...]]]:
+    """What may leave the table now, and what keeps snapshots that are due."""
+    now, events, catalog = warehouse.clock(), table.ledger.whole(), warehouse.catalog_references
+    snapshots: set[tuple[str, str]] = set()
+    tags: dict[str, tuple[BranchTag, ...]] = {}
     holds: dict[str, tuple[SnapshotHold, ...]] = {}
     asked = ExpireSnapshotsRequest(table=table.identifier.table_name)
-    catalog, now = warehouse.catalog_references, warehouse.clock()
-    for branch in (MAIN_BRANCH, *table.branches.names()):
+    for name in (MAIN_BRANCH, *table.branches.names()):
+        branch = table.on_listed(name)
+        if name.startswith(RESERVED_PREFIXES):
+            released = _tags_of_release(branch, events, catalog, now)
+            if released is not None:
+                tags[name] = released
+            continue
         try:
-            plan = plan_branch_expiry(table.on_listed(branch), asked, catalog, now)
+            plan = plan_branch_expiry(branch, asked, catalog, now)
         except InvalidInput:
             continue  # its options contradict each other, so that no expiry takes anything
         if plan is not None:
-            ids = range(plan.expiry.first_id, plan.expiry.end_id)
-            going |= {(branch, str(each)) for each in ids}
+            snapshots |= {(name, str(each)) for each in plan.ids}
             if plan.expiry.holds:
-                holds[branch] = plan.expiry.holds
+                holds[name] = plan.expiry.holds
+    going = _Going(
+        operations=frozenset(due_releases(warehouse, table, now)),
+        branches=frozenset(tags),
+        snapshots=frozenset(snapshots),
+        tags=frozenset(itertools.chain.from_iterable(tags.values())),
+    )
     return going, holds
 
 
-def _cost(
-    table: FileStoreTable,
-    references: Sequence[Reference],
-    going: set[tuple[str, str]],
-    due: Sequence[str],
-) -> StorageCost:
+def _tags_of_release(
+    branch: FileStoreTable,
+    events: tuple[LineageEvent, ...],
+    catalog: CatalogReferences,
+    now_millis: int,
+) -> tuple[BranchTag, ...] | None:
+    """The tags that go with a branch that an operation kept; None where the branch must stay."""
+    promised = rescued_for(branch.branch, events)
+    if promised is not None and now_millis < promised.time_millis + UNDO_WINDOW_MILLIS:
+        return None
+    tags = tags_made_for(branch, events)
+    return None if any(standing_blocks(branch, events, tags, catalog)) else tags
+
+
+def _cost(table: FileStoreTable, references: Sequence[Reference], going: _Going) -> StorageCost:
     branches = (_owner_of_branch(each) for each in (MAIN_BRANCH, *table.branches.names()))
     owners = list(dict.fromkeys((*branches, *map(_owner_of, references))))
     numbers = {owner: number for number, owner in enumerate(owners)}
@@ -143,8 +202,7 @@ def _cost(
                 manifests=referred_manifests(files, lists, 0),
                 index_files={} if index is None else files.index_files[index],
                 is_head=is_snapshot and heads[reference.branch] == int(reference.name),
-                is_going=reference.expiry in due
-                or (is_snapshot and (reference.branch, reference.name) in going),
+                is_going=going.takes(reference),
             )
         )
     return storage_cost(files.columns, owned, owners)
