@@ -428,6 +428,48 @@ SCENES: dict[str, tuple[tuple[BranchFacts, ...], dict[str, tuple[object, ...]]]]
         (facts("main", [M1, snapshot(2, "x")]), facts("dev", [M1, M2, D3], fork=M2)),
         {},
     ),
+    "F09 with nothing in common": (
+        (facts("main", [snapshot(2, "x")]), facts("dev", [M2, D3], fork=M2)),
+        {},
+    ),
+    "F09 of a fenced main": (
+        (
+            replace(facts("main", [M1, snapshot(2, "x")]), is_fenced=True),
+            facts("dev", [M2, D3], fork=M2),
+        ),
+        {},
+    ),
+    "F09 of what main cut from its end": (
+        (facts("main", [M1]), facts("dev", [M2, D3], fork=M1, named=tags(("t2", M2)))),
+        {},
+    ),
+    "a base tag that the ledger names, of another branch's history": (
+        (facts("main", [M1], named=tags(("base", E1))), replace(DEV, base_tag="base")),
+        {},
+    ),
+    "a parent that cannot be read": ((MAIN, SUB), {}),
+    "a brief tag on a fenced main": (
+        (
+            replace(facts("main", [M1], named=tags(("t1", M1), days=7)), is_fenced=True),
+            DEV,
+        ),
+        {},
+    ),
+    "a brief tag beside a lasting one": (
+        (facts("main", [M1, M2], named=(*tags(("t1", M1), days=7), *tags(("t2", M1)))), DEV),
+        {},
+    ),
+    "F10 of a branch that cannot be read": (
+        (MAIN, DEV),
+        {"events": (event(LineageKind.FORKED, "dev", "main"),)},
+    ),
+    "F17": (
+        (
+            facts("main", [M1, M2, M3], named=tags(("t3", M3))),
+            facts("rescue-1", [M1, M2, M3, M4], fork=M3, is_fenced=True),
+        ),
+        {"events": (event(LineageKind.RESCUED, "rescue-1", "main"),)},
+    ),
     "F10": (
         (MAIN, DEV),
         {"events": tuple(event(LineageKind.FORKED, each, "main") for each in ("old", "older"))},
