@@ -2,7 +2,7 @@
 
 from branch_console.commit.journal import Journal
 from branch_console.commit.rows.partition_marks import mark_path
-from branch_console.errors import ErrorKind, NotFound
+from branch_console.errors import ErrorKind
 from branch_console.format.journals.partitions import (
     MARK_DONE_JOURNAL,
     MarkDoneJournal,
@@ -13,7 +13,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, blocks, changes
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.procedure import Planned
-from branch_console.procedures.undo.undo_preview import planned_undo
+from branch_console.procedures.undo.undo_preview import intent_of, planned_undo
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -26,13 +26,7 @@ def plan_marks_back(
         NotFound: The journal of the operation is gone.
     """
     ledger = Journal(warehouse.store, table.paths)
-    intent = ledger.find(event.operation_id)
-    if intent is None:
-        raise NotFound(
-            f"The journal of operation {event.operation_id} is gone, and with it the way back.",
-            kind=ErrorKind.OPERATION_NOT_FOUND,
-            operation_id=event.operation_id,
-        )
+    intent = intent_of(ledger, event)
     done = ledger.decode(intent, MARK_DONE_JOURNAL)
     told: list[Consequence] = []
     for mark in done.marks:

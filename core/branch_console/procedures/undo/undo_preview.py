@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, replace
 
-from branch_console.errors import ErrorKind
+from branch_console.commit.journal import Journal
+from branch_console.errors import ErrorKind, NotFound
 from branch_console.format.branch_trail import Trail, trail_of
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.history import HistoryJournal
+from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.tags import (
     RenameTagJournal,
     TagJournal,
@@ -47,6 +49,26 @@ def traced(table: FileStoreTable, event: LineageEvent, branch: str) -> Traced:
     is_there = trail.name == MAIN_BRANCH or table.branches.exists(trail.name)
     told = () if is_there and trail.ended_by is None else (_gone(trail, is_there=is_there),)
     return Traced(name=trail.name, gone=told)
+
+
+def intent_of(ledger: Journal, event: LineageEvent) -> Intent:
+    """Return what an operation set out to do, which says the way back.
+
+    Args:
+        ledger: The journal of the table.
+        event: The operation.
+
+    Raises:
+        NotFound: The journal of the operation is gone.
+    """
+    intent = ledger.find(event.operation_id)
+    if intent is None:
+        raise NotFound(
+            f"The journal of operation {event.operation_id} is gone, and with it the way back.",
+            kind=ErrorKind.OPERATION_NOT_FOUND,
+            operation_id=event.operation_id,
+        )
+    return intent
 
 
 def planned_undo(

@@ -1,7 +1,7 @@
 """Undoing what was done to tags."""
 
 from branch_console.commit.journal import Journal
-from branch_console.errors import ErrorKind, NotFound
+from branch_console.errors import ErrorKind
 from branch_console.format.journals.names import NamesJournal
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.journals.tags import (
@@ -20,7 +20,7 @@ from branch_console.procedures.call.consequence import Consequence, blocks, chan
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.procedure import Planned
 from branch_console.procedures.undo.undo_names import plan_names_back
-from branch_console.procedures.undo.undo_preview import planned_undo, traced
+from branch_console.procedures.undo.undo_preview import intent_of, planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -33,13 +33,7 @@ def plan_tag_back(
         NotFound: The journal of the operation is gone.
     """
     ledger = Journal(warehouse.store, table.paths)
-    intent = ledger.find(event.operation_id)
-    if intent is None:
-        raise NotFound(
-            f"The journal of operation {event.operation_id} is gone, and with it the way back.",
-            kind=ErrorKind.OPERATION_NOT_FOUND,
-            operation_id=event.operation_id,
-        )
+    intent = intent_of(ledger, event)
     found = traced(table, event, event.branch)
     branch = table.on(found.name)
     told: list[Consequence] = list(found.gone)
