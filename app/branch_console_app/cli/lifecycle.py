@@ -19,6 +19,7 @@ from branch_console.operations.branch_requests import (
     RepairBranchRequest,
     ReplaceMainRequest,
     RollbackRequest,
+    WarnBranchRequest,
 )
 from branch_console.operations.consumer_requests import (
     ClearConsumersRequest,
@@ -88,6 +89,7 @@ for _request in (
     RenameBranchRequest,
     ProtectBranchRequest,
     ArchiveBranchRequest,
+    WarnBranchRequest,
     DropBranchRequest,
     ReleaseBranchRequest,
     ReplaceMainRequest,

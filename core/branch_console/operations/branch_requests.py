@@ -193,9 +193,8 @@ class WarnBranchRequest(
     job=("Warn of a stale branch", "of"),
     terms=PREVIEWED,
     sql=_BY_POLICY,
-    command=_BY_POLICY,
 ):
-    """Note in the ledger that a branch is stale."""
+    """Note in the ledger that a branch is stale, as a maintenance policy does by itself."""
 
     table: str = table_argument()
     branch: str = branch_argument()

@@ -80,6 +80,7 @@ ACTS: tuple[tuple[str, ...], ...] = (
     ("rename-branch", NAME, "new", "newer"),
     ("protect-branch", NAME, "newer"),
     ("protect-branch", NAME, "newer", "--remove"),
+    ("warn-branch", NAME, "newer"),
     ("archive-branch", NAME, "newer"),
     ("archive-branch", NAME, "newer", "--remove"),
     ("policy", "set", MAINTENANCE, "--table", NAME),

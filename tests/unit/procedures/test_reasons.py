@@ -88,6 +88,8 @@ CASES: dict[str, Steps] = {
     "release_branch": _kept,
     "rename_branch": lambda bench: {**_branch(bench), "to": "fix"},
     "protect_branch": _branch,
+    "archive_branch": _branch,
+    "warn_branch": _branch,
     "fence_branch": lambda bench: {**_branch(bench), "fenced": False},
     "repair_branch": _broken,
     "replace_main": _ahead,
