@@ -250,6 +250,8 @@ def test_commits_to_an_archived_branch(bench: BranchBench, tmp_path: Path, golde
         yield "revert", revert
         yield "rollback", partial(_call, bench, "rollback", table="db.t$branch_dev", snapshot=2)
         yield "compact", partial(_call, bench, "compact", table="db.t$branch_dev")
+        manifests = partial(_call, bench, "compact_manifest", table="db.t$branch_dev")
+        yield "compact_manifest", manifests
         for sql in (
             f"INSERT INTO {dev} VALUES (1, 'a', 1)",
             f"DELETE FROM {dev} WHERE id = 1",

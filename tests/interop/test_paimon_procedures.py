@@ -198,6 +198,36 @@ def test_a_history_begins_behind_its_gap_where_java_begins(
         assert int(there.earliestSnapshotId()) == int(manager.earliestSnapshotId()) == snapshot
 
 
+def test_manifests_are_merged_as_java_merges_them(
+    open_java: Callable[[Path], JavaPaimon], tmp_path: Path
+) -> None:
+    bench = BranchBench(tmp_path / "ours")
+    for name in "abcdef":
+        bench.append(name)
+    shutil.copytree(tmp_path / "ours", tmp_path / "theirs")
+    run(bench, "compact_manifest")
+    theirs = BranchBench(tmp_path / "theirs")
+    java = open_java(tmp_path / "theirs").table("db.t")
+    commit = java.load().newBatchWriteBuilder().newCommit()
+    commit.compactManifests()
+    commit.close()
+    heads = [each.table().head() for each in (bench, theirs)]
+    facts = [
+        (head.id, head.commit_kind, head.delta_record_count, head.total_record_count)
+        for head in heads
+        if head is not None
+    ]
+    assert facts[0] == facts[1]
+    assert bench.live_names() == theirs.live_names()
+    counts = [
+        each.table().manifests(head).num_rows
+        for each, head in zip((bench, theirs), heads, strict=True)
+        if head is not None
+    ]
+    assert counts == [1, 1]
+    assert len(open_java(tmp_path / "ours").table("db.t").snapshots()) == len(java.snapshots())
+
+
 STILL_TO_COME = {
     "create_tag_from_timestamp",
     "create_tag_from_watermark",

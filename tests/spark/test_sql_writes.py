@@ -55,6 +55,8 @@ def test_partitions_are_written_over(sql: Statements) -> None:
     assert sql.rows("SELECT id FROM db.parted ORDER BY id") == [(-11,), (-3,), (20,), (21,)]
     said = sql("CALL sys.compact(table => 'db.parted', partitions => 'day=d2')")
     assert "written anew" in said or "had to change" in said
+    said = sql("CALL sys.compact('db.parted', 'day=d1;day=d3', partition_idle_time => '1 d')")
+    assert "had to change" in said
     assert sql.rows("SELECT count(*) FROM db.parted") == [(4,)]
 
 

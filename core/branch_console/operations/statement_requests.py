@@ -1,7 +1,6 @@
 """The requests that are statements, and of compactions."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from branch_console.errors import ErrorKind, InvalidInput
@@ -14,12 +13,6 @@ from branch_console.operations.shared_arguments import table_argument
 _SAYS_ITSELF: Final = Unserved(why="The statement says what is done, and runs as it stands.")
 _BY_SQL: Final = Unserved(why="The command sql takes the statement.")
 _WITHOUT_CALLBACKS: Final = ("without_callbacks",)
-
-
-class CompactStrategy(StrEnum):
-    """How much a compaction writes; Paimon has `minor` too, which writes a part of a bucket."""
-
-    FULL = "full"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,9 +155,9 @@ class CompactRequest(
         "left out.",
         default=None,
     )
-    strategy: CompactStrategy = argument(
-        "full: a compaction writes all files of a bucket that can be won by it.",
-        default=CompactStrategy.FULL,
+    strategy: str | None = argument(
+        "full, as Paimon calls it: a bucket is written as a whole.",
+        default=None,
         sql=("strategy", "compact_strategy"),
     )
     idle_time: str | None = argument(
@@ -173,6 +166,16 @@ class CompactRequest(
         json="idle",
         sql=("idle", "partition_idle_time"),
     )
+
+    def check_strategy(self) -> None:
+        """Refuse to write a part of a bucket, as Paimon's `minor` does; raises InvalidInput."""
+        if self.strategy not in (None, "full"):
+            raise InvalidInput(
+                f"A compaction writes a bucket as a whole, which Paimon calls full, not "
+                f"{self.strategy!r}. Nothing was changed.",
+                kind=ErrorKind.UNSUPPORTED,
+                argument="strategy",
+            )
 
     def idle_before_millis(self, now_millis: int) -> int | None:
         """Return the time since when a partition got no file; raises InvalidInput."""
@@ -229,8 +232,8 @@ class CompactDatabaseRequest(
         default=None,
         sql=("excluding", "excluding_tables"),
     )
-    strategy: CompactStrategy = argument(
-        "As for one table.", default=CompactStrategy.FULL, sql=("strategy", "compact_strategy")
+    strategy: str | None = argument(
+        "As for one table.", default=None, sql=("strategy", "compact_strategy")
     )
     idle_time: str | None = argument(
         "As for one table.", default=None, json="idle", sql=("idle", "partition_idle_time")

@@ -24,6 +24,7 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.protection import protection_blocks
+from branch_console.procedures.run.archived import archive_blocks
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
 from branch_console.procedures.run.receipts import (
@@ -50,6 +51,7 @@ def plan_manifests(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     told: list[Consequence] = []
     if is_due:
         told += protection_blocks(table.ledger.whole(), table.branch, "compacted")
+        told += archive_blocks(table, table.branch, "compacted")
         told.append(
             changes(
                 f"{count(mergeable, 'manifest')} of the {number:,} of {table.branch!r}, which are "

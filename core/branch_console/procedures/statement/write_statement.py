@@ -99,12 +99,13 @@ def compact_once(
     Raises:
         InvalidInput: The table is of a kind that is not compacted here, or an argument is wrong.
         NotFound: There is no such table or branch.
-        Refused: The branch is protected.
+        Refused: The branch is protected or archived.
         CommitConflict: Time and again another commit took a file away meanwhile; nothing is left.
     """
     asked = call.request(CompactRequest)
+    asked.check_strategy()
     table = warehouse.table(Identifier.parse(asked.table))
-    check_unprotected(table, "compacted")
+    check_takes_commits(table, "compacted")
     written = compact_table(
         warehouse,
         row_writer(rows),
