@@ -8,11 +8,13 @@ from branch_console.diff.lifecycle.policy import MaintenancePolicy, ScheduledTas
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.schedules import calls_of
 from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.stages import InlineStages
+from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.run.kept_policies import all_policies, keep_policy
 from branch_console.procedures.run.scheduled_calls import SERVED, call_of, schedules_of
 from branch_console.sql.looks import LookKind, parse_look
 from branch_console.sql.place import Place
-from tests.support.branch_bench import BranchBench
+from tests.support.branch_bench import BranchBench, TrustingRows
 
 HOUR = 3_600_000
 # On the hour, in UTC.
@@ -97,6 +99,14 @@ def test_each_task_is_a_call_that_its_procedure_can_read(task: ScheduledTask) ->
         assert look.kind is LookKind.HEALTH
         assert look.target is not None
         assert look.target.identifier.table == "t`t"
+
+
+@pytest.mark.parametrize("task", sorted(SERVED - {ScheduledTask.DOCTOR}))
+def test_each_task_runs_as_its_policy_has_it(bench: BranchBench, task: ScheduledTask) -> None:
+    policy = MaintenancePolicy.from_yaml(POLICY)
+    call = call_of(task, bench.identifier, policy, TIME)
+    receipt = run_call(bench.warehouse(), TrustingRows(), call, InlineStages())
+    assert (receipt.operation_id, receipt.actor) == (call.operation_id, "schedule")
 
 
 def test_what_a_policy_says_of_stale_branches_is_done_where_it_is_no_dry_run() -> None:
