@@ -5,6 +5,7 @@ a shorter history without gaps.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
@@ -21,6 +22,9 @@ from branch_console.storage.table_paths import (
 )
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.versioned_files import list_numbered, list_prefixed
+
+LOOKS: Final = 2
+"""How often is listed what must not be left behind: one listing may be short."""
 
 
 def retire(
@@ -107,11 +111,16 @@ def is_kept(
 def forget_retired(
     table: FileStoreTable, store: CommitStore, operation_id: str, branches: tuple[str, ...]
 ) -> None:
-    """Remove the names that an operation took: their files are gone, or they are back."""
+    """Remove the names that an operation took: their files are gone, or they are back.
+
+    A name that a short listing leaves out would lead to files that are gone, and stop every release
+    of the table: so they are listed twice.
+    """
     for branch in branches:
         root = table.paths.on(branch).retired(operation_id).root
-        names = sorted(files_below(store.files, root))
-        store.remover.remove(f"{root}/{name}" for name in names)
+        for _ in range(LOOKS):
+            names = sorted(files_below(store.files, root))
+            store.remover.remove(f"{root}/{name}" for name in names)
         remove_folder(store, root)
     store.remover.remove_empty_directories([f"{table.paths.retired_dir}/{operation_id}"])
 
