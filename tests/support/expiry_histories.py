@@ -91,6 +91,8 @@ class History:
             self.replace_main: _RARE,
             self.roll_back: _RARE,
             self.drop: _RARE,
+            self.reclaim: _RARE,
+            self.release_rescue: _RARE,
             self.undo: _RARE,
             self.leave_orphans: _USUAL,
             self.expire: _OFTEN,
@@ -206,6 +208,27 @@ class History:
     def drop(self) -> bool:
         others = self.branches()[1:]
         return bool(others) and self.call("drop_branch", branch=self.rng.choice(others))
+
+    def reclaim(self) -> bool:
+        """Drop a branch, and let what it alone needs go, at once or after a grace."""
+        others = self.branches()[1:]
+        return bool(others) and self.call(
+            "drop_branch",
+            branch=self.rng.choice(others),
+            reclaim=True,
+            grace=self.rng.choice(("0 s", "10 min")),
+        )
+
+    def release_rescue(self) -> bool:
+        """Let go what an earlier drop or a forced move kept, once nobody may undo that."""
+        self.now += self.rng.choice((0, 31 * _DAY))
+        names = self.bench.table().branches.names()
+        rescues = [name for name in names if name.startswith("rescue-")]
+        return bool(rescues) and self.call(
+            "release_branch",
+            branch=self.rng.choice(rescues),
+            grace=self.rng.choice(("0 s", "10 min")),
+        )
 
     def undo(self) -> bool:
         """Take back one of the last things that was done."""
