@@ -366,5 +366,5 @@ def _met(number: int) -> When:
 
 def _some(last: int, rng: random.Random, examples: Examples) -> list[int]:
     """All of some numbers from 1 on at night, else a few of them."""
-    most = examples(2, quick=1, long=last)
+    most = examples(1, quick=1, long=last)
     return sorted(rng.sample(range(1, last + 1), min(most, last)))
