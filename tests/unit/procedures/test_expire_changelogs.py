@@ -86,10 +86,11 @@ def test_changelogs_go_by_the_limits_of_paimon(
 
 def test_changelogs_beyond_the_limits_go_with_their_files(bench: ExpiryBench) -> None:
     before = bench.data_names()
-    done = expire(bench, retain_min=4)
+    done = expire(bench, retain_min=4, reason="asked")
     assert numbers(bench) == [4, 5]
     assert hints(bench) == {"EARLIEST": "4", "LATEST": "5"}
     assert done.answer == ({"result": "3"},)
+    assert bench.table().ledger.events()[-1].reason == "asked"
     assert before - bench.data_names() == {"a", "b"}
     assert bench.broken() == []
     again = expire(bench, "again", retain_min=4)

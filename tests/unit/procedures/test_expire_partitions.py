@@ -69,7 +69,7 @@ def set_all(bench: BranchBench, options: dict[str, str], branch: str = "main") -
 
 
 def test_old_partitions_go_in_one_overwrite(bench: BranchBench) -> None:
-    receipt = run(bench, "expire_partitions", expiration_time="2 d")
+    receipt = run(bench, "expire_partitions", expiration_time="2 d", reason="asked")
     assert days_of(bench) == {"ago-1", "strange"}
     head = bench.table().head()
     assert head is not None
@@ -79,7 +79,8 @@ def test_old_partitions_go_in_one_overwrite(bench: BranchBench) -> None:
         {"expired_partitions": f"name={day(3)}"},
     )
     assert receipt.counts.records_added == -20
-    assert bench.table().ledger.events()[-1].kind is LineageKind.PARTITIONS_EXPIRED
+    noted = bench.table().ledger.events()[-1]
+    assert (noted.kind, noted.reason) == (LineageKind.PARTITIONS_EXPIRED, "asked")
     again = run(bench, "expire_partitions", "again", expiration_time="2 d")
     assert again.notes == ("No partition of 'main' is due to expire.",)
 

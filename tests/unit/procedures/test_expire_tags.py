@@ -144,11 +144,12 @@ def test_a_branch_gets_its_tags_in_its_own_folder(tmp_path: Path) -> None:
     bench.add("a")
     bench.branch("dev")
     bench.add("b", branch="dev")
-    asked = {"table": "db.t$branch_dev"}
+    asked = {"table": "db.t$branch_dev", "reason": "asked"}
     receipt = bench.run("trigger_tag_automatic_creation", "make", LATER, asked)
     (made,) = (each for each in bench.table("dev").tags.all() if each.name != "branch-base-dev")
     assert receipt.notes == (f"Tag {made.name!r} of 'dev' was made.",)
     assert made.time_retained_seconds == 604_800
+    assert bench.table().ledger.events()[-1].reason == "asked"
     assert bench.table().tags.names() == ("branch-base-dev",)
     again = bench.run("trigger_tag_automatic_creation", "again", LATER, asked)
     assert again.notes == ("No tag of 'dev' is due: the next period is not over.",)
