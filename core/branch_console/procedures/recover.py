@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from branch_console.commit.base.read_holds import forget_holds
 from branch_console.commit.journal import BrokenIntent, Journal
 from branch_console.commit.rows import row_write, staged_rows
 from branch_console.errors import (
@@ -155,6 +156,8 @@ def recover_table(
         with _taken_up(operation) as held:
             if held is not None:
                 done.append(_recover(held, _finish))
+    ended = {each.operation_id for each in done if each.ending is not None}
+    forget_holds(table, warehouse.store, warehouse.clock(), ended)
     return tuple(done)
 
 

@@ -1,6 +1,7 @@
 """What keeps something of a table is known by kind, owner and end, as is a running read."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.maintenance.table_holds import hold_rows, list_holds
 from branch_console.procedures.preview import preview_call
+from branch_console.procedures.recover import recover_table
 from branch_console.procedures.run.running_reads import holding
 from branch_console.table.file_store_table import FileStoreTable
 from tests.support.branch_bench import TrustingRows
@@ -202,3 +204,25 @@ def test_a_crash_leaves_no_hold_that_counts(bench: ExpiryBench, tmp_path: Path) 
     name.write_text(text)
     copy.expire()
     assert copy.snapshot_ids() == (4,)
+
+
+def test_an_operation_that_runs_again_takes_its_own_hold_along(bench: ExpiryBench) -> None:
+    warehouse, table = bench.warehouse(clock=lambda: LATER), bench.table()
+    read = (table, table.snapshots.get(3))
+    with holding(warehouse, call("query", "q-1"), (read,)):
+        (left,) = read_holds(table, LATER)
+        with holding(warehouse, call("query", "q-2"), (read,)):
+            assert len(read_holds(table, LATER)) == 2
+        with holding(warehouse, call("query", "q-1"), (read,)):
+            assert read_holds(table, LATER) == (left,)
+        assert read_holds(table, LATER) == ()
+
+
+def test_recovery_removes_holds_of_processes_that_are_gone(bench: ExpiryBench) -> None:
+    table, warehouse = bench.table(), bench.warehouse(clock=lambda: LATER)
+    with holding(warehouse, call("query", "q-1"), ((table, table.snapshots.get(3)),)):
+        (kept,) = read_holds(table, LATER)
+        put_hold(table, bench.store, replace(kept, operation_id="q-2", reader=_DEAD), "dead")
+        recover_table(warehouse, table)
+        (name,) = Path(table.paths.lineage_dir).glob("hold-*.json")
+        assert "q-1" in name.read_text()

@@ -4,7 +4,7 @@ No lock is needed: a reader writes its hold and then sees whether its snapshots 
 while a release removes names and then reads holds. One of the two sees the other.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from branch_console.commit.base.commit_store import CommitStore
@@ -21,9 +21,11 @@ LONGEST_READ_MILLIS: Final = 86_400_000
 
 
 def put_hold(table: FileStoreTable, store: CommitStore, hold: ReadHold, name: str) -> str:
-    """Write a hold under a name of its own; return its path."""
-    path = table.paths.hold(name)
-    publish_once(store, path, to_pretty_json(READ_HOLD.encode(hold)).encode())
+    """Write a hold under its name, over one that an earlier run of it left; return its path."""
+    path, data = table.paths.hold(name), to_pretty_json(READ_HOLD.encode(hold)).encode()
+    is_new, _ = publish_once(store, path, data)
+    if not is_new:
+        store.publisher.replace(path, data)
     return path
 
 
@@ -39,13 +41,37 @@ def read_holds(table: FileStoreTable, now_millis: int) -> tuple[ReadHold, ...]:
         table: The table on any branch.
         now_millis: The time.
     """
-    files = table.reader.files
-    names = sorted(
-        name for name in files.names(table.paths.lineage_dir) if name.startswith(HOLD_PREFIX)
-    )
-    read = (files.find(f"{table.paths.lineage_dir}/{name}") for name in names)
-    found = (_decoded(data) for data in read if data is not None)
-    return tuple(each for each in found if each is not None and _runs(each, now_millis))
+    holds = (hold for _, hold in _written_holds(table))
+    return tuple(each for each in holds if each is not None and _runs(each, now_millis))
+
+
+def forget_holds(
+    table: FileStoreTable, store: CommitStore, now_millis: int, ended: Collection[str]
+) -> None:
+    """Remove the holds of reads that are over: a process that was killed leaves its own behind.
+
+    Args:
+        table: The table on any branch.
+        store: The store that the table is written to.
+        now_millis: The time.
+        ended: Operations of which no read runs any more, whatever their holds say.
+    """
+    over = [
+        path
+        for path, hold in _written_holds(table)
+        if hold is None or hold.operation_id in ended or not _runs(hold, now_millis)
+    ]
+    if over:
+        remove_holds(store, over)
+
+
+def _written_holds(table: FileStoreTable) -> Iterator[tuple[str, ReadHold | None]]:
+    """The holds of a table by their paths; None where one is broken."""
+    files, folder = table.reader.files, table.paths.lineage_dir
+    for name in sorted(each for each in files.names(folder) if each.startswith(HOLD_PREFIX)):
+        data = files.find(f"{folder}/{name}")
+        if data is not None:
+            yield f"{folder}/{name}", _decoded(data)
 
 
 def _decoded(data: bytes) -> ReadHold | None:

@@ -1,6 +1,6 @@
 """What a query, a comparison or a merge reads stays while it reads."""
 
-import uuid
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TypeAlias
@@ -78,7 +78,13 @@ def _put(warehouse: Warehouse, call: ProcedureCall, reads: Iterable[Read]) -> It
         )
         # Who may not write there reads all the same.
         with suppress(StorageError):
-            yield put_hold(found[0][0], warehouse.store, hold, uuid.uuid4().hex)
+            yield put_hold(found[0][0], warehouse.store, hold, _name_of(hold))
+
+
+def _name_of(hold: ReadHold) -> str:
+    """Name a hold by what it is for: an operation that runs again after a kill finds its own."""
+    named = [hold.operation_id, *(f"{each.branch}@{each.identity}" for each in hold.snapshots)]
+    return hashlib.sha256("\n".join(named).encode()).hexdigest()[:32]
 
 
 def _check_listed(reads: Iterable[Read]) -> None:
