@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from branch_console_app.models.parts.exactness import UNREAD
 from branch_console_app.models.parts.wording import NOT_READ
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole, running_console
@@ -52,12 +53,12 @@ def check_counts(seen: Visit, name: str) -> None:
     told = [[line for line in text if line.strip()] for text in texts]
     assert len(told) > 4
     for label, value, known in told:
-        said = {"≤": "bounds", "≥": "bounds", NOT_READ: "not read"}.get(value[0], "exact")
+        said = {"≤": "bounds", "≥": "bounds", NOT_READ: UNREAD}.get(value[0], "exact")
         # Records in files are counted to the last one, and are no count of rows.
         assert known == ("not rows" if label.startswith("Records") else said)
     if name == "merge-rows":
         # Only rows tell here what the merge brings.
-        assert {known for *_, known in told} == {"exact", "bounds", "not read"}
+        assert {known for *_, known in told} == {"exact", "bounds", UNREAD}
 
 
 # What a viewer is told, and that no button of any page does anything, tests/console/test_roles.py

@@ -81,7 +81,7 @@ class ReplaceTagRequest(
 class TagFromTimestampRequest(
     TaggingRequest,
     procedure="create_tag_from_timestamp",
-    job=("Create a tag", "of"),
+    job=("Create a tag at a time", "of"),
     terms=COMMITTED,
     sql=(
         SqlProcedure(
@@ -101,7 +101,7 @@ class TagFromTimestampRequest(
 class TagFromWatermarkRequest(
     TaggingRequest,
     procedure="create_tag_from_watermark",
-    job=("Create a tag", "of"),
+    job=("Create a tag at a watermark", "of"),
     terms=COMMITTED,
     sql=(
         SqlProcedure(
