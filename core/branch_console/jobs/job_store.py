@@ -3,13 +3,14 @@
 import errno
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from branch_console.errors import StorageError
 from branch_console.jobs.kept_files import make_private_file, make_private_folder
@@ -22,6 +23,9 @@ APPLICATION: Final = "branch-console"
 _ERRORS: Final = (SQLAlchemyError, sqlite3.Error, OSError)
 # How drivers say that a disk is full: SQLite in words of its own.
 _FULL: Final = ("database or disk is full", os.strerror(errno.ENOSPC))
+
+_TAKEN_ALONG: Final = "disk I/O error"
+_WAITS_SECONDS: Final = (0.2, 1.0)
 
 
 def prepare_store(settings: JobSettings) -> None:
@@ -42,7 +46,22 @@ def prepare_store(settings: JobSettings) -> None:
             path=settings.state_dir,
         ) from error
     with answering(settings):
-        DBOS.migrate(settings.jobs_url)
+        _make_tables(settings.jobs_url)
+
+
+def _make_tables(url: str) -> None:
+    for seconds in _WAITS_SECONDS:
+        try:
+            DBOS.migrate(url)
+        except OperationalError as error:
+            # The worker of a file that was removed closes it under the same name, and takes along
+            # what SQLite has put beside the new one.
+            if _TAKEN_ALONG not in str(error.orig):
+                raise
+            time.sleep(seconds)
+        else:
+            return
+    DBOS.migrate(url)
 
 
 def open_client(settings: JobSettings) -> DBOSClient:

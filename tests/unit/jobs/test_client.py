@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from dbos import DBOS
 from sqlalchemy.exc import OperationalError
 
 from branch_console.errors import (
@@ -30,7 +31,7 @@ from branch_console.jobs.heartbeat import (
     worker_lock,
     write_heartbeat,
 )
-from branch_console.jobs.job_store import answering
+from branch_console.jobs.job_store import answering, prepare_store
 from branch_console.jobs.progress import JobState
 from branch_console.jobs.results import KeptAnswers
 from branch_console.jobs.settings import JobSettings
@@ -132,6 +133,30 @@ def test_a_store_that_was_removed_is_told_and_the_next_job_goes_to_the_one_that_
     other = JobClient(client.settings)
     assert [job.id for job in other.list()] == ["op-2"]
     other.close()
+
+
+def test_a_store_is_made_though_the_worker_of_a_removed_one_takes_files_of_it_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = JobSettings(warehouse=str(tmp_path), state_dir=str(tmp_path / "state"))
+    told = ["disk I/O error", "disk I/O error"]
+
+    def migrate(url: str) -> None:
+        if told:
+            raise OperationalError("CREATE", {}, sqlite3.OperationalError(told.pop()))
+        made.append(url)
+
+    made: list[str] = []
+    monkeypatch.setattr(DBOS, "migrate", migrate)
+    prepare_store(settings)
+    assert made == [settings.jobs_url]
+    told += ["disk I/O error"] * 3
+    with pytest.raises(StorageError, match="disk I/O error"):
+        prepare_store(settings)
+    told[:] = ["unable to open database file"]
+    with pytest.raises(StorageError, match="unable to open"):
+        prepare_store(settings)
+    assert told == []
 
 
 def test_a_worker_of_another_store_runs_none_of_these_jobs(client: JobClient) -> None:
