@@ -25,7 +25,7 @@ from branch_console.procedures.kept_receipts import read_receipt
 from tests.support.branch_bench import BranchBench, tree
 from tests.support.commit_tables import data_files, message
 
-_MANY = 1_500
+_MANY = 3_000
 # More than the worker looks through by itself: Spark does, which takes long enough to be stopped.
 _FILES = 300
 _PATIENCE_SECONDS = 90
@@ -82,7 +82,7 @@ def test_a_job_that_is_stopped_and_killed_again_and_again_is_done_once(
         assert bench.table().snapshots.latest_id() == 2
         _restart(client)
 
-    copied = Path(bench.table().paths.snapshot(_MANY // 10))
+    copied = Path(bench.table().paths.snapshot(10))
     _until(lambda: _is_alive(client), "the worker")
     process_id = _worker(client).process_id
     # Copying takes a tenth of a second: nothing may stand between the sight and the kill.
