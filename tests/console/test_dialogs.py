@@ -155,6 +155,7 @@ def test_what_was_previewed_is_sent_as_a_job(do: str, services: PretendServices)
     assert page.at.query_params["id"] == call.operation_id
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize("do", COMMANDS)
 def test_what_is_in_the_way_disables_the_button(do: str, services: PretendServices) -> None:
     name, query, fill, _ = COMMANDS[do]
@@ -232,6 +233,7 @@ def test_a_preview_that_fails_is_a_card(services: PretendServices) -> None:
     assert not page.has_button("run-drop_branch")
 
 
+@pytest.mark.depth("full")
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

@@ -156,6 +156,7 @@ def test_lists_of_tables_call_rows_what_readers_get(
         assert not {f"{number:,}" for number in truth.records - allowed} & set(lines)
 
 
+@pytest.mark.depth("full")
 def test_receipts_and_jobs_call_rows_what_readers_get(
     overrides: dict[str, str], own_copy: FixtureWarehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -227,6 +228,7 @@ def pages_and_dialogs(operation: str) -> Iterator[tuple[str, dict[str, str]]]:
     yield "job", {"id": operation, "do": Action.AGAIN, "what": operation}
 
 
+@pytest.mark.depth("full")
 def test_every_page_and_dialog_calls_rows_what_readers_get(tmp_path: Path) -> None:
     table = ContestedTable(tmp_path / "warehouse", flights=300)
     table.call("compare_rows", branch="fix-delays", target="main")

@@ -331,6 +331,7 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
 }
 
 
+@pytest.mark.depth("full")
 def test_each_fault_of_a_merge_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     walks = {repr((kind, steps)): (kind, steps) for *_, kind, steps in _MUTANTS.values()}
     refused = {

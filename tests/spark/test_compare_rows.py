@@ -31,7 +31,6 @@ from branch_console.spark.read.readers import read_table
 from branch_console.spark.session.session import WarmSession
 from branch_console.table.table_state import ReadState
 from tests.support.compare_bench import NAMES, NAN, SHAPES, Bench, Row
-from tests.support.depths import by_night
 
 _VALUES: Final = (
     (0.0, "a", Decimal("1.00"), [1]),
@@ -44,7 +43,23 @@ _VALUES: Final = (
 
 
 @pytest.mark.parametrize(
-    "shape", by_night(SHAPES, but=("append", "keyed by partition", "keyed, summed up"))
+    "shape",
+    [
+        "append",
+        *(
+            pytest.param(each, marks=pytest.mark.depth("full"))
+            for each in ("keyed by partition", "keyed, summed up")
+        ),
+        *(
+            pytest.param(each, marks=pytest.mark.depth("long"))
+            for each in (
+                "append by partition",
+                "append in buckets",
+                "keyed",
+                "keyed in two buckets",
+            )
+        ),
+    ],
 )
 def test_the_rows_that_differ_are_those_of_an_independent_comparison(
     shape: str, session: WarmSession, tmp_path: Path, seed: int
@@ -91,6 +106,7 @@ def test_a_new_column_is_null_where_the_other_side_lacks_it(
     assert back.index.count(RowFilter(kind=RowKind.CHANGED, column="note")) == 1
 
 
+@pytest.mark.depth("full")
 def test_pages_go_through_many_rows_by_kind_and_column(
     session: WarmSession, tmp_path: Path
 ) -> None:

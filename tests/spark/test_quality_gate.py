@@ -213,6 +213,7 @@ CELLS: dict[str, tuple[Callable[[Row], bool], Callable[[Row], bool]]] = {
 }
 
 
+@pytest.mark.depth("full")
 def test_rules_count_what_python_counts_over_the_rows(session: WarmSession, tmp_path: Path) -> None:
     for keys in ((), ("id",)):
         table = Table(session, tmp_path / f"keys-{len(keys)}", *keys)

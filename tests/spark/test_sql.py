@@ -101,6 +101,7 @@ def test_versions_times_and_columns_travel(sql: Sql) -> None:
     assert same.column_names == ["id", "name", "id (2)"]
 
 
+@pytest.mark.depth("full")
 def test_options_behind_a_table_choose_what_is_read(sql: Sql) -> None:
     name = "fixtures.branches_diverged"
     main, nested = sql.paimon(name), sql.paimon(name, "nested")

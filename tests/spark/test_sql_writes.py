@@ -163,6 +163,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.depth("full")
 def test_what_is_wrong_is_one_line_and_nothing_is_written(sql: Statements) -> None:
     for text, wanted in WRONG:
         message = sql.refused(text)

@@ -305,6 +305,7 @@ def test_acts_and_receipts_call_rows_what_readers_get(walk: Walk, table: Contest
     walk.look(("jobs", "list"))
 
 
+@pytest.mark.depth("full")
 def test_calls_in_sql_call_rows_what_readers_get(walk: Walk, table: ContestedTable) -> None:
     keep_branch(table)
     for call in CALLS:
