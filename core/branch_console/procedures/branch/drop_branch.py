@@ -199,15 +199,7 @@ def finish_drop(operation: Operation, journal: DropBranchJournal) -> Receipt:
     put_fence(operation.table.on(move.target), operation.warehouse.store)
     receipt = receipt_of(
         operation,
-        moves=(
-            HeadMove(
-                branch=move.source,
-                before=move.head,
-                before_id=move.head_id,
-                after=None,
-                after_id=None,
-            ),
-        ),
+        moves=(head_gone(move),),
         counts=Counts(),
         notes=(
             f"Branch {move.source!r} is dropped; {move.target!r} keeps all it held.",
@@ -236,6 +228,13 @@ DROP_BRANCH = Verb(
     codec=DROP_JOURNAL,
     finish=finish_drop,
 )
+
+
+def head_gone(move: BranchMove) -> HeadMove:
+    """Return the move of the head of a branch that leaves: nothing stands under its name."""
+    return HeadMove(
+        branch=move.source, before=move.head, before_id=move.head_id, after=None, after_id=None
+    )
 
 
 def existing_branch(table: FileStoreTable, name: str, what: str) -> FileStoreTable:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.schema.tag_commit import put_tag, snapshot_bytes, without_retention
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
-from branch_console.commit.snapshot.publish_check import write_hints
+from branch_console.commit.snapshot.publish_check import renew_hints
 from branch_console.diff.file_safety import FileSafety
 from branch_console.diff.lineage import OPERATION, RESTORES
 from branch_console.diff.rows.row_figure import difference, with_sign
@@ -341,10 +341,7 @@ def _finish_restore(operation: Operation, journal: RollbackJournal) -> Receipt:
     )
     if journal.pin_made is not None:
         _pin(operation, table, landed, journal.pin_made)
-    ids = table.snapshots.ids()
-    if ids[-1] == landed.id:
-        # One that landed before it was cut off has not moved the hint.
-        write_hints(store, table.paths, ids[-1], ids[0])
+    renew_hints(table, store, landed)
     before = table.snapshots.find(landed.id - 1)
     receipt = receipt_of(
         operation,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
-from branch_console.commit.snapshot.publish_check import write_hints
+from branch_console.commit.snapshot.publish_check import renew_hints
 from branch_console.diff.expiry.partition_time import PartitionTime
 from branch_console.diff.expiry.partitions import (
     AgedPartition,
@@ -150,10 +150,7 @@ def finish_partition_expiry(operation: Operation, journal: DropPartitionsJournal
             f"No partition of {table.identifier} was named to be dropped. Nothing was changed.",
             kind=ErrorKind.NOTHING_TO_DO,
         )
-    ids = table.snapshots.ids()
-    if ids[-1] == landed.id:
-        # One that landed before it was cut off has not moved the hint.
-        write_hints(store, table.paths, ids[-1], ids[0])
+    renew_hints(table, store, landed)
     before = table.snapshots.find(landed.id - 1)
     receipt = receipt_of(
         operation,

@@ -23,7 +23,7 @@ from branch_console.format.journals.branches import (
     DropBranchJournal,
 )
 from branch_console.format.lineage_event import LineageKind
-from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.scan_options import moment_text
 from branch_console.maintenance.references import Reference, ReferenceKind, list_references
 from branch_console.operations.branch_requests import DropBranchRequest, ReleaseBranchRequest
@@ -33,6 +33,7 @@ from branch_console.procedures.branch.drop_branch import (
     existing_branch,
     find_leaving,
     finish_drop,
+    head_gone,
     plan_drop,
     rescued_for,
 )
@@ -185,15 +186,7 @@ def _finish_release(
     released = release(operation, () if grace else (operation_id,))
     receipt = receipt_of(
         operation,
-        moves=(
-            HeadMove(
-                branch=move.source,
-                before=move.head,
-                before_id=move.head_id,
-                after=None,
-                after_id=None,
-            ),
-        ),
+        moves=(head_gone(move),),
         counts=Counts(
             tags_removed=released.tags,
             files_removed=released.files,

@@ -1,7 +1,7 @@
 """Undoing a reset of consumers: each reads on where it did."""
 
 from branch_console.commit.journal import Journal
-from branch_console.errors import ErrorKind, NotFound
+from branch_console.errors import ErrorKind
 from branch_console.format.journals.consumers import (
     CONSUMERS_JOURNAL,
     ConsumerChange,
@@ -14,7 +14,7 @@ from branch_console.procedures.call.consequence import Consequence, blocks, chan
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.procedure import Planned
-from branch_console.procedures.undo.undo_preview import planned_undo, traced
+from branch_console.procedures.undo.undo_preview import intent_of, planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -27,13 +27,7 @@ def plan_consumers_back(
         NotFound: The journal of the operation is gone.
     """
     ledger = Journal(warehouse.store, table.paths)
-    intent = ledger.find(event.operation_id)
-    if intent is None:
-        raise NotFound(
-            f"The journal of operation {event.operation_id} is gone, and with it the way back.",
-            kind=ErrorKind.OPERATION_NOT_FOUND,
-            operation_id=event.operation_id,
-        )
+    intent = intent_of(ledger, event)
     found = traced(table, event, event.branch)
     done = ledger.decode(intent, CONSUMERS_JOURNAL).changes
     told = list(found.gone)

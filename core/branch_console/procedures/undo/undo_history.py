@@ -9,7 +9,7 @@ from dataclasses import replace
 from branch_console.commit.base.head_check import is_at
 from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.journal import Journal
-from branch_console.errors import ErrorKind, NotFound
+from branch_console.errors import ErrorKind
 from branch_console.format.journals.history import HistoryCopy, HistoryJournal, RollbackJournal
 from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.merge import MergeJournal
@@ -33,7 +33,7 @@ from branch_console.procedures.history.dependents import (
 from branch_console.procedures.history.protection import protection_of
 from branch_console.procedures.history.way_back import Moving, inverse_of
 from branch_console.procedures.run.procedure import Planned
-from branch_console.procedures.undo.undo_preview import Traced, planned_undo, traced
+from branch_console.procedures.undo.undo_preview import Traced, journal_gone, planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
 
 _SHOWN = 20
@@ -50,11 +50,7 @@ def plan_way_back(
     ledger = Journal(warehouse.store, table.paths)
     intent = ledger.find(event.operation_id)
     if intent is None or event.receipt is None:
-        raise NotFound(
-            f"The journal of operation {event.operation_id} is gone, and with it the way back.",
-            kind=ErrorKind.OPERATION_NOT_FOUND,
-            operation_id=event.operation_id,
-        )
+        raise journal_gone(event)
     move = event.receipt.moves[0]
     done = _done(ledger, intent)
     then = inverse_of(done, move, rescue_name(call.operation_id))

@@ -63,12 +63,17 @@ def intent_of(ledger: Journal, event: LineageEvent) -> Intent:
     """
     intent = ledger.find(event.operation_id)
     if intent is None:
-        raise NotFound(
-            f"The journal of operation {event.operation_id} is gone, and with it the way back.",
-            kind=ErrorKind.OPERATION_NOT_FOUND,
-            operation_id=event.operation_id,
-        )
+        raise journal_gone(event)
     return intent
+
+
+def journal_gone(event: LineageEvent) -> NotFound:
+    """Say that nothing tells the way back of an operation any more."""
+    return NotFound(
+        f"The journal of operation {event.operation_id} is gone, and with it the way back.",
+        kind=ErrorKind.OPERATION_NOT_FOUND,
+        operation_id=event.operation_id,
+    )
 
 
 def planned_undo(
