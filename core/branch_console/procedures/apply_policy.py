@@ -121,8 +121,10 @@ def _plan(warehouse: Warehouse, table: Identifier, *, reports_all: bool) -> Fact
     return {"due": due, "notes": told}
 
 
-def _plans(warehouse: Warehouse, table: Identifier) -> tuple[BranchPlan, ...]:
-    return plan_stale_branches(warehouse, table, get_policy(warehouse, table).policy)
+def _plans(
+    warehouse: Warehouse, table: Identifier, only: str | None = None
+) -> tuple[BranchPlan, ...]:
+    return plan_stale_branches(warehouse, table, get_policy(warehouse, table).policy, only)
 
 
 def _take_step(
@@ -139,7 +141,7 @@ def _take_step(
     if begun is not None:
         procedure = begun.intent.procedure
     else:
-        plan = next((each for each in _plans(warehouse, table) if each.branch == branch), None)
+        plan = next(iter(_plans(warehouse, table, branch)), None)
         if plan is None or plan.step is None or not plan.is_due(warehouse.clock()):
             return {"notes": [f"Branch {branch!r} is not due any more, and stays as it is."]}
         procedure = _PROCEDURES[plan.step]

@@ -28,15 +28,22 @@ _RENEWS = frozenset({LineageKind.RESTORED, LineageKind.UNARCHIVED})
 
 
 def plan_stale_branches(
-    warehouse: Warehouse, table: Identifier, policy: MaintenancePolicy
+    warehouse: Warehouse, table: Identifier, policy: MaintenancePolicy, only: str | None = None
 ) -> tuple[BranchPlan, ...]:
     """Decide what becomes of each branch of a table but main, by name.
+
+    Args:
+        warehouse: The warehouse.
+        table: The table.
+        policy: The policy that holds for it.
+        only: The branch that is asked for; the commits of the others are not read.
 
     Raises:
         NotFound: There is no such table.
     """
     now = warehouse.clock()
-    return tuple(plan_branch(policy, life, now) for life in read_branch_lives(warehouse, table))
+    lives = read_branch_lives(warehouse, table, only)
+    return tuple(plan_branch(policy, life, now) for life in lives)
 
 
 def read_policy_report(warehouse: Warehouse, table: Identifier) -> PolicyReport:
@@ -58,8 +65,10 @@ def read_policy_report(warehouse: Warehouse, table: Identifier) -> PolicyReport:
     )
 
 
-def read_branch_lives(warehouse: Warehouse, table: Identifier) -> tuple[BranchLife, ...]:
-    """Read what is known of the use of each branch of a table but main.
+def read_branch_lives(
+    warehouse: Warehouse, table: Identifier, only: str | None = None
+) -> tuple[BranchLife, ...]:
+    """Read what is known of the use of each branch of a table but main, or of one.
 
     Raises:
         NotFound: There is no such table.
@@ -70,7 +79,7 @@ def read_branch_lives(warehouse: Warehouse, table: Identifier) -> tuple[BranchLi
     return tuple(
         _life(opened, reader, state, intents)
         for state in reader.states
-        if state.name != MAIN_BRANCH
+        if state.name != MAIN_BRANCH and only in (None, state.name)
     )
 
 

@@ -63,7 +63,7 @@ STORAGE = pa.schema(
 
 
 def read_storage(warehouse: Warehouse, table: Identifier) -> TableStorage:
-    """Tell what the files of a table cost, all branches looked at.
+    """Return which branches need the files of a table, and how large these are.
 
     Args:
         warehouse: The warehouse.
