@@ -318,7 +318,7 @@ class Services(TableLists):
         return list_holds(self.warehouse, table)
 
     def storage(self, table: Identifier) -> TableStorage:
-        """Tell what the files of a table cost, and who needs them."""
+        """Return which branches need the files of a table, and how large these are."""
         from branch_console.procedures.maintenance.storage import read_storage
 
         return read_storage(self.warehouse, table)

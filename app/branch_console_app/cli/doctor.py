@@ -47,8 +47,8 @@ def doctor(
         bool,
         typer.Option(
             "--fix",
-            help="Run the remedies of what is found at the level of --fail-on, as far as they "
-            "delete nothing and change no row.",
+            help="Run the remedies that delete nothing and change no row, of the findings that "
+            "--fail-on counts.",
         ),
     ] = False,
     deep: Annotated[

@@ -69,7 +69,7 @@ def lost_commits(
 def storage(
     table: TableArgument, warehouse: WarehouseOption = None, as_json: JsonOption = False
 ) -> None:
-    """Tell what the files of a table cost: which branch needs them, alone or with others.
+    """Show which branches need the files of a table, alone or with others.
 
     Data files, changelog files and index files are counted. What branches share stands in the lines
     of each, so that the lines add up to more than the total.
@@ -88,7 +88,7 @@ def storage(
 def holds(
     table: TableArgument, warehouse: WarehouseOption = None, as_json: JsonOption = False
 ) -> None:
-    """Tell what keeps something of a table from expiring or from being removed, and until when."""
+    """List what keeps snapshots, tags and files of a table from being removed, and until when."""
     identifier = named_table(table)
     found = open_services(warehouse).holds(identifier)
     if as_json:

@@ -149,7 +149,7 @@ def run_previewed(
     words: Callable[[str], str] = confirm_words,
     called: str | None = None,
 ) -> int:
-    """Tell the consequences and, unless that is all or something stands in the way, run.
+    """Show the consequences, and run unless only they were asked for or something blocks it.
 
     `called` is the name behind `CALL sys.`, as for `run_call`.
     """

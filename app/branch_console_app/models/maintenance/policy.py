@@ -1,4 +1,4 @@
-"""What the maintenance policy of a table comes to: whose it is, and each branch in a few words."""
+"""The maintenance policy of a table: where it was set, and the next step of each branch."""
 
 from branch_console.diff.lifecycle.report import LifecycleRow, PolicyReport
 from branch_console_app.models.parts.wording import NOT_READ, count, plural
