@@ -272,10 +272,11 @@ def test_all_write_the_same_rows(tmp_path: Path, name: str, need: Callable[[], o
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, marks=pytest.mark.depth("long" if case.buckets else "full"), id=name)
+        pytest.param(case, id=name)
         for name, case in zip(("no key", "key"), compare_quality.CASES["tiny"], strict=True)
     ],
 )
+@pytest.mark.depth("long")
 def test_the_quality_of_a_branch_is_told_from_its_own_files(
     case: compare_quality.Case, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from branch_console.errors import ErrorKind, Refused
 from branch_console.merge.file_moves import Strategy
 from branch_console.merge.plan import MergeVerdict, verdict_of
+from tests.support.depths import by_night
 from tests.support.examples import Examples
 from tests.support.java_paimon import JavaPaimon
 from tests.support.merge_bench import COPIED, KEPT, SHARED, MergeBench, three_way
@@ -48,7 +49,9 @@ def open_bench(open_java: Callable[[Path], JavaPaimon], tmp_path: Path) -> Open:
     return make
 
 
-@pytest.mark.parametrize("compacted", ["neither", "source", "target", "both"])
+@pytest.mark.parametrize(
+    "compacted", by_night(("neither", "source", "target", "both"), but=("neither", "both"))
+)
 @pytest.mark.parametrize("engine", _ENGINES)
 def test_disjoint_keys_of_one_bucket_are_replayed_whoever_compacted(
     engine: str, compacted: str, open_bench: Open

@@ -23,6 +23,7 @@ from tests.support.bad_line import bad_line
 from tests.support.branch_bench import NOW
 from tests.support.catalog_warehouse import CatalogWarehouse
 from tests.support.commit_tables import data_files, message
+from tests.support.depths import by_night
 from tests.support.examples import Examples
 from tests.support.far_bench import FarBench, answers, history
 from tests.support.faulty_store import At, FaultyStore, Killed, When
@@ -41,7 +42,7 @@ def server(store_server: Callable[[str], StoreServer]) -> S3Server:
     return found
 
 
-@pytest.mark.parametrize("verb", ["create_branch", "fast_forward"])
+@pytest.mark.parametrize("verb", by_night(("create_branch", "fast_forward"), but=("fast_forward",)))
 def test_killed_after_any_change_recovers_to_the_old_or_the_new_state(
     server: S3Server, store: FileIO, verb: str, examples: Examples
 ) -> None:

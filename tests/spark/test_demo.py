@@ -88,7 +88,7 @@ def test_merges_of_the_demo_come_out_as_their_stories_say(demo: Warehouse) -> No
     assert verdict_of(settled) is MergeVerdict.CLEAN
 
 
-@pytest.mark.depth("full")
+@pytest.mark.depth("long")
 def test_the_fix_can_be_fast_forwarded_for_real(
     demo: Warehouse, session: WarmSession, tmp_path: Path
 ) -> None:

@@ -1,6 +1,8 @@
 """Writers that race for names: each name has one winner, and holds that one's bytes (C02)."""
 
+import multiprocessing
 import threading
+from multiprocessing.context import ForkServerContext
 from multiprocessing.pool import ThreadPool
 
 import tests.support.plain_store  # noqa: F401 - its scheme
@@ -37,3 +39,17 @@ def publish_all_under_claims(root: str, database: str, number: int, rounds: int)
     publisher = ClaimingPublisher(store, DatabaseClaims(database, root))
     paths = (f"{store.root}/snapshot-{round_}" for round_ in range(rounds))
     return [str(publisher.publish(path, b"%d" % number)) for path in paths]
+
+
+def publish_all(root: str, number: int, rounds: int) -> list[str]:
+    """Publish names as one of several processes, with the publisher of the store itself."""
+    publisher = publisher_for(FileIO.for_url(root))
+    paths = (f"{root}/snapshot-{round_}" for round_ in range(rounds))
+    return [str(publisher.publish(path, b"%d" % number)) for path in paths]
+
+
+def racing_processes() -> ForkServerContext:
+    """Return where processes come from that have imported this module together, not each anew."""
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([__name__])
+    return processes

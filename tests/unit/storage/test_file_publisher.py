@@ -1,6 +1,5 @@
 """C02, C03, C18: one writer wins, nothing is overwritten, and not knowing is an outcome."""
 
-import multiprocessing
 import os
 import threading
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from branch_console.storage.file_publisher import (
 from branch_console.storage.local_publisher import LocalPublisher
 from branch_console.storage.publishers import publisher_for
 from branch_console.storage.store_probe import probe
+from tests.support.publish_race import publish_all, racing_processes
 
 
 @pytest.fixture(params=["local", "memory"])
@@ -103,17 +103,11 @@ def test_of_many_threads_one_wins(store: FileIO) -> None:
         assert sorted(results) == [Published.LOST] * 7 + [Published.WON]
 
 
-def _publish_all(root: str, number: int, rounds: int) -> list[str]:
-    publisher = publisher_for(FileIO.for_url(root))
-    paths = (f"{root}/snapshot-{round_}" for round_ in range(rounds))
-    return [str(publisher.publish(path, b"%d" % number)) for path in paths]
-
-
 def test_of_many_processes_one_wins_and_the_file_is_its(tmp_path: Path) -> None:
     rounds, processes = 30, 4
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+    with racing_processes().Pool(processes) as pool:
         jobs = [(str(tmp_path), number, rounds) for number in range(processes)]
-        outcomes = pool.starmap(_publish_all, jobs)
+        outcomes = pool.starmap(publish_all, jobs)
     for round_ in range(rounds):
         winners = [number for number in range(processes) if outcomes[number][round_] == "WON"]
         assert len(winners) == 1

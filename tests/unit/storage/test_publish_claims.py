@@ -1,6 +1,5 @@
 """C26: a store that overwrites is refused, or written under claims that never expire."""
 
-import multiprocessing
 import threading
 import uuid
 from multiprocessing.pool import ThreadPool
@@ -19,7 +18,7 @@ from branch_console.storage.publish_claims import CLAIMS_MARKER, ClaimingPublish
 from branch_console.storage.publishers import publisher_for
 from branch_console.storage.store_probe import probe
 from tests.support.plain_store import SlowFileIO, Stopped
-from tests.support.publish_race import publish_all_under_claims
+from tests.support.publish_race import publish_all_under_claims, racing_processes
 
 
 @pytest.fixture
@@ -81,7 +80,7 @@ def test_the_first_publish_wins_and_the_second_changes_nothing(
 def test_of_many_processes_one_wins_and_the_file_is_its(store: FileIO, database: str) -> None:
     rounds, processes = 20, 4
     root = store.url(store.root)
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+    with racing_processes().Pool(processes) as pool:
         jobs = [(root, database, number, rounds) for number in range(processes)]
         outcomes = pool.starmap(publish_all_under_claims, jobs)
     for round_ in range(rounds):
