@@ -14,6 +14,7 @@ from branch_console.diff.expiry.storage_cost import (
     OwnerKind,
     StorageCost,
     TableStorage,
+    UnreadOwner,
 )
 from branch_console.diff.health.finding import Remedy
 from branch_console.diff.lifecycle.policy import LifecycleStep, ScheduledTask
@@ -217,6 +218,31 @@ def test_storage_tells_owners_pairs_and_holds(services: PretendServices) -> None
     assert "**1 pair shares files**" in page.text
     labels = [label for label, _ in page.links()]
     assert {"main", "rescue\\-7f", "retired by 0a0a0a0a"} <= set(labels)
+
+
+def test_storage_shows_all_other_branches_beside_a_broken_one(services: PretendServices) -> None:
+    one, none = (FileAmount(file_count=1, byte_count=2048), FileAmount(file_count=0, byte_count=0))
+    main = FileOwner(kind=OwnerKind.BRANCH, name="main")
+    cost = OwnerCost(
+        owner=main, head=one, history=none, exclusive=one, shared=none, reclaimable=none
+    )
+    broken = UnreadOwner(
+        owner=FileOwner(kind=OwnerKind.BRANCH, name="dev"),
+        error=FormatError("Snapshot 3 is broken.", path="/w/s"),
+    )
+    services.stored = TableStorage(
+        cost=StorageCost(total=one, reclaimable=none, owners=(cost,), overlaps=()),
+        holds={},
+        orphans=None,
+        unread=(broken,),
+    )
+    page = opened(services, "Storage")
+    assert "All files 2.0 KiB" in page.text
+    assert "its bytes are not counted" in page.text
+    services.stored = replace(
+        services.stored, cost=StorageCost(total=none, reclaimable=none, owners=(), overlaps=())
+    )
+    assert "its bytes are not counted" in opened(services, "Storage").text
 
 
 def test_storage_that_cannot_be_told_is_a_card(services: PretendServices) -> None:

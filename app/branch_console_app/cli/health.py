@@ -78,7 +78,7 @@ def storage(
     found = open_services(warehouse).storage(identifier)
     if as_json:
         cost = {field.name: getattr(found.cost, field.name) for field in fields_of(found.cost)}
-        beside = {"holds": found.holds, "orphans": found.orphans}
+        beside = {"holds": found.holds, "orphans": found.orphans, "unread": found.unread}
         print_json({"table": identifier.table_name, **cost, **beside})
         return
     _print_storage(found)
@@ -139,6 +139,8 @@ def _print_storage(found: TableStorage) -> None:
             ),
             total=len(cost.overlaps),
         )
+    for each in found.unread:
+        print_note(f"{each.sentence} {each.error.message}")
 
 
 def _owner_row(cost: OwnerCost) -> tuple[object, ...]:

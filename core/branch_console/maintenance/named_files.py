@@ -1,7 +1,7 @@
 """The files that references name, read as far as it takes to tell who needs which."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -108,8 +108,15 @@ def lists_of(reference: Reference) -> NamedLists:
     return NamedLists(added=added, written=state[1:], kept=state[:1])
 
 
-def read_named_files(table: FileStoreTable, named: Sequence[NamedLists]) -> NamedFiles:
+def read_named_files(
+    table: FileStoreTable, named: Sequence[NamedLists], unread: Collection[str] = ()
+) -> NamedFiles:
     """Read what references lead to.
+
+    Args:
+        table: The table on any branch.
+        named: What the references name.
+        unread: Branches whose schemas are left aside, as they cannot be read.
 
     Raises:
         FormatError: A list or a manifest is missing or broken.
@@ -128,7 +135,7 @@ def read_named_files(table: FileStoreTable, named: Sequence[NamedLists]) -> Name
     return NamedFiles(
         manifests=entries,
         lists=lists,
-        index_files=_all_index_files(table, sorted(indexes)),
+        index_files=_all_index_files(table, sorted(indexes), unread),
         columns=read_file_columns(table.scan, table.paths, entries),
     )
 
@@ -188,13 +195,13 @@ def _first_of_each(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _all_index_files(
-    table: FileStoreTable, index_manifests: Sequence[str]
+    table: FileStoreTable, index_manifests: Sequence[str], unread: Collection[str]
 ) -> dict[str, dict[str, int]]:
     if not index_manifests:
         return {}
-    holders = dict.fromkeys((table.branch, MAIN_BRANCH, *table.branches.names()))
-    newest = (table.on_listed(each).schemas.find_latest() for each in holders)
-    schemas = [each for each in (table.schemas.find_latest(), *newest) if each is not None]
+    tables = [table.on_listed(each) for each in (MAIN_BRANCH, *table.branches.names())]
+    newest = (each.schemas.find_latest() for each in (table, *tables) if each.branch not in unread)
+    schemas = [each for each in newest if each is not None]
     return {each: _index_files(table, each, schemas) for each in index_manifests}
 
 

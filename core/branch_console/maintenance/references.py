@@ -4,13 +4,13 @@ Retired names count too. A reference that cannot be read stops whoever asks: wha
 known, so nothing may leave the table.
 """
 
-import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from branch_console.errors import ErrorKind, FormatError
+from branch_console.errors import ErrorKind, FormatError, NotFound, PaimonError
 from branch_console.format.catalog.named_snapshot import NamedSnapshot
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.options import CHANGELOG_PRODUCER
@@ -60,6 +60,20 @@ class Reference:
     has_changelog_files: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadReferences:
+    """References of one branch that could not be read.
+
+    Attributes:
+        branch: The branch that has them, or had them.
+        expiry: The operation that retired them; None for others.
+    """
+
+    branch: str
+    expiry: str | None
+    error: PaimonError
+
+
 class CatalogReferences(Protocol):
     """What the catalog names of the tables of a warehouse."""
 
@@ -102,12 +116,40 @@ def list_references(table: FileStoreTable) -> tuple[Reference, ...]:
         FormatError: One cannot be decoded, or lies where no listing shows it.
         StorageError: The store did not answer.
     """
-    branches = (MAIN_BRANCH, *table.branches.names())
-    for name in branches:
-        _check_all_listed(table.on_listed(name))
-    found = (_of_branch(table.on_listed(name)) for name in branches)
+    references, unread = find_references(table)
+    if unread:
+        raise unread[0].error
+    return references
+
+
+def find_references(
+    table: FileStoreTable,
+) -> tuple[tuple[Reference, ...], tuple[UnreadReferences, ...]]:
+    """Return the references that can be read, and what is wrong with the others.
+
+    A branch counts whole or not at all. Only a reader may go on without one; nothing may leave the
+    table.
+
+    Raises:
+        StorageError: The store did not answer.
+    """
+    found: list[Reference] = []
+    unread: list[UnreadReferences] = []
+
+    def read(branch: str, expiry: str | None, of_branch: Callable[[], Iterable[Reference]]) -> None:
+        try:
+            found.extend(tuple(of_branch()))
+        except (FormatError, NotFound) as error:
+            unread.append(UnreadReferences(branch=branch, expiry=expiry, error=error))
+
+    for name in (MAIN_BRANCH, *table.branches.names()):
+        read(name, None, partial(_of_listed, table.on_listed(name)))
     # Retired names come last: what is retired meanwhile is then seen here or there.
-    return (*itertools.chain.from_iterable(found), *_retired(table))
+    for operation_id in retired_operations(table):
+        for branch in retired_branches(table, operation_id):
+            retired = table.retired(operation_id, branch)
+            read(branch, operation_id, partial(_of_retired, retired, operation_id))
+    return tuple(found), tuple(unread)
 
 
 def retired_operations(table: FileStoreTable) -> tuple[str, ...]:
@@ -185,13 +227,16 @@ def has_changelog_files(table: FileStoreTable) -> bool:
     return (schema or table.schema()).options.read(CHANGELOG_PRODUCER) != _NO_CHANGELOGS
 
 
-def _retired(table: FileStoreTable) -> Iterator[Reference]:
-    for operation_id in retired_operations(table):
-        for branch in retired_branches(table, operation_id):
-            for reference in _of_branch(table.retired(operation_id, branch)):
-                is_changelog = reference.kind is ReferenceKind.CHANGELOG
-                kind = reference.kind if is_changelog else ReferenceKind.RETIRED
-                yield replace(reference, kind=kind, expiry=operation_id)
+def _of_listed(table: FileStoreTable) -> Iterator[Reference]:
+    _check_all_listed(table)
+    return _of_branch(table)
+
+
+def _of_retired(table: FileStoreTable, operation_id: str) -> Iterator[Reference]:
+    for reference in _of_branch(table):
+        is_changelog = reference.kind is ReferenceKind.CHANGELOG
+        kind = reference.kind if is_changelog else ReferenceKind.RETIRED
+        yield replace(reference, kind=kind, expiry=operation_id)
 
 
 def _readable(states: Sequence[FileState[T]]) -> Sequence[FileState[T]]:

@@ -57,3 +57,23 @@ def test_sql_answers_with_a_row_for_each_owner(console: CommandLine, bench: Expi
 
 def test_a_table_that_is_not_there_is_told(console: CommandLine, bench: ExpiryBench) -> None:
     assert console("storage", "db.nope").code == 3
+
+
+def test_a_branch_that_cannot_be_read_is_named_beside_the_figures(
+    console: CommandLine, bench: ExpiryBench
+) -> None:
+    Path(bench.table("dev").paths.snapshot(2)).write_text("{")
+    answer = console("storage", "db.t")
+    assert answer.code == 0
+    assert answer.lines[1].startswith("main       branch      2")
+    assert not any(line.startswith("dev") for line in answer.lines)
+    said = "Branch 'dev' could not be read: its bytes are not counted"
+    assert said in " ".join(answer.err.split())
+    document = console.json("storage", "db.t")
+    (unread,) = document["unread"]
+    assert unread["owner"] == {"kind": "branch", "name": "dev"}
+    assert unread["error"]["code"]
+    assert not unread["is_counted"]
+    asked = console.json("sql", "SHOW STORAGE ON TABLE db.t")
+    assert [each["head_bytes"] for each in asked["rows"]] == [2000, None]
+    assert any(note.startswith(said) for note in asked["notes"])

@@ -1,6 +1,8 @@
 """What the files of a table cost each branch: told by references, checked by the files on disk."""
 
 import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -17,7 +19,8 @@ from branch_console.diff.expiry.storage_cost import (
 )
 from branch_console.errors import FormatError, NotFound
 from branch_console.format.identifier import Identifier
-from branch_console.procedures.maintenance.storage import read_storage
+from branch_console.procedures.maintenance.storage import read_storage, storage_rows
+from branch_console.table.file_store_table import FileStoreTable
 from tests.support.branch_bench import NOW
 from tests.support.expiry_bench import LATER, ExpiryBench
 
@@ -162,9 +165,139 @@ def test_each_file_is_counted_once_in_the_total(bench: ExpiryBench) -> None:
     assert files(found.total) == len(needed)
 
 
-def test_what_cannot_be_read_is_told_and_no_figure_is(bench: ExpiryBench) -> None:
-    Path(bench.table("dev").paths.snapshot(3)).write_text("{")
-    with pytest.raises(FormatError):
-        storage(bench)
+def break_snapshot(table: FileStoreTable) -> None:
+    Path(table.paths.snapshot(3)).write_text("{")
+
+
+def break_tag(table: FileStoreTable) -> None:
+    folder = Path(table.paths.tag_dir)
+    folder.mkdir(exist_ok=True)
+    (folder / "tag-v1").write_text("{")
+
+
+def break_schema(table: FileStoreTable) -> None:
+    Path(table.paths.schema(table.schema().id)).write_text("{")
+
+
+def remove_schema(table: FileStoreTable) -> None:
+    shutil.rmtree(table.paths.schema_dir)
+
+
+def remove_list(table: FileStoreTable) -> None:
+    head = table.head()
+    assert head is not None
+    Path(table.paths.manifest(head.delta_manifest_list)).unlink()
+
+
+def break_manifest(table: FileStoreTable) -> None:
+    head = table.head()
+    assert head is not None
+    listed = table.scan.read_list(table.paths, head.delta_manifest_list)
+    Path(table.paths.manifest(listed["file_name"][0].as_py())).write_bytes(b"Obj")
+
+
+def nest_a_tag(table: FileStoreTable) -> None:
+    folder = Path(table.paths.tag_dir) / "tag-x"
+    folder.mkdir(parents=True)
+    (folder / "y").write_text("{}")
+
+
+def break_consumer(table: FileStoreTable) -> None:
+    path = Path(table.paths.consumer("etl"))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("{")
+
+
+BREAKS = (
+    break_snapshot,
+    break_tag,
+    remove_list,
+    break_manifest,
+    nest_a_tag,
+)
+
+
+@pytest.mark.parametrize("damage", BREAKS)
+def test_a_branch_that_cannot_be_read_is_named_and_all_others_are_counted(
+    bench: ExpiryBench, damage: Callable[[FileStoreTable], None]
+) -> None:
+    let_all_expire(bench)
+    bench.branch("other", from_branch="main")
+    bench.add("more", branch="other")
+    before = costs(storage(bench).cost)
+    assert files(before["main"].reclaimable) == 1
+    damage(bench.table("dev"))
+    found = storage(bench)
+    ((owner, error),) = [(each.owner, each.error) for each in found.unread]
+    assert (owner.kind, owner.name) == (OwnerKind.BRANCH, "dev")
+    assert error.message
+    after = costs(found.cost)
+    assert after.keys() == before.keys() - {"dev"}
+    for name, cost in after.items():
+        # What the lost branch shared with others may look exclusive now, but no less is needed.
+        assert (cost.head, cost.history) == (before[name].head, before[name].history)
+    # What dev needs is not known, so nothing may go, and removal stops.
+    assert files(found.cost.reclaimable) == 0
+    assert not any(files(each.reclaimable) for each in after.values())
+    with pytest.raises((FormatError, NotFound)):
+        bench.expire()
+    rows = storage_rows(found).to_pylist()
+    assert rows[-1]["needed_by"] == "dev"
+    assert rows[-1]["head_bytes"] is None
+    assert found.unread[0].sentence.startswith("Branch 'dev' could not be read: its bytes are not")
+
+
+@pytest.mark.parametrize("damage", [break_schema, remove_schema, break_consumer])
+def test_a_branch_that_cannot_expire_is_counted_and_holds_up_no_other(
+    bench: ExpiryBench, damage: Callable[[FileStoreTable], None]
+) -> None:
+    let_all_expire(bench)
+    before = storage(bench).cost
+    bench.replace("newer", branch="dev")
+    options = {"snapshot.num-retained.min": "1", "snapshot.time-retained": "1 ms"}
+    change_schema(bench.table("dev"), bench.store, [set_options(options)], now_millis=NOW)
+    damage(bench.table("dev"))
+    found = storage(bench)
+    (unread,) = found.unread
+    assert (unread.owner.name, unread.is_counted) == ("dev", True)
+    assert unread.sentence == (
+        "Branch 'dev' cannot expire: its bytes are counted, and none of them as reclaimable."
+    )
+    after = costs(found.cost)
+    assert (files(after["dev"].head), files(after["dev"].history)) == (1, 2)
+    assert files(after["dev"].reclaimable) == 0
+    assert files(after["main"].reclaimable) == 1
+    names = bench.data_names()
+    bench.expire(retain_max=None, options=None)
+    assert len(names - bench.data_names()) == files(before.reclaimable) == 1
+
+
+def test_what_an_operation_retired_can_be_unreadable_by_itself(bench: ExpiryBench) -> None:
+    bench.expire("gone", grace="10 min")
+    retired = bench.table().retired("gone", "main")
+    Path(retired.paths.snapshot(1)).write_text("{")
+    found = storage(bench)
+    assert [(each.owner.kind, each.owner.name) for each in found.unread] == [
+        (OwnerKind.RETIRED, "gone")
+    ]
+    assert costs(found.cost).keys() == {"main", "dev"}
+
+
+def test_main_can_be_unreadable_by_itself(bench: ExpiryBench) -> None:
+    break_tag(bench.table())
+    found = storage(bench)
+    assert [each.owner.name for each in found.unread] == ["main"]
+    assert files(costs(found.cost)["dev"].head) == 2
+
+
+def test_all_branches_may_be_unreadable(bench: ExpiryBench) -> None:
+    break_tag(bench.table())
+    break_tag(bench.table("dev"))
+    found = storage(bench)
+    assert {each.owner.name for each in found.unread} == {"main", "dev"}
+    assert (found.cost.owners, files(found.cost.total)) == ((), 0)
+
+
+def test_a_table_that_is_not_there_is_not_found(bench: ExpiryBench) -> None:
     with pytest.raises(NotFound):
         read_storage(bench.warehouse(), Identifier(database="db", table="nope"))

@@ -23,7 +23,7 @@ from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import count, plain, plural, shortened, size
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
-from branch_console_app.widgets.parts.problem import guarded
+from branch_console_app.widgets.parts.problem import guarded, show_problem
 from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.same_as import show_same_as
 
@@ -52,6 +52,8 @@ def show_storage(identifier: Identifier, place: Location) -> None:
     with guarded("What the files cost cannot be told."):
         with st.skeleton(height=420):
             found = reads.storage(identifier)
+        for each in found.unread:
+            show_problem(each.error, headline=plain(each.sentence))
         lines = storage_lines(found)
         _show_totals(found.cost)
         st.caption(plain(orphan_words(found, state.now_millis())))

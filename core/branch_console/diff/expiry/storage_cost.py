@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from branch_console.diff.expiry.reachability import Flags, ReferredManifests, Rows, Words, reach
 from branch_console.diff.expiry.retention import SnapshotHold
+from branch_console.errors import PaimonError
 
 _BITS: Final = 64
 _GROUPS_AT_ONCE: Final = 65_536
@@ -271,14 +272,45 @@ class OrphanScan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadOwner:
+    """An owner of which something could not be read.
+
+    Attributes:
+        is_counted: Whether its files are known, and only what of them may go is not.
+    """
+
+    owner: FileOwner
+    error: PaimonError
+    is_counted: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """What that means for the figures."""
+        name = self.owner.name
+        who = {
+            OwnerKind.BRANCH: f"Branch {name!r}",
+            OwnerKind.RESCUE: f"Rescue branch {name!r}",
+            OwnerKind.RETIRED: f"What operation {name!r} retired",
+        }[self.owner.kind]
+        if self.is_counted:
+            return f"{who} cannot expire: its bytes are counted, and none of them as reclaimable."
+        return (
+            f"{who} could not be read: its bytes are not counted, others may share their files "
+            "with it, and no file may leave the table."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableStorage:
     """What the files of a table cost, and why what could go of them stays.
 
     Attributes:
-        holds: What keeps snapshots that would expire, by branch.
+        holds: What keeps snapshots that would expire, by branch; not known if something is unread.
         orphans: None where no cleaning has looked for any.
+        unread: Owners that cannot be read; nothing is reclaimable if the figures leave one out.
     """
 
     cost: StorageCost
     holds: Mapping[str, tuple[SnapshotHold, ...]]
     orphans: OrphanScan | None
+    unread: tuple[UnreadOwner, ...] = ()

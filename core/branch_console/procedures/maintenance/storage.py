@@ -1,8 +1,10 @@
 """What the files of a table cost each branch, as its references tell now."""
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
 
 import pyarrow as pa
 
@@ -16,18 +18,19 @@ from branch_console.diff.expiry.storage_cost import (
     OwnerKind,
     StorageCost,
     TableStorage,
+    UnreadOwner,
     storage_cost,
 )
-from branch_console.errors import InvalidInput
+from branch_console.errors import FormatError, InvalidInput, NotFound, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, RESERVED_PREFIXES, Identifier
 from branch_console.format.journals.branches import BranchTag
 from branch_console.format.lineage_event import LineageEvent, LineageKind
-from branch_console.maintenance.named_files import lists_of, read_named_files
+from branch_console.maintenance.named_files import NamedFiles, lists_of, read_named_files
 from branch_console.maintenance.references import (
     CatalogReferences,
     Reference,
     ReferenceKind,
-    list_references,
+    find_references,
 )
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 from branch_console.procedures.branch.drop_branch import rescued_for
@@ -65,25 +68,32 @@ STORAGE = pa.schema(
 def read_storage(warehouse: Warehouse, table: Identifier) -> TableStorage:
     """Return which branches need the files of a table, and how large these are.
 
+    A branch that cannot be read is left out of the figures and named.
+
     Args:
         warehouse: The warehouse.
         table: The table on any branch.
 
     Raises:
         NotFound: There is no such table.
-        FormatError: A reference of the table cannot be read, so that who needs what is not known.
+        FormatError: The ledger of the table cannot be read.
     """
     with warehouse.deciding() as deciding:
         main = deciding.table(table.on_branch(MAIN_BRANCH))
-        references = list_references(main)
-        going, holds = _what_may_go(deciding, main)
-        cost = _cost(main, references, going)
-        return TableStorage(cost=cost, holds=holds, orphans=_last_scan(deciding, main))
+        known = _read_known(main)
+        # What cannot be read may need any file.
+        may_go = _MayGo(going=_NOTHING) if known.unread else _what_may_go(deciding, main)
+        return TableStorage(
+            cost=_cost(main, known, may_go.going),
+            holds=may_go.holds,
+            orphans=_last_scan(deciding, main),
+            unread=(*known.unread, *may_go.unread),
+        )
 
 
 def storage_rows(storage: TableStorage) -> pa.Table:
     """Return the columns of STORAGE."""
-    rows = []
+    rows: list[dict[str, object]] = []
     for each in storage.cost.owners:
         parts = {
             "head": each.head,
@@ -107,6 +117,12 @@ def storage_rows(storage: TableStorage) -> pa.Table:
             if other != each.owner
         ]
         rows.append(row)
+    # Figures that nobody knows are null.
+    rows += [
+        {"needed_by": each.owner.name, "what": str(each.owner.kind)}
+        for each in storage.unread
+        if not each.is_counted
+    ]
     return pa.Table.from_pylist(rows, schema=STORAGE)
 
 
@@ -138,16 +154,94 @@ class _Going:
         return is_snapshot and (reference.branch, reference.name) in self.snapshots
 
 
-def _what_may_go(
-    warehouse: Warehouse, table: FileStoreTable
-) -> tuple[_Going, Mapping[str, tuple[SnapshotHold, ...]]]:
-    """What may leave the table now, and what keeps snapshots that are due."""
+_NOTHING: Final = _Going(
+    operations=frozenset(), branches=frozenset(), snapshots=frozenset(), tags=frozenset()
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Known:
+    """What can be read of a table.
+
+    Attributes:
+        references: Those of owners that can be read whole.
+        files: What they lead to.
+        unread: The other owners.
+    """
+
+    references: tuple[Reference, ...]
+    files: NamedFiles
+    unread: tuple[UnreadOwner, ...]
+
+
+def _read_known(table: FileStoreTable) -> _Known:
+    references, unread = find_references(table)
+    errors: dict[FileOwner, PaimonError] = {}
+    for each in unread:
+        errors.setdefault(_owner(each.branch, each.expiry), each.error)
+    owned: dict[FileOwner, list[Reference]] = {}
+    for reference in references:
+        owned.setdefault(_owner_of(reference), []).append(reference)
+    # The newest schema of any branch may say where index files lie.
+    without_schema = {
+        name
+        for name in _branch_names(table)
+        if _error_of(table.on_listed(name).schemas.find_latest) is not None
+    }
+
+    def read() -> _Known:
+        known = tuple(each for each in references if _owner_of(each) not in errors)
+        left = tuple(UnreadOwner(owner=owner, error=error) for owner, error in errors.items())
+        return _Known(
+            references=known, files=_read_files(table, known, without_schema), unread=left
+        )
+
+    try:
+        return read()
+    except (FormatError, NotFound):
+        # A list or a manifest is broken: each owner is asked by itself whether it names that one.
+        for owner, own in owned.items():
+            error = _error_of(partial(_read_files, table, own, without_schema))
+            if error is not None:
+                errors.setdefault(owner, error)
+        return read()
+
+
+def _read_files(
+    table: FileStoreTable, references: Sequence[Reference], without_schema: Collection[str]
+) -> NamedFiles:
+    return read_named_files(table, [lists_of(each) for each in references], without_schema)
+
+
+def _branch_names(table: FileStoreTable) -> tuple[str, ...]:
+    return (MAIN_BRANCH, *table.branches.names())
+
+
+def _error_of(read: Callable[[], object]) -> PaimonError | None:
+    try:
+        read()
+    except (FormatError, NotFound) as error:
+        return error
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MayGo:
+    """What may leave the table now, what keeps snapshots that are due, and what is not known."""
+
+    going: _Going
+    holds: Mapping[str, tuple[SnapshotHold, ...]] = field(default_factory=dict)
+    unread: tuple[UnreadOwner, ...] = ()
+
+
+def _what_may_go(warehouse: Warehouse, table: FileStoreTable) -> _MayGo:
     now, events, catalog = warehouse.clock(), table.ledger.whole(), warehouse.catalog_references
     snapshots: set[tuple[str, str]] = set()
     tags: dict[str, tuple[BranchTag, ...]] = {}
     holds: dict[str, tuple[SnapshotHold, ...]] = {}
+    unread: list[UnreadOwner] = []
     asked = ExpireSnapshotsRequest(table=table.identifier.table_name)
-    for name in (MAIN_BRANCH, *table.branches.names()):
+    for name in _branch_names(table):
         branch = table.on_listed(name)
         if name.startswith(RESERVED_PREFIXES):
             released = _tags_of_release(branch, events, catalog, now)
@@ -158,6 +252,9 @@ def _what_may_go(
             plan = plan_branch_expiry(branch, asked, catalog, now)
         except InvalidInput:
             continue  # its options contradict each other, so that no expiry takes anything
+        except (FormatError, NotFound) as error:
+            unread.append(UnreadOwner(owner=_owner(name, None), error=error, is_counted=True))
+            continue
         if plan is not None:
             snapshots |= {(name, str(each)) for each in plan.ids}
             if plan.expiry.holds:
@@ -168,7 +265,7 @@ def _what_may_go(
         snapshots=frozenset(snapshots),
         tags=frozenset(itertools.chain.from_iterable(tags.values())),
     )
-    return going, holds
+    return _MayGo(going=going, holds=holds, unread=tuple(unread))
 
 
 def _tags_of_release(
@@ -185,15 +282,17 @@ def _tags_of_release(
     return None if any(standing_blocks(branch, events, tags, catalog)) else tags
 
 
-def _cost(table: FileStoreTable, references: Sequence[Reference], going: _Going) -> StorageCost:
-    branches = (_owner_of_branch(each) for each in (MAIN_BRANCH, *table.branches.names()))
-    owners = list(dict.fromkeys((*branches, *map(_owner_of, references))))
+def _cost(table: FileStoreTable, known: _Known, going: _Going) -> StorageCost:
+    files, references = known.files, known.references
+    branches = (_owner(each, None) for each in _branch_names(table))
+    left_out = {each.owner for each in known.unread}
+    everyone = dict.fromkeys((*branches, *map(_owner_of, references)))
+    owners = [each for each in everyone if each not in left_out]
     numbers = {owner: number for number, owner in enumerate(owners)}
     heads = _heads(references)
-    named = [lists_of(each) for each in references]
-    files = read_named_files(table, named)
     owned = []
-    for reference, lists in zip(references, named, strict=True):
+    for reference in references:
+        lists = lists_of(reference)
         is_snapshot = reference.kind is ReferenceKind.SNAPSHOT
         index = lists.index_manifest
         owned.append(
@@ -209,14 +308,14 @@ def _cost(table: FileStoreTable, references: Sequence[Reference], going: _Going)
 
 
 def _owner_of(reference: Reference) -> FileOwner:
-    if reference.expiry is not None:
-        return FileOwner(kind=OwnerKind.RETIRED, name=reference.expiry)
-    return _owner_of_branch(reference.branch)
+    return _owner(reference.branch, reference.expiry)
 
 
-def _owner_of_branch(name: str) -> FileOwner:
-    is_rescue = name.startswith(RESCUE_PREFIX)
-    return FileOwner(kind=OwnerKind.RESCUE if is_rescue else OwnerKind.BRANCH, name=name)
+def _owner(branch: str, expiry: str | None) -> FileOwner:
+    if expiry is not None:
+        return FileOwner(kind=OwnerKind.RETIRED, name=expiry)
+    is_rescue = branch.startswith(RESCUE_PREFIX)
+    return FileOwner(kind=OwnerKind.RESCUE if is_rescue else OwnerKind.BRANCH, name=branch)
 
 
 def _heads(references: Sequence[Reference]) -> Mapping[str, int]:

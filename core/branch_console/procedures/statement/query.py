@@ -66,6 +66,7 @@ def answer_query(
     wanted_rows = asked.limit or KEPT_ROWS
     limit = min(wanted_rows, rows.most_rows)
     opened, plan = None, ""
+    notes: tuple[str, ...] = ()
     if look.target is None and (look.query is None or not look.query.references):
         # No table says whether it has the branch.
         check_session(warehouse, branch)
@@ -73,7 +74,7 @@ def answer_query(
         query = with_times(rows, look.query, progress)
         opened = open_query(warehouse, query, branch, call.operation_id)
     if look.target is not None:
-        found = _told_of(warehouse, look.kind, look.target.on(branch))
+        found, notes = _told_of(warehouse, look.kind, look.target.on(branch))
     elif opened is None:
         found = catalog_rows(warehouse, look, branch)
     elif look.kind in (LookKind.COLUMNS, LookKind.TABLE):
@@ -87,7 +88,8 @@ def answer_query(
             found, plan = rows.query(opened.rewritten.text, opened.contents, wanted, progress)
         found = pa.table({"plan": [plan]}) if is_plan else found
     has_more = found.num_rows > limit
-    notes = () if opened is None else opened.notes
+    if opened is not None:
+        notes = opened.notes
     if has_more and limit < wanted_rows:
         notes = (*notes, _bound_note(limit))
     return Answer(
@@ -101,13 +103,16 @@ def answer_query(
     )
 
 
-def _told_of(warehouse: Warehouse, kind: LookKind, table: Identifier) -> pa.Table:
-    """The health, the storage or the holds of a table, as rows."""
+def _told_of(
+    warehouse: Warehouse, kind: LookKind, table: Identifier
+) -> tuple[pa.Table, tuple[str, ...]]:
+    """The health, the storage or the holds of a table, as rows, and what these leave out."""
     if kind is LookKind.HOLDS:
-        return hold_rows(list_holds(warehouse, table))
+        return hold_rows(list_holds(warehouse, table)), ()
     if kind is LookKind.STORAGE:
-        return storage_rows(read_storage(warehouse, table))
-    return health_rows(examine(warehouse, table))
+        storage = read_storage(warehouse, table)
+        return storage_rows(storage), tuple(each.sentence for each in storage.unread)
+    return health_rows(examine(warehouse, table)), ()
 
 
 def _bound_note(limit: int) -> str:
