@@ -9,6 +9,7 @@ from branch_console_app.models.parts.wording import code
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.views import (
+    activity,
     branches,
     catalog,
     compare,
@@ -30,6 +31,7 @@ from branch_console_app.widgets.parts.table_picker import here
 _TITLES = {
     PageName.OVERVIEW: ("Overview", ":material/dashboard:"),
     PageName.CATALOG: ("Catalog", ":material/graph_2:"),
+    PageName.ACTIVITY: ("Activity", ":material/history:"),
     PageName.TABLE: ("Table", ":material/table:"),
     PageName.BRANCHES: ("Branches", ":material/account_tree:"),
     PageName.SNAPSHOTS: ("Snapshots", ":material/timeline:"),
@@ -68,6 +70,7 @@ def _pages() -> dict[PageName, st.Page]:
     views = {
         PageName.OVERVIEW: overview.show,
         PageName.CATALOG: catalog.show,
+        PageName.ACTIVITY: activity.show,
         PageName.TABLE: table.show,
         PageName.BRANCHES: branches.show,
         PageName.SNAPSHOTS: snapshots.show,
@@ -99,6 +102,7 @@ def _show_sidebar() -> None:
     with st.sidebar:
         _entry(PageName.OVERVIEW, home)
         _entry(PageName.CATALOG, home)
+        _entry(PageName.ACTIVITY, home)
         if place.database and place.table:
             st.caption(code(place.table))
             for name in (PageName.TABLE, PageName.BRANCHES, PageName.SNAPSHOTS, PageName.SCHEMAS):

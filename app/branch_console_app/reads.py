@@ -20,6 +20,7 @@ from branch_console.diff.rows.row_figure import RowCounts
 from branch_console.diff.schema_diff import SchemaDiff
 from branch_console.diff.state_diff import StateDiff
 from branch_console.errors import NotFound, PaimonError
+from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
@@ -37,6 +38,7 @@ from branch_console.procedures.browse.page_values import (
     SchemaItem,
     SnapshotDetail,
     SnapshotItem,
+    TableEvents,
     TableItem,
     TableSummary,
     TagItem,
@@ -118,6 +120,18 @@ def publishing() -> Publishing | None:
     except PaimonError:
         # What cannot be read is told by the page that is about it.
         return None
+
+
+def table_events(*identifiers: Identifier) -> tuple[TableEvents, ...]:
+    """Return the ledgers of some tables; one that cannot be read is left out."""
+    found: tuple[TableEvents, ...] = _heads("table_events", *identifiers)
+    return found
+
+
+def catalog_events() -> tuple[CatalogVersion, ...]:
+    """Return the newest versions of main and of each branch of the catalog."""
+    found: tuple[CatalogVersion, ...] = _heads("catalog_events")
+    return found
 
 
 def catalog_branch_names() -> tuple[str, ...]:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         SchemaItem,
         SnapshotDetail,
         SnapshotItem,
+        TableEvents,
         TableSummary,
         TagItem,
     )
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from branch_console_app.models.merge.merge_preview import MergeDecision
 
 _LOG_BYTES: Final = 256 * 1024
+_MOST_VERSIONS: Final = 500
 
 
 class Services(TableLists):
@@ -533,6 +535,18 @@ class Services(TableLists):
         if find_part(self.warehouse, operation_id) is not None:
             return None
         return table_of_operation(self.warehouse, operation_id)
+
+    def table_events(self, *tables: Identifier) -> tuple[TableEvents, ...]:
+        """Return the ledgers of some tables; one that cannot be read is left out."""
+        from branch_console.procedures.browse.activity import read_table_events
+
+        return read_table_events(self.warehouse, tables)
+
+    def catalog_events(self) -> tuple[CatalogVersion, ...]:
+        """Return the newest versions of main and of each branch of the catalog."""
+        from branch_console.procedures.browse.activity import read_catalog_events
+
+        return read_catalog_events(self.warehouse, most=_MOST_VERSIONS)
 
     def call(
         self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None

@@ -25,6 +25,7 @@ class PageName(StrEnum):
 
     OVERVIEW = "overview"
     CATALOG = "catalog"
+    ACTIVITY = "activity"
     TABLE = "table"
     BRANCHES = "branches"
     SNAPSHOTS = "snapshots"

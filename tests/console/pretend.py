@@ -9,12 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from branch_console.diff.branch_counts import BranchCounts
 from branch_console.diff.expiry.storage_cost import TableStorage
 from branch_console.diff.fast_forward import BranchHistory, ForwardDecision, plan_fast_forward
 from branch_console.diff.health.finding import PIN, HazardSeverity, HealthFinding, Remedy
 from branch_console.diff.lifecycle.report import PolicyReport
 from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure, add_up
 from branch_console.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused
+from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.data_types import DataField, parse_data_type
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
@@ -43,6 +45,7 @@ from branch_console.procedures.browse.page_values import (
     SchemaItem,
     SnapshotDetail,
     SnapshotItem,
+    TableEvents,
     TableItem,
     TableKind,
     TableSummary,
@@ -228,6 +231,16 @@ class PretendServices:
     def table_items(self, *tables: Identifier) -> tuple[TableItem, ...]:
         self.opened += tables
         return tuple(item for item in self.tables() if item.identifier in tables)
+
+    def table_events(self, *tables: Identifier) -> tuple[TableEvents, ...]:
+        return tuple(
+            TableEvents(table=each.identifier, events=each.events)
+            for each in self.listed
+            if each.identifier in tables and each.error is None
+        )
+
+    def catalog_events(self) -> tuple[CatalogVersion, ...]:
+        return ()
 
     def table(self, table: Identifier) -> TableSummary:
         found = self._find(table)
@@ -563,7 +576,7 @@ def _item(table: PretendTable) -> TableItem:
         schema=main.schemas[-1] if main and readable else None,
         head=main.head if main and readable else None,
         figure=total_of(table, main.head) if main and readable else NOTHING_COUNTED,
-        branch_count=len(table.branches) - 1 if readable else None,
+        branches=BranchCounts.of(table.branches) if readable else None,
         broken_branches=broken,
         last_event=table.events[-1] if table.events else None,
         error=table.error,

@@ -64,12 +64,12 @@ def test_the_first_page_opens_a_part_of_the_tables(services: WatchedServices) ->
     page = opened(services)
     assert names(page) == [f"t{number:04}" for number in range(25)]
     assert 25 <= len(set(services.opened)) < TABLES / 2
-    assert f"Tables {TABLES:,}" in page.text
+    assert f"{TABLES:,} tables, at least" in page.text
 
 
 def test_figures_of_a_part_are_lower_bounds_and_say_of_how_many(services: WatchedServices) -> None:
     page = opened(services)
-    assert "Branches without main ≥ 0" in page.text
+    assert "at least 150 branches" in page.text
     assert f"of {TABLES:,} tables read" in page.text
 
 

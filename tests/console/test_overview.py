@@ -1,10 +1,24 @@
 """Overview: tables, what needs attention, filters, and an empty warehouse."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from branch_console.errors import StorageError
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.jobs.progress import JobState
+from branch_console_app.state import now_millis
 from tests.console.pages import Console, air_console, settings
-from tests.console.pretend import PretendServices
+from tests.console.pretend import HOUR, NOW, PretendServices, air_warehouse, job
+
+
+def event(
+    name: str, kind: LineageKind, *, actor: str = "ada", undoes: str | None = None, at: int = 0
+) -> LineageEvent:
+    """Something that happened to main of a table, `at` hours from now."""
+    return LineageEvent(
+        id=name, branch="main", operation_id=name, actor=actor, kind=kind, undoes=undoes,
+        source_branch="fix-delays", time_millis=NOW + at * HOUR,
+    )  # fmt: skip
 
 
 def test_it_lists_every_table_with_its_figures(tmp_path: Path) -> None:
@@ -12,7 +26,8 @@ def test_it_lists_every_table_with_its_figures(tmp_path: Path) -> None:
     labels = [label for label, _ in page.links()]
     assert ":gray[air.]flights" in labels
     assert "88,000" in page.text
-    assert "Tables 5" in page.text
+    assert "**5 tables, 10 branches**" in page.text
+    assert not page.at.metric
 
 
 def test_a_broken_table_is_named_with_its_file_and_spoils_no_other(tmp_path: Path) -> None:
@@ -73,3 +88,57 @@ def test_a_warehouse_that_does_not_answer_is_a_card(tmp_path: Path) -> None:
 def test_the_role_is_told(tmp_path: Path) -> None:
     page = air_console(tmp_path, role="viewer").open()
     assert "everyone here has the role viewer" in page.text
+
+
+def test_what_cannot_be_read_opens_with_its_way_out(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open()
+    queries = [query for label, query in page.links() if label == "See cause and fix"]
+    assert len(queries) == 2
+    assert any("table=flights" in query and "branch=half-made" in query for query in queries)
+
+
+def test_a_merge_and_its_undo_are_one_entry(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    flights = services.listed[1]
+    flights.events = (*flights.events, event("m", LineageKind.MERGED, at=-2), event(
+        "u", LineageKind.UNDONE, actor="bo", undoes="m"))  # fmt: skip
+    page = Console(services).open()
+    merged = "ada merged `fix-delays` into `main` of air\\.flights"
+    (line,) = [line for line in page.text.splitlines() if "merged `fix-delays`" in line]
+    assert line.startswith(merged)
+    assert "undone by bo" in line
+    assert "undid" not in page.text
+    assert "ada created branch `fix-delays` from `main`" in page.text
+
+
+def test_the_last_twenty_operations_of_all_tables_are_listed_and_the_rest_is_activity(
+    tmp_path: Path,
+) -> None:
+    services = air_warehouse(settings(tmp_path))
+    carriers, flights = services.listed[:2]
+    flights.events = tuple(event(f"f{n}", LineageKind.TAGGED, at=-2 * n) for n in range(20))
+    carriers.events = tuple(event(f"c{n}", LineageKind.TAGGED, at=-2 * n - 1) for n in range(20))
+    console = Console(services)
+    told = [line for line in console.open().text.splitlines() if "created tags" in line]
+    assert [line.count("carriers") for line in told] == [0, 1] * 10
+    page = console.open("activity")
+    assert "**40 operations**" in page.text
+    assert "**20 operations**" in console.open("activity", ac_table="air.carriers").text
+    assert "**40 operations**" in console.open("activity", ac_by="ada", ac_kind="tags").text
+
+
+def test_a_job_that_failed_waits_for_who_started_it_until_it_is_run_again(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    sides = {"branch": "fix-delays", "target": "main"}
+    failed = replace(
+        job("7", state=JobState.REFUSED, name="merge_branch", message="Blocked by rule `tail`."),
+        created_millis=now_millis(), arguments=sides,
+    )  # fmt: skip
+    services.known_jobs["7"] = failed
+    page = Console(services).open()
+    assert "**Merge `fix-delays` into `main`** of air\\.flights" in page.text
+    assert "Blocked by rule" in page.text
+    (query,) = (query for label, query in page.links() if label == "Open job")
+    assert "id=7" in query
+    services.known_jobs = {"8": replace(failed, id="8", state=JobState.DONE), "7": failed}
+    assert "**Waiting for you** :gray[nothing]" in Console(services).open().text

@@ -188,6 +188,7 @@ def pages_and_dialogs(operation: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Every page of a table, and every dialog in an address, with the page that draws it."""
     sides = {"source": "fix-delays", "target": "main"}
     yield "overview", {}
+    yield "activity", {}
     yield "table", {}
     yield "branches", {"branch": "fix-delays"}
     yield "snapshots", {}

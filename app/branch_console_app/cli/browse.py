@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from branch_console.diff.branch_counts import BranchCounts
 from branch_console.diff.health.finding import HazardSeverity
 from branch_console.diff.rows.row_figure import FigureColumn, RowFigure, Write, in_full, with_sign
 from branch_console.errors import PaimonError
@@ -159,6 +160,7 @@ def branches(
         ("branch", ">head", heading, ">ahead", ">behind", "forked from", "changed", "health"),
         (_branch_row(*each) for each in zip(items, cells, strict=True)),
     )
+    print_line(BranchCounts.of(item.name for item in items).words)
     _report_broken((item.name, item.error) for item in items)
     _report_broken_events(broken)
     for item in items:
@@ -384,7 +386,7 @@ def _table_row(item: TableItem, cell: str | None) -> tuple[object, ...]:
     return (
         item.identifier.full_name,
         str(item.kind) if item.kind else item.table_type,
-        item.branch_count,
+        item.branches.cell if item.branches else None,
         str(item.head.id) if item.head else None,
         cell,
         _time_of(item.head),

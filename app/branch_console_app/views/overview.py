@@ -1,26 +1,30 @@
-"""Overview: the tables of the warehouse, what needs attention, what happened last."""
+"""Overview: what waits for you, what is at risk, the tables, and what happened last."""
 
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.jobs.progress import JobView
 from branch_console.procedures.browse.page_values import Health, TableItem, TableKind
 from branch_console_app import reads, state
 from branch_console_app.models.branches.table_overview import (
     READ_AT_ONCE,
     Order,
     TableLine,
-    WarehouseTotals,
     choose_tables,
+    newest_tables,
+    totals_words,
 )
+from branch_console_app.models.jobs.job_titles import full_title
+from branch_console_app.models.jobs.waiting import waiting_jobs
 from branch_console_app.models.parts.exactness import short_figure
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import (
     age,
     code,
     count,
-    full_count,
     plain,
     plural,
     shortened,
@@ -28,13 +32,18 @@ from branch_console_app.models.parts.wording import (
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.branch_card import health_badge
+from branch_console_app.widgets.jobs.feed import jobs_if_answered, read_feed, show_feed
 from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.job_status import state_badge
 from branch_console_app.widgets.parts.location import show_location
 from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.same_as import show_same_as
 from branch_console_app.widgets.parts.table_picker import here, is_open_warehouse
 
 _PER_PAGE = 25
+_MOST_ENTRIES = 20
+_MOST_LINES = 5
+_LONGEST_MESSAGE = 160
 _READ_A_SECOND = 150
 _TABLE = Column(label="Table", weight=3.2)
 _KIND = Column(label="Kind", weight=1.5)
@@ -63,10 +72,13 @@ def show() -> None:
     if not lines:
         _show_empty()
         return
-    unread = len(lines) - len(items)
-    st.fragment(_show_figures, run_every=1.0 if unread else None)(names, items, place, unread > 0)
+    _show_waiting(place)
+    is_reading = len(items) < len(lines)
+    st.fragment(_show_state, run_every=1.0 if is_reading else None)(
+        names, items, place, is_reading=is_reading
+    )
     _show_tables(lines, place)
-    _show_activity(items, place)
+    _show_feed(items, place)
     show_same_as("tables")
 
 
@@ -75,29 +87,54 @@ def _known_lines(names: Sequence[Identifier]) -> list[TableLine]:
     return [TableLine(identifier=name, item=known.get(name)) for name in names]
 
 
-def _show_figures(
-    names: Sequence[Identifier], items: Sequence[TableItem], place: Location, is_reading: bool
+def _show_waiting(place: Location) -> None:
+    """Draw what nobody but this person will see to."""
+    jobs = waiting_jobs(jobs_if_answered(), get_services().settings.actor, state.now_millis())
+    with st.container(border=True, key="card-waiting"):
+        if not jobs:
+            st.markdown("**Waiting for you** :gray[nothing]")
+            return
+        st.markdown(f"**Waiting for you** :orange-badge[{len(jobs)}]")
+        for number, job in enumerate(jobs[:_MOST_LINES]):
+            with _line(f"w{number}"):
+                _show_job(job, place)
+        if len(jobs) > _MOST_LINES:
+            home = Location(warehouse=place.warehouse)
+            state.link(PageName.JOBS, f"and {plural(len(jobs) - _MOST_LINES, 'other job')}", home)
+
+
+def _show_job(job: JobView, place: Location) -> None:
+    of = f" of {plain(job.table)}" if job.table else ""
+    message = plain(shortened(job.message, _LONGEST_MESSAGE))
+    st.markdown(state_badge(job.state), width="content")
+    st.markdown(
+        f"**{full_title(job)}**{of} :gray[· {age(job.created_millis, state.now_millis())}]  \n"
+        f":small[{message}]",
+        width="stretch",
+    )
+    home = Location(warehouse=place.warehouse)
+    state.link(PageName.JOB, "Open job", home, view={"id": job.id}, icon=":material/checklist:")
+
+
+def _show_state(
+    names: Sequence[Identifier], items: Sequence[TableItem], place: Location, *, is_reading: bool
 ) -> None:
-    """Draw the sums; of a large warehouse they grow while the page is open."""
-    unread: list[Identifier] = []
+    """Draw how much there is and what needs attention; of a large warehouse both grow."""
     if is_reading:
         known = reads.known_tables()
         unread = [name for name in names if name not in known]
         if unread:
             reads.table_items(*unread[:_READ_A_SECOND])
-            unread = [name for name in unread if name not in known]
         items = list(known.values())
-    attention = [item for item in items if item.health is not Health.HEALTHY]
-    _show_totals(WarehouseTotals.of(items, len(attention), unread=len(unread)))
-    if unread:
-        st.caption(
-            f"{count(len(names) - len(unread))} of {count(len(names))} tables read; the figures "
-            "above are of these."
-        )
-    _show_attention(attention, place)
-    if is_reading and not unread:
-        # The list around this part can now be sorted by every column: draw it anew, once.
-        st.rerun()
+        is_reading = len(items) < len(names)
+        if not is_reading:
+            # The lists around this part can now be sorted and filled: draw them anew, once.
+            st.rerun()
+    _show_attention([item for item in items if item.health is not Health.HEALTHY], place)
+    words = totals_words(items, tables=len(names))
+    if is_reading:
+        words += f" :gray[{count(len(items))} of {count(len(names))} tables read]"
+    st.markdown(f"**{words}**" if not is_reading else words)
 
 
 def _show_empty() -> None:
@@ -107,52 +144,50 @@ def _show_empty() -> None:
     st.code("branch-console demo", language="bash")
 
 
-def _show_totals(totals: WarehouseTotals) -> None:
-    active = reads.active_jobs()
-    bound = "≥ " if totals.unread else ""
-    with st.container(horizontal=True, gap="small", key="totals"):
-        st.metric("Tables", count(totals.tables), border=True)
-        st.metric("Branches without main", bound + count(totals.branches), border=True)
-        figure = totals.figure
-        what = "Rows" if figure.is_of_rows else "Records in files"
-        st.metric(
-            f"{what} at the heads of main",
-            bound + figure.number(count),
-            border=True,
-            help=figure.words(full_count),
-        )
-        st.metric("Jobs running", count(active), border=True)
-        st.metric("Tables that need attention", bound + count(totals.broken), border=True)
-
-
 def _show_attention(items: Sequence[TableItem], place: Location) -> None:
-    if not items:
+    """Draw what cannot be read, a line each, which opens it with its way out."""
+    lines = [(item, branch) for item in items for branch in item.broken_branches or (None,)]
+    if not lines:
         return
     with st.container(border=True, key="card-attention"):
-        st.markdown(f"**Needs attention** :orange-badge[{len(items)}]")
-        for number, item in enumerate(items[:5]):
-            with st.container(
-                horizontal=True, gap="small", vertical_alignment="center", key=f"line-a{number}"
-            ):
-                _show_finding(item, place)
-        if len(items) > 5:
-            st.caption(f"and {plural(len(items) - 5, 'other table')}")
+        st.markdown(f"**Needs attention** :orange-badge[{len(lines)}]")
+        for number, (item, branch) in enumerate(lines[:_MOST_LINES]):
+            with _line(f"a{number}"):
+                _show_finding(item, branch, place)
+        if len(lines) > _MOST_LINES:
+            st.caption(f"and {plural(len(lines) - _MOST_LINES, 'other')}")
 
 
-def _show_finding(item: TableItem, place: Location) -> None:
-    """Draw in one line what is wrong with a table, and the file it is about."""
+def _show_finding(item: TableItem, branch: str | None, place: Location) -> None:
     name = item.identifier
     target = place.at_table(name.database, name.table)
+    table = plain(name.table_name)
+    if branch is not None:
+        st.markdown(":orange[△]", width="content")
+        st.markdown(
+            f"Branch {code(branch)} of **{table}** cannot be read. The other branches are fine.",
+            width="stretch",
+        )
+        state.link(
+            PageName.BRANCHES, "See cause and fix", target.at_branch(branch),
+            icon=":material/healing:",
+        )  # fmt: skip
+        return
     st.markdown(":red[✕]" if item.error else ":orange[△]", width="content")
-    state.link(PageName.BRANCHES, f"**{plain(name.table_name)}**", target)
+    words = "is at risk."
     if item.error is not None:
         path = item.error.facts.get("path")
         file = f" {code(path)}" if isinstance(path, str) and path not in item.error.message else ""
-        st.markdown(f"{plain(item.error.message)}{file} {code(item.error.kind)}", width="content")
-        return
-    broken = ", ".join(code(each) for each in item.broken_branches)
-    words = plural(len(item.broken_branches), "branch", "branches")
-    st.markdown(f"{words} cannot be read: {broken}" if broken else "is at risk", width="content")
+        words = f"cannot be read. {plain(item.error.message)}{file} {code(item.error.kind)}"
+    st.markdown(f"**{table}** {words}", width="stretch")
+    page = PageName.TABLE if item.error is not None else PageName.MAINTENANCE
+    state.link(page, "See cause and fix", target, icon=":material/healing:")
+
+
+def _line(key: str) -> DeltaGenerator:
+    return st.container(
+        horizontal=True, gap="small", vertical_alignment="center", key=f"line-{key}"
+    )
 
 
 def _show_tables(lines: Sequence[TableLine], place: Location) -> None:
@@ -225,7 +260,7 @@ def _show_row(number: int, line: TableLine, place: Location) -> None:
         return
     now = state.now_millis()
     rows.text(cells[_KIND], _KIND, kind_words(item))
-    rows.text(cells[_BRANCHES], _BRANCHES, count(item.branch_count))
+    rows.text(cells[_BRANCHES], _BRANCHES, item.branches.cell if item.branches else rows.NOTHING)
     rows.text(cells[_ROWS], _ROWS, short_figure(line.figure))
     rows.text(cells[_HEAD], _HEAD, age(head.time_millis, now) if head else ":gray[no commit yet]")
     event = item.last_event
@@ -245,19 +280,15 @@ def kind_words(item: TableItem) -> str:
             return rows.NOTHING
 
 
-def _show_activity(items: Sequence[TableItem], place: Location) -> None:
-    events = [(item.identifier, item.last_event) for item in items if item.last_event]
-    if not events:
+def _show_feed(items: Sequence[TableItem], place: Location) -> None:
+    """Draw the last operations of all ledgers and jobs."""
+    entries = read_feed(newest_tables(items, most=_MOST_ENTRIES))[:_MOST_ENTRIES]
+    if not entries:
         return
-    events.sort(key=lambda each: -each[1].time_millis)
-    st.markdown("**Activity**")
-    now = state.now_millis()
-    # A table that was copied as files has the events of the one it was copied from.
-    for number, (name, event) in enumerate(events[:6]):
-        with st.container(
-            horizontal=True, gap="small", vertical_alignment="center", key=f"line-e{number}"
-        ):
-            target = place.at_table(name.database, name.table).at_branch(event.branch)
-            label = plain(f"{name.table_name} {event.branch}")
-            state.link(PageName.BRANCHES, label, target)
-            st.caption(f"{event.kind} by {plain(event.actor)}, {age(event.time_millis, now)}")
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="feed-head"):
+        st.markdown("**What happened last**", width="content")
+        st.space("stretch")
+        home = Location(warehouse=place.warehouse)
+        state.link(PageName.ACTIVITY, "All activity", home, icon=":material/history:")
+    with st.container(gap="xxsmall", key="feed"):
+        show_feed(entries, place)

@@ -338,14 +338,16 @@ class JobClient:
         )
         attributes = status.attributes or {}
         created = _created_millis(status)
-        statement, role = _statement_and_role(status)
+        call = _find_call(status)
         return JobView(
             id=status.workflow_id,
             name=attributes.get("procedure", status.name),
             actor=attributes.get("actor", ""),
             table=attributes.get("table") or None,
-            statement=statement,
-            role=role,
+            statement=str(status.name) if call is None else call.statement,
+            # Nobody but an operator may let what cannot be read go on.
+            role=Role.OPERATOR if call is None else call.role,
+            arguments={} if call is None else call.arguments,
             step=outcome.get("step") or stage.get("step", ""),
             message=_message(status, state, stage, outcome, worker),
             state=state,
@@ -452,13 +454,11 @@ def _error_kind(
     return ErrorKind.CANCELLED if state is JobState.CANCELLED else None
 
 
-def _statement_and_role(status: Any) -> tuple[str, str]:
+def _find_call(status: Any) -> ProcedureCall | None:
     try:
-        call = _call(status)
+        return _call(status)
     except FormatError:
-        # Nobody but an operator may let what cannot be read go on.
-        return str(status.name), Role.OPERATOR
-    return call.statement, call.role
+        return None
 
 
 def _call(status: Any) -> ProcedureCall:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from branch_console.errors import ErrorKind, PaimonError, Refused, error_of
+from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.permissions import Role
 
 
@@ -71,6 +72,7 @@ class JobView:
         error_facts: What its message speaks of, by name.
         receipt_id: The operation whose receipt can be read, once done.
         role: The role of the actor when the job was made; it runs with that.
+        arguments: Those of its call; none if the call cannot be read.
     """
 
     id: str
@@ -92,6 +94,7 @@ class JobView:
     error_class: str | None = None
     error_facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     role: str = Role.OPERATOR
+    arguments: Mapping[str, Argument] = field(default_factory=lambda: MappingProxyType({}))
 
     def failure(self) -> PaimonError:
         """The error that ended the job, of the class that a caller without a job would get."""

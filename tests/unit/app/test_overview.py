@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure
+from branch_console.diff.branch_counts import BranchCounts
+from branch_console.diff.rows.row_figure import RowFigure
 from branch_console.format.identifier import Identifier
 from branch_console.format.snapshot import Snapshot
 from branch_console_app.models.branches.table_overview import (
     Order,
-    TableLine,
-    WarehouseTotals,
     choose_tables,
+    totals_words,
 )
 from tests.unit.app.histories import snapshot
 
@@ -18,7 +18,7 @@ from tests.unit.app.histories import snapshot
 class Item:
     identifier: Identifier
     head: Snapshot | None = None
-    branch_count: int | None = None
+    branches: BranchCounts | None = None
     broken_branches: tuple[str, ...] = ()
 
     @property
@@ -31,17 +31,12 @@ def item(name: str, **facts: object) -> Item:
     return Item(Identifier.parse(name), **facts)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
-class KeyedItem(Item):
-    @property
-    def figure(self) -> RowFigure:
-        return RowFigure(rows=None, records=7)
-
-
-KEYED = KeyedItem(Identifier.parse("air.planes"))
+MANY = BranchCounts(branches=5, rescue=2)
 ITEMS = [
-    item("air.flights", head=snapshot("a", 9, total=500), branch_count=4),
-    item("air.carriers", head=snapshot("b", 5, total=900), branch_count=0),
+    item(
+        "air.flights", head=snapshot("a", 9, total=500), branches=BranchCounts(branches=5, rescue=2)
+    ),
+    item("air.carriers", head=snapshot("b", 5, total=900), branches=BranchCounts(branches=1)),
     item("sea.ships"),
 ]
 
@@ -66,21 +61,9 @@ def test_what_was_not_read_sorts_last() -> None:
         assert (found[0], found[-1]) == (first, "sea.ships")
 
 
-def test_totals_leave_out_what_no_table_told() -> None:
-    assert WarehouseTotals.of(ITEMS, broken=1) == WarehouseTotals(
-        tables=3, unread=0, branches=4, figure=RowFigure(rows=1400, records=1400), broken=1
-    )
-    nothing = WarehouseTotals.of([ITEMS[2]], broken=0, unread=9)
-    assert nothing == WarehouseTotals(
-        tables=10, unread=9, branches=None, figure=NOTHING_COUNTED, broken=0
-    )
-
-
-def test_rows_of_some_tables_are_not_added_to_records_of_others() -> None:
-    keyed = TableLine(identifier=ITEMS[0].identifier, item=None)
-    figure = WarehouseTotals.of([*ITEMS, KEYED], broken=0).figure
-    assert figure == RowFigure(rows=None, records=1_407)
-    assert WarehouseTotals.of([keyed], broken=0).figure == NOTHING_COUNTED
+def test_totals_say_how_far_they_are_known() -> None:
+    assert totals_words(ITEMS, tables=3) == "3 tables, 6 branches, 2 rescue"
+    assert totals_words(ITEMS[:2], tables=9) == "9 tables, at least 6 branches, 2 rescue"
 
 
 def test_ten_thousand_tables_are_searched_by_their_last_name() -> None:

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from branch_console.diff.branch_counts import BranchCounts
 from branch_console.errors import (
     AlreadyExists,
     InvalidInput,
@@ -205,7 +206,7 @@ def test_half_made_branches_are_never_shown(bench: BranchBench) -> None:
     warehouse, identifier = bench.warehouse(), bench.identifier
     assert [item.name for item in list_branches(warehouse, identifier)] == ["main"]
     assert read_table(warehouse, identifier).branches == ()
-    assert list_tables(warehouse)[0].branch_count == 0
+    assert list_tables(warehouse)[0].branches == BranchCounts(branches=1)
     assert [lane.branch for lane in read_graph(warehouse, identifier).lanes] == ["main"]
 
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol, TypeVar
 
-from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure, add_up
+from branch_console.diff.branch_counts import BranchCounts
+from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure
 from branch_console.format.identifier import Identifier
 from branch_console.format.snapshot import Snapshot
 from branch_console.procedures.browse.page_values import TableItem
+from branch_console_app.models.parts.wording import plural
 
 
 class Order(StrEnum):
@@ -36,8 +38,8 @@ class Listed(Protocol):
         """Rows of that snapshot."""
 
     @property
-    def branch_count(self) -> int | None:
-        """Branches besides main."""
+    def branches(self) -> BranchCounts | None:
+        """How many branches it has."""
 
     @property
     def broken_branches(self) -> tuple[str, ...]:
@@ -68,9 +70,9 @@ class TableLine:
         return NOTHING_COUNTED if self.item is None else self.item.figure
 
     @property
-    def branch_count(self) -> int | None:
-        """Branches besides main."""
-        return None if self.item is None else self.item.branch_count
+    def branches(self) -> BranchCounts | None:
+        """How many branches it has."""
+        return None if self.item is None else self.item.branches
 
     @property
     def broken_branches(self) -> tuple[str, ...]:
@@ -78,33 +80,26 @@ class TableLine:
         return () if self.item is None else self.item.broken_branches
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarehouseTotals:
-    """The figures on top; what no table told is None.
+def totals_words(items: Sequence[Listed], *, tables: int) -> str:
+    """Say how many tables and branches there are: `5 tables, 22 branches, 2 rescue`.
 
-    Attributes:
-        tables: All tables.
-        unread: Those of them that the other figures leave out: they are lower bounds then.
+    Args:
+        items: The tables that were read.
+        tables: All tables; the branches are at least so many if some were not read.
     """
+    counts = BranchCounts.total(item.branches for item in items if item.branches is not None)
+    at_least = "at least " if len(items) < tables else ""
+    return f"{plural(tables, 'table')}, {at_least}{counts.words}"
 
-    tables: int
-    unread: int
-    branches: int | None
-    figure: RowFigure
-    broken: int
 
-    @classmethod
-    def of(cls, items: Sequence[Listed], broken: int, *, unread: int = 0) -> "WarehouseTotals":
-        """Sum up the tables that were read."""
-        branches = [item.branch_count for item in items if item.branch_count is not None]
-        figures = [item.figure for item in items if item.figure.is_known]
-        return cls(
-            tables=len(items) + unread,
-            unread=unread,
-            branches=sum(branches) if branches else None,
-            figure=add_up(figures) if figures else NOTHING_COUNTED,
-            broken=broken,
-        )
+def newest_tables(items: Iterable[TableItem], *, most: int) -> tuple[Identifier, ...]:
+    """Return the tables in whose ledgers something happened last.
+
+    The newest n operations of all tables stand in the ledgers of the n tables found with that n.
+    """
+    told = [item for item in items if item.last_event is not None]
+    told.sort(key=lambda item: -item.last_event.time_millis if item.last_event else 0)
+    return tuple(item.identifier for item in told[:most])
 
 
 def choose_tables(items: Iterable[T], *, words: str, database: str | None, order: Order) -> list[T]:
@@ -129,4 +124,4 @@ def _sort_key(item: Listed, order: Order) -> tuple[int, str]:
         case Order.ROWS:
             return (-item.figure.size if item.head else 1, name)
         case Order.BRANCHES:
-            return (-(item.branch_count or 0), name)
+            return (-(item.branches.branches if item.branches else 0), name)

@@ -1,9 +1,46 @@
 """What a job is called in lists, titles and buttons, as its request says."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.jobs.progress import JobView
 from branch_console.operations.declared import REQUESTS
-from branch_console_app.models.parts.wording import code
+from branch_console.procedures.call.call import Argument
+from branch_console_app.models.parts.wording import code, shortened
+
+# A title by the arguments that its call needs; a call without one of them has the words of its
+# procedure. Calls keep the names that arguments have in SQL.
+_TITLES: Final[Mapping[str, str]] = {
+    "cherry_pick": "Pick a snapshot of {branch} into {target}",
+    "compare_quality": "Compare the quality of {a} and {b}",
+    "compare_rows": "Compare rows to merge {branch} into {target}",
+    "compare_states": "Compare the rows of {a} and {b}",
+    "count_rows": "Count the rows of {a} and {b}",
+    "create_branch": "Create branch {branch}",
+    "create_catalog_branch": "Create branch {branch} of the catalog",
+    "create_catalog_tag": "Create tag {tag} of the catalog",
+    "create_tag": "Create tag {tag}",
+    "delete_tag": "Delete tag {tag}",
+    "drop_branch": "Drop branch {branch}",
+    "drop_catalog_branch": "Drop branch {branch} of the catalog",
+    "dry_run_merge": "Dry run: merge {branch} into {target}",
+    "fast_forward": "Fast-forward {target} to {branch}",
+    "fence_branch": "Change the fence of {branch}",
+    "merge_branch": "Merge {branch} into {target}",
+    "merge_catalog_branch": "Merge branch {branch} of the catalog into {target}",
+    "pin_branch": "Pin the merge base of {branch}",
+    "protect_branch": "Change the protection of {branch}",
+    "release_branch": "Release branch {branch}",
+    "rename_branch": "Rename branch {branch} to {to}",
+    "rename_tag": "Rename tag {tag} to {target_tag}",
+    "repair_branch": "Repair branch {branch}",
+    "replace_main": "Replace main by {branch}",
+    "replace_tag": "Replace tag {tag}",
+    "warn_branch": "Warn that branch {branch} is stale",
+}
+_LONGEST: Final = 40
 
 
 def job_words(procedure: str) -> str:
@@ -20,6 +57,22 @@ def job_title(procedure: str, table: str | None) -> str:
     """
     what, leads = _words(procedure)
     return " ".join(filter(None, (what, leads, _table(table)))) if table else what
+
+
+def full_title(job: JobView) -> str:
+    """Say in Markdown what a job does, with its branches: ``Merge `fix` into `main` ``."""
+    title, given = _TITLES.get(job.name), {"target": code(MAIN_BRANCH), **_given(job.arguments)}
+    if title is None:
+        return job_words(job.name)
+    try:
+        return title.format_map(given)
+    except KeyError:
+        return job_words(job.name)
+
+
+def _given(arguments: Mapping[str, Argument]) -> dict[str, str]:
+    texts = {name: str(value) for name, value in arguments.items() if value not in (None, "")}
+    return {name: code(shortened(text, _LONGEST)) for name, text in texts.items()}
 
 
 def _words(procedure: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from branch_console.diff.branch_counts import BranchCounts
 from branch_console.diff.health.finding import HealthFinding
 from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure
 from branch_console.errors import PaimonError
@@ -44,7 +45,7 @@ class TableItem:
 
     Attributes:
         figure: Rows of the head of main; at most how many where deletion vectors hide some.
-        branch_count: Branches besides main.
+        branches: How many there are, main among them; None if they could not be listed.
         broken_branches: Names of the branches that cannot be read.
         last_event: The newest entry of the ledger.
     """
@@ -58,10 +59,22 @@ class TableItem:
     schema: TableSchema | None = None
     head: Snapshot | None = None
     figure: RowFigure = NOTHING_COUNTED
-    branch_count: int | None = None
+    branches: BranchCounts | None = None
     broken_branches: tuple[str, ...] = ()
     last_event: LineageEvent | None = None
     error: PaimonError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableEvents:
+    """The ledger of one table.
+
+    Attributes:
+        events: In the order they happened, with branches under their names of today.
+    """
+
+    table: Identifier
+    events: tuple[LineageEvent, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from branch_console.catalog.catalog import TableEntry
 from branch_console.commit.journal import Journal
+from branch_console.diff.branch_counts import BranchCounts
 from branch_console.diff.rows.row_figure import add_up, commit_figures, snapshot_figure
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
@@ -150,7 +151,7 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
         figure=counted_figure(
             warehouse, table, head, schema, snapshot_figure(head, schema, table.branch)
         ),
-        branch_count=len(branches),
+        branches=BranchCounts.of(state.name for state in branches),
         broken_branches=failed,
         last_event=events[-1] if events else None,
     )

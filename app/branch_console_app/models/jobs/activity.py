@@ -1,0 +1,327 @@
+"""Who did what, everywhere: ledgers, the catalog and jobs as one feed, an operation a sentence.
+
+An operation and what took it back are one entry. A job is an entry only where no ledger tells of
+it: it changed rows by a statement, or it is under way, or it ended without what was asked for.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, assert_never
+
+from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
+from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH
+from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
+from branch_console.jobs.progress import JobState, JobView
+from branch_console.procedures.browse.page_values import TableEvents
+from branch_console_app.models.jobs.job_titles import full_title
+from branch_console_app.models.parts.wording import code, plain
+
+READING_JOBS: Final = frozenset(
+    {"check_rules", "compare_quality", "compare_rows", "compare_states", "count_rows",
+     "dry_run_merge", "query"}
+)  # fmt: skip
+"""Jobs that change no table: once they are done there is nothing to tell of them."""
+
+CATALOG: Final = "the catalog"
+
+
+class ActivityKind(StrEnum):
+    """What an entry is about, to choose by."""
+
+    MERGES = "merges"
+    BRANCHES = "branches"
+    TAGS = "tags"
+    UNDO = "undo"
+    UPKEEP = "maintenance"
+    CATALOG = "catalog"
+    JOBS = "jobs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """One entry of the feed.
+
+    Attributes:
+        table: The full name of the table; None for the catalog, or a job without a table.
+        branch: The branch it happened to.
+        people: Who did it, and who took it back.
+        sentence: What happened, as Markdown: ``bo merged `fix` into `main` of air.weather``.
+        operation: The operation, whose receipt can be read if `has_receipt`.
+        undo: The operation that took it back.
+        undone: Who took it back, as Markdown: `undone by bo`.
+        reason: Why it was done, as its person wrote it.
+        job: The job to look at, where there is no receipt.
+    """
+
+    time_millis: int
+    kind: ActivityKind
+    sentence: str
+    people: tuple[str, ...]
+    table: str | None = None
+    branch: str | None = None
+    operation: str | None = None
+    has_receipt: bool = False
+    undo: str | None = None
+    undone: str | None = None
+    reason: str | None = None
+    job: str | None = None
+
+
+def activity_feed(
+    tables: Sequence[TableEvents],
+    catalog: Sequence[CatalogVersion] = (),
+    jobs: Sequence[JobView] = (),
+) -> tuple[Activity, ...]:
+    """Return all entries, the newest first.
+
+    Args:
+        tables: The ledgers.
+        catalog: Versions of main and of branches of the catalog.
+        jobs: Jobs of the warehouse.
+    """
+    whole = tuple(_of_catalog(catalog))
+    # A merge of the catalog is one entry; what it did to each table is told by its receipt.
+    parts = tuple(f"{entry.operation}-" for entry in whole if entry.operation)
+    found = [*whole]
+    for each in tables:
+        found += (
+            entry
+            for entry in _of_table(each)
+            if not (parts and entry.operation and entry.operation.startswith(parts))
+        )
+    told = {name for entry in found for name in (entry.operation, entry.undo) if name}
+    found += _of_jobs(jobs, told)
+    return tuple(sorted(found, key=lambda entry: -entry.time_millis))
+
+
+def chosen_activity(
+    entries: Iterable[Activity],
+    *,
+    table: str | None = None,
+    person: str | None = None,
+    kind: ActivityKind | None = None,
+) -> list[Activity]:
+    """Return the entries of a table, by a person, of a kind; None takes any."""
+    return [
+        entry
+        for entry in entries
+        if table in (None, entry.table)
+        and (person is None or person in entry.people)
+        and kind in (None, entry.kind)
+    ]
+
+
+def _of_table(ledger: TableEvents) -> Iterator[Activity]:
+    name = ledger.table.table_name
+    taken_back = undone_by(ledger.events)
+    known = {event.operation_id for event in ledger.events}
+    takers = {event.id for done, event in taken_back.items() if done in known}
+    for event in ledger.events:
+        if event.id in takers:
+            continue
+        entry = Activity(
+            time_millis=event.time_millis,
+            kind=_KINDS.get(event.kind, ActivityKind.UPKEEP),
+            sentence=f"{plain(event.actor)} {_deed(event)} of {plain(name)}",
+            people=(event.actor,),
+            table=name,
+            branch=event.branch,
+            operation=event.operation_id,
+            has_receipt=event.receipt is not None,
+            reason=event.reason,
+        )
+        undo = taken_back.get(event.operation_id)
+        yield entry if undo is None else _taken_back(entry, undo)
+
+
+def _taken_back(entry: Activity, undo: LineageEvent) -> Activity:
+    verb = "reverted" if undo.kind is LineageKind.REVERTED else "undone"
+    return replace(
+        entry,
+        time_millis=max(entry.time_millis, undo.time_millis),
+        people=tuple(dict.fromkeys((*entry.people, undo.actor))),
+        undo=undo.operation_id,
+        undone=f"{verb} by {plain(undo.actor)}",
+    )
+
+
+_KINDS: Final = {
+    LineageKind.MERGED: ActivityKind.MERGES,
+    LineageKind.FAST_FORWARDED: ActivityKind.MERGES,
+    LineageKind.REPLACED: ActivityKind.MERGES,
+    LineageKind.CHERRY_PICKED: ActivityKind.MERGES,
+    LineageKind.REVERTED: ActivityKind.UNDO,
+    LineageKind.UNDONE: ActivityKind.UNDO,
+    LineageKind.ROLLED_BACK: ActivityKind.UNDO,
+    LineageKind.CREATED: ActivityKind.BRANCHES,
+    LineageKind.FORKED: ActivityKind.BRANCHES,
+    LineageKind.RENAMED: ActivityKind.BRANCHES,
+    LineageKind.DROPPED: ActivityKind.BRANCHES,
+    LineageKind.RESCUED: ActivityKind.BRANCHES,
+    LineageKind.RESTORED: ActivityKind.BRANCHES,
+    LineageKind.PINNED: ActivityKind.BRANCHES,
+    LineageKind.PROTECTED: ActivityKind.BRANCHES,
+    LineageKind.UNPROTECTED: ActivityKind.BRANCHES,
+    LineageKind.WARNED: ActivityKind.BRANCHES,
+    LineageKind.ARCHIVED: ActivityKind.BRANCHES,
+    LineageKind.UNARCHIVED: ActivityKind.BRANCHES,
+    LineageKind.FENCED: ActivityKind.BRANCHES,
+    LineageKind.UNFENCED: ActivityKind.BRANCHES,
+    LineageKind.TAGGED: ActivityKind.TAGS,
+    LineageKind.UNTAGGED: ActivityKind.TAGS,
+    LineageKind.TAG_RENAMED: ActivityKind.TAGS,
+}
+
+
+def _deed(event: LineageEvent) -> str:
+    """Say what was done to a branch, to be followed by `of` and the table."""
+    branch = code(event.branch)
+    source = code(event.source_branch) if event.source_branch else None
+    tag = code(event.tag) if event.tag else None
+    match event.kind:
+        case LineageKind.CREATED | LineageKind.FORKED:
+            return f"created branch {branch}{f' from {source}' if source else ''}"
+        case LineageKind.MERGED:
+            return f"merged {source or 'a branch'} into {branch}"
+        case LineageKind.FAST_FORWARDED:
+            return f"fast-forwarded {branch} to {source or 'another branch'}"
+        case LineageKind.REPLACED:
+            return f"replaced {branch} by {source or 'another branch'}"
+        case LineageKind.RENAMED:
+            return f"renamed branch {source or 'a branch'} to {branch}"
+        case LineageKind.DROPPED:
+            return f"dropped branch {branch}"
+        case LineageKind.REVERTED:
+            return f"reverted a commit on {branch}"
+        case LineageKind.RESCUED:
+            return f"kept the earlier state of {source or 'a branch'} as {branch}"
+        case LineageKind.PINNED:
+            return f"pinned the merge base of {branch}"
+        case LineageKind.PROTECTED:
+            return f"protected {branch}"
+        case LineageKind.UNPROTECTED:
+            return f"removed the protection of {branch}"
+        case LineageKind.RESTORED:
+            return f"restored branch {branch}"
+        case LineageKind.ROLLED_BACK:
+            return f"rolled {branch} back"
+        case LineageKind.UNDONE:
+            return f"undid an operation on {branch}"
+        case LineageKind.TAGGED:
+            return f"created tag {tag} on {branch}" if tag else f"created tags on {branch}"
+        case LineageKind.UNTAGGED:
+            return f"deleted tag {tag} of {branch}" if tag else f"deleted tags of {branch}"
+        case LineageKind.TAG_RENAMED:
+            earlier = code(event.source_tag) if event.source_tag else "a tag"
+            return f"renamed tag {earlier} to {tag or 'another name'} on {branch}"
+        case LineageKind.CHERRY_PICKED:
+            return f"picked a snapshot of {source or 'a branch'} into {branch}"
+        case LineageKind.FENCED:
+            return f"fenced {branch}"
+        case LineageKind.UNFENCED:
+            return f"removed the fence of {branch}"
+        case LineageKind.REPAIRED:
+            return f"repaired branch {branch}"
+        case LineageKind.ALTERED:
+            return f"altered {branch}"
+        case LineageKind.EXPIRED:
+            return f"expired snapshots on {branch}"
+        case LineageKind.RELEASED:
+            return f"released the files of branch {branch}"
+        case LineageKind.CLEANED:
+            return "removed orphan files"
+        case LineageKind.WARNED:
+            return f"warned of the stale branch {branch}"
+        case LineageKind.ARCHIVED:
+            return f"archived branch {branch}"
+        case LineageKind.UNARCHIVED:
+            return f"took branch {branch} out of the archive"
+        case LineageKind.CONSUMERS_RESET:
+            return f"reset consumers on {branch}"
+        case LineageKind.COMPACTED:
+            return f"compacted the manifests on {branch}"
+        case LineageKind.PARTITIONS_EXPIRED:
+            return f"expired partitions on {branch}"
+        case LineageKind.MARKED_DONE:
+            return f"marked partitions as done on {branch}"
+        case _:
+            assert_never(event.kind)
+
+
+def _of_catalog(versions: Sequence[CatalogVersion]) -> Iterator[Activity]:
+    for version in versions:
+        deed = _deed_of(version)
+        if deed is None:
+            continue
+        yield Activity(
+            time_millis=version.time_millis,
+            kind=ActivityKind.CATALOG,
+            sentence=f"{plain(version.actor)} {deed} of {CATALOG}",
+            people=(version.actor,),
+            branch=version.branch,
+            operation=version.operation,
+            has_receipt=True,
+            reason=version.reason,
+        )
+
+
+def _deed_of(version: CatalogVersion) -> str | None:
+    """Say what made a version; None for what nobody did on purpose."""
+    branch = code(version.branch)
+    match version.kind:
+        case VersionKind.SIGHTED | VersionKind.VOID | VersionKind.TURNED_BACK:
+            return None
+        case VersionKind.FORKED:
+            return f"created branch {branch}"
+        case VersionKind.CHANGED:
+            return f"changed branch {branch}"
+        case VersionKind.MERGED:
+            came = [each.branch for each in version.parents if each.branch != version.branch]
+            return f"merged {code(came[0]) if came else 'a branch'} into {branch}"
+        case VersionKind.UNDONE:
+            return f"undid an operation on {branch}"
+        case VersionKind.DROPPED:
+            return f"dropped branch {branch}"
+        case _:
+            assert_never(version.kind)
+
+
+def _of_jobs(jobs: Sequence[JobView], told: set[str]) -> Iterator[Activity]:
+    for job in jobs:
+        is_told = job.id in told or (job.receipt_id is not None and job.receipt_id in told)
+        if is_told or (job.state is JobState.DONE and job.name in READING_JOBS):
+            continue
+        table = (job.table or "").partition(BRANCH_MARK)[0] or None
+        of = f" of {plain(table)}" if table else ""
+        yield Activity(
+            time_millis=job.finished_millis or job.created_millis,
+            kind=ActivityKind.JOBS,
+            sentence=f"{full_title(job)}{of} by {plain(job.actor)} {_ended(job)}",
+            people=(job.actor,),
+            table=table,
+            branch=MAIN_BRANCH,
+            operation=job.receipt_id,
+            has_receipt=job.receipt_id is not None,
+            job=job.id,
+        )
+
+
+def _ended(job: JobView) -> str:
+    match job.state:
+        case JobState.QUEUED | JobState.WAITING:
+            return "is waiting"
+        case JobState.RUNNING | JobState.PUBLISHING:
+            return "is running"
+        case JobState.DONE:
+            return "is done"
+        case JobState.REFUSED:
+            return "was refused"
+        case JobState.FAILED:
+            return "failed"
+        case JobState.CANCELLED:
+            return "was cancelled"
+        case JobState.INTERRUPTED:
+            return "was interrupted"
+        case _:
+            assert_never(job.state)

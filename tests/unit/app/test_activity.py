@@ -1,0 +1,153 @@
+"""The feed: a sentence an operation, which is one with its undo; jobs if no ledger tells."""
+
+from dataclasses import replace
+
+import pytest
+
+from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind, VersionName
+from branch_console.format.identifier import Identifier
+from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.jobs.progress import JobState
+from branch_console.operations.declared import REQUESTS
+from branch_console.procedures.browse.page_values import TableEvents
+from branch_console_app.models.jobs.activity import (
+    READING_JOBS,
+    ActivityKind,
+    activity_feed,
+    chosen_activity,
+)
+from branch_console_app.models.jobs.job_titles import _TITLES, full_title
+from branch_console_app.models.jobs.waiting import waiting_jobs
+from tests.console.pretend import NOW, job
+
+FLIGHTS = Identifier.parse("air.flights")
+
+
+def event(name: str, kind: LineageKind, at: int, **facts: str) -> LineageEvent:
+    return LineageEvent(
+        id=name, branch="main", operation_id=name, actor=facts.pop("actor", "ada"), kind=kind,
+        time_millis=at, **facts,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def ledger(*events: LineageEvent) -> TableEvents:
+    return TableEvents(table=FLIGHTS, events=events)
+
+
+@pytest.mark.parametrize("kind", list(LineageKind))
+@pytest.mark.parametrize("has_names", [True, False])
+def test_every_kind_is_a_sentence_with_its_person_and_table(
+    kind: LineageKind, has_names: bool
+) -> None:
+    names = {"source_branch": "dev", "tag": "q1", "source_tag": "q0"} if has_names else {}
+    (entry,) = activity_feed([ledger(event("a", kind, 1, **names))])
+    assert entry.sentence.startswith("ada ")
+    assert entry.sentence.endswith(" of air\\.flights")
+    assert "None" not in entry.sentence
+
+
+def test_an_undo_joins_what_it_took_back_and_a_redo_parts_them() -> None:
+    merged = event("m", LineageKind.MERGED, 1, source_branch="dev")
+    undone = event("u", LineageKind.UNDONE, 5, actor="bo", undoes="m")
+    tagged = event("t", LineageKind.TAGGED, 3, tag="q1")
+    first, second = activity_feed([ledger(merged, tagged, undone)])
+    assert (first.operation, first.undo, first.undone) == ("m", "u", "undone by bo")
+    assert (first.time_millis, first.people) == (5, ("ada", "bo"))
+    assert second.operation == "t"
+    again = event("r", LineageKind.REVERTED, 7, actor="eve", undoes="u")
+    found = activity_feed([ledger(merged, undone, again)])
+    assert [(each.operation, each.undone) for each in found] == [
+        ("u", "reverted by eve"),
+        ("m", None),
+    ]
+
+
+def test_an_undo_of_what_the_ledger_lost_stands_alone() -> None:
+    (entry,) = activity_feed([ledger(event("u", LineageKind.UNDONE, 5, undoes="gone"))])
+    assert (entry.operation, entry.kind) == ("u", ActivityKind.UNDO)
+
+
+def test_a_merge_of_the_catalog_is_one_entry_with_its_tables() -> None:
+    whole = CatalogVersion(
+        branch="main", number=2, kind=VersionKind.MERGED, operation="op", actor="bo", time_millis=9,
+        parents=(VersionName(branch="main", number=1), VersionName(branch="spring", number=4)),
+    )  # fmt: skip
+    seen = replace(whole, number=3, kind=VersionKind.SIGHTED, operation="seen")
+    part = event("op-flights", LineageKind.MERGED, 8, source_branch="spring")
+    (entry,) = activity_feed([ledger(part)], [whole, seen])
+    assert entry.sentence == "bo merged `spring` into `main` of the catalog"
+
+
+def test_a_job_is_told_only_where_no_ledger_tells_of_it() -> None:
+    made = event("m", LineageKind.MERGED, 1, source_branch="dev")
+    jobs = [
+        job("m", state=JobState.DONE, name="merge_branch"),
+        job("q", state=JobState.DONE, name="query"),
+        job("d", state=JobState.DONE, name="delete_rows", table="air.flights$branch_dev"),
+        job("f", state=JobState.FAILED, name="merge_branch"),
+    ]
+    found = activity_feed([ledger(made)], jobs=jobs)
+    assert {each.operation or each.job for each in found} == {"m", "d", "f"}
+    (failed,) = (each for each in found if each.job == "f")
+    assert failed.sentence == "Merge a branch of air\\.flights by ada failed"
+    assert {each.table for each in found} == {"air.flights"}
+
+
+def test_table_person_and_kind_choose() -> None:
+    entries = activity_feed(
+        [
+            ledger(
+                event("m", LineageKind.MERGED, 1), event("t", LineageKind.TAGGED, 2, actor="bo")
+            ),
+            TableEvents(
+                table=Identifier.parse("air.planes"), events=(event("p", LineageKind.MERGED, 3),)
+            ),
+        ]
+    )
+    chosen = {
+        "table": chosen_activity(entries, table="air.flights"),
+        "person": chosen_activity(entries, person="ada"),
+        "kind": chosen_activity(entries, kind=ActivityKind.TAGS),
+    }
+    assert {name: [each.operation for each in found] for name, found in chosen.items()} == {
+        "table": ["t", "m"],
+        "person": ["p", "m"],
+        "kind": ["t"],
+    }
+
+
+def test_titles_name_arguments_that_calls_have() -> None:
+    for name, title in _TITLES.items():
+        given = {argument.name: "x" for argument in REQUESTS[name].arguments()}
+        title.format_map({"target": "main", **given})
+    assert {*REQUESTS} >= READING_JOBS
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "title"),
+    [
+        ("merge_branch", {"branch": "fix"}, "Merge `fix` into `main`"),
+        ("merge_branch", {"branch": "fix", "target": "dev"}, "Merge `fix` into `dev`"),
+        ("rename_branch", {"branch": "a", "to": "b"}, "Rename branch `a` to `b`"),
+        ("create_tag", {}, "Create a tag"),
+        ("compact", {"table": "air.flights"}, "Compact"),
+    ],
+)
+def test_a_title_has_the_names_that_its_call_has(
+    name: str, arguments: dict[str, str], title: str
+) -> None:
+    assert full_title(replace(job("1", name=name), arguments=arguments)) == title
+
+
+def test_what_ended_badly_waits_for_its_person_until_it_is_run_again_or_old() -> None:
+    sides = {"branch": "fix", "target": "main"}
+    failed = replace(job("1", state=JobState.FAILED, name="dry_run_merge"), arguments=sides)
+    assert waiting_jobs([failed], "ada", NOW) == (failed,)
+    assert waiting_jobs([failed], "bo", NOW) == ()
+    assert waiting_jobs([failed], "ada", NOW + 15 * 86_400_000) == ()
+    merged = replace(job("2", state=JobState.DONE, name="merge_branch"), arguments=sides)
+    assert waiting_jobs([merged, failed], "ada", NOW) == ()
+    other = replace(merged, arguments={"branch": "dev", "target": "main"})
+    assert waiting_jobs([other, failed], "ada", NOW) == (failed,)
+    asked = job("3", state=JobState.FAILED, name="query")
+    assert waiting_jobs([asked], "ada", NOW) == ()
