@@ -45,6 +45,7 @@ from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.operations.maintenance_requests import (
     ExpireSnapshotsRequest,
     RemoveOrphanFilesRequest,
+    RemoveUnexistingFilesRequest,
 )
 from branch_console.operations.merge_requests import CherryPickRequest, MergeRequest, RevertRequest
 from branch_console.operations.partition_requests import (
@@ -120,6 +121,7 @@ __all__ = [
     "Receipt",
     "ReleaseBranchRequest",
     "RemoveOrphanFilesRequest",
+    "RemoveUnexistingFilesRequest",
     "RenameBranchRequest",
     "RenameDatabaseRequest",
     "RenameTagRequest",

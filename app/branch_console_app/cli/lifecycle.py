@@ -29,6 +29,7 @@ from branch_console.operations.maintenance_requests import (
     CompactManifestRequest,
     ExpireSnapshotsRequest,
     RemoveOrphanFilesRequest,
+    RemoveUnexistingFilesRequest,
     RepairEarliestSnapshotRequest,
 )
 from branch_console.operations.partition_requests import ExpirePartitionsRequest
@@ -102,6 +103,7 @@ for _request in (
     FenceBranchRequest,
     ExpireSnapshotsRequest,
     RemoveOrphanFilesRequest,
+    RemoveUnexistingFilesRequest,
     ResetConsumerRequest,
     ClearConsumersRequest,
     RepairEarliestSnapshotRequest,

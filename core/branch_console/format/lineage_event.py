@@ -49,6 +49,7 @@ class LineageKind(StrEnum):
     COMPACTED = "compacted"
     PARTITIONS_EXPIRED = "partitions-expired"
     MARKED_DONE = "marked-done"
+    MISSING_FILES_REMOVED = "missing-files-removed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,6 +56,7 @@ from branch_console.operations.maintenance_requests import (
     CompactManifestRequest,
     ExpireSnapshotsRequest,
     RemoveOrphanFilesRequest,
+    RemoveUnexistingFilesRequest,
     RepairEarliestSnapshotRequest,
 )
 from branch_console.operations.merge_requests import (
@@ -110,6 +111,7 @@ _ALL: Final[tuple[type[Request], ...]] = (
     FenceBranchRequest,
     ExpireSnapshotsRequest,
     RemoveOrphanFilesRequest,
+    RemoveUnexistingFilesRequest,
     SetPolicyRequest,
     ApplyPolicyRequest,
     ResetConsumerRequest,

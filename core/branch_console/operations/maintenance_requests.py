@@ -22,6 +22,9 @@ EARLIEST_BEFORE: Final = "previous_earliest_snapshot_id"
 EARLIEST_AFTER: Final = "current_earliest_snapshot_id"
 """The columns that tell where the history of a branch began, and where it begins now."""
 
+UNEXISTING_FILE: Final = "fileName"
+"""The column that tells where a file should lie."""
+
 _NOT_SORTED: Final = "the entries of manifests stay in the order of their commits"
 _HOUR_MILLIS: Final = 3_600_000
 _DAY_MILLIS: Final = 24 * _HOUR_MILLIS
@@ -174,6 +177,32 @@ class RemoveOrphanFilesRequest(
     def trash_keep_millis(self) -> int:
         """Return how long files wait in the trash, in milliseconds; raises InvalidInput."""
         return _duration_millis(self, "trash_keep", self.trash_keep, _TRASH_KEEP_MILLIS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveUnexistingFilesRequest(
+    Request,
+    procedure="remove_unexisting_files",
+    job=("Remove unexisting files", "of"),
+    terms=COMMITTED,
+    sql=(
+        SqlProcedure(
+            name="remove_unexisting_files",
+            order=("table", "dry_run", "parallelism"),
+            answers=(ResultColumn(name=UNEXISTING_FILE),),
+            refuses=(("parallelism", "folders are listed as many at once as the store bears"),),
+            can_be_dry=True,
+        ),
+    ),
+    confirmed_by=("confirm",),
+):
+    """Let a branch name data files no longer that are gone, so that it can be read again.
+
+    For example: branch-console remove-unexisting-files air.flights --dry-run
+    """
+
+    table: str = table_argument(with_branch=True)
+    reason: str | None = reason_argument()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ from branch_console.procedures.maintenance.expire_tags import EXPIRE_TAGS, TRIGG
 from branch_console.procedures.maintenance.mark_partition_done import MARK_PARTITION_DONE
 from branch_console.procedures.maintenance.release_branch import DROP_OR_RECLAIM, RELEASE_BRANCH
 from branch_console.procedures.maintenance.remove_orphan_files import REMOVE_ORPHAN_FILES
+from branch_console.procedures.maintenance.remove_unexisting_files import REMOVE_UNEXISTING_FILES
 from branch_console.procedures.maintenance.repair_earliest_snapshot import (
     REPAIR_EARLIEST_SNAPSHOT,
 )
@@ -80,6 +81,7 @@ _ALL: Final = (
     RELEASE_BRANCH,
     PURGE_FILES,
     REMOVE_ORPHAN_FILES,
+    REMOVE_UNEXISTING_FILES,
     RENAME_BRANCH,
     RENAME_TAG,
     REPAIR_BRANCH,

@@ -77,10 +77,6 @@ NOT_SERVED: Final[Mapping[str, str]] = MappingProxyType(
             "branches that are open could not merge the buckets any more. Merge or drop them, then "
             "rescale the table with Paimon"
         ),
-        "remove_unexisting_files": (
-            "the rows of a file that is gone would vanish with it. Restore the file, or roll back "
-            "to a snapshot that does not need it"
-        ),
         "refresh_object_table": (
             "object tables list the files of a folder, and have no branches. Refresh them with "
             "Paimon"

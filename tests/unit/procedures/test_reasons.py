@@ -108,6 +108,8 @@ CASES: dict[str, Steps] = {
     "rollback": _twice,
     "expire_snapshots": _old,
     "remove_orphan_files": _littered,
+    # No file of this table lies anywhere.
+    "remove_unexisting_files": lambda _: {},
     "compact_manifest": _small_manifests,
     "purge_files": lambda _: {},
     "reset_consumer": lambda bench: {**_reading(bench), "consumer": "etl"},

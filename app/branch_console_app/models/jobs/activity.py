@@ -245,6 +245,8 @@ def _deed(event: LineageEvent) -> str:
             return f"expired partitions on {branch}"
         case LineageKind.MARKED_DONE:
             return f"marked partitions as done on {branch}"
+        case LineageKind.MISSING_FILES_REMOVED:
+            return f"removed unexisting files from {branch}"
         case _:
             assert_never(event.kind)
 

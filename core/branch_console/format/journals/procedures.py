@@ -35,6 +35,7 @@ from branch_console.format.journals.history import (
 )
 from branch_console.format.journals.manifests import MANIFESTS_JOURNAL
 from branch_console.format.journals.merge import MERGE_JOURNAL
+from branch_console.format.journals.missing_files import MISSING_FILES_JOURNAL
 from branch_console.format.journals.names import NAMES_JOURNAL
 from branch_console.format.journals.objects import (
     CREATE_DATABASE_JOURNAL,
@@ -83,6 +84,7 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "release_branch": RELEASE_JOURNAL,
         CLEANING: CLEANING_JOURNAL,
         "purge_files": REPLACE_JOURNAL,
+        "remove_unexisting_files": MISSING_FILES_JOURNAL,
         "rename_branch": RENAME_JOURNAL,
         "rename_tag": RENAME_TAG_JOURNAL,
         "repair_branch": REPAIR_JOURNAL,

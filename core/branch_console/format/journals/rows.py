@@ -160,6 +160,9 @@ _READ_AT: Final = Layout(
     needed_identity("identity"),
 )
 
+WRITE_MESSAGES: Final = parts("messages", _MESSAGE)
+"""What writers made, in any journal that holds the whole of a commit."""
+
 WRITER: Final = Codec(what="journal of a write", reads={1: _PROCESS})
 """Reads of rows that are written, in whichever way, who writes them."""
 WRITE_JOURNAL: Final = Codec(
@@ -175,7 +178,7 @@ WRITE_STEP: Final = Codec(
     reads={
         1: Layout(
             WriteStep,
-            parts("messages", _MESSAGE),
+            WRITE_MESSAGES,
             needed("overwrites", bool),
             values("partitions", _partitions, _hex),
             identity("expectedHead"),

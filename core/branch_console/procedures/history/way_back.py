@@ -5,11 +5,15 @@ from typing import TypeAlias
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.history import HistoryCopy, HistoryJournal, RollbackJournal
 from branch_console.format.journals.merge import MergeJournal
+from branch_console.format.journals.missing_files import MissingFilesJournal
 from branch_console.format.journals.partitions import DropPartitionsJournal
 from branch_console.format.receipt import HeadMove
 from branch_console.format.table_schema import TableSchema
 
-Moving: TypeAlias = MergeJournal | HistoryJournal | RollbackJournal | DropPartitionsJournal
+Dropping: TypeAlias = DropPartitionsJournal | MissingFilesJournal
+"""What an operation noted that took rows from its own branch, and brought nothing."""
+
+Moving: TypeAlias = MergeJournal | HistoryJournal | RollbackJournal | Dropping
 """What an operation noted that moved the head of a branch."""
 
 
@@ -54,7 +58,7 @@ def inverse_of(done: Moving, move: HeadMove, rescue_branch: str) -> HistoryCopy:
 
 
 def _added_schemas(
-    done: MergeJournal | RollbackJournal | DropPartitionsJournal,
+    done: MergeJournal | RollbackJournal | Dropping,
 ) -> tuple[int, ...]:
     if not isinstance(done, MergeJournal):
         return ()
@@ -62,7 +66,7 @@ def _added_schemas(
 
 
 def _rollback_pins(
-    done: MergeJournal | RollbackJournal | DropPartitionsJournal,
+    done: MergeJournal | RollbackJournal | Dropping,
 ) -> tuple[str, ...]:
     """The tags by which a rollback keeps what it brought back, and what it made."""
     if not isinstance(done, RollbackJournal):
@@ -75,6 +79,6 @@ def _pins(done: Moving, move: HeadMove) -> tuple[str, ...]:
 
     Those of a merge that took files of main to another branch stay: its rescue branch has them.
     """
-    if isinstance(done, DropPartitionsJournal) or move.branch != MAIN_BRANCH:
+    if isinstance(done, Dropping) or move.branch != MAIN_BRANCH:
         return ()
     return done.sharing.tags

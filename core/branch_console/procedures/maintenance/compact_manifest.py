@@ -10,7 +10,7 @@ from branch_console.diff.history_move import count
 from branch_console.format.journals.manifests import MANIFESTS_JOURNAL, ManifestsJournal
 from branch_console.format.kept_elsewhere import Act
 from branch_console.format.lineage_event import LineageKind
-from branch_console.format.receipt import Counts, Receipt
+from branch_console.format.receipt import Receipt
 from branch_console.operations.maintenance_requests import CompactManifestRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import (
@@ -28,9 +28,7 @@ from branch_console.procedures.run.archived import archive_blocks
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
 from branch_console.procedures.run.receipts import (
-    event_of,
-    move_of,
-    receipt_of,
+    end_commit,
     receipt_without_change,
 )
 
@@ -109,25 +107,15 @@ def finish_manifests(operation: Operation, journal: ManifestsJournal) -> Receipt
         properties={"branch.operation-id": operation.intent.operation_id},
         seen_id=journal.head_id,
     )
-    before = table.snapshots.find(landed.id - 1)
-    receipt = receipt_of(
+    return end_commit(
         operation,
-        moves=(move_of(table.branch, before, landed),),
-        counts=Counts(snapshots_added=1),
+        table,
+        landed,
+        LineageKind.COMPACTED,
         notes=(
             f"Snapshot {landed.id} of {table.branch!r} names "
             f"{count(table.manifests(landed).num_rows, 'manifest')}.",
         ),
-    )
-    return operation.complete(
-        event_of(
-            operation,
-            LineageKind.COMPACTED,
-            receipt,
-            before=None if before is None else before.identity,
-            after=landed.identity,
-            parents=() if before is None else (before.identity,),
-        )
     )
 
 

@@ -31,7 +31,7 @@ from branch_console.format.options import (
 )
 from branch_console.format.partition_path import partition_strings, value_text
 from branch_console.format.read_branches import ChainRule
-from branch_console.format.receipt import Counts, Receipt
+from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
@@ -54,9 +54,7 @@ from branch_console.procedures.history.protection import protection_of, rule_tex
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import Planned, Verb, table_of
 from branch_console.procedures.run.receipts import (
-    event_of,
-    move_of,
-    receipt_of,
+    end_commit,
     receipt_without_change,
 )
 from branch_console.table.fallback_branch import read_fallback
@@ -151,27 +149,17 @@ def finish_partition_expiry(operation: Operation, journal: DropPartitionsJournal
             kind=ErrorKind.NOTHING_TO_DO,
         )
     renew_hints(table, store, landed)
-    before = table.snapshots.find(landed.id - 1)
-    receipt = receipt_of(
+    return end_commit(
         operation,
-        moves=(move_of(table.branch, before, landed),),
-        counts=Counts(snapshots_added=1, records_added=landed.delta_record_count or 0),
+        table,
+        landed,
+        LineageKind.PARTITIONS_EXPIRED,
+        records_added=landed.delta_record_count or 0,
         notes=(
             f"{count(len(journal.partitions), 'partition')} of {table.branch!r} went with snapshot "
             f"{landed.id}.",
         ),
         answer=tuple({"expired_partitions": each.name} for each in journal.partitions),
-    )
-    return operation.complete(
-        event_of(
-            operation,
-            LineageKind.PARTITIONS_EXPIRED,
-            receipt,
-            branch=table.branch,
-            before=None if before is None else before.identity,
-            after=landed.identity,
-            parents=() if before is None else (before.identity,),
-        )
     )
 
 

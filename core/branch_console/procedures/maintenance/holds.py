@@ -28,6 +28,7 @@ _MOVES_HEAD: Final = frozenset(
         LineageKind.REPLACED,
         LineageKind.ROLLED_BACK,
         LineageKind.PARTITIONS_EXPIRED,
+        LineageKind.MISSING_FILES_REMOVED,
     }
 )
 

@@ -134,6 +134,48 @@ def event_of(
     )
 
 
+def end_commit(
+    operation: OpenOperation,
+    table: FileStoreTable,
+    landed: Snapshot,
+    kind: LineageKind,
+    *,
+    notes: tuple[str, ...],
+    records_added: int = 0,
+    answer: tuple[AnswerRow, ...] = (),
+) -> Receipt:
+    """Record an operation that was one commit on one branch.
+
+    Args:
+        operation: The operation.
+        table: The table on the branch.
+        landed: The snapshot of the commit.
+        kind: Of the event.
+        notes: What was done, in sentences.
+        records_added: Records that came, less those that went.
+        answer: The rows that answer the call.
+    """
+    before = table.snapshots.find(landed.id - 1)
+    receipt = receipt_of(
+        operation,
+        moves=(move_of(table.branch, before, landed),),
+        counts=Counts(snapshots_added=1, records_added=records_added),
+        notes=notes,
+        answer=answer,
+    )
+    return operation.complete(
+        event_of(
+            operation,
+            kind,
+            receipt,
+            branch=table.branch,
+            before=None if before is None else before.identity,
+            after=landed.identity,
+            parents=() if before is None else (before.identity,),
+        )
+    )
+
+
 def move_of(branch: str, before: Snapshot | None, after: Snapshot | None) -> HeadMove:
     """Return the move of a head."""
     return HeadMove(

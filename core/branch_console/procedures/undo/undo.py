@@ -68,6 +68,7 @@ _WAYS: Final[Mapping[LineageKind, Way]] = MappingProxyType(
         LineageKind.REPLACED: plan_way_back,
         LineageKind.ROLLED_BACK: plan_way_back,
         LineageKind.PARTITIONS_EXPIRED: plan_way_back,
+        LineageKind.MISSING_FILES_REMOVED: plan_way_back,
         LineageKind.MARKED_DONE: plan_marks_back,
         LineageKind.TAGGED: plan_tag_back,
         LineageKind.UNTAGGED: plan_tag_back,

@@ -13,6 +13,7 @@ from branch_console.errors import ErrorKind
 from branch_console.format.journals.history import HistoryCopy, HistoryJournal, RollbackJournal
 from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.merge import MergeJournal
+from branch_console.format.journals.missing_files import MissingFilesJournal
 from branch_console.format.journals.partitions import DropPartitionsJournal
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.lineage_event import LineageEvent, LineageKind
@@ -31,7 +32,7 @@ from branch_console.procedures.history.dependents import (
     tags_read_by,
 )
 from branch_console.procedures.history.protection import protection_of
-from branch_console.procedures.history.way_back import Moving, inverse_of
+from branch_console.procedures.history.way_back import Dropping, Moving, inverse_of
 from branch_console.procedures.run.procedure import Planned
 from branch_console.procedures.undo.undo_preview import Traced, journal_gone, planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
@@ -112,7 +113,7 @@ def _moved_tags(target: FileStoreTable, then: HistoryCopy, done: Moving) -> tupl
     came_from = _source_of(done)
     if came_from is None or then.source == then.target == came_from:
         return ()
-    assert not isinstance(done, DropPartitionsJournal)
+    assert not isinstance(done, Dropping)
     source, moved, pins = target.on(came_from), [], done.sharing.tags
     for name in then.remove_tags:
         if name in pins:
@@ -132,7 +133,7 @@ def _source_of(done: Moving) -> str | None:
             return done.source
         case HistoryJournal():
             return done.copy.source
-        case RollbackJournal() | DropPartitionsJournal():
+        case RollbackJournal() | DropPartitionsJournal() | MissingFilesJournal():
             return None
 
 

@@ -1,0 +1,77 @@
+"""Finding the data files that a state names and that its store lacks."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from branch_console.errors import PaimonError
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.manifest_entry import NO_FILES
+from branch_console.format.snapshot import Snapshot
+from branch_console.maintenance.trash import Trash, trash_operations
+from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.table.branch_manager import is_openable
+from branch_console.table.data_file_paths import data_file_paths
+from branch_console.table.file_store_table import FileStoreTable
+
+
+def find_missing_files(table: FileStoreTable, head: Snapshot) -> pa.Table:
+    """Return the live files of a snapshot that are not there.
+
+    Args:
+        table: The table on the branch of the snapshot.
+        head: The snapshot.
+
+    Returns:
+        Columns of MANIFEST_ENTRY, and `path`, where each should lie.
+
+    Raises:
+        FormatError: A manifest is missing or broken.
+        StorageError: The store did not answer, so nothing is known.
+    """
+    live = table.live_files(head)
+    paths = data_file_paths(table, live)
+    files = table.reader.files
+    folders = sorted({path.rpartition("/")[0] for path in paths.to_pylist()})
+    listed = {
+        f"{folder}/{name}"
+        for folder, names in zip(folders, table.reader.each(files.names, folders), strict=True)
+        for name in names
+    }
+    unlisted = [path for path in paths.to_pylist() if path not in listed]
+    # A listing may leave a file out; rows go only if the file itself is not there.
+    there = table.reader.each(files.exists, unlisted)
+    missing = [path for path, exists in zip(unlisted, there, strict=True) if not exists]
+    is_missing = pc.is_in(paths, value_set=pa.array(missing, pa.string()))
+    return live.append_column("path", paths).filter(is_missing)
+
+
+def cleanings_with(
+    warehouse: Warehouse, table: FileStoreTable, missing: pa.Table
+) -> tuple[str, ...]:
+    """Return the cleanings that have put some of the files into the trash, from where they come."""
+    found = []
+    for operation_id in trash_operations(table):
+        held = Trash(table=table, store=warehouse.store, operation_id=operation_id).find()
+        if held is not None and pc.any(pc.is_in(held["path"], missing["path"])).as_py():
+            found.append(operation_id)
+    return tuple(found)
+
+
+def branches_naming(table: FileStoreTable, missing: pa.Table) -> dict[str, int]:
+    """Return how many of the files the head of each other branch names, without those of none.
+
+    A branch that cannot be read is left out: it changes nothing, and the doctor tells of it.
+    """
+    names = missing["file_name"].combine_chunks()
+    found = {}
+    for branch in (MAIN_BRANCH, *table.branches.names()):
+        if branch == table.branch or not is_openable(branch):
+            continue
+        try:
+            other = table.on_listed(branch)
+            head = other.head()
+            live = NO_FILES if head is None else other.live_files(head)
+        except PaimonError:
+            continue
+        found[branch] = int(pc.sum(pc.is_in(live["file_name"], value_set=names)).as_py() or 0)
+    return {branch: number for branch, number in found.items() if number}

@@ -1,0 +1,234 @@
+"""A branch names no longer what its store lost, and nothing else changes."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from branch_console.errors import Refused
+from branch_console.format.data_types import STRING
+from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY, IndexType
+from branch_console.format.lineage_event import LineageKind
+from branch_console.format.snapshot import CommitKind
+from branch_console.format.values.binary_row import encode_row
+from branch_console.maintenance.named_files import DATA_RANK, RELEASED_FILES
+from branch_console.maintenance.trash import Trash
+from branch_console.procedures.call.consequence import Weight
+from branch_console.procedures.recover import recover_table
+from branch_console.table.data_file_paths import data_file_paths
+from tests.support.branch_bench import NOW, BranchBench, store_of
+from tests.support.commit_tables import UNPARTITIONED, data_files, message
+from tests.support.faulty_store import At, FaultyStore, Killed, When
+from tests.support.lifecycle import preview, run
+
+REMOVE = "remove_unexisting_files"
+# One way to be killed in CI: what is alike for the others is tried at night.
+WHENS = [
+    pytest.param(each, marks=() if each is When.AFTER else pytest.mark.depth("long"))
+    for each in When
+]
+
+
+def place(bench: BranchBench, branch: str = "main") -> dict[str, Path]:
+    """Where each file that a branch names should lie, by its short name."""
+    table = bench.table(branch)
+    head = table.head()
+    assert head is not None
+    live = table.live_files(head)
+    paths = data_file_paths(table, live).to_pylist()
+    names = [name[5:-8] for name in live["file_name"].to_pylist()]
+    return {name: Path(path) for name, path in zip(names, paths, strict=True)}
+
+
+def write(bench: BranchBench, branch: str = "main") -> None:
+    """Have all files of a branch lie where they should."""
+    for path in place(bench, branch).values():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"rows")
+
+
+def names(bench: BranchBench, branch: str = "main") -> set[str]:
+    return set(place(bench, branch))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> BranchBench:
+    """Three files on main, each in a snapshot, of which the second is lost."""
+    bench = BranchBench(tmp_path / "made")
+    for name in "abc":
+        bench.append(name)
+    write(bench)
+    place(bench)["b"].unlink()
+    return bench
+
+
+def test_one_snapshot_names_the_missing_file_no_longer(bench: BranchBench) -> None:
+    lost = str(place(bench)["b"])
+    told = preview(bench, REMOVE)
+    assert told.typed_name == "main"
+    assert [each.text for each in told.consequences if each.weight is Weight.LOSES] == [
+        "1 data file of 'main' with 10 records and 1,000 bytes are missing. The branch names them "
+        "no longer: their rows are gone for good."
+    ]
+    receipt = run(bench, REMOVE, reason="the disk")
+    assert names(bench) == {"a", "c"}
+    head = bench.table().head()
+    assert head is not None
+    assert (head.id, head.commit_kind, head.total_record_count) == (4, CommitKind.OVERWRITE, 20)
+    assert receipt.answer == ({"fileName": lost},)
+    assert receipt.counts.records_added == -10
+    noted = bench.table().ledger.events()[-1]
+    assert (noted.kind, noted.reason) == (LineageKind.MISSING_FILES_REMOVED, "the disk")
+    again = run(bench, REMOVE, "again")
+    assert again.notes == ("Every data file that 'main' names is there.",)
+    assert bench.table().snapshots.latest_id() == 4
+
+
+def test_a_branch_without_snapshots_lacks_nothing(tmp_path: Path) -> None:
+    empty = BranchBench(tmp_path)
+    receipt = run(empty, REMOVE)
+    assert receipt.notes == ("Every data file that 'main' names is there.",)
+
+
+def test_only_the_branch_that_is_named_changes(bench: BranchBench) -> None:
+    bench.branch("dev")
+    before = bench.table().head()
+    told = preview(bench, REMOVE, table="db.t$branch_dev")
+    (beside,) = [each for each in told.consequences if "Other branches" in each.text]
+    assert beside.details == ("main: 1 file",)
+    run(bench, REMOVE, table="db.t$branch_dev")
+    assert names(bench, "dev") == {"a", "c"}
+    assert names(bench) == {"a", "b", "c"}
+    assert bench.table().head() == before
+
+
+def test_the_loss_is_told_partition_by_partition(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path, partition_keys=["name"])
+    for number, day in enumerate(("one", "one", "two", "three")):
+        partition = encode_row([day], [STRING])
+        files = data_files([f"file-{number}"], partition=partition, rows=number + 1)
+        bench.committer().commit(
+            [message(partition, new_files=files)], user="alice", identifier=number
+        )
+    write(bench)
+    for name in ("file-0", "file-1", "file-2"):
+        place(bench)[name].unlink()
+    told = preview(bench, REMOVE)
+    lost = [each for each in told.consequences if each.weight is Weight.LOSES]
+    assert lost[0].text.startswith("3 data files of 'main' with 6 records and 3,000 bytes")
+    assert set(lost[1].details) == {"name=one: 3 records", "name=two: 3 records"}
+    run(bench, REMOVE)
+    assert names(bench) == {"file-3"}
+
+
+def test_undo_names_them_again_until_the_branch_moves(bench: BranchBench) -> None:
+    before = bench.table().head()
+    run(bench, REMOVE)
+    run(bench, "undo", "undo", operation="op")
+    assert bench.table().head() == before
+    assert names(bench) == {"a", "b", "c"}
+    run(bench, REMOVE, "again")
+    bench.append("d")
+    with pytest.raises(Refused, match="'main' moved since"):
+        run(bench, "undo", "late", operation="again")
+
+
+def test_a_file_that_waits_in_the_trash_is_not_lost(bench: BranchBench) -> None:
+    path = str(place(bench)["a"])
+    trash = Trash(table=bench.table(), store=bench.store, operation_id="clean")
+    trash.note(
+        pa.Table.from_pylist(
+            [{"path": path, "file_size": 4, "rank": DATA_RANK, "name": 1}], schema=RELEASED_FILES
+        )
+    )
+    trash.put([path])
+    with pytest.raises(Refused, match="wait in the trash of the table"):
+        run(bench, REMOVE)
+    assert preview(bench, REMOVE).blocks[0].details == ("clean",)
+    trash.bring_back()
+    run(bench, REMOVE)
+    assert names(bench) == {"a", "c"}
+
+
+def test_old_rows_of_the_same_keys_are_told(tmp_path: Path) -> None:
+    bench = BranchBench(tmp_path, primary_keys=["id"], options={"bucket": "1"})
+    bench.append("a")
+    told = preview(bench, REMOVE)
+    assert any("Older rows of the same keys" in each.text for each in told.consequences)
+
+
+def test_a_listing_that_leaves_files_out_loses_none(
+    bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = type(bench.store.files)
+    listed = files.names
+    monkeypatch.setattr(
+        files, "names", lambda self, path: [] if "/bucket-" in path else listed(self, path)
+    )
+    told = preview(bench, REMOVE)
+    assert told.consequences[0].text.startswith("1 data file of 'main'")
+
+
+@pytest.mark.parametrize("when", WHENS)
+def test_a_kill_at_any_change_removes_all_or_nothing(bench: BranchBench, when: When) -> None:
+    root = Path(bench.file_io.root)
+    counter = FaultyStore(inner=store_of(shutil.copytree(root, root.parent / "clean")))
+    run(BranchBench(root.parent / "clean"), REMOVE, store=counter.store)
+    for number in range(1, len(counter.changes) + 1):
+        copy = shutil.copytree(root, root.parent / f"{when}-{number}")
+        cut = BranchBench(copy)
+        faulty = FaultyStore(inner=store_of(copy), fault=At(call=number, when=when))
+        with pytest.raises(Killed):
+            run(cut, REMOVE, store=faulty.store)
+        recover_table(cut.warehouse(clock=lambda: NOW + 3_600_000), cut.table())
+        ids = cut.table().snapshots.ids()
+        assert (ids[-1], names(cut)) in ((3, {"a", "b", "c"}), (4, {"a", "c"}))
+
+
+def test_a_merge_takes_the_rows_for_deleted(bench: BranchBench) -> None:
+    bench.branch("dev")
+    run(bench, REMOVE, table="db.t$branch_dev")
+    run(bench, "merge_branch", "merge", branch="dev")
+    assert names(bench) == {"a", "c"}
+
+
+def vectors(bench: BranchBench, *data: str) -> None:
+    """Mark 3 rows of each file as deleted, in one index file."""
+    ranges = [
+        {"data_file": f"data-{name}.parquet", "offset": 1, "length": 30, "cardinality": 3}
+        for name in data
+    ]
+    entry = {
+        **dict.fromkeys(INDEX_MANIFEST_ENTRY.names),
+        "kind": 0,
+        "partition": UNPARTITIONED,
+        "bucket": 0,
+        "index_type": str(IndexType.DELETION_VECTORS),
+        "file_name": f"index-{'-'.join(data)}",
+        "file_size": 50,
+        "row_count": len(data),
+        "dv_ranges": ranges,
+    }
+    made = pa.Table.from_pylist([entry], schema=INDEX_MANIFEST_ENTRY)
+    bench.committer().commit(
+        [message(new_index_files=made)], user="alice", identifier=hash(data) % (1 << 40)
+    )
+
+
+def test_vectors_of_missing_files_go_with_them(bench: BranchBench) -> None:
+    vectors(bench, "b")
+    vectors(bench, "c")
+    told = preview(bench, REMOVE)
+    assert "with 7 records" in told.consequences[0].text
+    run(bench, REMOVE)
+    head = bench.table().head()
+    assert head is not None
+    assert bench.table().index_entries(head)["file_name"].to_pylist() == ["index-c"]
+
+
+def test_a_vector_beside_those_of_other_files_stands_in_the_way(bench: BranchBench) -> None:
+    vectors(bench, "b", "c")
+    with pytest.raises(Refused, match="mark deleted rows of missing files and of others at once"):
+        run(bench, REMOVE)
+    assert names(bench) == {"a", "b", "c"}
