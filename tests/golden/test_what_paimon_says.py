@@ -9,7 +9,7 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.index_manifest import IndexType
 from branch_console.format.table_schema import BucketMode
 from branch_console.format.values.deletion_vector import DeletionVectorRange, read_deletion_vectors
-from branch_console.table.data_file_paths import data_file_paths, index_file_path
+from branch_console.table.data_file_paths import data_file_paths, index_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 from tests.support.build_warehouses import NEWEST
 from tests.support.our_answers import (
@@ -125,10 +125,11 @@ def test_deletion_vectors_mark_as_many_rows_as_paimon_counts(case: Case) -> None
     head = case.table.head()
     if head is None:
         return
-    for entry in case.table.index_entries(head).to_pylist():
+    entries = case.table.index_entries(head)
+    paths = index_file_paths(case.table, entries)
+    for entry, path in zip(entries.to_pylist(), paths, strict=True):
         if entry["index_type"] != IndexType.DELETION_VECTORS:
             continue
-        path = index_file_path(case.table, entry["file_name"], entry["external_path"])
         ranges = [DeletionVectorRange(**item) for item in entry["dv_ranges"] or ()]
         found = read_deletion_vectors(case.table.reader.files.read(path), ranges, path)
         assert {name: len(positions) for name, positions in found.items()} == {

@@ -14,7 +14,7 @@ from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
 from branch_console.storage.table_paths import CHANGELOG_PREFIX, SNAPSHOT_PREFIX
-from branch_console.table.data_file_paths import data_file_paths, index_file_path
+from branch_console.table.data_file_paths import data_file_paths, index_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.versioned_files import decode_states, list_prefixed, values_of
 from tests.support.branch_bench import BranchBench, TrustingRows
@@ -187,13 +187,7 @@ def _needed_by(table: FileStoreTable, snapshot: Snapshot) -> set[str]:
     found |= set(data_file_paths(table, table.changelog_entries(snapshot)).to_pylist())
     if snapshot.index_manifest is not None:
         found.add(paths.manifest(snapshot.index_manifest))
-        indexes = table.index_entries(snapshot)
-        found |= {
-            index_file_path(table, name, outside)
-            for name, outside in zip(
-                indexes["file_name"].to_pylist(), indexes["external_path"].to_pylist(), strict=True
-            )
-        }
+        found |= set(index_file_paths(table, table.index_entries(snapshot)))
     if snapshot.statistics is not None:
         found.add(paths.statistics(snapshot.statistics))
     return found

@@ -21,10 +21,12 @@ class Mask:
     """The deletion vector of one data file.
 
     Attributes:
+        place: The partition and the bucket of the data file.
         index_file: The file that holds the vector, as its entry names it.
         external_path: Where that file lies if not in the table's own folder.
     """
 
+    place: tuple[bytes, int]
     index_file: str
     external_path: str | None
     range: DeletionVectorRange
@@ -54,6 +56,7 @@ def masks_of(entries: pa.Table) -> dict[MaskKey, Mask]:
     columns = ["partition", "bucket", "file_name", "external_path", "dv_ranges"]
     return {
         (row["partition"], row["bucket"], original_name(part["data_file"])): Mask(
+            place=(row["partition"], row["bucket"]),
             index_file=row["file_name"],
             external_path=row["external_path"],
             range=DeletionVectorRange(**part),

@@ -16,7 +16,6 @@ from branch_console.format.table_schema import TableSchema
 from branch_console.maintenance.references import Reference, ReferenceKind
 from branch_console.table.data_file_paths import (
     data_file_paths,
-    index_file_path,
     index_files_beside_data,
 )
 from branch_console.table.file_columns import read_file_columns
@@ -220,7 +219,9 @@ def _index_files(
         beside = index_files_beside_data(table, by_option[True], entries)
     found: dict[str, int] = {}
     for place, name, external, size in zip(beside, *columns, strict=True):
-        path = index_file_path(table, name, external)
+        path = table.paths.index(name)
+        if external is not None:
+            path = table.reader.files.path_of(external)
         if place is not None and (False not in by_option or table.reader.files.exists(place)):
             path = place
         found[path] = size

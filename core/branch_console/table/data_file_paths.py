@@ -4,15 +4,18 @@ Some lie outside the table: their entries hold a whole URL. It is turned into a 
 store here and nowhere else. Source: Paimon DataFileMeta.externalPath, IndexFileMeta.externalPath.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
 from branch_console.format.index_manifest import IndexType
+from branch_console.format.options import INDEX_FILE_IN_DATA_FILE_DIR
 from branch_console.format.partition_path import partition_path
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
+from branch_console.storage.table_paths import TablePaths
 from branch_console.table.file_store_table import FileStoreTable
 
 _OF_BUCKETS: Final = frozenset({IndexType.HASH, IndexType.DELETION_VECTORS})
@@ -94,15 +97,67 @@ def _folders(
     }
 
 
-def index_file_path(table: FileStoreTable, name: str, external: str | None) -> str:
-    """The path of an index file, such as deletion vectors.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexFolders:
+    """Where the index files of buckets lie, as the options of one branch say.
+
+    Attributes:
+        paths: With the table's own folder for data files.
+        schema: The newest schema of the branch.
+        path_of: Makes a path of the URL of a file outside the table.
+    """
+
+    paths: TablePaths
+    schema: TableSchema
+    path_of: Callable[[str], str]
+
+    @classmethod
+    def of(cls, table: FileStoreTable) -> "IndexFolders":
+        """Read the options; raises NotFound or FormatError if the branch has no schema."""
+        schema = table.schema()
+        path_of = table.reader.files.path_of
+        return cls(paths=table.data_paths(schema), schema=schema, path_of=path_of)
+
+    def path(self, place: tuple[bytes, int], name: str, external: str | None = None) -> str:
+        """Return the path of an index file of a bucket.
+
+        Args:
+            place: Encoded partition and bucket.
+            name: Of the file.
+            external: Its URL, if it lies outside the table.
+
+        Raises:
+            InvalidInput: It lies in another store.
+
+        References:
+            Paimon FileStorePathFactory.indexFileFactory.
+        """
+        if external is not None:
+            return self.path_of(external)
+        if not self.schema.options.read(INDEX_FILE_IN_DATA_FILE_DIR):
+            return self.paths.index(name)
+        partition, bucket = place
+        values = decode_row(partition, self.schema.partition_type.types)
+        return self.paths.data_file(partition_path(values, self.schema), bucket, name)
+
+
+def index_file_paths(table: FileStoreTable, files: pa.Table) -> list[str]:
+    """Return the paths of index files, such as deletion vectors.
 
     Args:
-        table: The table on any branch.
-        name: Its file name.
-        external: Its URL, where it lies outside the table.
+        table: The table on the branch that refers to the files.
+        files: Columns of INDEX_MANIFEST_ENTRY.
 
     Raises:
-        InvalidInput: It lies in another store.
+        InvalidInput: A file lies in another store.
     """
-    return table.paths.index(name) if external is None else table.reader.files.path_of(external)
+    if not files.num_rows:
+        return []
+    folders = IndexFolders.of(table)
+    columns = (files[each].to_pylist() for each in ("file_name", "external_path", "index_type"))
+    return [
+        folders.path(place, name, external)
+        if kind in _OF_BUCKETS or external is not None
+        else table.paths.index(name)
+        for place, name, external, kind in zip(_buckets(files), *columns, strict=True)
+    ]

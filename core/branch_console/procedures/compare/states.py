@@ -33,7 +33,7 @@ from branch_console.format.values.simple_stats import value_stats
 from branch_console.procedures.browse.history import shared_schema
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.storage.side_by_side import aside
-from branch_console.table.data_file_paths import index_file_path
+from branch_console.table.data_file_paths import IndexFolders
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_scan import entry_counts
 from branch_console.table.missing_branch import no_branch
@@ -136,7 +136,7 @@ def diff_states(table: FileStoreTable, before: ComparedState, after: ComparedSta
     left, right = entries.sides
     files = differing_files(left, right, (before.schema, after.schema))
     old, new = (_masks(table, each) for each in snapshots)
-    load = functools.partial(_load, table)
+    load = functools.partial(_load, table, IndexFolders.of(table))
     masks = changed_masks(_only_shared(files, old), _only_shared(files, new), load)
     files = with_masks(
         files, _hidden(files, old, load, after=False), _hidden(files, new, load, after=True)
@@ -246,8 +246,8 @@ def _keys(files: pa.Table) -> list[tuple[MaskKey, bool]]:
     ]
 
 
-def _load(table: FileStoreTable, mask: Mask) -> Positions:
-    path = index_file_path(table, mask.index_file, mask.external_path)
+def _load(table: FileStoreTable, folders: IndexFolders, mask: Mask) -> Positions:
+    path = folders.path(mask.place, mask.index_file, mask.external_path)
     data = table.reader.read_immutable(path)
     return read_deletion_vectors(data, [mask.range], path)[mask.range.data_file]
 

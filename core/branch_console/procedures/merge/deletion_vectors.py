@@ -23,6 +23,7 @@ from branch_console.format.table_schema import BucketMode
 from branch_console.format.values.deletion_vector import write_deletion_vectors
 from branch_console.merge.file_moves import FileMoves
 from branch_console.procedures.merge.side_log import read_masks
+from branch_console.table.data_file_paths import IndexFolders
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -94,7 +95,7 @@ def _message(
         is_wide = schema.options.read(table_options.DELETION_VECTORS_BITMAP64)
         data, ranges = write_deletion_vectors(held, bitmap64=is_wide)
         name = f"index-{write_id}-{uuid4()}-0"
-        publish_files(store, [(target.paths.index(name), data)])
+        publish_files(store, [(IndexFolders.of(target).path(place, name), data)])
         new = [deletion_vector_entry(place, name, len(data), ranges)]
     return CommitMessage(
         partition=place[0],

@@ -4,7 +4,7 @@ Deletion vectors name the data files that they mask. The target may hold such a 
 its own, from this merge or an earlier one, so what it adopts must name what the target holds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from branch_console.diff.changes.logical_log import copy_name, original_name
 from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY, NO_INDEX_FILES
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.file_moves import FileMoves
-from branch_console.table.data_file_paths import index_file_path
+from branch_console.table.data_file_paths import index_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -59,16 +59,15 @@ def index_moves(
         live = target.live_files(heads[0])["file_name"].to_pylist()
         held = {original_name(each): each for each in live}
     held |= {original_name(each): each for each in incoming["file_name"].to_pylist()}
-    paths = [
-        index_file_path(source, entry["file_name"], entry["external_path"])
-        for entry in come.to_pylist()
-    ]
     adopted = _as_target_index(come, held, operation_id)
-    copies = zip(paths, map(target.paths.index, adopted["file_name"].to_pylist()), strict=True)
+    copies: Iterable[tuple[str, str]] = ()
+    if operation_id is not None:
+        paths = index_file_paths(source, come), index_file_paths(target, adopted)
+        copies = zip(*paths, strict=True)
     return IndexMoves(
         adopted=adopted,
         given_up=given_up,
-        copies=() if operation_id is None else tuple(copies),
+        copies=tuple(copies),
     )
 
 

@@ -21,7 +21,7 @@ from branch_console.format.manifest_entry import FileKind, rows_without
 from branch_console.format.options import Options
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.values.deletion_vector import read_deletion_vectors
-from branch_console.table.data_file_paths import index_file_path
+from branch_console.table.data_file_paths import IndexFolders
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_scan import entry_counts
 from branch_console.table.unshared_manifests import unshared_entries
@@ -90,9 +90,12 @@ def changed_masks_of(
 
 def read_masks(table: FileStoreTable, masks: Mapping[MaskKey, Mask]) -> dict[MaskKey, HiddenRows]:
     """Read deletion vectors, each index file once."""
+    if not masks:
+        return {}
     in_file: dict[str, list[MaskKey]] = {}
+    folders = IndexFolders.of(table)
     for key, mask in masks.items():
-        path = index_file_path(table, mask.index_file, mask.external_path)
+        path = folders.path(mask.place, mask.index_file, mask.external_path)
         in_file.setdefault(path, []).append(key)
     found: dict[MaskKey, HiddenRows] = {}
     contents = table.reader.each(table.reader.read_immutable, tuple(in_file))

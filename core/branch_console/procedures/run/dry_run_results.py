@@ -26,7 +26,7 @@ from branch_console.procedures.run.written_rows import (
     adopt_staged_rows,
     names_of_rows,
 )
-from branch_console.table.data_file_paths import data_file_paths
+from branch_console.table.data_file_paths import data_file_paths, index_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 
 KEPT_MILLIS: Final = 24 * 3_600_000
@@ -175,8 +175,10 @@ def _drop(warehouse: Warehouse, table: FileStoreTable, staged: StagedResult, hol
 def _is_whole(warehouse: Warehouse, target: FileStoreTable, staged: StagedResult) -> bool:
     """Whether each file is there as it was written: other engines remove what no snapshot names."""
     for each in messages_of(staged.written.row_messages):
-        index_paths = map(target.paths.index, each.new_index_files["file_name"].to_pylist())
-        paths = [*data_file_paths(target, each.new_files).to_pylist(), *index_paths]
+        paths = [
+            *data_file_paths(target, each.new_files).to_pylist(),
+            *index_file_paths(target, each.new_index_files),
+        ]
         sizes = [
             *each.new_files["file_size"].to_pylist(),
             *each.new_index_files["file_size"].to_pylist(),

@@ -8,7 +8,7 @@ from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.format.index_manifest import NO_INDEX_FILES
 from branch_console.format.journals.arrow_stream import ArrowStream
 from branch_console.format.journals.written import WrittenBucket
-from branch_console.table.data_file_paths import data_file_paths
+from branch_console.table.data_file_paths import data_file_paths, index_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -51,7 +51,7 @@ def written_paths(table: FileStoreTable, messages: Sequence[CommitMessage]) -> l
         for each in messages
         for path in (
             *data_file_paths(table, each.new_files).to_pylist(),
-            *map(table.paths.index, each.new_index_files["file_name"].to_pylist()),
+            *index_file_paths(table, each.new_index_files),
         )
     ]
 

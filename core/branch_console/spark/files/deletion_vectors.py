@@ -27,7 +27,7 @@ from branch_console.format.values.deletion_vector import (
     write_deletion_vectors,
 )
 from branch_console.spark.files.data_files import WriteTarget
-from branch_console.table.data_file_paths import index_file_path
+from branch_console.table.data_file_paths import IndexFolders, index_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 
 Positions = npt.NDArray[np.int64]
@@ -101,8 +101,8 @@ def _changed(
             if touched & {part["data_file"] for part in each["dv_ranges"] or ()}
         ]
     vectors: dict[str, BitMap64] = defaultdict(BitMap64)
-    for entry in entries:
-        path = index_file_path(table, entry["file_name"], entry["external_path"])
+    given_up = pa.Table.from_pylist(entries, schema=INDEX_MANIFEST_ENTRY)
+    for entry, path in zip(entries, index_file_paths(table, given_up), strict=True):
         ranges = [DeletionVectorRange(**part) for part in entry["dv_ranges"] or ()]
         for name, positions in read_deletion_vectors(target.store.read(path), ranges, path).items():
             vectors[name] |= BitMap64(positions)
@@ -118,7 +118,7 @@ def _changed(
         bucket=bucket,
         total_buckets=schema.num_buckets,
         new_index_files=pa.Table.from_pylist(new, schema=INDEX_MANIFEST_ENTRY),
-        deleted_index_files=pa.Table.from_pylist(entries, schema=INDEX_MANIFEST_ENTRY),
+        deleted_index_files=given_up,
     )
 
 
@@ -128,5 +128,7 @@ def _written(
     is_wide = target.schema.options.read(table_options.DELETION_VECTORS_BITMAP64)
     data, ranges = write_deletion_vectors(vectors, bitmap64=is_wide)
     name = f"index-{target.new_file_id()}-0"
-    target.store.create(target.paths.index(name), data)
+    store = target.store
+    folders = IndexFolders(paths=target.paths, schema=target.schema, path_of=store.path_of)
+    store.create(folders.path(place, name), data)
     return deletion_vector_entry(place, name, len(data), ranges)

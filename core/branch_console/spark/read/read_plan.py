@@ -26,7 +26,7 @@ from branch_console.spark.files.data_reader import DataFile, DeletedRows, check_
 from branch_console.spark.kernels.merge_on_read import PICKING
 from branch_console.spark.read.file_pruning import may_hold_rows, prune_files
 from branch_console.storage.file_io import FileIO
-from branch_console.table.data_file_paths import data_file_paths, index_file_path
+from branch_console.table.data_file_paths import data_file_paths, index_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_schemas import check_schemas
 from branch_console.table.table_state import ReadState
@@ -315,11 +315,11 @@ def _sortable(key: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
 def _deletion_vectors(
     store: FileIO, table: FileStoreTable, marks: pa.Table
 ) -> dict[tuple[bytes, int, str], DeletedRows]:
+    files = deletion_vector_entries(marks)
     return {
         (entry["partition"], entry["bucket"], part["data_file"]): DeletedRows(
-            index_path=index_file_path(table, entry["file_name"], entry["external_path"]),
-            range=DeletionVectorRange(**part),
+            index_path=path, range=DeletionVectorRange(**part)
         )
-        for entry in deletion_vector_entries(marks).to_pylist()
+        for entry, path in zip(files.to_pylist(), index_file_paths(table, files), strict=True)
         for part in entry["dv_ranges"] or ()
     }

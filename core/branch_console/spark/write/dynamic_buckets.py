@@ -22,16 +22,16 @@ from branch_console.spark.files.hash_index import (
     read_hashes,
     write_hashes,
 )
-from branch_console.table.data_file_paths import index_file_path
+from branch_console.table.data_file_paths import index_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 
 
 def hash_index_paths(table: FileStoreTable, entries: pa.Table) -> dict[bytes, dict[int, str]]:
     """Return where index files of buckets lie, by partition and bucket."""
     paths: dict[bytes, dict[int, str]] = defaultdict(dict)
-    for entry in entries.to_pylist():
-        path = index_file_path(table, entry["file_name"], entry["external_path"])
-        paths[entry["partition"]][entry["bucket"]] = path
+    places = (entries[each].to_pylist() for each in ("partition", "bucket"))
+    for partition, bucket, path in zip(*places, index_file_paths(table, entries), strict=True):
+        paths[partition][bucket] = path
     return dict(paths)
 
 
