@@ -87,17 +87,16 @@ def reach(files: pa.Table, references: Sequence[ReferredManifests]) -> Reach:
             owners=np.zeros((0, owner_words), np.uint64),
         )
     order, starts = _grouped(_numbers(files, "identity"), _numbers(files, "name"))
-    manifest = _numbers(files, "manifest")[order]
+    entries = _Entries.of(_numbers(files, "manifest")[order], starts)
     is_added, is_written = _flags(files, order)
-    needed = np.zeros((len(starts), owner_words), np.uint64)
-    for masks in _masks(references, int(manifest.max()) + 1):
-        bits = np.bitwise_xor.reduceat(masks.live[manifest], starts)
+    # Column by column, as they are filled and looked at.
+    needed = np.zeros((len(starts), owner_words), np.uint64, order="F")
+    for masks in _masks(references, int(entries.manifest.max()) + 1):
+        bits = entries.xor(masks.live)
         for mask, counts in ((masks.added, is_added), (masks.written, is_written)):
             if mask is not None:
-                bits |= np.bitwise_or.reduceat(np.where(counts, mask[manifest], 0), starts)
-        for owner, theirs in masks.owners.items():
-            word, bit = divmod(owner, _BITS)
-            needed[:, word] |= ((bits & theirs) != 0).astype(np.uint64) << np.uint64(bit)
+                bits |= np.bitwise_or.reduceat(np.where(counts, mask[entries.manifest], 0), starts)
+        _add_owners(needed, bits, masks.owners)
     return _by_name(files, order[starts], needed)
 
 
@@ -160,6 +159,61 @@ def _masks(references: Sequence[ReferredManifests], manifests: int) -> Iterator[
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Entries:
+    """The entries of each file; of most files there is one, which needs no folding.
+
+    Attributes:
+        manifest: Of all entries, those of one file together.
+        first: The manifest of the first entry of each file.
+        several: The files that have several entries.
+        folded: The manifests of their entries.
+        starts: Where each of them begins in `folded`.
+    """
+
+    manifest: Rows
+    first: Rows
+    several: Rows
+    folded: Rows
+    starts: Rows
+
+    @classmethod
+    def of(cls, manifest: Rows, starts: Rows) -> "_Entries":
+        counts = np.diff(np.r_[starts, len(manifest)])
+        has_several = counts > 1
+        ends = np.cumsum(counts[has_several])
+        return cls(
+            manifest=manifest,
+            first=manifest[starts],
+            several=np.flatnonzero(has_several),
+            folded=manifest[np.repeat(has_several, counts)],
+            starts=np.r_[0, ends[:-1]] if len(ends) else ends,
+        )
+
+    def xor(self, mask: Words) -> Words:
+        """The XOR of what the manifests of each file have."""
+        bits: Words = mask[self.first]
+        if len(self.several):
+            bits[self.several] = np.bitwise_xor.reduceat(mask[self.folded], self.starts)
+        return bits
+
+
+def _add_owners(needed: Words, bits: Words, owners: Mapping[int, np.uint64]) -> None:
+    """Note for each file which owners have one of its references.
+
+    There are few ways in which files are referred to, and each is looked at once.
+    """
+    coded = pa.array(bits).dictionary_encode()
+    ways, way = coded.dictionary.to_numpy(), coded.indices.to_numpy()
+    words: dict[int, Words] = {}
+    for owner, theirs in owners.items():
+        word, bit = divmod(owner, _BITS)
+        has_owner = ((ways & theirs) != 0).astype(np.uint64) << np.uint64(bit)
+        words[word] = words.get(word, np.uint64(0)) | has_owner
+    for word, found in words.items():
+        needed[:, word] |= found[way]
+
+
 def _grouped(identity: Words, name: Words) -> tuple[Rows, Rows]:
     """An order in which entries of one file stand together, and where each file begins."""
     order = np.argsort(identity)
@@ -180,12 +234,11 @@ def _by_name(files: pa.Table, rows: Rows, needed: Words) -> Reach:
     order = np.argsort(names)
     names = names[order]
     starts = np.flatnonzero(np.r_[True, names[1:] != names[:-1]])
+    owners = np.empty((len(starts), needed.shape[1]), np.uint64, order="F")
+    for word in range(needed.shape[1]):
+        owners[:, word] = np.bitwise_or.reduceat(needed[order, word], starts)
     sizes = _numbers(files, "file_size")[rows][order]
-    return Reach(
-        names=names[starts],
-        sizes=np.maximum.reduceat(sizes, starts),
-        owners=np.bitwise_or.reduceat(needed[order], starts, axis=0),
-    )
+    return Reach(names=names[starts], sizes=np.maximum.reduceat(sizes, starts), owners=owners)
 
 
 def _flags(files: pa.Table, order: Rows) -> tuple[Flags, Flags]:
