@@ -130,7 +130,8 @@ def test_a_moved_target_makes_the_preview_stale(tmp_path: Path) -> None:
     main = console.services.listed[1].branches["main"]
     main.snapshots = (*main.snapshots, snapshot("late", 13, user="bob"))
     page.click("run-merge_branch")
-    assert "**This preview is out of date: `main` moved from 12 to 13 (user `bob`).**" in page.text
+    moved = "`main` got 1 snapshot (13, the newest by `bob`) since you opened this page."
+    assert f"**{moved}**" in page.text
     assert console.services.sent == []
     assert not page.has_button("run-merge_branch")
     page.click("merge-plan-again")
@@ -285,7 +286,7 @@ def test_files_of_which_both_deleted_rows_are_told_before_they_are_written_again
     cost = PlanCost(files_added=2, records_added=20, is_of_rows=True, files_joined=3)
     console = planned(air_console(tmp_path), MergeVerdict.CLEAN, moves=NEW_FILES, cost=cost)
     page = console.open("merge", **FIX)
-    assert "3 files of which both sides touched rows will be written again" in page.text
+    assert "3 data files of which both sides changed rows will be rewritten" in page.text
     assert "no row is read or written" not in page.text
     assert "Data files rewritten 3" in page.text
     assert "Rows added ≥ 20" in page.text
@@ -321,7 +322,7 @@ def test_automatic_is_a_fast_forward_where_the_target_did_not_move(tmp_path: Pat
 
 def test_three_way_is_not_made_of_a_fast_forward(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill", how="three-way")
-    assert "**`main` has no commits since `backfill` branched off.**" in page.text
+    assert "**`main` has no commits since `backfill` branched off: it takes over the 2" in page.text
     assert "how=ff" in dict(page.links())["Take over the history"]
     assert not page.has_button("ff-run")
     assert not page.has_button("run-merge_branch")

@@ -1,7 +1,7 @@
 """How a merge is decided, told and run: the verdict first, then what would move and collides."""
 
 from collections.abc import Mapping
-from typing import Final, assert_never
+from typing import Final
 
 from branch_console.diff.schema_diff import SchemaDiff
 from branch_console.errors import PaimonError, Refused
@@ -9,10 +9,8 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.merge.conflict import Conflict
 from branch_console.merge.plan import (
-    FastForwardPlan,
     Plan,
     RefusedPlan,
-    SchemaPlan,
     ThreeWayPlan,
     UpToDatePlan,
     can_run,
@@ -21,7 +19,6 @@ from branch_console.merge.plan import (
     found_by,
     plan_object,
     schema_of,
-    verdict_of,
 )
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
@@ -31,7 +28,6 @@ from branch_console.quality.rules import RuleSet
 from branch_console_app.cli.branches import run_call, snapshot_text
 from branch_console_app.cli.check import gate_document, print_gate
 from branch_console_app.cli.output import (
-    count,
     error_object,
     print_error,
     print_fields,
@@ -40,6 +36,7 @@ from branch_console_app.cli.output import (
     print_rows,
     size,
 )
+from branch_console_app.models.merge.merge_facts import MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.merge_figures import records_moved
 from branch_console_app.models.merge.merge_preview import (
     MergeDecision,
@@ -48,6 +45,7 @@ from branch_console_app.models.merge.merge_preview import (
     settling_option,
     strategies_words,
 )
+from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
 from branch_console_app.services import Services
 
 _REFUSED: Final = 1
@@ -80,13 +78,15 @@ def run_merge(
     decision = services.preview_merge(arguments)
     plan = decision.plan
     rules = services.rules(identifier) if can_run(plan) else None
+    rows = _rows_of(services, identifier, plan)
+    state = decision.state(MergeFacts(rows=rows))
     if not as_json:
-        print_merge(plan, _schema_change(services, identifier, plan))
+        print_merge(state, plan, _schema_change(services, identifier, plan), rows)
         print_gate(rules)
     is_done = isinstance(plan, UpToDatePlan)
     refusal = None if is_done else _refusal(decision)
     if preview or refusal is not None or is_done:
-        return _print_end(plan, rules, refusal, is_preview=preview, as_json=as_json)
+        return _print_end(state, plan, rules, refusal, is_preview=preview, as_json=as_json)
     heads = PlannedHeads.of_plan(plan)
     seen = Agreement(
         plan_id=plan.id,
@@ -100,19 +100,23 @@ def run_merge(
         {**arguments, **seen.encode()},
         background=background,
         as_json=as_json,
-        beside={**plan_object(plan), **gate_document(rules)},
+        beside={**plan_object(plan), "state": state.to_object(), **gate_document(rules)},
         tell=lambda receipt: {"snapshot": _head_after(receipt, plan.target)},
     )
 
 
-def print_merge(plan: Plan, schema: SchemaDiff | None) -> None:
+def print_merge(
+    state: MergeState, plan: Plan, schema: SchemaDiff | None, rows: RowsOfMerge | None = None
+) -> None:
     """Print what a merge would do: its verdict, its sides, what moves, and what collides.
 
     Args:
+        state: The verdict.
         plan: The decision.
         schema: What becomes of the target's schema; None where that stays.
+        rows: What is known of the rows that both sides changed; None if none has to be compared.
     """
-    print_line(_verdict_text(plan))
+    print_line(f"{state.standing}: {state.text}")
     print_line()
     print_fields(
         {
@@ -120,7 +124,7 @@ def print_merge(plan: Plan, schema: SchemaDiff | None) -> None:
             "base": snapshot_text(plan.heads.base),
             "ours": f"{plan.target} at {snapshot_text(plan.heads.ours)}",
             "theirs": f"{plan.source} at {snapshot_text(plan.heads.theirs)}",
-            **_moves(plan),
+            **_moves(plan, is_compared=rows is not None and rows.is_compared),
         }
     )
     _print_schema(schema)
@@ -136,6 +140,14 @@ def print_merge(plan: Plan, schema: SchemaDiff | None) -> None:
         )
 
 
+def _rows_of(services: Services, table: Identifier, plan: Plan) -> RowsOfMerge | None:
+    """Return what is known of rows that have to be compared; None if there are none."""
+    if not cost_of(plan).buckets_to_compare:
+        return None
+    found = services.row_conflicts(table, plan.id)
+    return RowsOfMerge.of_plan(plan) if found is None else RowsOfMerge.of_conflicts(found)
+
+
 def _refusal(decision: MergeDecision) -> PaimonError | None:
     blocks = decision.preview.blocks
     if not blocks:
@@ -147,6 +159,7 @@ def _refusal(decision: MergeDecision) -> PaimonError | None:
 
 
 def _print_end(
+    state: MergeState,
     plan: Plan,
     rules: RuleSet | None,
     refusal: PaimonError | None,
@@ -157,11 +170,12 @@ def _print_end(
     """End without a run: this was only to be looked at, nothing is to do, or something blocks."""
     if as_json:
         error = {} if refusal is None or is_preview else {"error": error_object(refusal)}
-        print_json({**plan_object(plan), **gate_document(rules), **error})
+        document = {**plan_object(plan), "state": state.to_object(), **gate_document(rules)}
+        print_json({**document, **error})
     elif refusal is not None:
         print_error(refusal, as_json=False)
     # What only waits, such as another job on the target, is no part of a preview.
-    stops = isinstance(plan, RefusedPlan) or bool(conflicts_of(plan))
+    stops = isinstance(plan, RefusedPlan) or state.standing is MergeStanding.CONFLICTS
     is_refused = stops if is_preview else refusal is not None
     return _REFUSED if is_refused else 0
 
@@ -173,37 +187,7 @@ def _schema_change(services: Services, identifier: Identifier, plan: Plan) -> Sc
     return schema_change(plan, services.table(identifier.on_branch(plan.target)).schema)
 
 
-def _verdict_text(plan: Plan) -> str:
-    source, target = plan.source, plan.target
-    match plan:
-        case ThreeWayPlan() | SchemaPlan() if plan.conflicts:
-            text = f"{count(len(plan.conflicts), 'thing')} changed on both {source} and {target}"
-        case ThreeWayPlan() if plan.is_undecided:
-            text = _to_read(plan)
-        case ThreeWayPlan():
-            text = f"{source} merges into {target}, and nothing collides"
-        case SchemaPlan():
-            text = f"{source} has no snapshot; its columns and options come to {target}"
-        case UpToDatePlan():
-            text = f"{target} holds all that {source} changed"
-        case FastForwardPlan():
-            text = f"{target} takes over the history of {source}"
-        case RefusedPlan():
-            text = f"{source} cannot be merged into {target}"
-        case _:
-            assert_never(plan)
-    return f"{verdict_of(plan)}: {text}"
-
-
-def _to_read(plan: ThreeWayPlan) -> str:
-    if plan.cost.buckets_to_compare:
-        buckets = count(plan.cost.buckets_to_compare, "bucket")
-        return f"{buckets} to compare, a job reads the changed keys"
-    files = count(plan.cost.files_joined, "data file")
-    return f"rows of {files} were changed on both branches, a job reads them"
-
-
-def _moves(plan: Plan) -> dict[str, object]:
+def _moves(plan: Plan, *, is_compared: bool) -> dict[str, object]:
     """What would move, as names and values; nothing where the heads alone decided."""
     found = found_by(plan)
     if found is None:
@@ -217,7 +201,7 @@ def _moves(plan: Plan) -> dict[str, object]:
         files.append(f"rows of {cost.files_joined:,} written again")
     free = "both branches name the same files" if found.shares_files else "hard links"
     return {
-        "buckets": strategies_words(plan) or "none changes",
+        "buckets": strategies_words(plan, is_compared=is_compared) or "none changes",
         "files": ", ".join(files),
         **_moved_words(found, come, go),
         "copied": size(cost.bytes_to_copy) if cost.bytes_to_copy else f"nothing: {free}",

@@ -11,7 +11,12 @@ from branch_console.procedures.catalog_merge.catalog_resolution import CatalogRe
 from branch_console_app import reads, state
 from branch_console_app.models.merge.catalog_merge import catalog_merge_state
 from branch_console_app.models.merge.merge_preview import SeenPlan
-from branch_console_app.models.merge.merge_state import MergeStanding, MergeState, NextStep
+from branch_console_app.models.merge.merge_state import (
+    MergeAction,
+    MergeStanding,
+    MergeState,
+    NextStep,
+)
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, count, plain
@@ -208,18 +213,18 @@ def _show_verdict(
         horizontal=True, gap="small", vertical_alignment="center", key="catalog-verdict"
     ):
         draw_verdict(verdict)
-        match verdict.step:
-            case NextStep.UPDATE:
+        match verdict.primary:
+            case MergeAction(step=NextStep.UPDATE):
                 update_button()
-            case NextStep.SETTLE if part is not _Part.CONFLICTS:
+            case MergeAction(step=NextStep.SETTLE, label=label) if part is not _Part.CONFLICTS:
                 st.button(
-                    verdict.label, type="primary", key="settle-conflicts",
+                    label, type="primary", key="settle-conflicts",
                     on_click=state.set_parameter, args=("cm_part", _Part.CONFLICTS),
                 )  # fmt: skip
-            case NextStep.MERGE:
+            case MergeAction(step=NextStep.MERGE, label=label):
                 offer(
-                    Action.MERGE_CATALOG, f"Merge into {plain(plan.target)}…",
-                    key="merge-catalog", icon=":material/merge:", is_primary=True,
+                    Action.MERGE_CATALOG, label, key="merge-catalog", icon=":material/merge:",
+                    is_primary=True,
                 )  # fmt: skip
             case None:
                 state.link(PageName.CATALOG, "Branches", home, icon=":material/graph_2:")

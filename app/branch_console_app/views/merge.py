@@ -8,6 +8,7 @@ from branch_console.procedures.browse.page_values import BranchItem, TableSummar
 from branch_console_app import reads, state
 from branch_console_app.models.merge.eligibility import Circumstances, checks_of_merge
 from branch_console_app.models.merge.fast_forward import FastForwardPreview
+from branch_console_app.models.merge.merge_facts import MergeFacts
 from branch_console_app.models.merge.merge_preview import HOW_WORDS, How, MergePreview
 from branch_console_app.models.parts.wording import code, count
 from branch_console_app.state import PageName
@@ -79,8 +80,11 @@ def show() -> None:
         preview = MergePreview.of(
             decision,
             items[target].schema,
-            ahead=versus.ahead if versus else None,
-            rows=rows_of_merge(resolution, settled),
+            facts=MergeFacts(
+                rows=rows_of_merge(resolution, settled),
+                ahead=versus.ahead if versus else None,
+                decisions=draft.decisions,
+            ),
         )
         circumstances = Circumstances(
             source=items[source],

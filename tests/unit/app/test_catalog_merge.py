@@ -23,7 +23,7 @@ from branch_console_app.models.merge.catalog_merge import (
     opened_again,
     settled_by,
 )
-from branch_console_app.models.merge.merge_state import MergeStanding, NextStep
+from branch_console_app.models.merge.merge_state import MergeAction, MergeStanding, NextStep
 from tests.support.catalog_states import catalog, database, table, three
 
 AIR, FLIGHTS, PLANES = database("d", "air"), table("f", "d.flights"), table("p", "d.planes")
@@ -53,11 +53,13 @@ def occupied(policy: Policy | None = None) -> CatalogMergePlan:
 def test_the_verdict_follows_the_plan_and_what_was_decided() -> None:
     clean = planned(side(AIR, table("f", "d.legs")))
     found = catalog_merge_state(clean, settled=0)
-    assert (found.standing, found.step) == (MergeStanding.CLEAN, NextStep.MERGE)
+    assert found.standing is MergeStanding.CLEAN
+    assert found.primary == MergeAction(step=NextStep.MERGE, label="Merge into main…")
     assert found.sentence == "No conflicts. `dev` merges into `main`: 2 objects, all or none."
     assert catalog_merge_state(clean, settled=2).standing is MergeStanding.SETTLED
     stale = catalog_merge_state(clean, settled=0, seen="another plan")
-    assert (stale.standing, stale.step) == (MergeStanding.STALE, NextStep.UPDATE)
+    assert stale.standing is MergeStanding.STALE
+    assert stale.primary == MergeAction(step=NextStep.UPDATE, label="Update preview")
     done = catalog_merge_state(planned(side(AIR, FLIGHTS, PLANES)), settled=0)
     assert done.standing is MergeStanding.UP_TO_DATE
 

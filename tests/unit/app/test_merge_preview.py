@@ -16,6 +16,7 @@ from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.merge.inputs import preview_merge
+from branch_console_app.models.merge.merge_facts import MergeFacts
 from branch_console_app.models.merge.merge_preview import (
     MergeDecision,
     MergePreview,
@@ -45,7 +46,7 @@ def seen(bench: BranchBench, rules: MergeRules | None = None) -> MergePreview:
         undo="Undo works.",
     )
     decision = MergeDecision(plan=plan, preview=command)
-    return MergePreview.of(decision, bench.table().schema(), ahead=1)
+    return MergePreview.of(decision, bench.table().schema(), facts=MergeFacts(ahead=1))
 
 
 def planned(bench: BranchBench, rules: MergeRules | None = None) -> Plan:
@@ -109,7 +110,7 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
     bench.append("mine")
     preview = seen(bench)
     assert preview.state.sentence.startswith("1 conflict to settle, all in")
-    assert preview.code is ErrorKind.CONFLICTS_OPEN
+    assert preview.state.kind is ErrorKind.CONFLICTS_OPEN
     assert not preview.can_run
     # In a table without partitions the scope settles nothing.
     settlings = [(each.label, each.number) for each in preview.settlings]
@@ -146,7 +147,8 @@ def keyed(tmp_path: Path, *, ours: tuple[int, int]) -> BranchBench:
 
 def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
     preview = seen(keyed(tmp_path, ours=(4, 7)))
-    assert preview.state.step is NextStep.COMPARE
+    assert preview.state.primary is not None
+    assert preview.state.primary.step is NextStep.COMPARE
     told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
     assert told["Buckets to compare"] == ("1", EXACT)
     assert told["Data files reused"] == ("0", EXACT)
@@ -191,7 +193,7 @@ def test_a_branch_without_shared_history_is_refused(tmp_path: Path) -> None:
     bench.append("theirs", branch="dev")
     preview = seen(bench)
     assert preview.state.sentence == "`dev` cannot be merged into `main`."
-    assert preview.code is ErrorKind.NO_COMMON_HISTORY
+    assert preview.state.kind is ErrorKind.NO_COMMON_HISTORY
     assert preview.state.detail.endswith("Nothing was changed.")
 
 
@@ -216,7 +218,7 @@ def test_a_plan_says_what_moved_since_it_was_seen(tmp_path: Path) -> None:
     assert first.staleness(planned(bench)) is None
     bench.append("late", user="eve")
     assert first.staleness(planned(bench)) == (
-        "This preview is out of date: `main` moved from 2 to 3 (user `eve`)."
+        "`main` got 1 snapshot (3, the newest by `eve`) since you opened this page."
     )
 
 

@@ -1,88 +1,335 @@
-"""The verdict of a merge: the first state that holds, its sentence, and the one next step."""
+"""The verdict of a merge: the first state that holds, its sentence, and the steps it leads to."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pytest
 
+from branch_console.diff.fast_forward import ForwardDecision
 from branch_console.errors import ErrorKind
+from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.file_moves import Block
-from branch_console.merge.plan import MergeVerdict, Plan, PlanCost
+from branch_console.merge.plan import FastForwardPlan, MergeVerdict, Plan, PlanCost
+from branch_console.procedures.call.consequence import blocks
+from branch_console.procedures.call.permissions import Role
+from branch_console.quality.findings import Finding
+from branch_console_app.models.merge.merge_facts import (
+    MergeAttempt,
+    MergeFacts,
+    RoleGap,
+    RowsOfMerge,
+    UndoneMerge,
+)
 from branch_console_app.models.merge.merge_state import (
+    ROLES,
     MergeStanding,
     MergeState,
     NextStep,
-    RowsOfMerge,
+    VerdictRole,
 )
 from tests.console.pages import settings
-from tests.console.pretend import NEW_FILES, air_warehouse, merge_plan
+from tests.console.pretend import HOUR, NEW_FILES, NOW, air_warehouse, job, merge_plan
 
+Planned: TypeAlias = Callable[..., Plan]
 COMPARED = PlanCost(buckets_to_compare=2)
+S, T = "fix-delays", "main"
+GAP = RoleGap(own=Role.EDITOR, needed=Role.APPROVER)
+TAIL = Finding(
+    rule="tail", asked="tailnum not null", severity="block", verdict="block", said="It fails.",
+    rows=335_751, failures=27_004, failures_before=2_512,
+)  # fmt: skip
+PASSES = replace(TAIL, rule="carrier", verdict="pass", failures=0)
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> Any:
+def plan(tmp_path: Path) -> Planned:
     flights = air_warehouse(settings(tmp_path)).listed[1]
 
-    def of(verdict: MergeVerdict, **parts: Any) -> Plan:
-        source, target = flights.branches["fix-delays"], flights.branches["main"]
-        return merge_plan(flights, source, target, verdict=verdict, **parts)
+    def of(verdict: MergeVerdict = MergeVerdict.CLEAN, **parts: Any) -> Plan:
+        return merge_plan(
+            flights, flights.branches[S], flights.branches[T], verdict=verdict, **parts
+        )
 
     return of
 
 
-def conflicts(*columns_and_takes: tuple[str | None, str | None]) -> pa.Table:
+def conflicts(*columns_and_takes: tuple[str | None, str | None]) -> RowsOfMerge:
     columns, takes = zip(*columns_and_takes, strict=True) if columns_and_takes else ((), ())
-    return pa.table(
-        {
-            "kind": pa.array(["modify/modify"] * len(columns), pa.string()),
-            "column": pa.array(columns, pa.string()),
-            "take": pa.array(takes, pa.string()),
-        }
+    return RowsOfMerge.of_conflicts(
+        pa.table(
+            {
+                "kind": pa.array(["modify/modify"] * len(columns), pa.string()),
+                "column": pa.array(columns, pa.string()),
+                "take": pa.array(takes, pa.string()),
+            }
+        )
     )
 
 
-def told(state: MergeState) -> tuple[MergeStanding, str, NextStep | None]:
-    return state.standing, state.sentence, state.step
+def ended(state: JobState, error: ErrorKind | None = None, **parts: Any) -> JobView:
+    return replace(job("j", state=state, error=error, message="Worker lost.", **parts), done=3)
 
 
-def test_heads_and_files_decide_where_no_row_has_to(plan: Any) -> None:
-    assert told(MergeState.of(plan(MergeVerdict.UP_TO_DATE))) == (
-        MergeStanding.UP_TO_DATE,
-        "`main` already has every change of `fix-delays`.",
+def attempt(plan: Plan, view: JobView, **parts: Any) -> MergeAttempt:
+    return MergeAttempt(job=view, plan_id=plan.id, **parts)
+
+
+CLEAN, UNDECIDED = MergeVerdict.CLEAN, MergeVerdict.UNDECIDED
+DONE = ended(JobState.DONE)
+
+# What is given, and what becomes of it: sentence and detail, then both buttons.
+Given: TypeAlias = Callable[[Planned], MergeState]
+ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] = {
+    MergeStanding.CHOOSE: (
+        lambda plan: MergeState.choose(),
+        "Choose a branch to merge, or start from one below.",
         None,
-    )
-    lost = Block(kind=ErrorKind.NO_COMMON_HISTORY, text="They share no snapshot.")
-    refused = MergeState.of(plan(MergeVerdict.REFUSED, blocks=(lost,)))
-    assert (refused.standing, refused.step) == (MergeStanding.REFUSED, None)
-    assert refused.detail == "They share no snapshot\\. Nothing was changed."
-    clean = MergeState.of(plan(MergeVerdict.CLEAN), ahead=3)
-    assert told(clean) == (
-        MergeStanding.CLEAN,
-        "No conflicts. `fix-delays` (3 commits) becomes one new snapshot of `main`.",
-        NextStep.MERGE,
-    )
-    stale = MergeState.of(plan(MergeVerdict.CLEAN), stale="`main` moved from 12 to 13.")
-    assert told(stale) == (MergeStanding.STALE, "`main` moved from 12 to 13.", NextStep.UPDATE)
-
-
-def test_the_verdict_follows_the_comparison_of_rows(plan: Any) -> None:
-    undecided = plan(MergeVerdict.UNDECIDED, moves=NEW_FILES, cost=COMPARED)
-    before = MergeState.of(undecided)
-    assert (before.standing, before.step) == (MergeStanding.NEEDS_ROWS, NextStep.COMPARE)
-    at_work = MergeState.of(undecided, RowsOfMerge.of_plan(undecided, is_at_work=True))
-    assert (at_work.standing, at_work.step) == (MergeStanding.COMPARING, None)
-    found = RowsOfMerge.of_conflicts(conflicts(("dep_delay", None), ("dep_delay", None)))
-    state = MergeState.of(undecided, found)
-    assert told(state) == (
-        MergeStanding.CONFLICTS,
-        "2 conflicts to settle, all in `dep_delay`.",
+        None,
+    ),
+    MergeStanding.LOADING: (
+        lambda plan: MergeState.loading(S, T),
+        "Checking what fix-delays would change in main.",
+        None,
+        None,
+    ),
+    MergeStanding.RUNNING: (
+        lambda plan: of(plan(), merge=replace_state(JobState.RUNNING)),
+        "Merging: verify files, 12 of 40. main is unchanged until the last step.",
+        NextStep.VIEW_JOB,
+        NextStep.CANCEL,
+    ),
+    MergeStanding.COMPARING: (
+        lambda plan: of(
+            undecided(plan), rows=RowsOfMerge.of_plan(undecided(plan), is_at_work=True)
+        ),
+        "Comparing rows that both sides may have changed. Nothing is changed.",
+        NextStep.VIEW_JOB,
+        NextStep.CANCEL,
+    ),
+    MergeStanding.DONE: (
+        lambda plan: of(plan(MergeVerdict.UP_TO_DATE), merge=(DONE, {"can_undo": True})),
+        "Merged into main as snapshot 13 by ada, 12:00. Undo works until the next commit on main.",
+        NextStep.VIEW_RECEIPT,
+        NextStep.UNDO,
+    ),
+    MergeStanding.UNDONE: (
+        lambda plan: of(
+            plan(),
+            merge=(DONE, {"undone": UndoneMerge(actor="bo", millis=NOW + HOUR, snapshot_id=12)}),
+        ),
+        "Merged as snapshot 13, undone by bo at 13:00. main is back at snapshot 12.",
+        NextStep.REVIEW,
+        NextStep.VIEW_RECEIPT,
+    ),
+    MergeStanding.FAILED: (
+        lambda plan: of(plan(), merge=ended(JobState.FAILED)),
+        "The merge stopped at “verify files”. Worker lost. main is unchanged.",
+        NextStep.RESUME,
+        NextStep.VIEW_JOB,
+    ),
+    MergeStanding.STALE: (
+        lambda plan: of(plan(), stale="`main` got 1 snapshot.", decisions=17),
+        "main got 1 snapshot. Nothing was changed on main from here. Your 17 decisions are kept.",
+        NextStep.UPDATE,
+        NextStep.SHOW_COMMITS,
+    ),
+    MergeStanding.UP_TO_DATE: (
+        lambda plan: of(plan(MergeVerdict.UP_TO_DATE)),
+        "main already has every change of fix-delays.",
+        NextStep.CHOOSE_SOURCE,
+        NextStep.DROP_SOURCE,
+    ),
+    MergeStanding.REFUSED: (
+        lambda plan: of(
+            plan(
+                MergeVerdict.REFUSED,
+                blocks=(Block(kind=ErrorKind.NO_COMMON_HISTORY, text="They share no snapshot."),),
+            )
+        ),
+        "fix-delays cannot be merged into main. They share no snapshot. Nothing was changed.",
+        NextStep.REMEDY,
+        NextStep.COMPARE_SIDES,
+    ),
+    MergeStanding.CONFLICTS: (
+        lambda plan: of(undecided(plan), rows=conflicts(("dep_delay", None), ("dep_delay", None))),
+        "2 conflicts to settle, all in dep_delay. main is unchanged.",
         NextStep.SETTLE,
+        None,
+    ),
+    MergeStanding.NEEDS_ROWS: (
+        lambda plan: of(undecided(plan)),
+        "Both sides changed the same part of the table. Compare rows to see if they collide.",
+        NextStep.COMPARE,
+        None,
+    ),
+    MergeStanding.GATE_RED: (
+        lambda plan: of(
+            plan(),
+            dry_run=(
+                ended(JobState.REFUSED, ErrorKind.GATE_FAILED),
+                {"findings": (PASSES, TAIL)},
+            ),
+        ),
+        "Blocked by rule tail: 27,004 of 335,751 rows of the result fail it; 2,512 on main today. "
+        "main is unchanged.",
+        NextStep.SHOW_ROWS,
+        NextStep.OVERRIDE,
+    ),
+    MergeStanding.NO_RIGHT: (
+        lambda plan: of(plan(), gap=GAP),
+        "Ready. You are an editor; merging into main takes an approver.",
+        NextStep.COPY_LINK,
+        None,
+    ),
+    MergeStanding.STAGED: (
+        lambda plan: of(plan(), dry_run=(DONE, {"findings": (PASSES, PASSES)})),
+        "Dry run passed, 2 of 2 rules. main is unchanged; the result is kept until tomorrow 12:00.",
+        NextStep.PUBLISH,
+        None,
+    ),
+    MergeStanding.SETTLED: (
+        lambda plan: of(undecided(plan), rows=conflicts(("a", "theirs"), ("b", "theirs"))),
+        "All 2 conflicts are settled; all take the source.",
+        NextStep.MERGE,
+        NextStep.CHANGE_DECISIONS,
+    ),
+    MergeStanding.FAST_FORWARD: (
+        lambda plan: of(plan(MergeVerdict.FAST_FORWARD), ahead=2),
+        "main has no commits since fix-delays branched off: it takes over the 2 commits of "
+        "fix-delays as they are.",
+        NextStep.MERGE,
+        None,
+    ),
+    MergeStanding.CLEAN: (
+        lambda plan: of(plan(), ahead=3),
+        "No conflicts. fix-delays (3 commits) becomes one new snapshot of main.",
+        NextStep.MERGE,
+        None,
+    ),
+}
+
+
+def undecided(plan: Planned) -> Plan:
+    return plan(UNDECIDED, moves=NEW_FILES, cost=COMPARED)
+
+
+def replace_state(state: JobState) -> JobView:
+    return job("j", state=state)
+
+
+def of(plan: Plan, **facts: Any) -> MergeState:
+    """The state of a plan; a job may come alone, or with what is known of it."""
+    for name in ("merge", "dry_run"):
+        if name in facts:
+            view, parts = facts[name] if isinstance(facts[name], tuple) else (facts[name], {})
+            facts[name] = attempt(plan, view, snapshot_id=13, **parts)
+    return MergeState.of(plan, MergeFacts(now_millis=NOW, **facts))
+
+
+@pytest.mark.parametrize("standing", MergeStanding)
+def test_each_state_has_its_sentence_and_its_buttons(
+    plan: Planned, standing: MergeStanding
+) -> None:
+    given, text, primary, secondary = ROWS[standing]
+    state = given(plan)
+    steps = [each and each.step for each in (state.primary, state.secondary)]
+    assert (state.standing, state.text, *steps) == (standing, text, primary, secondary)
+    assert state.role is ROLES[standing]
+    assert state.to_object()["next"] == (None if primary is None else str(primary))
+
+
+def test_after_a_refusal_or_a_wait_nothing_is_green() -> None:
+    green = [each for each, role in ROLES.items() if role is VerdictRole.DONE]
+    assert green == [MergeStanding.DONE]
+
+
+def test_the_first_state_that_holds_counts(plan: Planned) -> None:
+    facts: dict[str, Any] = {
+        "rows": conflicts(("a", None)),
+        "gap": GAP,
+        "stale": "`main` moved.",
+        "blocks": (blocks("Another job is at work.", ErrorKind.BRANCH_IN_USE),),
+        "merge": ended(JobState.CANCELLED),
+    }
+    order = ["merge", "stale", "blocks", "rows", "gap"]
+    seen = []
+    for number in range(len(order)):
+        given = {name: facts[name] for name in order[number:]}
+        seen.append(of(undecided(plan), **given).standing)
+    assert seen == [
+        MergeStanding.FAILED,
+        MergeStanding.STALE,
+        MergeStanding.REFUSED,
+        MergeStanding.CONFLICTS,
+        MergeStanding.NEEDS_ROWS,
+    ]
+
+
+def test_what_a_job_said_of_other_heads_says_nothing_of_these(plan: Planned) -> None:
+    clean = plan()
+    earlier = MergeAttempt(job=ended(JobState.FAILED), plan_id="another")
+    assert MergeState.of(clean, MergeFacts(merge=earlier)).standing is MergeStanding.CLEAN
+    red = ended(JobState.REFUSED, ErrorKind.GATE_FAILED)
+    earlier = MergeAttempt(job=red, plan_id="another", findings=(TAIL,))
+    assert MergeState.of(clean, MergeFacts(dry_run=earlier)).standing is MergeStanding.CLEAN
+    # A merge that is done was of this draft, until the source has something new.
+    assert of(clean, merge=DONE).standing is MergeStanding.CLEAN
+
+
+def test_a_run_that_found_conflicts_leads_to_these_conflicts(plan: Planned) -> None:
+    stopped = ended(JobState.REFUSED, ErrorKind.CONFLICTS_OPEN)
+    found = of(undecided(plan), rows=conflicts(("a", None)), dry_run=stopped)
+    assert found.standing is MergeStanding.CONFLICTS
+
+
+def test_a_dry_run_that_compared_rows_needs_no_other_comparison(plan: Planned) -> None:
+    assert of(undecided(plan), dry_run=DONE).standing is MergeStanding.STAGED
+
+
+def test_a_staged_result_is_offered_while_it_is_kept(plan: Planned) -> None:
+    clean = plan()
+    dry = attempt(clean, DONE)
+    late = MergeFacts(dry_run=dry, now_millis=NOW + 25 * HOUR)
+    assert MergeState.of(clean, late).standing is MergeStanding.CLEAN
+
+
+def test_who_may_not_settle_may_look(plan: Planned) -> None:
+    found = of(undecided(plan), rows=conflicts(("a", None)), may_settle=False)
+    assert found.primary is not None
+    assert found.primary.step is NextStep.VIEW_CONFLICTS
+
+
+def test_a_block_that_a_reason_excuses_is_asked_for_in_the_dialog(plan: Planned) -> None:
+    excused = replace(
+        blocks("Callbacks are left out.", ErrorKind.UNSUPPORTED), excused_by="without_callbacks"
     )
-    assert state.label == "Settle 2 conflicts"
-    none = RowsOfMerge.of_conflicts(conflicts())
-    assert MergeState.of(undecided, none).standing is MergeStanding.CLEAN
+    assert of(plan(), blocks=(excused,)).standing is MergeStanding.CLEAN
+
+
+def test_a_fast_forward_that_would_remove_commits_leads_to_the_merge(
+    plan: Planned, tmp_path: Path
+) -> None:
+    services = air_warehouse(settings(tmp_path))
+    identifier = services.listed[1].identifier
+
+    def forward(source: str) -> ForwardDecision:
+        return services.preview_fast_forward(identifier, source, T)
+
+    refused = MergeState.of_forward(forward(S))
+    assert refused.text == (
+        "main cannot take over the history of fix-delays. It would remove 3 commits of main. "
+        "Merge instead."
+    )
+    assert refused.primary is not None
+    assert refused.primary.label == "Merge instead"
+    taken = MergeState.of_forward(forward("backfill"))
+    assert taken.standing is MergeStanding.FAST_FORWARD
+    assert "takes over the 2 commits" in taken.text
+    assert MergeState.of_forward(forward("audit")).standing is MergeStanding.UP_TO_DATE
+    assert isinstance(plan(MergeVerdict.FAST_FORWARD), FastForwardPlan)
 
 
 @pytest.mark.parametrize(
@@ -97,8 +344,7 @@ def test_the_verdict_follows_the_comparison_of_rows(plan: Any) -> None:
     ],
 )
 def test_open_conflicts_are_named_by_column_and_settled_ones_by_what_they_take(
-    plan: Any, rows: list[tuple[str | None, str | None]], sentence: str
+    plan: Planned, rows: list[tuple[str | None, str | None]], sentence: str
 ) -> None:
-    undecided = plan(MergeVerdict.UNDECIDED, moves=NEW_FILES, cost=COMPARED)
-    state = MergeState.of(undecided, RowsOfMerge.of_conflicts(conflicts(*rows)))
+    state = of(undecided(plan), rows=conflicts(*rows))
     assert state.sentence == sentence

@@ -61,6 +61,25 @@ def test_settled_conflicts_end_with_nothing(console: CommandLine, bench: BranchB
     assert console("conflicts", "dev", "--table", "db.t").code == 0
 
 
+def test_the_preview_of_the_merge_follows_the_comparison(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    merge = ("merge", "dev", "--table", "db.t", "--preview")
+    before = console(*merge)
+    assert (before.code, before.lines[0].split(": ")[0]) == (0, "needs rows")
+    keep(
+        bench,
+        {"key": {"id": 7}, "base": "a", "ours": "b", "theirs": None},
+        {"key": {"id": 8}, "ours": "b", "theirs": "c", "take": "theirs", "result": "c"},
+    )
+    after = console(*merge)
+    assert after.code == 1
+    assert after.lines[0].startswith("conflicts: 1 conflict to settle, all in name. ")
+    assert "to compare" not in after.out
+    state = console(*merge, "--json").document["state"]
+    assert (state["standing"], state["next"]) == ("conflicts", "settle conflicts")
+
+
 def test_a_merge_that_needs_no_rows_has_no_conflicts_of_rows(
     console: CommandLine, bench: BranchBench
 ) -> None:

@@ -49,7 +49,7 @@ def test_the_verdict_comes_first_and_nothing_is_changed(
     before = metadata(diverged)
     answer = console(*DEV, "--preview")
     assert answer.code == 0
-    assert answer.lines[0] == "clean: dev merges into main, and nothing collides"
+    assert answer.lines[0] == "clean: No conflicts. dev becomes one new snapshot of main."
     fields = {line.split()[0]: line.split(maxsplit=1)[1] for line in answer.lines[2:]}
     assert fields["ours"].startswith("main at 2 (")
     assert fields["theirs"].startswith("dev at 2 (")
@@ -96,7 +96,14 @@ def test_a_run_that_keeps_trying_goes_on_from_the_heads_that_were_seen(
 
 def test_a_preview_prints_the_plan(console: CommandLine, diverged: BranchBench) -> None:
     plan = preview_merge(diverged.warehouse(), TABLE, "dev", "main", MergeRules())
-    assert console.json(*DEV, "--preview") == plan_object(plan)
+    printed = console.json(*DEV, "--preview")
+    assert printed.pop("state") == {
+        "standing": "clean",
+        "role": "ready",
+        "text": "No conflicts. dev becomes one new snapshot of main.",
+        "next": "merge",
+    }
+    assert printed == plan_object(plan)
 
 
 def test_a_run_prints_the_plan_and_what_came_of_it(
@@ -134,7 +141,10 @@ def test_a_second_merge_has_nothing_to_do(console: CommandLine, diverged: Branch
     assert console(*DEV).code == 0
     before = metadata(diverged)
     answer = console(*DEV)
-    assert (answer.code, answer.lines[0]) == (0, "up-to-date: main holds all that dev changed")
+    assert (answer.code, answer.lines[0]) == (
+        0,
+        "up to date: main already has every change of dev.",
+    )
     assert console.json(*DEV)["verdict"] == "up-to-date"
     assert metadata(diverged) == before
 
@@ -143,7 +153,10 @@ def test_a_target_that_did_not_move_takes_over_the_history(
     console: CommandLine, bench: BranchBench
 ) -> None:
     bench.append("theirs", branch="dev")
-    assert console(*DEV, "--preview").lines[0] == "fast-forward: main takes over the history of dev"
+    assert console(*DEV, "--preview").lines[0] == (
+        "fast-forward: main has no commits since dev branched off: it takes over the commits of "
+        "dev as they are."
+    )
     done = console.json(*DEV)
     assert done["snapshot"]["id"] == 2
 
@@ -154,7 +167,7 @@ def test_conflicts_are_listed_with_the_options_that_settle_them(
     before = metadata(colliding)
     answer = console(*DEV)
     assert answer.code == 1
-    assert answer.lines[0] == "conflicts: 1 thing changed on both dev and main"
+    assert answer.lines[0].startswith("conflicts: 1 conflict to settle, all in ")
     (row,) = [line for line in answer.lines if "003/delete.insert" in line]
     assert "insert since the base" in row
     assert "delete since the base" in row

@@ -19,7 +19,12 @@ from branch_console.merge.policy_draft import (
     with_kind_rule_in,
     with_object_choice,
 )
-from branch_console_app.models.merge.merge_state import MergeStanding, MergeState, NextStep
+from branch_console_app.models.merge.merge_state import (
+    MergeAction,
+    MergeStanding,
+    MergeState,
+    NextStep,
+)
 from branch_console_app.models.parts.wording import code, count, listed, plain, plural, size
 
 _JUST_NOW_MILLIS: Final = 10 * 60_000
@@ -161,16 +166,22 @@ def catalog_merge_state(
         seen: The id of the plan that was shown, where a person has stayed on the page.
     """
     standing = _standing(plan, settled=settled, seen=seen)
+    step = _STEPS.get(standing)
     return MergeState(
         standing=standing,
         sentence=_sentence(plan, standing, settled),
-        step=_STEPS.get(standing),
-        label=(
-            f"Settle {plural(len(plan.conflicts), 'conflict')}"
-            if standing is MergeStanding.CONFLICTS
-            else ""
-        ),
+        primary=None if step is None else MergeAction(step=step, label=_label(plan, step)),
     )
+
+
+def _label(plan: CatalogMergePlan, step: NextStep) -> str:
+    match step:
+        case NextStep.UPDATE:
+            return "Update preview"
+        case NextStep.SETTLE:
+            return f"Settle {plural(len(plan.conflicts), 'conflict')}"
+        case _:
+            return f"Merge into {plain(plan.target)}…"
 
 
 def object_lines(plan: CatalogMergePlan) -> tuple[MergedObjectLine, ...]:
@@ -295,10 +306,8 @@ def _sentence(plan: CatalogMergePlan, standing: MergeStanding, settled: int) -> 
             return f"{number} settled. {source} merges into {target}: {changed}, all or none."
         case MergeStanding.CLEAN:
             return f"No conflicts. {source} merges into {target}: {changed}, all or none."
-        case MergeStanding.COMPARING | MergeStanding.FAST_FORWARD:
-            raise AssertionError(f"a merge of the catalog is never {standing}")
         case _:
-            assert_never(standing)
+            raise AssertionError(f"a merge of the catalog is never {standing}")
 
 
 def _sentence_on(merged: ObjectMerge) -> str:

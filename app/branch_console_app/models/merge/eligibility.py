@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from typing import Final
 
 from branch_console.diff.health.finding import HazardSeverity
@@ -18,6 +18,7 @@ from branch_console.merge.plan import (
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.consequence import Consequence, Weight
 from branch_console_app.models.merge.merge_preview import MergeDecision
+from branch_console_app.models.merge.remedies import BY_KIND, CheckRemedy
 from branch_console_app.models.parts.wording import code, listed, plain, plural
 
 
@@ -27,16 +28,6 @@ class CheckState(IntEnum):
     FAILS = 0
     WARNS = 1
     PASSES = 2
-
-
-class CheckRemedy(StrEnum):
-    """Where a page leads to what clears a check."""
-
-    JOBS = "View jobs"
-    PIN = "Pin the branch"
-    BOTH_SIDES = "Compare both branches"
-    FAST_FORWARD = "Fast-forward instead"
-    BRANCH = "View branch"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,22 +86,6 @@ def checks_of_merge(decision: MergeDecision, found: Circumstances) -> tuple[Chec
     return tuple(sorted(checks, key=lambda check: check.standing))
 
 
-_BY_KIND: Final = {
-    ErrorKind.NO_COMMON_HISTORY: (
-        "A merge needs a snapshot that both build on. Bring rows over by SQL, or make the branch "
-        "again from where it should begin.",
-        (CheckRemedy.BOTH_SIDES,),
-    ),
-    ErrorKind.SNAPSHOT_NOT_FOUND: (
-        "A snapshot between the base and a head is gone. Pinning says what can be brought back.",
-        (CheckRemedy.PIN, CheckRemedy.BRANCH),
-    ),
-    ErrorKind.BRANCH_EMPTY: ("", (CheckRemedy.FAST_FORWARD,)),
-    ErrorKind.BRANCH_IN_USE: ("", (CheckRemedy.JOBS,)),
-    ErrorKind.UNSUPPORTED: ("", (CheckRemedy.BOTH_SIDES,)),
-}
-"""What to do about a block by its kind, where its own text does not say so already."""
-
 _CODE: Final = f" {ErrorKind.ROLE_REQUIRED}"
 _OF_SCHEMA: Final = (
     ConflictKind.COLUMN,
@@ -135,7 +110,7 @@ def check_of(told: Consequence) -> Check:
     """Return the condition that a consequence of a command fails, or warns of."""
     if told.weight is not Weight.BLOCKS:
         return Check(standing=CheckState.WARNS, text=plain(told.text))
-    advice, remedies = _BY_KIND.get(told.kind or ErrorKind.UNEXPECTED, ("", ()))
+    advice, remedies = BY_KIND.get(told.kind or ErrorKind.UNEXPECTED, ("", ()))
     if told.excused_by is not None:
         advice, remedies = "The field for the reason stands below.", ()
     return Check(

@@ -1,7 +1,7 @@
 """A merge as a page shows it: a verdict, figures, buckets, conflicts and what would settle them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -15,22 +15,22 @@ from branch_console.merge.conflict import Conflict, Take
 from branch_console.merge.file_moves import BucketMove, MergeRules, Strategy
 from branch_console.merge.plan import (
     Plan,
-    RefusedPlan,
     can_run,
     conflicts_of,
     found_by,
     schema_of,
 )
 from branch_console.procedures.call.consequence import Preview
+from branch_console_app.models.merge.merge_facts import MergeFacts
 from branch_console_app.models.merge.merge_figures import (
     FileSums,
     bounds_reasons,
     files_by_place,
     merge_figures,
 )
-from branch_console_app.models.merge.merge_state import MergeState, RowsOfMerge
+from branch_console_app.models.merge.merge_state import MergeState
 from branch_console_app.models.parts.exactness import Figure
-from branch_console_app.models.parts.wording import code, count, plain
+from branch_console_app.models.parts.wording import code, count, plain, plural
 
 
 class How(StrEnum):
@@ -98,6 +98,18 @@ class MergeDecision:
     plan: Plan
     preview: Preview
 
+    def state(self, facts: MergeFacts | None = None) -> MergeState:
+        """Judge the merge; what blocks the command besides conflicts is known from its preview.
+
+        Args:
+            facts: What else is known.
+        """
+        # Conflicts have states of their own, and a refused plan says by itself why.
+        blocks = tuple(
+            each for each in self.preview.blocks if each.kind is not ErrorKind.CONFLICTS_OPEN
+        )
+        return MergeState.of(self.plan, replace(facts or MergeFacts(), blocks=blocks))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenPlan:
@@ -132,7 +144,8 @@ class SeenPlan:
         ]
         if not moved and self.policy != plan.rules.policy:
             moved = ["somebody has changed what settles the conflicts"]
-        return f"This preview is out of date: {' and '.join(moved) or 'the table has changed'}."
+        what = " and ".join(moved) or "the table has changed"
+        return f"{what[0].upper()}{what[1:]} since you opened this page."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +201,6 @@ class MergePreview:
     Attributes:
         state: The verdict, and the step that comes next.
         is_compared: Whether somebody has compared the rows that both sides changed.
-        code: Of what stops the merge.
         reasons: Why figures are not exact.
         settlings: The options that settle conflicts, the one that settles most first.
     """
@@ -198,7 +210,6 @@ class MergePreview:
     state: MergeState
     is_compared: bool
     heads: str
-    code: ErrorKind | None = None
     figures: tuple[Figure, ...] = ()
     reasons: tuple[str, ...] = ()
     schema: SchemaDiff | None = None
@@ -213,27 +224,24 @@ class MergePreview:
         decision: MergeDecision,
         schema: TableSchema | None,
         *,
-        ahead: int | None = None,
-        rows: RowsOfMerge | None = None,
+        facts: MergeFacts | None = None,
     ) -> "MergePreview":
         """Put a plan into words.
 
         Args:
             decision: The plan, and the preview of the command.
             schema: The newest one of the target.
-            ahead: Commits of the source that the target lacks, where that is known.
-            rows: What is known of the rows that both sides changed; None where nobody asks.
+            facts: What is known besides.
         """
-        plan = decision.plan
+        plan, rows = decision.plan, None if facts is None else facts.rows
         is_compared = rows is not None and rows.is_compared
         changed, conflicts = schema_change(plan, schema), conflicts_of(plan)
         return cls(
             plan=plan,
             command=decision.preview,
-            state=MergeState.of(plan, rows, ahead=ahead),
+            state=decision.state(facts),
             is_compared=is_compared,
             heads=_heads(plan),
-            code=_code(plan),
             figures=merge_figures(plan, schema, changed, is_compared=is_compared),
             reasons=bounds_reasons(plan, schema, is_compared=is_compared),
             schema=changed,
@@ -263,15 +271,12 @@ def _snapshot(snapshot: Snapshot | None) -> str:
 
 
 def _moved(branch: str, before: int | None, head: Snapshot) -> str:
-    start = "nothing" if before is None else count(before)
-    user = f" (user {code(head.commit_user)})"
-    return f"{code(branch)} moved from {start} to {count(head.id)}{user}"
-
-
-def _code(plan: Plan) -> ErrorKind | None:
-    if isinstance(plan, RefusedPlan):
-        return plan.blocks[0].kind
-    return ErrorKind.CONFLICTS_OPEN if conflicts_of(plan) else None
+    user = f"by {code(head.commit_user)}"
+    if before is None or head.id <= before:
+        return f"{code(branch)} moved to snapshot {head.id} ({user})"
+    new = plural(head.id - before, "snapshot")
+    ids = str(head.id) if head.id == before + 1 else f"{before + 1} to {head.id}"
+    return f"{code(branch)} got {new} ({ids}, the newest {user})"
 
 
 def schema_change(plan: Plan, schema: TableSchema | None) -> SchemaDiff | None:

@@ -1,14 +1,13 @@
-"""What stands between a person and a merge: one value that the verdict and the button follow."""
+"""What stands between a person and a merge: one value that banner, buttons and commands read."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never
+from typing import Final, assert_never
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from branch_console.diff.fast_forward import ForwardDecision, Verdict
+from branch_console.errors import ErrorKind
+from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.plan import (
     FastForwardPlan,
     Plan,
@@ -19,8 +18,19 @@ from branch_console.merge.plan import (
     conflicts_of,
     cost_of,
 )
-from branch_console_app.models.merge.resolver import WHOLE_ROW, groups_of
-from branch_console_app.models.parts.wording import code, listed, plain, plural
+from branch_console.quality.findings import Finding, GateVerdict
+from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, RowsOfMerge
+from branch_console_app.models.merge.remedies import remedy_of
+from branch_console_app.models.merge.resolver import WHOLE_ROW
+from branch_console_app.models.parts.wording import (
+    bare,
+    code,
+    count,
+    full_count,
+    listed,
+    plain,
+    plural,
+)
 
 _MOST_NAMED = 3
 
@@ -28,204 +38,543 @@ _MOST_NAMED = 3
 class MergeStanding(StrEnum):
     """Where a merge stands, of one table as of the catalog."""
 
+    CHOOSE = "choose"
+    LOADING = "loading"
+    RUNNING = "running"
+    COMPARING = "comparing"
+    DONE = "done"
+    UNDONE = "undone"
+    FAILED = "failed"
     STALE = "stale"
     UP_TO_DATE = "up to date"
     REFUSED = "refused"
-    COMPARING = "comparing"
     CONFLICTS = "conflicts"
     NEEDS_ROWS = "needs rows"
+    GATE_RED = "gate red"
+    NO_RIGHT = "no right"
+    STAGED = "staged"
     SETTLED = "settled"
     FAST_FORWARD = "fast-forward"
     CLEAN = "clean"
 
 
-class NextStep(StrEnum):
-    """What the one button of a merge does."""
+class VerdictRole(StrEnum):
+    """What a verdict asks of the person who reads it."""
 
+    NEUTRAL = "neutral"
+    WORK = "work"
+    READY = "ready"
+    ACT = "act"
+    STOP = "stop"
+    DONE = "done"
+
+
+ROLES: Final[Mapping[MergeStanding, VerdictRole]] = {
+    MergeStanding.CHOOSE: VerdictRole.NEUTRAL,
+    MergeStanding.LOADING: VerdictRole.WORK,
+    MergeStanding.RUNNING: VerdictRole.WORK,
+    MergeStanding.COMPARING: VerdictRole.WORK,
+    MergeStanding.DONE: VerdictRole.DONE,
+    MergeStanding.UNDONE: VerdictRole.NEUTRAL,
+    MergeStanding.FAILED: VerdictRole.STOP,
+    MergeStanding.STALE: VerdictRole.ACT,
+    MergeStanding.UP_TO_DATE: VerdictRole.NEUTRAL,
+    MergeStanding.REFUSED: VerdictRole.STOP,
+    MergeStanding.CONFLICTS: VerdictRole.ACT,
+    MergeStanding.NEEDS_ROWS: VerdictRole.ACT,
+    MergeStanding.GATE_RED: VerdictRole.STOP,
+    MergeStanding.NO_RIGHT: VerdictRole.ACT,
+    MergeStanding.STAGED: VerdictRole.READY,
+    MergeStanding.SETTLED: VerdictRole.READY,
+    MergeStanding.FAST_FORWARD: VerdictRole.READY,
+    MergeStanding.CLEAN: VerdictRole.READY,
+}
+
+
+class NextStep(StrEnum):
+    """What a button of a merge does."""
+
+    VIEW_JOB = "view job"
+    CANCEL = "cancel"
+    VIEW_RECEIPT = "view receipt"
+    UNDO = "undo"
+    REVIEW = "review again"
+    RESUME = "resume"
     UPDATE = "update preview"
-    COMPARE = "compare rows"
+    SHOW_COMMITS = "show commits"
+    CHOOSE_SOURCE = "choose another source"
+    DROP_SOURCE = "drop source"
+    REMEDY = "clear the way"
+    COMPARE_SIDES = "compare both branches"
     SETTLE = "settle conflicts"
+    VIEW_CONFLICTS = "view conflicts"
+    CHANGE_DECISIONS = "change decisions"
+    COMPARE = "compare rows"
+    SHOW_ROWS = "show rows"
+    OVERRIDE = "override"
+    COPY_LINK = "copy link"
+    PUBLISH = "publish"
     MERGE = "merge"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MergeAction:
+    """A button: what it does, and what it says, as Markdown."""
+
+    step: NextStep
+    label: str
+
+
+_COPY_LINK: Final = MergeAction(step=NextStep.COPY_LINK, label="Copy link")
+_VIEW_CONFLICTS: Final = MergeAction(step=NextStep.VIEW_CONFLICTS, label="View conflicts")
+_VIEW_JOB: Final = MergeAction(step=NextStep.VIEW_JOB, label="View job")
+_CANCEL: Final = MergeAction(step=NextStep.CANCEL, label="Cancel")
+_REVIEW: Final = MergeAction(step=NextStep.REVIEW, label="Review again")
+_COMPARE_SIDES: Final = MergeAction(step=NextStep.COMPARE_SIDES, label="Compare")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MergeState:
-    """The one sentence of a merge, and the step that comes next.
+    """The one sentence of a merge, and the steps that it leads to.
 
     Attributes:
         sentence: Markdown.
         detail: What else a person should know at once; Markdown.
-        step: What comes next; None where nothing can be done, or the page itself asks for it.
-        label: What its button says, where the step alone does not tell.
+        primary: What comes next, or the way past the first block; None if nothing can be done.
+        secondary: What may be done instead.
+        kind: The code of what stops the merge.
     """
 
     standing: MergeStanding
     sentence: str
     detail: str = ""
-    step: NextStep | None = None
-    label: str = ""
+    primary: MergeAction | None = None
+    secondary: MergeAction | None = None
+    kind: ErrorKind | None = None
+
+    @property
+    def role(self) -> VerdictRole:
+        """What it asks of the person who reads it."""
+        return ROLES[self.standing]
+
+    @property
+    def text(self) -> str:
+        """Sentence and detail without Markdown, as terminals and documents have them."""
+        return bare(f"{self.sentence} {self.detail}".strip())
+
+    @property
+    def stops(self) -> bool:
+        """Whether nothing is merged before somebody decides or changes something."""
+        return self.standing in (
+            MergeStanding.REFUSED,
+            MergeStanding.CONFLICTS,
+            MergeStanding.GATE_RED,
+        )
+
+    def to_object(self) -> dict[str, object]:
+        """Return the state as JSON values."""
+        return {
+            "standing": str(self.standing),
+            "role": str(self.role),
+            "text": self.text,
+            "next": None if self.primary is None else str(self.primary.step),
+        }
 
     @classmethod
-    def of(
-        cls,
-        plan: Plan,
-        rows: "RowsOfMerge | None" = None,
-        *,
-        stale: str | None = None,
-        ahead: int | None = None,
-    ) -> "MergeState":
-        """Judge a merge of one table; the first that holds counts.
+    def choose(cls) -> "MergeState":
+        """Return the state before a source is chosen."""
+        return cls(
+            standing=MergeStanding.CHOOSE,
+            sentence="Choose a branch to merge, or start from one below.",
+        )
+
+    @classmethod
+    def loading(cls, source: str, target: str) -> "MergeState":
+        """Return the state while the plan is made."""
+        return cls(
+            standing=MergeStanding.LOADING,
+            sentence=f"Checking what {code(source)} would change in {code(target)}.",
+        )
+
+    @classmethod
+    def of(cls, plan: Plan, facts: MergeFacts | None = None) -> "MergeState":
+        """Judge a merge of one table; the first state that holds counts.
 
         Args:
             plan: What it would do, with all that was decided.
-            rows: What is known of the rows that both sides changed; None where none is compared,
-                or nobody asks.
-            stale: What has moved since the plan was seen, in a sentence.
-            ahead: Commits of the source that the target lacks, if that is known.
+            facts: What is known besides.
         """
-        if stale is not None:
-            return cls(
-                standing=MergeStanding.STALE,
-                sentence=stale,
-                detail=f"Nothing was changed on {code(plan.target)} from here.",
-                step=NextStep.UPDATE,
-            )
-        if isinstance(plan, ThreeWayPlan | SchemaPlan) and not plan.conflicts:
-            return _by_rows(plan, rows or RowsOfMerge.of_plan(plan), ahead)
-        return _by_files(plan, ahead)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowsOfMerge:
-    """What is known of the rows that both sides changed.
-
-    Attributes:
-        is_needed: Whether rows have to be compared to know the conflicts.
-        is_compared: Whether somebody has compared them since both branches stand as they do.
-        is_at_work: Whether a job compares them now.
-        number: The conflicts that were found.
-        open_number: Those that nothing settles.
-        columns: Columns of the open ones, those with most of them first.
-        takes: What settles the others.
-    """
-
-    is_needed: bool
-    is_compared: bool = False
-    is_at_work: bool = False
-    number: int = 0
-    open_number: int = 0
-    columns: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
+        facts = facts or MergeFacts()
+        rows = facts.rows or RowsOfMerge.of_plan(plan)
+        found = (
+            _of_jobs(plan, rows, facts)
+            or _stale(plan.source, plan.target, facts)
+            or _decided_by_heads(plan)
+            or _blocked(plan.source, plan.target, facts)
+            or _of_conflicts(plan, rows, facts)
+        )
+        return found or _of_ready(plan, rows, facts)
 
     @classmethod
-    def of_plan(cls, plan: Plan, *, is_at_work: bool = False) -> "RowsOfMerge":
-        """Return what the plan says of rows, before they are compared."""
-        needed = cost_of(plan).buckets_to_compare > 0
-        return cls(is_needed=needed, is_at_work=needed and is_at_work)
-
-    @classmethod
-    def of_conflicts(cls, settled: pa.Table) -> "RowsOfMerge":
-        """Return the conflicts that a comparison found, with the decisions of the draft.
+    def of_forward(cls, decision: ForwardDecision, facts: MergeFacts | None = None) -> "MergeState":
+        """Judge a merge that has to be a fast-forward.
 
         Args:
-            settled: Columns of `row_conflict_schema`.
+            decision: What it would do.
+            facts: What is known besides.
         """
-        in_columns: Counter[str] = Counter()
-        for group in groups_of(settled):
-            in_columns[group.column or WHOLE_ROW] += group.open_number
-        return cls(
-            is_needed=True,
-            is_compared=True,
-            number=settled.num_rows,
-            open_number=settled["take"].null_count,
-            columns=tuple(name for name, number in in_columns.most_common() if number),
-            takes=tuple(sorted(pc.unique(settled["take"].drop_null()).to_pylist())),
+        facts = facts or MergeFacts()
+        source, target = decision.source, decision.target
+        found = _of_attempt(target, decision.id, facts) or _stale(source, target, facts)
+        if found is not None:
+            return found
+        match decision.verdict:
+            case Verdict.UP_TO_DATE:
+                return _up_to_date(source, target)
+            case Verdict.REFUSED:
+                return _refused_forward(decision)
+            case Verdict.FAST_FORWARD:
+                return (
+                    _blocked(source, target, facts)
+                    or _gate_red(decision.id, target, facts)
+                    or _no_right(target, facts)
+                    or _fast_forward(source, target, len(decision.arrives.snapshots))
+                )
+            case _:
+                assert_never(decision.verdict)
+
+
+def _of_jobs(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | None:
+    """Judge by the jobs of this draft; None if they say nothing of the plan as it is now."""
+    for attempt, doing in ((facts.merge, "Merging"), (facts.dry_run, "Dry run")):
+        if attempt is not None and attempt.is_at_work:
+            return _running(attempt.job, doing, plan.target)
+    if rows.is_at_work:
+        return MergeState(
+            standing=MergeStanding.COMPARING,
+            sentence="Comparing rows that both sides may have changed.",
+            detail="Nothing is changed.",
+            primary=_VIEW_JOB,
+            secondary=_CANCEL,
         )
+    if facts.merge is not None and facts.merge.is_done:
+        # Later commits of the source make it another merge.
+        is_over = facts.merge.undone is not None or isinstance(plan, UpToDatePlan)
+        return _done(facts.merge, plan.target, facts) if is_over else None
+    is_settled_elsewhere = rows.open_number or conflicts_of(plan)
+    for attempt, what in ((facts.merge, "merge"), (facts.dry_run, "dry run")):
+        if attempt is None or attempt.is_done or attempt.plan_id != plan.id:
+            continue
+        if attempt.job.error is ErrorKind.CONFLICTS_OPEN and is_settled_elsewhere:
+            continue
+        if attempt.job.error is not ErrorKind.GATE_FAILED:
+            return _failed(attempt.job, what, plan.target)
+    return None
 
 
-def _by_files(plan: Plan, ahead: int | None) -> MergeState:
-    """Judge a plan that needs no row: heads, histories and files decide."""
-    source, target = code(plan.source), code(plan.target)
+def _of_attempt(target: str, plan_id: str, facts: MergeFacts) -> MergeState | None:
+    """Judge by the job of a fast-forward."""
+    attempt = facts.merge
+    if attempt is None:
+        return None
+    if attempt.is_at_work:
+        return _running(attempt.job, "Merging", target)
+    if attempt.is_done:
+        return _done(attempt, target, facts)
+    if attempt.plan_id == plan_id and attempt.job.error is not ErrorKind.GATE_FAILED:
+        return _failed(attempt.job, "merge", target)
+    return None
+
+
+def _running(job: JobView, doing: str, target: str) -> MergeState:
+    step = plain(job.step) if job.step else "waiting for a worker"
+    of = f", {count(job.done)} of {count(job.total)}" if job.total else ""
+    is_dry = doing == "Dry run"
+    detail = (
+        f"{code(target)} is not changed."
+        if is_dry
+        else f"{code(target)} is unchanged until the last step."
+    )
+    return MergeState(
+        standing=MergeStanding.RUNNING,
+        sentence=f"{doing}: {step}{of}.",
+        detail=detail,
+        primary=_VIEW_JOB,
+        secondary=_CANCEL if job.state.can_cancel else None,
+    )
+
+
+def _done(attempt: MergeAttempt, target: str, facts: MergeFacts) -> MergeState:
+    job, undone = attempt.job, attempt.undone
+    as_snapshot = "" if attempt.snapshot_id is None else f" as snapshot {attempt.snapshot_id}"
+    receipt = MergeAction(step=NextStep.VIEW_RECEIPT, label="View receipt")
+    if undone is not None:
+        back = "where it was" if undone.snapshot_id is None else f"at snapshot {undone.snapshot_id}"
+        return MergeState(
+            standing=MergeStanding.UNDONE,
+            sentence=f"Merged{as_snapshot}, undone by {plain(undone.actor)} at "
+            f"{facts.hour(undone.millis)}.",
+            detail=f"{code(target)} is back {back}.",
+            primary=_REVIEW,
+            secondary=receipt,
+        )
+    at = "" if job.finished_millis is None else f", {facts.hour(job.finished_millis)}"
+    return MergeState(
+        standing=MergeStanding.DONE,
+        sentence=f"Merged into {code(target)}{as_snapshot} by {plain(job.actor)}{at}.",
+        detail=f"Undo works until the next commit on {code(target)}." if attempt.can_undo else "",
+        primary=receipt,
+        secondary=MergeAction(step=NextStep.UNDO, label="Undo") if attempt.can_undo else None,
+    )
+
+
+def _failed(job: JobView, what: str, target: str) -> MergeState:
+    """Tell how a job ended that did not merge; the plan is the same, so the target is."""
+    ended = {
+        JobState.CANCELLED: f"The {what} was cancelled.",
+        JobState.REFUSED: f"The {what} was refused.",
+    }.get(job.state, f"The {what} stopped at “{plain(job.step)}”.")
+    resume = MergeAction(step=NextStep.RESUME, label="Resume")
+    return MergeState(
+        standing=MergeStanding.FAILED,
+        sentence=ended,
+        detail=f"{plain(job.message)} {code(target)} is unchanged.".strip(),
+        primary=resume if job.state.can_resume else _REVIEW,
+        secondary=_VIEW_JOB,
+        kind=job.error,
+    )
+
+
+def _stale(source: str, target: str, facts: MergeFacts) -> MergeState | None:
+    if facts.stale is None:
+        return None
+    kept = f" Your {plural(facts.decisions, 'decision')} {_are(facts.decisions)} kept."
+    return MergeState(
+        standing=MergeStanding.STALE,
+        sentence=facts.stale,
+        detail=f"Nothing was changed on {code(target)} from here.{kept if facts.decisions else ''}",
+        primary=MergeAction(step=NextStep.UPDATE, label="Update preview"),
+        secondary=MergeAction(step=NextStep.SHOW_COMMITS, label="Show commits"),
+        kind=ErrorKind.HEAD_MOVED,
+    )
+
+
+def _decided_by_heads(plan: Plan) -> MergeState | None:
     match plan:
         case UpToDatePlan():
-            return MergeState(
-                standing=MergeStanding.UP_TO_DATE,
-                sentence=f"{target} already has every change of {source}.",
-                detail="Choose another source, or commit to it first.",
-            )
+            return _up_to_date(plan.source, plan.target)
         case RefusedPlan():
             reasons = " ".join(plain(block.text) for block in plan.blocks)
-            return MergeState(
-                standing=MergeStanding.REFUSED,
-                sentence=f"{source} cannot be merged into {target}.",
-                detail=f"{reasons} Nothing was changed.",
-            )
-        case FastForwardPlan():
-            commits = "the commits" if ahead is None else f"the {plural(ahead, 'commit')}"
-            return MergeState(
-                standing=MergeStanding.FAST_FORWARD,
-                sentence=f"{target} has no commits since {source} branched off.",
-                detail=f"It takes over {commits} of {source} as they are.",
-            )
-        case ThreeWayPlan() | SchemaPlan():
-            found = conflicts_of(plan)
-            names = dict.fromkeys(str(each.subject) for each in found)
-            return MergeState(
-                standing=MergeStanding.CONFLICTS,
-                sentence=f"{plural(len(found), 'conflict')} to settle{_in_columns(names)}.",
-                detail=f"{target} is unchanged.",
-            )
+            return _refused(plan.source, plan.target, reasons, plan.blocks[0].kind)
+        case FastForwardPlan() | ThreeWayPlan() | SchemaPlan():
+            return None
         case _:
             assert_never(plan)
 
 
-def _by_rows(plan: ThreeWayPlan | SchemaPlan, rows: RowsOfMerge, ahead: int | None) -> MergeState:
-    """Judge a plan that can run, if rows that both sides changed do not collide."""
-    source, target = code(plan.source), code(plan.target)
-    if rows.is_needed and not rows.is_compared:
-        if rows.is_at_work:
-            return MergeState(
-                standing=MergeStanding.COMPARING,
-                sentence="Comparing rows that both sides may have changed.",
-                detail="Nothing is changed.",
-            )
+def _up_to_date(source: str, target: str) -> MergeState:
+    drop = MergeAction(step=NextStep.DROP_SOURCE, label=f"Drop {code(source)}…")
+    return MergeState(
+        standing=MergeStanding.UP_TO_DATE,
+        sentence=f"{code(target)} already has every change of {code(source)}.",
+        primary=MergeAction(step=NextStep.CHOOSE_SOURCE, label="Choose another source"),
+        secondary=None if source == "main" else drop,
+    )
+
+
+def _refused(source: str, target: str, reasons: str, kind: ErrorKind | None) -> MergeState:
+    return MergeState(
+        standing=MergeStanding.REFUSED,
+        sentence=f"{code(source)} cannot be merged into {code(target)}.",
+        detail=f"{reasons} Nothing was changed.",
+        primary=MergeAction(step=NextStep.REMEDY, label=remedy_of(kind)),
+        secondary=_COMPARE_SIDES,
+        kind=kind,
+    )
+
+
+def _refused_forward(decision: ForwardDecision) -> MergeState:
+    source, target = code(decision.source), code(decision.target)
+    kind = decision.reasons[0].kind if decision.reasons else None
+    lost = len(decision.would_remove.snapshots)
+    if not lost:
+        reasons = " ".join(plain(each.text) for each in decision.reasons)
+        return _refused(decision.source, decision.target, reasons, kind)
+    return MergeState(
+        standing=MergeStanding.REFUSED,
+        sentence=f"{target} cannot take over the history of {source}.",
+        detail=f"It would remove {plural(lost, 'commit')} of {target}. Merge instead.",
+        primary=MergeAction(step=NextStep.REMEDY, label=remedy_of(ErrorKind.TARGET_MOVED)),
+        secondary=_COMPARE_SIDES,
+        kind=kind,
+    )
+
+
+def _blocked(source: str, target: str, facts: MergeFacts) -> MergeState | None:
+    """Judge by what the command itself is refused for; a reason that excuses it is asked later."""
+    found = [each for each in facts.blocks if each.excused_by is None]
+    if not found:
+        return None
+    return _refused(source, target, " ".join(plain(each.text) for each in found), found[0].kind)
+
+
+def _of_conflicts(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | None:
+    if isinstance(plan, FastForwardPlan):
+        return None
+    found = conflicts_of(plan)
+    if found:
+        names = dict.fromkeys(str(each.subject) for each in found)
+        return _conflicts(len(found), names, plan.target, facts)
+    if rows.open_number:
+        return _conflicts(rows.open_number, rows.columns, plan.target, facts)
+    if rows.is_needed and not rows.is_compared and not _is_staged(plan.id, facts):
         return MergeState(
             standing=MergeStanding.NEEDS_ROWS,
             sentence="Both sides changed the same part of the table.",
             detail="Compare rows to see if they collide.",
-            step=NextStep.COMPARE,
+            primary=MergeAction(step=NextStep.COMPARE, label="Compare rows"),
         )
-    if rows.open_number:
-        number = plural(rows.open_number, "conflict")
-        return MergeState(
-            standing=MergeStanding.CONFLICTS,
-            sentence=f"{number} to settle{_in_columns(rows.columns)}.",
-            detail=f"{target} is unchanged.",
-            step=NextStep.SETTLE,
-            label=f"Settle {number}",
-        )
+    return None
+
+
+def _conflicts(number: int, names: Iterable[str], target: str, facts: MergeFacts) -> MergeState:
+    told = plural(number, "conflict")
+    settle = MergeAction(step=NextStep.SETTLE, label=f"Settle {told}")
+    return MergeState(
+        standing=MergeStanding.CONFLICTS,
+        sentence=f"{told} to settle{_in_columns(names)}.",
+        detail=f"{code(target)} is unchanged.",
+        primary=settle if facts.may_settle else _VIEW_CONFLICTS,
+        secondary=None if facts.may_settle else _COPY_LINK,
+        kind=ErrorKind.CONFLICTS_OPEN,
+    )
+
+
+def _of_ready(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState:
+    """Judge a merge that nothing in the branches stands against."""
+    red = _gate_red(plan.id, plan.target, facts)
+    if red is not None:
+        return red
+    missing = _no_right(plan.target, facts)
+    if missing is not None:
+        return missing
+    if _is_staged(plan.id, facts):
+        return _staged(plan.target, facts)
+    if isinstance(plan, FastForwardPlan):
+        return _fast_forward(plan.source, plan.target, facts.ahead)
+    merge = _merge(plan.target)
     if rows.number:
         return MergeState(
             standing=MergeStanding.SETTLED,
             sentence=f"{_all(rows.number)} settled{_all_take(rows.number, rows.takes)}.",
-            step=NextStep.MERGE,
+            primary=merge,
+            secondary=MergeAction(step=NextStep.CHANGE_DECISIONS, label="Change decisions"),
         )
-    commits = "" if ahead is None else f" ({plural(ahead, 'commit')})"
-    becomes = (
-        f"{source} has no snapshot: its columns and options come, and no row."
-        if isinstance(plan, SchemaPlan)
-        else f"{source}{commits} becomes one new snapshot of {target}."
-    )
     return MergeState(
         standing=MergeStanding.CLEAN,
-        sentence=f"No conflicts. {becomes}",
+        sentence=f"No conflicts. {_becomes(plan, facts.ahead)}",
         detail=_joined(plan),
-        step=NextStep.MERGE,
+        primary=merge,
     )
 
 
-def _joined(plan: ThreeWayPlan | SchemaPlan) -> str:
-    """Say what happens to files of which both sides touched rows; nothing where there are none."""
+def _gate_red(plan_id: str, target: str, facts: MergeFacts) -> MergeState | None:
+    for attempt in (facts.merge, facts.dry_run):
+        if attempt is None or attempt.plan_id != plan_id:
+            continue
+        if attempt.job.error is not ErrorKind.GATE_FAILED:
+            continue
+        blocking = attempt.blocking
+        override = MergeAction(step=NextStep.OVERRIDE, label="Override…")
+        return MergeState(
+            standing=MergeStanding.GATE_RED,
+            sentence=_blocked_by(blocking, target)
+            if blocking
+            else "Blocked by the quality rules of the table.",
+            detail=f"{code(target)} is unchanged.",
+            primary=MergeAction(step=NextStep.SHOW_ROWS, label="Show rows"),
+            secondary=override if facts.gap is None else None,
+            kind=ErrorKind.GATE_FAILED,
+        )
+    return None
+
+
+def _blocked_by(blocking: tuple[Finding, ...], target: str) -> str:
+    first, others = blocking[0], len(blocking) - 1
+    more = f" {plural(others, 'more rule blocks', 'more rules block')} it, too." if others else ""
+    if first.verdict == GateVerdict.NOT_EVALUATED or first.failures is None:
+        return f"Blocked by rule {code(first.rule)}: {plain(first.said)}{more}"
+    of = "" if first.rows is None else f" of {full_count(first.rows)}"
+    before = first.failures_before
+    today = "" if before is None else f"; {full_count(before)} on {code(target)} today"
+    rows = "row" if first.failures == 1 else "rows"
+    return (
+        f"Blocked by rule {code(first.rule)}: {full_count(first.failures)}{of} {rows} of the "
+        f"result fail it{today}.{more}"
+    )
+
+
+def _no_right(target: str, facts: MergeFacts) -> MergeState | None:
+    gap = facts.gap
+    if gap is None:
+        return None
+    return MergeState(
+        standing=MergeStanding.NO_RIGHT,
+        sentence="Ready.",
+        detail=f"You are {_a(gap.own)}; merging into {code(target)} takes {_a(gap.needed)}.",
+        primary=_COPY_LINK,
+        kind=ErrorKind.ROLE_REQUIRED,
+    )
+
+
+def _is_staged(plan_id: str, facts: MergeFacts) -> bool:
+    """Whether a dry run of this very plan keeps a result that can be published."""
+    dry = facts.dry_run
+    if dry is None or not dry.is_done or dry.plan_id != plan_id:
+        return False
+    return dry.kept_until is None or facts.now_millis < dry.kept_until
+
+
+def _staged(target: str, facts: MergeFacts) -> MergeState:
+    dry = facts.dry_run
+    assert dry is not None
+    passed = sum(each.verdict == GateVerdict.PASS for each in dry.findings)
+    rules = f", {passed} of {plural(len(dry.findings), 'rule')}" if dry.findings else ""
+    until = dry.kept_until
+    kept = "" if until is None else f"; the result is kept until {facts.day_and_hour(until)}"
+    return MergeState(
+        standing=MergeStanding.STAGED,
+        sentence=f"Dry run passed{rules}.",
+        detail=f"{code(target)} is unchanged{kept}.",
+        primary=MergeAction(step=NextStep.PUBLISH, label="Publish this result…"),
+    )
+
+
+def _fast_forward(source: str, target: str, ahead: int | None) -> MergeState:
+    commits = "the commits" if ahead is None else f"the {plural(ahead, 'commit')}"
+    they = "it is" if ahead == 1 else "they are"
+    return MergeState(
+        standing=MergeStanding.FAST_FORWARD,
+        sentence=f"{code(target)} has no commits since {code(source)} branched off: it takes over "
+        f"{commits} of {code(source)} as {they}.",
+        primary=_merge(target),
+    )
+
+
+def _merge(target: str) -> MergeAction:
+    return MergeAction(step=NextStep.MERGE, label=f"Merge into {code(target)}…")
+
+
+def _becomes(plan: Plan, ahead: int | None) -> str:
+    source, target = code(plan.source), code(plan.target)
+    if isinstance(plan, SchemaPlan):
+        return f"{source} has no snapshot: {target} gets its columns and options, and no row."
+    commits = "" if ahead is None else f" ({plural(ahead, 'commit')})"
+    return f"{source}{commits} becomes one new snapshot of {target}."
+
+
+def _joined(plan: Plan) -> str:
+    """Say what happens to files of which both sides touched rows; nothing if there are none."""
     files = cost_of(plan).files_joined
     if not files:
         return ""
@@ -235,10 +584,7 @@ def _joined(plan: ThreeWayPlan | SchemaPlan) -> str:
             "it cannot match the rows of one side with those of the other, it stops and "
             f"{code(plan.target)} stays as it is."
         )
-    return (
-        f"{plural(files, 'file')} of which both sides touched rows will be written again; the "
-        "others move."
-    )
+    return f"{plural(files, 'data file')} of which both sides changed rows will be rewritten."
 
 
 def _in_columns(names: Iterable[str]) -> str:
@@ -247,6 +593,14 @@ def _in_columns(names: Iterable[str]) -> str:
     if not words:
         return ""
     return f", all in {words[0]}" if len(words) == 1 else f", in {listed(words, most=_MOST_NAMED)}"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _all(number: int) -> str:

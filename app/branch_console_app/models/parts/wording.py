@@ -22,6 +22,9 @@ _AGES: Final = (
     (60, "minute"),
 )
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:^=&])")
+_WRITTEN: Final = re.compile(
+    r"(?P<fence>`+)(?P<pad> ?)(?P<name>.+?)(?P=pad)(?P=fence)(?!`)|\\(?P<escaped>.)|\*\*"
+)
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
@@ -128,6 +131,11 @@ def code(name: str) -> str:
 def plain(text: str) -> str:
     """Write foreign text as Markdown that shows exactly that text."""
     return _MARKDOWN.sub(r"\\\1", visible(text))
+
+
+def bare(text: str) -> str:
+    """Return what Markdown of `code` and `plain` says, for terminals and documents."""
+    return _WRITTEN.sub(lambda found: found["name"] or found["escaped"] or "", text)
 
 
 def chart_text(text: str) -> str:

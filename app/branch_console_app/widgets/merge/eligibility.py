@@ -1,11 +1,13 @@
 """What stands in the way, a line each: what fails first, and where it is cleared."""
 
 from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 import streamlit as st
 
 from branch_console_app import state
-from branch_console_app.models.merge.eligibility import Check, CheckRemedy, CheckState
+from branch_console_app.models.merge.eligibility import Check, CheckState
+from branch_console_app.models.merge.remedies import CheckRemedy
 from branch_console_app.models.parts.actions import DO, WHAT, Action
 from branch_console_app.models.parts.wording import code, plural
 from branch_console_app.state import PageName
@@ -64,3 +66,8 @@ def _show_remedy(remedy: CheckRemedy, source: str, target: str) -> None:
         case CheckRemedy.FAST_FORWARD:
             changed = {**state.view_of(*MERGE_VIEW), "how": "ff"}
             state.link(PageName.MERGE, remedy, here(), view=changed, icon=":material/fast_forward:")
+        case CheckRemedy.MERGE:
+            changed = {**state.view_of(*MERGE_VIEW), "how": None}
+            state.link(PageName.MERGE, remedy, here(), view=changed, icon=":material/merge:")
+        case _:
+            assert_never(remedy)

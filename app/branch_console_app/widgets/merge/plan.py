@@ -1,7 +1,6 @@
 """A merge: its options, what it would do, what collides and what settles that, the button."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import assert_never
 
 import pandas as pd
@@ -9,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from branch_console.errors import ErrorKind
 from branch_console.format.identifier import Identifier
 from branch_console.merge.plan import (
     FastForwardPlan,
@@ -26,6 +24,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import reads, state
 from branch_console_app.models.merge.eligibility import Check
+from branch_console_app.models.merge.merge_facts import MergeFacts
 from branch_console_app.models.merge.merge_preview import (
     BucketLine,
     ConflictLine,
@@ -36,7 +35,7 @@ from branch_console_app.models.merge.merge_preview import (
     strategies_words,
     strategy_reason,
 )
-from branch_console_app.models.merge.merge_state import MergeStanding, MergeState, NextStep
+from branch_console_app.models.merge.merge_state import MergeAction, MergeState, NextStep
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.wording import code, plain, plural, signed
 from branch_console_app.state import PageName
@@ -152,9 +151,10 @@ def show_merge(
     asked = {**arguments, "policy": None}
     stale = state.seen_plan(repr(asked), SeenPlan.of(plan)).staleness(plan)
     if stale is not None:
-        _show_verdict(MergeState.of(plan, stale=stale), resolution, asked)
+        moved = MergeFacts(stale=stale, decisions=resolution.draft.decisions)
+        _show_verdict(MergeState.of(plan, moved), resolution, asked)
         return
-    _show_verdict(preview.state, resolution, asked, preview.code)
+    _show_verdict(preview.state, resolution, asked)
     _show_contents(preview)
     if not isinstance(plan, UpToDatePlan):
         show_eligibility(checks, plan.source, plan.target)
@@ -186,7 +186,7 @@ def show_merge(
 
 def show_outcome(preview: MergePreview) -> None:
     """Draw what a merge would do to one table: the verdict, figures, schema and buckets."""
-    draw_verdict(preview.state, preview.code)
+    draw_verdict(preview.state)
     _show_contents(preview)
 
 
@@ -218,10 +218,7 @@ def _show_rows(preview: MergePreview, resolution: Resolution, settled: pa.Table 
 
 
 def _show_verdict(
-    verdict: MergeState,
-    resolution: Resolution,
-    arguments: dict[str, Argument],
-    kind: ErrorKind | None = None,
+    verdict: MergeState, resolution: Resolution, arguments: dict[str, Argument]
 ) -> None:
     """Draw the verdict with the one step that comes next.
 
@@ -229,33 +226,27 @@ def _show_verdict(
         verdict: The verdict.
         resolution: What there is to decide on.
         arguments: Of the merge, without a policy.
-        kind: The code of what stops the merge.
     """
     with st.container(
         horizontal=True, gap="small", vertical_alignment="center", key="merge-verdict"
     ):
-        if verdict.standing is MergeStanding.STALE:
-            kept = resolution.draft.decisions
-            told = f" Kept: {plural(kept, 'decision')}." if kept else ""
-            verdict = replace(verdict, detail=f"{verdict.detail}{told}")
-            kind = ErrorKind.HEAD_MOVED
-        draw_verdict(verdict, kind)
-        match verdict.step:
-            case NextStep.UPDATE:
+        draw_verdict(verdict)
+        match verdict.primary:
+            case MergeAction(step=NextStep.UPDATE):
                 update_button()
-            case NextStep.COMPARE:
+            case MergeAction(step=NextStep.COMPARE):
                 compare_button(resolution, arguments)
-            case NextStep.SETTLE:
+            case MergeAction(step=NextStep.SETTLE, label=label) if not conflicts_of(
+                resolution.plan
+            ):
                 if st.button(
-                    verdict.label, type="primary", icon=":material/call_split:",
+                    label, type="primary", icon=":material/call_split:",
                     key="settle-conflicts",
                 ):  # fmt: skip
                     state.go_to(PageName.CONFLICTS, here(), **resolver_view(resolution))
-            case NextStep.MERGE | None:
+            case _:
                 # The confirmation stands below, and conflicts with what settles them.
                 pass
-            case _:
-                assert_never(verdict.step)
 
 
 def _show_figures(preview: MergePreview) -> None:

@@ -12,7 +12,7 @@ from branch_console.operations.merge_requests import CompareRowsRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import state
-from branch_console_app.models.merge.merge_state import RowsOfMerge
+from branch_console_app.models.merge.merge_facts import RowsOfMerge
 from branch_console_app.models.merge.resolver import Group, groups_of
 from branch_console_app.models.merge.row_conflicts import RowConflictLine, conflict_lines
 from branch_console_app.models.parts.wording import code, count, plain, plural

@@ -1,31 +1,50 @@
 """The verdict of a merge, of one table or of the catalog: one sentence under its icon."""
 
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
 import streamlit as st
 
-from branch_console.errors import ErrorKind
 from branch_console_app import state
-from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
+from branch_console_app.models.merge.merge_state import MergeStanding, MergeState, VerdictRole
 from branch_console_app.models.parts.wording import code
 
-_DRAW = {
-    MergeStanding.STALE: (st.warning, ":material/update:"),
-    MergeStanding.UP_TO_DATE: (st.success, ":material/check:"),
-    MergeStanding.REFUSED: (st.error, ":material/block:"),
-    MergeStanding.COMPARING: (st.info, ":material/play_arrow:"),
-    MergeStanding.CONFLICTS: (st.warning, ":material/call_split:"),
-    MergeStanding.NEEDS_ROWS: (st.info, ":material/compare:"),
-    MergeStanding.SETTLED: (st.info, ":material/merge:"),
-    MergeStanding.FAST_FORWARD: (st.info, ":material/fast_forward:"),
-    MergeStanding.CLEAN: (st.info, ":material/merge:"),
+_BOXES: Final[Mapping[VerdictRole, Callable[..., Any]]] = {
+    VerdictRole.NEUTRAL: st.info,
+    VerdictRole.WORK: st.info,
+    VerdictRole.READY: st.info,
+    VerdictRole.ACT: st.warning,
+    VerdictRole.STOP: st.error,
+    VerdictRole.DONE: st.success,
+}
+_ICONS: Final[Mapping[MergeStanding, str]] = {
+    MergeStanding.CHOOSE: "radio_button_unchecked",
+    MergeStanding.LOADING: "progress_activity",
+    MergeStanding.RUNNING: "play_arrow",
+    MergeStanding.COMPARING: "play_arrow",
+    MergeStanding.DONE: "check",
+    MergeStanding.UNDONE: "undo",
+    MergeStanding.FAILED: "close",
+    MergeStanding.STALE: "update",
+    MergeStanding.UP_TO_DATE: "check",
+    MergeStanding.REFUSED: "block",
+    MergeStanding.CONFLICTS: "call_split",
+    MergeStanding.NEEDS_ROWS: "compare",
+    MergeStanding.GATE_RED: "gpp_bad",
+    MergeStanding.NO_RIGHT: "lock",
+    MergeStanding.STAGED: "publish",
+    MergeStanding.SETTLED: "merge",
+    MergeStanding.FAST_FORWARD: "fast_forward",
+    MergeStanding.CLEAN: "merge",
 }
 
 
-def draw_verdict(verdict: MergeState, kind: ErrorKind | None = None) -> None:
+def draw_verdict(verdict: MergeState) -> None:
     """Draw a verdict, with the code of what stops the merge."""
-    draw, icon = _DRAW[verdict.standing]
-    suffix = f" {code(kind)}" if kind else ""
+    suffix = f" :small[:gray[{code(verdict.kind)}]]" if verdict.kind else ""
+    text = f"**{verdict.sentence}** {verdict.detail}{suffix}".strip()
     with st.container(width="stretch"):
-        draw(f"**{verdict.sentence}** {verdict.detail}{suffix}".strip(), icon=icon)
+        _BOXES[verdict.role](text, icon=f":material/{_ICONS[verdict.standing]}:")
 
 
 def update_button() -> None:

@@ -1,0 +1,176 @@
+"""What is known of a merge besides its plan: compared rows, jobs of the draft, a role."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from branch_console.jobs.progress import JobState, JobView
+from branch_console.merge.plan import Plan, cost_of
+from branch_console.procedures.call.consequence import Consequence
+from branch_console.procedures.call.permissions import Role
+from branch_console.quality.findings import Finding, GateVerdict
+from branch_console_app.models.merge.resolver import WHOLE_ROW, groups_of
+
+STAGED_HOURS: Final = 24
+"""How long the result of a dry run is kept."""
+_HOUR_MILLIS: Final = 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsOfMerge:
+    """What is known of the rows that both sides changed.
+
+    Attributes:
+        is_needed: Whether rows have to be compared to know the conflicts.
+        is_compared: Whether somebody has compared them since both branches stand as they do.
+        is_at_work: Whether a job compares them now.
+        number: The conflicts that were found.
+        open_number: Those that nothing settles.
+        columns: Columns of the open ones, those with most of them first.
+        takes: What settles the others.
+    """
+
+    is_needed: bool
+    is_compared: bool = False
+    is_at_work: bool = False
+    number: int = 0
+    open_number: int = 0
+    columns: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+
+    @classmethod
+    def of_plan(cls, plan: Plan, *, is_at_work: bool = False) -> "RowsOfMerge":
+        """Return what the plan says of rows, before they are compared."""
+        needed = cost_of(plan).buckets_to_compare > 0
+        return cls(is_needed=needed, is_at_work=needed and is_at_work)
+
+    @classmethod
+    def of_conflicts(cls, settled: pa.Table) -> "RowsOfMerge":
+        """Return the conflicts that a comparison found, with the decisions of the draft.
+
+        Args:
+            settled: Columns of `row_conflict_schema`.
+        """
+        in_columns: Counter[str] = Counter()
+        for group in groups_of(settled):
+            in_columns[group.column or WHOLE_ROW] += group.open_number
+        return cls(
+            is_needed=True,
+            is_compared=True,
+            number=settled.num_rows,
+            open_number=settled["take"].null_count,
+            columns=tuple(name for name, number in in_columns.most_common() if number),
+            takes=tuple(sorted(pc.unique(settled["take"].drop_null()).to_pylist())),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoneMerge:
+    """That a merge was undone: by whom, when, and at which snapshot its target is again."""
+
+    actor: str
+    millis: int
+    snapshot_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeAttempt:
+    """A job of this draft: the merge itself, or its dry run.
+
+    Attributes:
+        plan_id: The plan that it carries out; on other heads there is another one.
+        snapshot_id: The head of the target that it made; None before, or if none is known.
+        can_undo: Whether an undo would run now.
+        undone: That it was undone; None if it was not.
+        findings: What the rules found in its result.
+    """
+
+    job: JobView
+    plan_id: str
+    snapshot_id: int | None = None
+    can_undo: bool = False
+    undone: UndoneMerge | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it has not ended."""
+        return not self.job.state.is_over
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has ended well."""
+        return self.job.state is JobState.DONE
+
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        """The rules that let nothing be published."""
+        return tuple(each for each in self.findings if GateVerdict(each.verdict).blocks)
+
+    @property
+    def kept_until(self) -> int | None:
+        """When its staged result is discarded, in milliseconds; None before it has ended."""
+        finished = self.job.finished_millis
+        return None if finished is None else finished + STAGED_HOURS * _HOUR_MILLIS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleGap:
+    """That a person may not do something: the role they have, and the one that it takes."""
+
+    own: Role
+    needed: Role
+
+    @classmethod
+    def between(cls, own: Role, needed: Role) -> "RoleGap | None":
+        """Return what is missing; None if the role is enough."""
+        return None if own.covers(needed) else cls(own=own, needed=needed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeFacts:
+    """What a verdict follows from, besides the plan.
+
+    Attributes:
+        rows: Of the rows that both sides changed; None if nobody asks.
+        merge: The job that merges, or merged; None if this draft has none.
+        dry_run: The job that tries it; None if this draft has none.
+        stale: What has moved since the plan was seen, in a sentence of Markdown.
+        decisions: How many decisions the draft keeps.
+        ahead: Commits of the source that the target lacks, if that is known.
+        blocks: What else keeps the command from running; conflicts are none of it.
+        gap: That the person may not merge; None if they may.
+        may_settle: Whether the person may settle conflicts.
+        now_millis: The time.
+        zone: Of the person who looks.
+    """
+
+    rows: RowsOfMerge | None = None
+    merge: MergeAttempt | None = None
+    dry_run: MergeAttempt | None = None
+    stale: str | None = None
+    decisions: int = 0
+    ahead: int | None = None
+    blocks: Sequence[Consequence] = ()
+    gap: RoleGap | None = None
+    may_settle: bool = True
+    now_millis: int = 0
+    zone: tzinfo | None = None
+
+    def hour(self, millis: int) -> str:
+        """Write a time of day: `14:05`."""
+        return f"{self._at(millis):%H:%M}"
+
+    def day_and_hour(self, millis: int) -> str:
+        """Write a time that is near: `today 14:05`, `tomorrow 14:05`, `2026-11-28 14:05`."""
+        days = (self._at(millis).date() - self._at(self.now_millis).date()).days
+        day = {0: "today", 1: "tomorrow"}.get(days, f"{self._at(millis):%Y-%m-%d}")
+        return f"{day} {self.hour(millis)}"
+
+    def _at(self, millis: int) -> datetime:
+        return datetime.fromtimestamp(millis / 1000, tz=self.zone or UTC)

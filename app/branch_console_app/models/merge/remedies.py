@@ -1,0 +1,42 @@
+"""Where a page leads to what clears the way for a merge."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from branch_console.errors import ErrorKind
+
+
+class CheckRemedy(StrEnum):
+    """A place where a block is cleared; the value is the label of its button."""
+
+    JOBS = "View jobs"
+    PIN = "Pin the branch"
+    BOTH_SIDES = "Compare both branches"
+    FAST_FORWARD = "Fast-forward instead"
+    MERGE = "Merge instead"
+    BRANCH = "View branch"
+
+
+BY_KIND: Final[Mapping[ErrorKind, tuple[str, tuple[CheckRemedy, ...]]]] = {
+    ErrorKind.NO_COMMON_HISTORY: (
+        "A merge needs a snapshot that both build on. Bring rows over by SQL, or make the branch "
+        "again from where it should begin.",
+        (CheckRemedy.BOTH_SIDES,),
+    ),
+    ErrorKind.SNAPSHOT_NOT_FOUND: (
+        "A snapshot between the base and a head is gone. Pinning says what can be brought back.",
+        (CheckRemedy.PIN, CheckRemedy.BRANCH),
+    ),
+    ErrorKind.BRANCH_EMPTY: ("", (CheckRemedy.FAST_FORWARD,)),
+    ErrorKind.BRANCH_IN_USE: ("", (CheckRemedy.JOBS,)),
+    ErrorKind.TARGET_MOVED: ("", (CheckRemedy.MERGE,)),
+    ErrorKind.UNSUPPORTED: ("", (CheckRemedy.BOTH_SIDES,)),
+}
+"""What to do about a block by its kind, where its own text does not say so already."""
+
+
+def remedy_of(kind: ErrorKind | None) -> CheckRemedy:
+    """Return the place that clears a block first of all."""
+    _, remedies = BY_KIND.get(kind or ErrorKind.UNEXPECTED, ("", ()))
+    return remedies[0] if remedies else CheckRemedy.BOTH_SIDES
