@@ -67,8 +67,7 @@ class Case:
         return {
             "question": self.question,
             "files": self.files,
-            "branches": self.branches,
-            "snapshots": self.branches * self.snapshots,
+            "references": 1 + self.commits + self.branches * self.snapshots,
         }
 
 
