@@ -432,11 +432,18 @@ class LocalFileIO(FileIO):
 
     def status(self, path: str) -> FileStatus | None:
         """What the store knows of the path, None if there is nothing."""
+
+        def ask() -> FileStatus:
+            found = os.lstat(checked_path(path))
+            is_link = stat.S_ISLNK(found.st_mode)
+            if is_link:
+                found = _stat_local(path)
+            return _local_status(path, path.rpartition("/")[2], found, is_link=is_link)
+
         try:
-            found = self._ask(path, lambda: _stat_local(checked_path(path)))
+            return self._ask(path, ask)
         except NotFound:
             return None
-        return _local_status(path, path.rpartition("/")[2], found)
 
     def list(self, path: str) -> list[FileStatus]:
         """The direct children by name, temporary ones too; empty if there is no such directory."""

@@ -40,6 +40,19 @@ def test_a_missing_file_is_not_found_by_its_path(store: FileIO) -> None:
     assert not store.exists(path)
 
 
+def test_a_status_tells_what_a_listing_tells(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_bytes(b"0123")
+    for name, target in (("link", "file"), ("to-folder", "folder"), ("ring", "ring")):
+        (tmp_path / name).symlink_to(tmp_path / target)
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    store = FileIO.for_url(str(tmp_path))
+    found = store.list(store.root)
+    assert [each.name for each in found if each.is_link] == ["link", "ring", "to-folder"]
+    assert [store.status(each.path) for each in found] == found
+    assert store.status(f"{store.root}/nowhere") is None
+
+
 def test_a_file_is_found_whole_or_not_at_all(store: FileIO) -> None:
     store.create(f"{store.root}/x", b"1")
     assert store.find(f"{store.root}/x") == b"1"
