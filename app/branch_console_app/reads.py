@@ -30,6 +30,7 @@ from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.catalog.merged_part import MergedPart
 from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.merge.settle_again import settle_again
+from branch_console.procedures.browse.branch_files import BranchFolder
 from branch_console.procedures.browse.catalog_values import CatalogOverview
 from branch_console.procedures.browse.page_values import (
     BranchGraph,
@@ -120,6 +121,12 @@ def publishing() -> Publishing | None:
     except PaimonError:
         # What cannot be read is told by the page that is about it.
         return None
+
+
+def branch_files(identifier: Identifier) -> BranchFolder:
+    """Return the first files of a branch's own folder."""
+    found: BranchFolder = _heads("branch_files", identifier)
+    return found
 
 
 def table_events(*identifiers: Identifier) -> tuple[TableEvents, ...]:

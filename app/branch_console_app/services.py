@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from branch_console.merge.catalog.merged_part import MergedPart
     from branch_console.merge.policy import Policy
     from branch_console.merge.policy_draft import PolicyDraft
+    from branch_console.procedures.browse.branch_files import BranchFolder
     from branch_console.procedures.browse.branches import BranchReader
     from branch_console.procedures.browse.catalog_values import CatalogBranchItem, CatalogOverview
     from branch_console.procedures.browse.health import LostCommitList
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
 
 _LOG_BYTES: Final = 256 * 1024
 _MOST_VERSIONS: Final = 500
+_MOST_FILES: Final = 200
 
 
 class Services(TableLists):
@@ -535,6 +537,12 @@ class Services(TableLists):
         if find_part(self.warehouse, operation_id) is not None:
             return None
         return table_of_operation(self.warehouse, operation_id)
+
+    def branch_files(self, table: Identifier) -> BranchFolder:
+        """Return the first files of a branch's own folder."""
+        from branch_console.procedures.browse.branch_files import list_branch_files
+
+        return list_branch_files(self.warehouse, table, most=_MOST_FILES)
 
     def table_events(self, *tables: Identifier) -> tuple[TableEvents, ...]:
         """Return the ledgers of some tables; one that cannot be read is left out."""

@@ -15,7 +15,7 @@ def test_it_runs_from_the_preview_to_the_receipt(
 ) -> None:
     flights = {"db": own_air, "table": "flights"}
     seen = visit(working_console).turn_to("branches", **flights, branch="fix-delays")
-    seen.link("Fast-forward").click()
+    seen.page.get_by_role("button", name="Review merge").click()
     seen.page.wait_for_url("**/merge?**")
     seen.settle()
     seen.sees("Nothing: every snapshot, schema and tag stays.")

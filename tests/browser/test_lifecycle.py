@@ -86,14 +86,14 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
     assert "checked" in [item.name for item in tags]
 
     seen.turn_to("branches", **flights.place, branch="sandbox")
-    seen.page.get_by_role("button", name="Rename", exact=True).click()
+    seen.picks("More", "Rename…")
     _fill(seen, "New name", "delays")
     _run(seen, "Rename to delays")
     assert "delays" in flights.branches
     assert "sandbox" not in flights.branches
 
     seen.turn_to("branches", **flights.place, branch="delays")
-    seen.page.get_by_role("button", name="Drop", exact=True).click()
+    seen.picks("More", "Drop…")
     drop = _dialog(seen).get_by_role("button", name="Drop delays")
     expect(drop).to_be_disabled()
     seen.keep_picture("drop-branch-light", update=update_screenshots)
@@ -232,7 +232,7 @@ def test_a_branch_whose_base_tag_is_gone_is_marked_and_pinned_again_or_told_what
     card = ".st-key-card-branch"
     seen.sees("at risk", within=card)
     seen.sees(base, within=card)
-    seen.page.get_by_role("button", name="Pin", exact=True).click()
+    seen.page.get_by_role("button", name="Pin merge base…").click()
     expect(_dialog(seen)).to_contain_text(f"Tag '{base}' on main keeps snapshot")
     seen.assert_fits()
     seen.keep_picture("pin-branch-light", update=update_screenshots)
@@ -241,7 +241,7 @@ def test_a_branch_whose_base_tag_is_gone_is_marked_and_pinned_again_or_told_what
     seen.turn_to("branches", **flights.place, branch="fix-delays").sees("healthy", within=card)
 
     seen.turn_to("branches", **flights.place, branch=older).sees("at risk", within=card)
-    seen.page.get_by_role("button", name="Pin", exact=True).click()
+    seen.page.get_by_role("button", name="Pin merge base…").click()
     expect(_dialog(seen)).to_contain_text("is nowhere any more")
     expect(_dialog(seen)).to_contain_text("Tag its oldest snapshot instead")
 
@@ -251,7 +251,7 @@ def test_main_is_replaced_under_its_typed_name_and_undo_brings_every_byte_back(
 ) -> None:
     before = _metadata_of_main(flights.folder)
     seen = visit(working_console).turn_to("branches", **flights.place, branch="backfill-2013-12")
-    seen.page.get_by_role("button", name="Replace main", exact=True).click()
+    seen.picks("More", "Replace main…")
     expect(_dialog(seen)).to_contain_text("snapshot 12")
     button = _dialog(seen).get_by_role("button", name="Replace main", exact=False).last
     expect(button).to_be_disabled()

@@ -170,6 +170,12 @@ class Visit:
         )
         return self
 
+    def picks(self, menu: str, choice: str) -> Visit:
+        """Choose from the menu of a button."""
+        self.page.get_by_role("button", name=menu, exact=True).click()
+        self.page.get_by_role("menuitem", name=choice).click()
+        return self.settle()
+
     def pick_rule(self, label: str, choice: str) -> Visit:
         """Choose in a select box of the form for rules of conflicts."""
         box = self.settle().page.locator(".st-key-filters-rule").get_by_label(label, exact=True)

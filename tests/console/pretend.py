@@ -31,6 +31,7 @@ from branch_console.merge.file_moves import BucketMove, FileMoves, MergeRules, S
 from branch_console.merge.plan import Heads, MergeVerdict, Plan, PlanCost
 from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.operations.merge_requests import MergeRequest
+from branch_console.procedures.browse.branch_files import BranchFile, BranchFolder
 from branch_console.procedures.browse.health_facts import Unchecked
 from branch_console.procedures.browse.page_values import (
     BranchDistance,
@@ -149,7 +150,7 @@ class PretendBranch:
     tags: tuple[Tag, ...] = ()
     parent: str | None = None
     error: PaimonError | None = None
-    is_stale: bool = False
+    quiet_since_millis: int | None = None
     owner: str | None = None
     reason: str | None = None
     consumers: tuple[tuple[str, int], ...] = ()
@@ -237,6 +238,13 @@ class PretendServices:
             TableEvents(table=each.identifier, events=each.events)
             for each in self.listed
             if each.identifier in tables and each.error is None
+        )
+
+    def branch_files(self, table: Identifier) -> BranchFolder:
+        return BranchFolder(
+            path=f"/warehouse/air.db/flights/branch/branch-{table.branch}",
+            files=(BranchFile(path="snapshot/LATEST", size=1, modified_millis=NOW),),
+            has_more=False,
         )
 
     def catalog_events(self) -> tuple[CatalogVersion, ...]:
@@ -631,7 +639,7 @@ def _branch_item(table: PretendTable, branch: PretendBranch, versus: str) -> Bra
         )
         if branch.snapshots
         else None,
-        is_stale=branch.is_stale,
+        quiet_since_millis=branch.quiet_since_millis,
         branch_options=_branch_options(branch),
         protection=branch.protection,
         used_by=branch.used_by,
@@ -853,7 +861,7 @@ def air_warehouse(settings: Settings) -> PretendServices:
                 "archive-2012",
                 main[:4],
                 parent="main",
-                is_stale=True,
+                quiet_since_millis=NOW - 240 * DAY,
                 findings=(unpinned("The tag that keeps its base ends in 2 days."),),
             ),
             PretendBranch(

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from branch_console.format.identifier import Identifier
-from tests.console.pages import Console, air_console, settings
+from tests.console.pages import Console, Page, air_console, settings
 from tests.console.pretend import PretendBranch, PretendServices, PretendTable, air_warehouse
 
 FLIGHTS = {"db": "air", "table": "flights"}
@@ -27,15 +27,34 @@ def test_the_chart_says_its_finding(tmp_path: Path) -> None:
 def test_the_inspector_tells_of_the_branch_in_the_address(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("branches", **FLIGHTS, branch="fix-delays")
     assert "Delays of UA are off by an hour" in page.text
+    assert "3 commits ahead of `main`, missing 3." in page.text
     assert "`main` at snapshot 9" in page.text
     assert "Snapshot 9 stands on both branches\\." in page.text
-    assert "Fast-forward" not in dict(page.links())
 
 
-def test_a_branch_that_is_only_ahead_leads_to_its_fast_forward(tmp_path: Path) -> None:
+def test_the_card_has_one_primary_button_one_more_and_a_menu(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("branches", **FLIGHTS, branch="backfill")
-    queries = [query for label, query in page.links() if label == "Fast-forward"]
-    assert any("source=backfill" in query and "how=ff" in query for query in queries)
+    assert "2 commits ahead of `main`, missing none." in page.text
+    kinds = {button.key: button.proto.type for button in page.at.button}
+    assert [key for key, kind in kinds.items() if kind == "primary"] == ["review-merge"]
+    assert kinds["compare-branch"] == "secondary"
+    assert menu(page) == [
+        "Snapshots", "Schemas", "Rename…", "Protect…", "Pin merge base…", "Replace main…", "Drop…",
+    ]  # fmt: skip
+
+
+def test_the_primary_button_leads_to_the_merge_of_the_branch(tmp_path: Path) -> None:
+    page = (
+        air_console(tmp_path).open("branches", **FLIGHTS, branch="backfill").click("review-merge")
+    )
+    query = page.at.query_params
+    assert (query["source"], query["target"]) == ("backfill", "main")
+
+
+def menu(page: Page) -> list[str]:
+    """What the menu of the card offers."""
+    (found,) = page.at.get("menu_button")
+    return list(found.proto.options)
 
 
 def test_an_unknown_branch_is_not_found_and_main_is_not_shown(tmp_path: Path) -> None:
@@ -51,10 +70,16 @@ def test_an_unknown_table_is_not_found_with_near_names(tmp_path: Path) -> None:
     assert "`air.flights`" in [label for label, _ in page.links()]
 
 
-def test_a_broken_branch_is_a_card_and_the_others_stay(tmp_path: Path) -> None:
+def test_a_broken_branch_is_a_card_with_its_ways_out_and_the_others_stay(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("branches", **FLIGHTS, branch="half-made")
-    assert "`air.flights` on `half-made` cannot be read." in page.text
-    assert "`main`" in [label for label, _ in page.links()]
+    assert page.at.get("plotly_chart")
+    assert "**6 branches**" in page.text
+    assert "so it cannot be read\\. Nothing else is affected." in page.text
+    kinds = {button.key: button.proto.type for button in page.at.button}
+    assert [key for key, kind in kinds.items() if kind == "primary"] == ["do-drop-branch"]
+    assert "snapshot/LATEST" in page.unfold("br_files").at.dataframe[0].value["File"].tolist()
+    dropped = page.click("do-drop-branch")
+    assert dropped.at.query_params["do"] == "drop-branch"
     other = air_console(tmp_path).open("branches", **FLIGHTS)
     assert "✕ cannot be read" in other.text
 
@@ -122,12 +147,15 @@ def test_rescue_branches_wait_until_asked_for(tmp_path: Path) -> None:
         },
     )
     console = Console(PretendServices(settings(tmp_path), [table]))
-    assert "**1 branch**" in console.open("branches", **FLIGHTS).text
-    assert "**2 branches**" in console.open("branches", **FLIGHTS, br_show="true").text
+    for show in ("false", "true"):
+        page = console.open("branches", **FLIGHTS, br_show=show)
+        assert "**1 branch, 1 rescue**" in page.text
+        assert ("rescue\\-0a" in dict(page.links())) == (show == "true")
 
 
 def test_the_inspector_tells_what_may_break_a_branch_and_offers_the_remedy(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("branches", **FLIGHTS, branch="archive-2012")
     assert "△ The tag that keeps its base ends in 2 days\\. `F03`" in page.text
-    assert "Pin" in [button.label for button in page.at.button]
-    assert "Fence" not in [button.label for button in page.at.button]
+    assert page.at.button(key="fix-pin-branch").label == "Pin merge base…"
+    assert not page.has_button("fix-fence")
+    assert "quiet for 1 year" in page.text

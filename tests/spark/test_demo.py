@@ -59,8 +59,8 @@ def test_each_branch_stands_where_its_story_says(
 
 
 def test_the_old_experiment_is_stale_and_the_fix_is_not(demo: Warehouse) -> None:
-    assert branch(demo, "flights", "old-experiment").is_stale
-    assert not branch(demo, "flights", "fix-delays").is_stale
+    assert branch(demo, "flights", "old-experiment").quiet_since_millis
+    assert not branch(demo, "flights", "fix-delays").quiet_since_millis
 
 
 def test_branches_broken_on_purpose_say_what_is_missing(demo: Warehouse) -> None:

@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from branch_console.diff.branch_counts import BranchCounts
 from branch_console.errors import ErrorKind, NotFound
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.procedures.browse import page_values
@@ -25,10 +26,11 @@ from branch_console_app.models.branches.branch_tracks import (
 )
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location, SnapshotPoint
-from branch_console_app.models.parts.wording import age, code, count, plain, plural, shortened
+from branch_console_app.models.parts.wording import age, code, count, plain, shortened
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.branch_card import (
     health_badge,
+    quiet_words,
     show_branch_card,
     show_snapshot_card,
     standing_badge,
@@ -166,7 +168,7 @@ def _show_graph(
 def _show_lane_names(model: LaneGraph, place: Location) -> None:
     names = [
         LaneName(
-            words=standing_text(lane.track, is_stale=lane.track.is_stale),
+            words=standing_text(lane.track, note=quiet_words(lane.track.quiet_since_millis)),
             is_selected=lane.branch == place.branch_or_main,
             show=partial(_show_branch_link, lane.branch, place, length=26),
         )
@@ -255,7 +257,7 @@ def _show_list(
     words = (state.value_of("br_q") or "").lower().split()
     chosen = [track for track in tracks if all(word in track.branch.lower() for word in words)]
     found = f"{count(len(chosen))} of " if words else ""
-    st.markdown(f"**{found}{plural(len(tracks), 'branch', 'branches')}**")
+    st.markdown(f"**{found}{BranchCounts.of(items).words}**")
     if not chosen:
         st.info(f"No branch of {code(identifier.table_name)} has these words in its name.")
         return
@@ -282,7 +284,8 @@ def _show_row(number: int, track: Track, item: BranchItem) -> None:
     with cells[_NAME]:
         _show_branch_link(track.branch, place, length=34)
     rows.text(cells[_VERSUS], _VERSUS, standing_badge(track, short=True))
-    health = health_badge(item.health) + (" :gray-badge[stale]" if item.is_stale else "")
+    quiet = quiet_words(item.quiet_since_millis)
+    health = health_badge(item.health) + (f" :gray-badge[{quiet}]" if quiet else "")
     rows.text(cells[_HEALTH], _HEALTH, health)
     rows.text(cells[_FORK], _FORK, _fork_words(item))
     head = item.head

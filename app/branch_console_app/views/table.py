@@ -4,6 +4,7 @@ import pandas as pd
 import pyarrow as pa
 import streamlit as st
 
+from branch_console.diff.branch_counts import BranchCounts
 from branch_console.diff.rows.row_figure import RowCounts, RowFigure
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
@@ -68,7 +69,7 @@ def _show_summary(identifier: Identifier, summary: TableSummary) -> None:
     with st.container(horizontal=True, gap="small", key="figures"):
         show_total(figure)
         st.metric("Snapshots", count(summary.snapshot_count), border=True)
-        st.metric("Branches without main", count(len(summary.branches)), border=True)
+        st.metric("Branches", BranchCounts.of(summary.branches).cell, border=True)
         st.metric("Tags", count(len(summary.tags)), border=True)
         st.metric("Columns", count(len(summary.schema.fields)), border=True)
     if is_summed_up and figure.rows is None and summary.schema.primary_keys:

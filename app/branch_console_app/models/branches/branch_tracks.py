@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, assert_never
 
 from branch_console.diff.rows.row_figure import RowFigure
 from branch_console.format.identifier import MAIN_BRANCH, RESERVED_PREFIXES
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.procedures.browse.page_values import BranchGraph, GraphNode
-from branch_console_app.models.parts.wording import MINUS, count
+from branch_console_app.models.parts.wording import MINUS, code, count, plural
 
 MOST_LANES: Final = 24
 """How many branches are drawn where nothing else is asked for."""
@@ -40,6 +40,7 @@ class Track:
         behind: Commits of the compared branch that this one lacks; None if not known.
         problem: Why the branch cannot be read, where it cannot.
         changes: What each commit changed and what there is after it, by its manifest lists.
+        quiet_since_millis: When the last commit or operation was, if that is thirty days ago.
         leaves: Snapshots of other branches that its history comes from, near ones first, where the
             snapshots themselves do not tell.
     """
@@ -54,7 +55,7 @@ class Track:
     changes: Mapping[tuple[str, str], tuple[RowFigure, RowFigure]] = field(default_factory=dict)
     leaves: tuple[SnapshotIdentity, ...] = ()
     created_millis: int | None = None
-    is_stale: bool = False
+    quiet_since_millis: int | None = None
     is_protected: bool = False
 
     @property
@@ -108,6 +109,32 @@ def standing_words(state: LaneState, ahead: int | None, behind: int | None) -> s
             return ", ".join(filter(None, parts))
 
 
+def standing_sentence(track: Track, versus: str) -> str:
+    """Say in a sentence how a branch stands, as Markdown: ``2 commits ahead of `main` ``."""
+    other, ahead, behind = code(versus), track.ahead or 0, track.behind or 0
+    match track.state:
+        case LaneState.BROKEN:
+            return "This branch cannot be read. Nothing else is affected."
+        case _ if track.branch == versus:
+            return "The other branches are compared with this one."
+        case LaneState.EMPTY:
+            return "No commit yet."
+        case LaneState.AHEAD:
+            return f"{plural(ahead, 'commit')} ahead of {other}, missing none."
+        case LaneState.DIVERGED:
+            return f"{plural(ahead, 'commit')} ahead of {other}, missing {count(behind)}."
+        case LaneState.BEHIND:
+            return f"{plural(behind, 'commit')} behind {other}, with none of its own."
+        case LaneState.EVEN:
+            return f"Even with {other}: neither has a commit that the other lacks."
+        case LaneState.MAIN | LaneState.UNRELATED:
+            if track.ahead is None or track.behind is None:
+                return f"It shares no snapshot with {other}."
+            return f"{plural(ahead, 'commit')} ahead of {other}, missing {count(behind)}."
+        case _:
+            assert_never(track.state)
+
+
 def tracks_of(graph: BranchGraph) -> list[Track]:
     """Return a track a lane: the snapshots that began on it, and how its branch stands."""
     own: dict[str, list[GraphNode]] = {}
@@ -131,7 +158,7 @@ def tracks_of(graph: BranchGraph) -> list[Track]:
                 },
                 leaves=lane.leaves,
                 created_millis=item.created_millis,
-                is_stale=item.is_stale,
+                quiet_since_millis=item.quiet_since_millis,
             )
         )
     return tracks

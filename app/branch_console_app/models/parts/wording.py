@@ -82,6 +82,11 @@ def age(millis: int | None, now_millis: int) -> str:
     return f"{plural(seconds // length, noun)} ago"
 
 
+def span(millis: int) -> str:
+    """Write how long something lasts, in its largest unit: `8 months`."""
+    return age(0, millis).removesuffix(" ago")
+
+
 def moment(millis: int | None, zone: tzinfo | None = None) -> str:
     """Write a point in time with its offset, as receipts need it."""
     if millis is None:

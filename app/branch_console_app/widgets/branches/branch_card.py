@@ -1,5 +1,7 @@
 """The inspector of the branches page: one branch, or one snapshot of it."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import streamlit as st
@@ -16,7 +18,12 @@ from branch_console.procedures.browse.page_values import (
     SnapshotItem,
 )
 from branch_console_app import state
-from branch_console_app.models.branches.branch_tracks import LaneState, Track, versus_words
+from branch_console_app.models.branches.branch_tracks import (
+    LaneState,
+    Track,
+    standing_sentence,
+    versus_words,
+)
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location, SnapshotPoint
 from branch_console_app.models.parts.wording import (
@@ -28,10 +35,12 @@ from branch_console_app.models.parts.wording import (
     plain,
     shortened,
     signed,
+    span,
 )
 from branch_console_app.state import PageName
+from branch_console_app.widgets.branches.broken_branch import show_broken_branch
 from branch_console_app.widgets.parts import rows
-from branch_console_app.widgets.parts.dialogs import offer
+from branch_console_app.widgets.parts.dialogs import offer, open_dialog
 from branch_console_app.widgets.parts.fallback import show_fallback
 
 _COLOURS = {
@@ -78,13 +87,13 @@ class Placed(Protocol):
         """How much the other has that it lacks; None if not known."""
 
 
-def standing_text(track: Placed, *, is_stale: bool = False) -> str:
+def standing_text(track: Placed, *, note: str = "") -> str:
     """Write how a branch stands in small coloured words with a glyph, for lanes."""
     words = versus_words(track.ahead, track.behind)
     if track.state not in {LaneState.AHEAD, LaneState.BEHIND, LaneState.DIVERGED}:
         words = track.standing
-    stale = " · stale" if is_stale else ""
-    return f":small[:{_COLOURS[track.state]}[{_GLYPHS[track.state]} {words}{stale}]]"
+    also = f" · {note}" if note else ""
+    return f":small[:{_COLOURS[track.state]}[{_GLYPHS[track.state]} {words}{also}]]"
 
 
 def standing_badge(track: Placed, *, short: bool = False) -> str:
@@ -108,29 +117,58 @@ def health_badge(health: Health) -> str:
             return ":red-badge[✕ broken]"
 
 
+def quiet_words(since_millis: int | None) -> str:
+    """Say for how long nothing has happened to a branch: `quiet for 8 months`."""
+    return f"quiet for {span(state.now_millis() - since_millis)}" if since_millis else ""
+
+
 def show_branch_card(
     item: BranchItem, track: Track, versus: str, identifier: Identifier, place: Location
 ) -> None:
-    """Draw a branch: where it stands, where it came from, what may break it, where to go on."""
+    """Draw a branch: how it stands in a sentence, what may break it, and the next step."""
     with st.container(border=True, key="card-branch"):
         st.markdown(f"##### {code(item.name)}")
-        badges = [standing_badge(track), health_badge(item.health)]
+        if item.error is not None:
+            show_broken_branch(item, item.error, identifier, place)
+            return
+        st.markdown(standing_sentence(track, versus))
+        badges = []
+        if item.health is not Health.HEALTHY:
+            badges.append(health_badge(item.health))
         if item.protection is not None:
             badges.append(":blue-badge[:material/lock: protected]")
-        if item.is_stale:
-            badges.append(":gray-badge[stale]")
-        st.markdown(" ".join(badges))
-        if item.error is not None:
-            st.error(f"{plain(item.error.message)} {code(item.error.kind)}")
+        if item.quiet_since_millis is not None:
+            badges.append(f":gray-badge[{quiet_words(item.quiet_since_millis)}]")
+        if badges:
+            st.markdown(" ".join(badges))
         for finding in item.findings:
             mark = _MARKS[finding.severity]
             st.caption(f"{mark} {plain(finding.sentences)} {code(finding.rule)}")
+        _show_fixes(item)
+        _show_actions(item, place)
         rows.facts("branch", _branch_facts(item, versus))
-        if item.branch_options and item.error is None:
+        if item.branch_options:
             show_fallback(identifier.on_branch(item.name))
         if item.fork is not None:
             _show_fork(item.fork)
-        _show_actions(item, track, place)
+
+
+def _show_fixes(item: BranchItem) -> None:
+    """Draw what remedies the findings, each opening its preview."""
+    fixes = [(action, label) for action, label, is_needed in _fixes_of(item) if is_needed]
+    if not fixes:
+        return
+    with st.container(horizontal=True, gap="small", key="branch-fixes"):
+        for action, label in fixes:
+            offer(action, label, icon=":material/healing:", key=f"fix-{action}", is_link=True)
+
+
+def _fixes_of(item: BranchItem) -> tuple[tuple[Action, str, bool], ...]:
+    return (
+        (Action.PIN, "Pin merge base…", item.needs_pin),
+        (Action.FENCE, "Fence…", item.needs_fence),
+        (Action.REPAIR, "Repair…", item.needs_repair),
+    )
 
 
 def _branch_facts(item: BranchItem, versus: str) -> list[tuple[str, str]]:
@@ -144,7 +182,7 @@ def _branch_facts(item: BranchItem, versus: str) -> list[tuple[str, str]]:
         words = f"{ahead.words(signed)} here"
         if behind.is_known:
             words += f", {behind.words(signed)} there"
-        facts.append((f"Since the fork, against {plain(versus)}", words))
+        facts.append((f"Since the merge base with {plain(versus)}", words))
     if item.fork is not None:
         at = f" at snapshot {item.fork.snapshot_id}" if item.fork.snapshot_id is not None else ""
         facts.append(("Started from", f"{code(item.fork.parent)}{at}"))
@@ -170,54 +208,62 @@ def _show_fork(fork: ForkView) -> None:
             st.markdown(f"- {plain(sentence)}")
 
 
-def _show_actions(item: BranchItem, track: Track, place: Location) -> None:
-    target = place.at_branch(item.name)
-    with st.container(horizontal=True, gap="small"):
-        if item.head is not None:
-            state.link(PageName.SNAPSHOTS, "Snapshots", target, icon=":material/timeline:")
-        if item.schema is not None:
-            state.link(PageName.SCHEMAS, "Schemas", target, icon=":material/schema:")
-        if item.head is not None and item.name != MAIN_BRANCH:
-            sides = {"cmp_a": MAIN_BRANCH, "cmp_b": item.name}
-            state.link(
-                PageName.COMPARE, "Compare", target, view=sides, icon=":material/compare_arrows:"
-            )
-        view = {"source": item.name, "target": MAIN_BRANCH}
-        if track.state is LaneState.AHEAD:
-            state.link(
-                PageName.MERGE,
-                "Fast-forward",
-                target,
-                view={**view, "how": "ff"},
-                icon=":material/fast_forward:",
-            )
-        elif track.state is LaneState.DIVERGED:
-            state.link(PageName.MERGE, "Merge", target, view=view, icon=":material/merge:")
-    _show_commands(item)
-
-
-def _show_commands(item: BranchItem) -> None:
-    """Draw what can be done to the branch; each opens a form that tells the consequences first."""
+def _show_actions(item: BranchItem, place: Location) -> None:
+    """Draw the next step, the comparison, and a menu of all the rest."""
+    target, is_main = place.at_branch(item.name), item.name == MAIN_BRANCH
     with st.container(horizontal=True, gap="small", key="branch-commands"):
-        label, icon = ("Protect", ":material/lock:")
-        if item.protection is not None:
-            label, icon = ("Protection", ":material/lock_open:")
-        offer(Action.PROTECT, label, icon=icon, key="do-protect-branch")
-        if item.needs_fence:
-            offer(Action.FENCE, "Fence", icon=":material/fence:", key="do-fence-branch")
-        if item.name == MAIN_BRANCH:
-            return
-        if item.needs_repair:
-            offer(Action.REPAIR, "Repair", icon=":material/healing:", key="do-repair-branch")
-        offer(Action.RENAME, "Rename", icon=":material/edit:", key="do-rename-branch")
-        if item.needs_pin:
-            offer(Action.PIN, "Pin", icon=":material/keep:", key="do-pin-branch")
-        if item.head is not None:
+        if is_main:
             offer(
-                Action.REPLACE_MAIN, "Replace main", icon=":material/swap_vert:",
-                key="do-replace-main",
+                Action.CREATE, "Create branch", icon=":material/add:", key="card-create-branch",
+                is_primary=True,
             )  # fmt: skip
-        offer(Action.DROP, "Drop", icon=":material/delete:", key="do-drop-branch")
+        elif item.head is not None:
+            st.button(
+                "Review merge", type="primary", icon=":material/merge:", key="review-merge",
+                on_click=_review_merge, args=(target,),
+            )  # fmt: skip
+        if item.head is not None:
+            st.button(
+                "Compare", icon=":material/compare_arrows:", key="compare-branch",
+                on_click=_compare, args=(target,),
+            )  # fmt: skip
+        commands = _menu_of(item, target)
+        chosen = st.menu_button("More", list(commands), key="branch-more")
+        if chosen is not None:
+            commands[chosen]()
+
+
+def _menu_of(item: BranchItem, target: Location) -> dict[str, Callable[[], None]]:
+    """Return what the menu of a branch offers, by its labels."""
+    is_main = item.name == MAIN_BRANCH
+    protect = "Protect…" if item.protection is None else "Protection…"
+    offered = (
+        ("Snapshots", item.head is not None, partial(state.go_to, PageName.SNAPSHOTS, target)),
+        ("Schemas", item.schema is not None, partial(state.go_to, PageName.SCHEMAS, target)),
+        ("Rename…", not is_main, partial(open_dialog, Action.RENAME)),
+        (protect, True, partial(open_dialog, Action.PROTECT)),
+        ("Pin merge base…", not is_main, partial(open_dialog, Action.PIN)),
+        ("Fence…", item.needs_fence, partial(open_dialog, Action.FENCE)),
+        ("Repair…", item.needs_repair, partial(open_dialog, Action.REPAIR)),
+        (
+            "Replace main…",
+            not is_main and item.head is not None,
+            partial(open_dialog, Action.REPLACE_MAIN),
+        ),
+        ("Drop…", not is_main, partial(open_dialog, Action.DROP)),
+    )
+    return {label: command for label, is_offered, command in offered if is_offered}
+
+
+def _review_merge(target: Location) -> None:
+    state.go_to(PageName.MERGE, target, source=target.branch_or_main, target=MAIN_BRANCH)
+
+
+def _compare(target: Location) -> None:
+    if target.branch_or_main == MAIN_BRANCH:
+        state.go_to(PageName.COMPARE, target)
+    else:
+        state.go_to(PageName.COMPARE, target, cmp_a=MAIN_BRANCH, cmp_b=target.branch_or_main)
 
 
 def show_snapshot_card(branch: str, node: GraphNode, place: Location) -> None:

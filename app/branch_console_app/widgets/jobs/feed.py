@@ -51,7 +51,7 @@ def show_feed(entries: Sequence[Activity], place: Location) -> None:
             reason = entry.reason and plain(shortened(entry.reason, _LONGEST_REASON))
             if reason:
                 told.insert(1, f":gray[“{reason}”]")
-            st.markdown(" · ".join(told), width="content")
+            st.markdown(" · ".join(told), width="stretch")
             _show_links(entry, _place_of(entry, place))
 
 

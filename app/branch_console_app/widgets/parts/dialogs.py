@@ -21,12 +21,19 @@ def offer(
     icon: str | None = None,
     what: str | None = None,
     is_primary: bool = False,
+    is_link: bool = False,
 ) -> None:
     """Draw a button that opens the dialog of an action, about `what`."""
     st.button(
-        label, icon=icon, key=key, on_click=_open, args=(action, what),
-        type="primary" if is_primary else "secondary",
+        label, icon=icon, key=key, on_click=open_dialog, args=(action, what),
+        type="primary" if is_primary else "tertiary" if is_link else "secondary",
     )  # fmt: skip
+
+
+def open_dialog(action: Action, what: str | None = None) -> None:
+    """Have the page open the dialog of an action, about `what`."""
+    state.forget_preview()
+    state.set_parameters({DO: action, WHAT: what})
 
 
 def show_dialog(dialogs: Dialogs) -> None:
@@ -44,11 +51,6 @@ def show_dialog(dialogs: Dialogs) -> None:
         return
     title, draw = dialogs[found]
     st.dialog(title, width="medium", on_dismiss=_close)(draw)(state.parameter(WHAT))
-
-
-def _open(action: Action, what: str | None) -> None:
-    state.forget_preview()
-    state.set_parameters({DO: action, WHAT: what})
 
 
 def _close() -> None:

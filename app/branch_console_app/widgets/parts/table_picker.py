@@ -15,6 +15,10 @@ from branch_console_app.widgets.parts.location import show_location
 from branch_console_app.widgets.parts.problem import show_not_found, show_problem
 
 _LISTED_TABLES = 50
+_OF_ALL_BRANCHES = frozenset({PageName.BRANCHES, PageName.COMPARE, PageName.MERGE})
+_NOT_THERE = frozenset(
+    {ErrorKind.TABLE_NOT_FOUND, ErrorKind.DATABASE_NOT_FOUND, ErrorKind.BRANCH_NOT_FOUND}
+)
 
 
 def here() -> Location:
@@ -62,9 +66,42 @@ def pick_table(page: PageName) -> tuple[Identifier, TableSummary] | None:
         identifier = _table_of(f"{place.database}.{place.table}").on_branch(place.branch_or_main)
         summary = reads.table(identifier)
     except PaimonError as error:
-        _explain(page, place, error)
-        return None
+        found = _find_beside_broken(page, place, error)
+        if found is None:
+            _explain(page, place, error)
+        return found
     return identifier, summary
+
+
+def _find_beside_broken(
+    page: PageName, place: Location, error: PaimonError
+) -> tuple[Identifier, TableSummary] | None:
+    """Return what a page can show while the branch of the address cannot be read.
+
+    The page of the branches is about all of them; a page about one shows main, and says so.
+    """
+    branch = place.branch_or_main
+    if branch == MAIN_BRANCH or error.kind in _NOT_THERE:
+        return None
+    try:
+        main = _table_of(f"{place.database}.{place.table}")
+        summary = reads.table(main)
+    except PaimonError:
+        return None
+    if branch not in summary.branches:
+        return None
+    if page in _OF_ALL_BRANCHES:
+        return main.on_branch(branch), summary
+    with st.container(border=True, key="card-broken-branch"):
+        st.markdown(
+            f":red[✕] {code(branch)} cannot be read, so this page shows {code(MAIN_BRANCH)}. "
+            f"{plain(error.message)} {code(error.kind)}"
+        )
+        state.link(
+            PageName.BRANCHES, "See cause and fix", place.at_branch(branch),
+            icon=":material/healing:",
+        )  # fmt: skip
+    return main, summary
 
 
 def _table_of(name: str) -> Identifier:

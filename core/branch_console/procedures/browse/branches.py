@@ -12,6 +12,7 @@ from branch_console.diff.fork_inference import ForkCandidate, best_forks
 from branch_console.diff.health.facts import BranchFacts, HazardFork, TableFacts
 from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 from branch_console.diff.health.hazards import Hazards
+from branch_console.diff.lifecycle.quiet import find_quiet_since
 from branch_console.diff.lineage import Lineage, build_lineage
 from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure, is_row_per_record
 from branch_console.errors import PaimonError
@@ -55,7 +56,6 @@ from branch_console.table.missing_schemas import missing_schemas
 from branch_console.table.unshared_manifests import unshared_entries
 from branch_console.table.versioned_files import FileState
 
-_STALE_MILLIS: Final = 30 * 24 * 3_600_000
 _MAKES_BRANCHES: Final = {LineageKind.CREATED, LineageKind.FORKED, LineageKind.RESCUED}
 
 
@@ -238,13 +238,19 @@ class BranchReader:
             distance = self._distance(state.name, versus)
         except PaimonError as error:
             return replace(item, error=error)
-        age = 0 if head is None else self._warehouse.clock() - head.time_millis
+        quiet_since = find_quiet_since(
+            state.name,
+            committed_millis=None if head is None else head.time_millis,
+            created_millis=item.created_millis,
+            events=self.events,
+            now_millis=self._warehouse.clock(),
+        )
         return replace(
             item,
             health=self._health(state.name, fork, findings),
             findings=findings,
             versus=distance,
-            is_stale=state.name != MAIN_BRANCH and age > _STALE_MILLIS,
+            quiet_since_millis=None if state.name == MAIN_BRANCH else quiet_since,
         )
 
     def _fork(self, branch: str) -> ForkView | None:

@@ -155,6 +155,7 @@ class BranchItem:
         figure: Rows of the head.
         protection: The rule of the ledger that protects it.
         branch_options: Options of its schema that name a branch, by key.
+        quiet_since_millis: When it saw its last commit or operation, if that is thirty days ago.
         used_by: Options of other branches that name this one.
     """
 
@@ -170,7 +171,7 @@ class BranchItem:
     reason: str | None = None
     fork: ForkView | None = None
     versus: BranchDistance | None = None
-    is_stale: bool = False
+    quiet_since_millis: int | None = None
     protection: LineageEvent | None = None
     branch_options: tuple[tuple[str, str], ...] = ()
     used_by: tuple[str, ...] = ()
