@@ -25,10 +25,11 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.kept_receipts import is_recorded
-from branch_console.sql.call_result import CallResult, result_of
+from branch_console.procedures.preview import preview_call
+from branch_console.sql.call_result import CallResult, expected_of, result_of
 from branch_console.sql.parser import parse_statements
-from branch_console.sql.statement import CALLED, QUERY, Statement
-from tests.support.branch_bench import NOW, BranchBench, TrustingRows
+from branch_console.sql.statement import CALLED, DRY_RUN, QUERY, Statement
+from tests.support.branch_bench import NOW, BranchBench, TrustingRows, tree
 from tests.support.commit_tables import CommitBench, data_files, message
 from tests.support.golden import Golden
 
@@ -269,6 +270,51 @@ def test_a_call_is_answered_with_the_columns_of_paimon(
     statement, found = _say(bench, f"{name}({case.arguments})", OPERATION, case.now)
     assert statement.called == name
     golden.check(f"calls/{name}.txt", _text(statement.text, found, bench.file_io.root))
+
+
+# What the rows of a dry run tell is what goes; a run with a grace has removed nothing yet.
+DRY: Mapping[str, str] = MappingProxyType(
+    {
+        "expire_changelogs": "'db.t', 1, 1, NULL, NULL, true",
+        "expire_partitions": "'db.p', '2 d'",
+        "expire_snapshots": "'db.t', 1, 1",
+        "expire_tags": "'db.t'",
+        "remove_orphan_files": "'db.t'",
+        "remove_unexisting_files": "'db.t'",
+        "repair_earliest_snapshot": "'db.t', 3",
+    }
+)
+
+
+@pytest.mark.parametrize("name", DRY)
+def test_a_dry_run_answers_with_the_rows_of_paimon_and_changes_nothing(
+    name: str, bench: BranchBench, golden: Golden
+) -> None:
+    case = CASES[name]
+    case.before(bench)
+    before = tree(Path(bench.file_io.root))
+    (statement,) = parse_statements(f"CALL sys.{name}({DRY[name]}, dry_run => true)")
+    assert statement.is_dry
+    call = ProcedureCall(
+        name=statement.procedure,
+        arguments=statement.arguments,
+        actor="ann",
+        operation_id=OPERATION,
+    )
+    found = preview_call(bench.warehouse(clock=lambda: case.now), call)
+    assert found.expected is not None
+    assert tree(Path(bench.file_io.root)) == before
+    text = _text(statement.text, expected_of(name, found.expected), bench.file_io.root)
+    golden.check(f"calls/dry/{name}.txt", text)
+
+
+def test_every_procedure_of_which_a_dry_run_has_rows_has_a_golden_one() -> None:
+    told = {
+        name
+        for name, called in CALLED.items()
+        if DRY_RUN in called.arguments and called.answers[0].tells is not Tells.DONE
+    }
+    assert told == DRY.keys()
 
 
 def test_every_procedure_has_a_golden_call() -> None:

@@ -244,11 +244,12 @@ def run_call(
     else:
         print_line(job.message)
     if result is not None:
-        _print_result(result)
+        print_result(result)
     return 0
 
 
-def _print_result(result: CallResult) -> None:
+def print_result(result: CallResult) -> None:
+    """Print the rows with which a call in SQL is answered."""
     print_line()
     # Ids stand as they are typed again.
     cells = ([str(each) if type(each) is int else each for each in row] for row in result.rows)

@@ -41,8 +41,9 @@ from branch_console.operations.tag_requests import (
     RenameTagRequest,
 )
 from branch_console.operations.undo_request import UndoRequest
+from branch_console.sql.call_result import expected_of
 from branch_console_app.cli.arguments import JsonOption, WarehouseOption, open_services
-from branch_console_app.cli.branches import BackgroundOption, run_call
+from branch_console_app.cli.branches import BackgroundOption, print_result, run_call
 from branch_console_app.cli.output import error_beside, print_error, print_json
 from branch_console_app.cli.preview_text import (
     DryRunOption,
@@ -162,8 +163,14 @@ def run_previewed(
     if not as_json:
         print_preview(preview)
     if dry_run or refusal is not None:
+        result = None
+        if refusal is None and called is not None and preview.expected is not None:
+            result = expected_of(called, preview.expected)
         if as_json:
-            print_json({**beside, **error_beside(refusal)})
+            found = {} if result is None else {"result": result.to_objects()}
+            print_json({**beside, **found, **error_beside(refusal)})
+        elif result is not None:
+            print_result(result)
         if refusal is None:
             return 0
         if not as_json:

@@ -73,6 +73,20 @@ AnswerRow: TypeAlias = Mapping[str, str | int | bool | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What a run of a plan would answer; nothing has moved yet.
+
+    Attributes:
+        counts: How much would go, at once or once a grace is over.
+        answer: The rows that would answer the call, where counts do not tell them.
+    """
+
+    counts: Counts = field(default_factory=Counts)
+    answer: tuple[AnswerRow, ...] = ()
+    moves: tuple[HeadMove, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """The lasting record of one operation; `statement` is the command that repeats it.
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from branch_console.format.receipt import AnswerRow, Counts, Receipt
+from branch_console.format.receipt import AnswerRow, Counts, Expected, Receipt
 from branch_console.operations.request import ResultColumn, Tells
 from branch_console.sql.statement import CALLED
 
@@ -26,6 +26,18 @@ class CallResult:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
+def expected_of(called: str, expected: Expected) -> CallResult:
+    """Return what a run would answer, as a dry run does: there is no operation to name."""
+    columns = CALLED[called].answers
+    return CallResult(
+        columns=tuple(each.name for each in columns),
+        rows=tuple(
+            tuple(_cell(each, row, expected, "") for each in columns)
+            for row in _rows_of(columns, expected)
+        ),
+    )
+
+
 def result_of(called: str, done: Receipt | None, operation_id: str, message: str) -> CallResult:
     """Return what a call is answered with.
 
@@ -37,20 +49,28 @@ def result_of(called: str, done: Receipt | None, operation_id: str, message: str
         message: What was done, in words.
     """
     answers = CALLED[called].answers
-    told: tuple[AnswerRow, ...] = ({},)
-    if any(each.tells is Tells.ROW for each in answers):
-        told = () if done is None else done.answer
-        nothing = {each.name: each.nothing for each in answers if each.nothing is not None}
-        told = told or ((nothing,) if nothing else ())
     return CallResult(
         columns=(*(each.name for each in answers), OPERATION_ID),
         rows=tuple(
-            (*(_cell(each, row, done, message) for each in answers), operation_id) for row in told
+            (*(_cell(each, row, done, message) for each in answers), operation_id)
+            for row in _rows_of(answers, done)
         ),
     )
 
 
-def _cell(column: ResultColumn, row: AnswerRow, done: Receipt | None, message: str) -> Cell:
+def _rows_of(
+    answers: tuple[ResultColumn, ...], done: Receipt | Expected | None
+) -> tuple[AnswerRow, ...]:
+    if not any(each.tells is Tells.ROW for each in answers):
+        return ({},)
+    told = () if done is None else done.answer
+    nothing = {each.name: each.nothing for each in answers if each.nothing is not None}
+    return told or ((nothing,) if nothing else ())
+
+
+def _cell(
+    column: ResultColumn, row: AnswerRow, done: Receipt | Expected | None, message: str
+) -> Cell:
     moves = () if done is None else done.moves
     match column.tells:
         case Tells.DONE:

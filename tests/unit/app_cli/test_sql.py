@@ -121,6 +121,21 @@ def test_a_call_prints_its_answer_as_a_table(console: CommandLine, bench: Branch
     assert "result" not in console.json("create-tag", "db.t", "v3")
 
 
+def test_a_dry_call_answers_with_the_rows_of_a_run(
+    console: CommandLine, bench: BranchBench
+) -> None:
+    bench.append("b")
+    bench.append("c")
+    call = "CALL sys.expire_snapshots('db.t', 1, 1, dry_run => true)"
+    assert console.json("sql", call)["result"] == [{"deleted_snapshots_count": 2}]
+    *_, head, row = console("sql", call).lines
+    assert (head.split(), row.split()) == (["deleted_snapshots_count"], ["2"])
+    assert bench.table().snapshots.ids() == (1, 2, 3)
+    # A command is no call.
+    words = ("expire", "db.t", "--retain-max", "1", "--retain-min", "1", "--dry-run")
+    assert "result" not in console.json(*words)
+
+
 def test_a_dry_run_changes_nothing(console: CommandLine, bench: BranchBench) -> None:
     bench.branch("dev")
     bench.append("theirs", branch="dev")

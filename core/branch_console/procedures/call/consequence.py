@@ -8,6 +8,7 @@ from typing import Final
 
 from branch_console.diff.expiry.retention import TableHold
 from branch_console.errors import ErrorKind, Refused
+from branch_console.format.receipt import Expected
 from branch_console.operations.shared_arguments import CHANGES_NO_PLAN
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.permissions import Role
@@ -54,6 +55,7 @@ class Preview:
         role: The least role that may run it.
         undo: How it can be undone, or why it cannot, in a sentence.
         holds: Why something stays that would have gone.
+        expected: What a run would answer in SQL; None where a dry run has no rows in Paimon.
     """
 
     procedure: str
@@ -64,6 +66,7 @@ class Preview:
     role: Role
     undo: str
     holds: tuple[TableHold, ...] = ()
+    expected: Expected | None = None
 
     @property
     def can_run(self) -> bool:

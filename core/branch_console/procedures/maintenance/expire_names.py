@@ -13,7 +13,7 @@ from branch_console.format.journals.names import NamesJournal
 from branch_console.format.journals.tags import TagFile
 from branch_console.format.kept_elsewhere import Act
 from branch_console.format.lineage_event import LineageKind
-from branch_console.format.receipt import AnswerRow, Counts, Receipt
+from branch_console.format.receipt import AnswerRow, Counts, Expected, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.maintenance.references import Reference, ReferenceKind, list_references
 from branch_console.maintenance.retire import retire_names
@@ -116,6 +116,7 @@ def planned_names(
         typed_name=typed_name if takes else None,
         role=Role.OPERATOR if takes or due else Role.EDITOR,
         undo=_undo_text(leaving, grace_millis),
+        expected=_expected(call.name, leaving),
     )
     nothing = receipt_without_change(
         call,
@@ -183,7 +184,9 @@ def finish_names(operation: Operation, journal: NamesJournal) -> Receipt:
             bytes_removed=released.size,
         ),
         notes=tuple(_notes(table, journal, tags, changelogs, released)),
-        answer=tuple(_answer(operation.intent.procedure, journal, tags, changelogs)),
+        answer=tuple(
+            _answer(operation.intent.procedure, tags, changelogs, takes_all=journal.takes_all)
+        ),
     )
     tag = journal.made[0].tag if len(journal.made) == 1 else None
     done = operation.complete(event_of(operation, _kind(journal), receipt, tag=tag))
@@ -264,13 +267,22 @@ def _notes(
         yield f"{count(released.files, 'file')} with {released.size:,} bytes of data were removed."
 
 
+def _expected(procedure: str, leaving: LeavingNames) -> Expected | None:
+    """What a run would answer; None for one that makes tags, which answers that it is done."""
+    if procedure not in ("expire_tags", "expire_changelogs"):
+        return None
+    # That all changelogs are gone is no answer of a dry run: it counts them.
+    answer = _answer(procedure, leaving.tags, leaving.changelogs, takes_all=False)
+    return Expected(answer=tuple(answer))
+
+
 def _answer(
-    procedure: str, journal: NamesJournal, tags: Sequence[str], changelogs: Sequence[int]
+    procedure: str, tags: Sequence[str], changelogs: Sequence[object], *, takes_all: bool
 ) -> Iterator[AnswerRow]:
     match procedure:
         case "expire_tags":
             yield from ({"expired_tags": name} for name in tags)
-        case "expire_changelogs" if journal.takes_all:
+        case "expire_changelogs" if takes_all:
             yield {"result": "Delete all separated changelogs success."}
         case "expire_changelogs":
             yield {"result": str(len(changelogs))}

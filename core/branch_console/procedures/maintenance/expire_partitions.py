@@ -1,6 +1,6 @@
 """Expiring partitions: their rows go in one new snapshot, and no byte before that expires."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -31,7 +31,7 @@ from branch_console.format.options import (
 )
 from branch_console.format.partition_path import partition_strings, value_text
 from branch_console.format.read_branches import ChainRule
-from branch_console.format.receipt import Receipt
+from branch_console.format.receipt import AnswerRow, Expected, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
@@ -97,6 +97,7 @@ def plan_partition_expiry(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             if going
             else NOTHING_TO_UNDO
         ),
+        expected=Expected(answer=_answer(names)),
     )
     nothing = receipt_without_change(
         call,
@@ -159,7 +160,7 @@ def finish_partition_expiry(operation: Operation, journal: DropPartitionsJournal
             f"{count(len(journal.partitions), 'partition')} of {table.branch!r} went with snapshot "
             f"{landed.id}.",
         ),
-        answer=tuple({"expired_partitions": each.name} for each in journal.partitions),
+        answer=_answer(each.name for each in journal.partitions),
     )
 
 
@@ -171,6 +172,10 @@ EXPIRE_PARTITIONS = Verb(
     codec=DROP_PARTITIONS_JOURNAL,
     finish=finish_partition_expiry,
 )
+
+
+def _answer(names: Iterable[str]) -> tuple[AnswerRow, ...]:
+    return tuple({"expired_partitions": name} for name in names)
 
 
 def _retention(

@@ -21,7 +21,7 @@ from branch_console.format.journals.expiry import (
     RetiredSnapshot,
 )
 from branch_console.format.lineage_event import LineageKind
-from branch_console.format.receipt import AnswerRow, Counts, Receipt
+from branch_console.format.receipt import AnswerRow, Counts, Expected, Receipt
 from branch_console.format.scan_options import moment_text
 from branch_console.format.snapshot import Snapshot
 from branch_console.maintenance.references import (
@@ -139,6 +139,7 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
         role=Role.OPERATOR,
         undo=_undo_text(going, grace),
         holds=tuple(hold.on(each.table.branch) for each in plans for hold in each.expiry.holds),
+        expected=Expected(counts=Counts(snapshots_removed=sum(len(each.ids) for each in going))),
     )
     journal = ExpireJournal(
         plan_id=preview.plan_id,

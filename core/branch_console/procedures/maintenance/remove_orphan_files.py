@@ -18,7 +18,7 @@ from branch_console.format.journals.expiry import (
     CleaningJournal,
 )
 from branch_console.format.lineage_event import LineageKind
-from branch_console.format.receipt import Counts, Receipt
+from branch_console.format.receipt import Counts, Expected, Receipt
 from branch_console.format.scan_options import moment_text
 from branch_console.maintenance.named_files import RELEASED_FILES
 from branch_console.maintenance.release import find_release_list, list_release
@@ -88,6 +88,9 @@ def plan_cleaning(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
         typed_name=None,
         role=Role.OPERATOR,
         undo=_undo_text(orphans, going, grace, keep),
+        expected=Expected(
+            counts=Counts(files_removed=going.num_rows, bytes_removed=size_of(going))
+        ),
     )
     journal = CleaningJournal(
         plan_id=preview.plan_id,

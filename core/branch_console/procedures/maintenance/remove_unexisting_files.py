@@ -5,7 +5,7 @@ Source: Paimon RemoveUnexistingFilesAction.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from branch_console.format.kept_elsewhere import Act
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.manifest_entry import MANIFEST_ENTRY, NO_FILES
 from branch_console.format.partition_path import partition_path
-from branch_console.format.receipt import Receipt
+from branch_console.format.receipt import AnswerRow, Expected, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.values.binary_row import decode_row
 from branch_console.operations.maintenance_requests import (
@@ -88,6 +88,7 @@ def plan_removal(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             if paths
             else NOTHING_TO_UNDO
         ),
+        expected=Expected(answer=_answer(paths)),
     )
     nothing = receipt_without_change(
         call,
@@ -147,7 +148,7 @@ def finish_removal(operation: Operation, journal: MissingFilesJournal) -> Receip
             f"Snapshot {landed.id} of {table.branch!r} names {count(len(journal.paths), 'file')} "
             "no longer that were missing.",
         ),
-        answer=tuple({UNEXISTING_FILE: path} for path in journal.paths),
+        answer=_answer(journal.paths),
     )
 
 
@@ -159,6 +160,10 @@ REMOVE_UNEXISTING_FILES = Verb(
     codec=MISSING_FILES_JOURNAL,
     finish=finish_removal,
 )
+
+
+def _answer(paths: Sequence[str]) -> tuple[AnswerRow, ...]:
+    return tuple({UNEXISTING_FILE: path} for path in paths)
 
 
 def _nothing() -> pa.Table:

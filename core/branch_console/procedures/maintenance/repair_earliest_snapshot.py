@@ -15,7 +15,7 @@ from branch_console.format.journals.expiry import (
     ExpireJournal,
     RetiredSnapshot,
 )
-from branch_console.format.receipt import Receipt
+from branch_console.format.receipt import AnswerRow, Expected, Receipt
 from branch_console.format.snapshot import Snapshot
 from branch_console.operations.maintenance_requests import (
     EARLIEST_AFTER,
@@ -85,6 +85,11 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         told.append(blocks(text, ErrorKind.BROKEN_FILE, tuple(broken)))
     else:
         told += _told(table, first, tuple(each.path for each in states), grace)
+    retired = tuple(
+        RetiredSnapshot(id=each.value.id, delta_manifest_list=each.value.delta_manifest_list)
+        for each in states
+        if each.value is not None
+    )
     preview = Preview(
         procedure=call.name,
         title=f"Begin {table.identifier} with snapshot {first.id}",
@@ -97,11 +102,7 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             if grace
             else "There is no undo: the files go at once."
         ),
-    )
-    retired = tuple(
-        RetiredSnapshot(id=each.value.id, delta_manifest_list=each.value.delta_manifest_list)
-        for each in states
-        if each.value is not None
+        expected=Expected(answer=(_ids(retired[0].id, first.id),)) if retired else None,
     )
     return Planned(
         preview=preview,
@@ -127,10 +128,7 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
 def finish_repair(operation: Operation, journal: ExpireJournal) -> Receipt:
     """Take the names before the gap; raises as `finish_expire`."""
     (retirement,) = journal.retirements
-    ids = {
-        EARLIEST_BEFORE: retirement.snapshots[0].id,
-        EARLIEST_AFTER: retirement.successor.id,
-    }
+    ids = _ids(retirement.snapshots[0].id, retirement.successor.id)
     return finish_expire(operation, journal, (ids,))
 
 
@@ -142,6 +140,10 @@ REPAIR_EARLIEST_SNAPSHOT = Verb(
     codec=EXPIRE_JOURNAL,
     finish=finish_repair,
 )
+
+
+def _ids(before: int, after: int) -> AnswerRow:
+    return {EARLIEST_BEFORE: before, EARLIEST_AFTER: after}
 
 
 def _told(
