@@ -5,6 +5,7 @@ import streamlit as st
 from branch_console.errors import NotFound, PaimonError
 from branch_console_app import reads, state, theme
 from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.page_titles import TITLE_VIEW, page_title
 from branch_console_app.models.parts.wording import code
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
@@ -42,6 +43,8 @@ _TITLES = {
     PageName.SQL: ("SQL", ":material/database_search:"),
     PageName.JOBS: ("Jobs", ":material/checklist:"),
 }
+# Of pages that no link of the sidebar leads to.
+_OTHER_TITLES = {PageName.CONFLICTS: "Resolve", PageName.JOB: "Job", PageName.RECEIPT: "Receipt"}
 
 
 def main() -> None:
@@ -53,6 +56,8 @@ def main() -> None:
     page = st.navigation(list(pages.values()), position="hidden")
     state.go_back_to_left(page.url_path)
     state.announce(page.url_path)
+    # After the navigation, which names the tab by the page alone.
+    st.set_page_config(page_title=_tab_title(page))
     try:
         _show_sidebar()
         with st.container(key="page"):
@@ -87,12 +92,23 @@ def _pages() -> dict[PageName, st.Page]:
     return {
         name: st.Page(
             view,
-            title=_TITLES[name][0] if name in _TITLES else name.capitalize(),
+            title=_title(name),
             url_path=name,
             default=name is PageName.OVERVIEW,
         )
         for name, view in views.items()
     }
+
+
+def _title(name: PageName) -> str:
+    return _OTHER_TITLES[name] if name in _OTHER_TITLES else _TITLES[name][0]
+
+
+def _tab_title(page: st.Page) -> str:
+    name = PageName(page.url_path or PageName.OVERVIEW)
+    url = get_services().settings.warehouse or ""
+    view = state.view_of(*TITLE_VIEW)
+    return page_title(name, _title(name), state.location(), view, warehouse=url)
 
 
 def _show_sidebar() -> None:

@@ -27,6 +27,13 @@ PAGES = {
     "merge-rows": ("merge", {"db": "air", "table": "planes", "source": "fleet-facts"}),
     "jobs": ("jobs", {}),
 }
+# What the tab says: two tabs differ.
+TITLES = {
+    "overview": "Overview · demo",
+    "branches": "fix-delays · Branches · air.flights",
+    "snapshots": "Snapshots · air.flights",
+    "merge": "old-experiment → main · air.flights",
+}
 _BACKGROUND = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
 
 
@@ -38,6 +45,8 @@ def test_every_page_opens_and_fits_by_day_and_by_night(
     seen = visit(demo_console).turn_to(path, **query)
     if path == "merge":
         check_counts(seen, name)
+    if name in TITLES:
+        expect(seen.page).to_have_title(f"{TITLES[name]} · Branch Console")
     seen.assert_fits()
     seen.keep_picture(f"{name}-light", update=update_screenshots)
     seen.page.emulate_media(color_scheme="dark")
