@@ -20,9 +20,12 @@ from branch_console.procedures.browse.page_values import BranchItem
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog_merge.merge_catalog import catalog_merge_of
 from branch_console.procedures.demo_marker import MARKER, is_complete
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.merge.inputs import preview_merge
+from branch_console.procedures.run.rule_evaluation import find_rules
+from branch_console.quality.rules import Severity
 from branch_console.spark.engine import SparkRowEngine
 from branch_console.spark.session.session import WarmSession
 from branch_console_app.demo import PROCEDURE, prepare_demo
@@ -39,6 +42,7 @@ def branch(warehouse: Warehouse, table: str, name: str) -> BranchItem:
     ("table", "name", "ahead", "behind"),
     [
         ("flights", "fix-delays", 2, 0),
+        ("flights", "lost-tails", 1, 0),
         ("flights", "audit", 0, 6),
         ("flights", "backfill-2013-12", 1, 1),
         ("flights", "old-experiment", 1, 9),
@@ -88,6 +92,25 @@ def test_merges_of_the_demo_come_out_as_their_stories_say(demo: Warehouse) -> No
     assert verdict_of(settled) is MergeVerdict.CLEAN
 
 
+def test_a_branch_over_two_tables_renames_a_carrier_in_both(demo: Warehouse) -> None:
+    call = ProcedureCall(
+        name="merge_catalog_branch",
+        arguments={"branch": "airtran-merger"},
+        actor="test",
+        operation_id="preview",
+    )
+    plan = catalog_merge_of(demo, call)
+    assert plan.verdict is MergeVerdict.CLEAN
+    changed = {each.after.name for each in plan.steps if each.after is not None}
+    assert changed == {"airlines", "carriers"}
+
+
+def test_rules_of_the_flights_are_kept_for_what_a_merge_would_leave(demo: Warehouse) -> None:
+    rules = find_rules(demo, FLIGHTS)
+    assert rules is not None
+    assert [each.id for each in rules.rules if each.severity is Severity.BLOCK] == ["tail", "delay"]
+
+
 @pytest.mark.depth("long")
 def test_the_fix_can_be_fast_forwarded_for_real(
     demo: Warehouse, session: WarmSession, tmp_path: Path
@@ -125,7 +148,7 @@ def test_the_reports_say_what_the_flights_say(demo: Warehouse, session: WarmSess
     flights.createOrReplaceTempView("flown")
     for name in ("daily_delays", "carriers"):
         table = demo.table(f"reports.{name}")
-        assert table.branches.names() == ()
+        assert table.branches.names() == (("airtran-merger",) if name == "carriers" else ())
         read_table(spark, demo, f"reports.{name}").createOrReplaceTempView(name)
     days = spark.sql(
         "SELECT count(*), count_if(r.flights = f.flights AND abs(r.mean_dep_delay - f.mean) < 1e-9)"
@@ -186,7 +209,7 @@ def test_a_build_that_was_cut_off_goes_on_where_it_stopped(
         assert prepare_demo(folder) == arguments
         assert len(warehouse.table(table).snapshots.ids()) == snapshots
 
-    assert build("three").counts.snapshots_added == 44
+    assert build("three").counts.snapshots_added == 50
     assert is_complete(folder)
     assert warehouse.table("air.weather").snapshots.ids() == (1, 2, 3, 4)
     assert warehouse.table("air.airlines").snapshots.ids() == (1,)

@@ -359,6 +359,7 @@ def test_java_reads_every_healthy_branch_of_the_demo(demo: Warehouse, version: s
     expected = {
         "air.airlines": 16,
         "air.airlines$branch_us-airways-merger": 16,
+        "air.airlines$branch_airtran-merger": 16,
         "air.airlines$branch_new-carriers": 0,
         "air.airports": 1_458,
         "air.planes": 3_322,
@@ -369,11 +370,13 @@ def test_java_reads_every_healthy_branch_of_the_demo(demo: Warehouse, version: s
         "air.weather$branch_missing-hours": 26_131,
         "air.flights": flights,
         "air.flights$branch_fix-delays": flights - 1_025,
+        "air.flights$branch_lost-tails": flights,
         "air.flights$branch_backfill-2013-12": flights - 1_025,
         "air.flights$branch_audit": 166_158,
         "air.flights$branch_old-experiment": 80_789,
         "reports.daily_delays": 3 * 365,
         "reports.carriers": 16,
+        "reports.carriers$branch_airtran-merger": 16,
     }
     tagged = Read(table="air.flights", tag="2013-q1", only_count=True)
     reads = {Read(table=name, only_count=True): count for name, count in expected.items()}
