@@ -85,23 +85,30 @@ def _show_editor(place: Location, job: JobView | None) -> str:
     given = state.parameter("q") or (asked.text if asked else "")
     # Another address is another editor: what was typed in the one before stays with that.
     mark = hashlib.sha256(f"{given} {job.id if job else ''}".encode()).hexdigest()[:8]
-    text: str = (
-        st.text_area(
-            "Statement", value=given, key=f"sql-text-{mark}", height=_EDITOR_HEIGHT,
-            label_visibility="collapsed",
-            placeholder="SELECT … FROM database.table",
-        )
-        or ""
-    )  # fmt: skip
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
-        branch = _pick_branch(place, text)
+        branch = _pick_branch(place, state.value_of(f"sql-text-{mark}") or given)
         st.space("stretch")
         if job is not None and job.state.can_cancel and not job.state.is_over:
             st.button(
                 "Cancel", key="sql-cancel", icon=":material/cancel:", on_click=_cancel,
                 args=(job.id,),
             )  # fmt: skip
-        is_run = st.button("Run", key="sql-run", type="primary", icon=":material/play_arrow:")
+    # Only a form hands over what stands in the editor when Ctrl+Enter is pressed.
+    with st.form(f"sql-form-{mark}", border=False):
+        text: str = (
+            st.text_area(
+                "Statement", value=given, key=f"sql-text-{mark}", height=_EDITOR_HEIGHT,
+                label_visibility="collapsed",
+                placeholder="SELECT … FROM database.table",
+            )
+            or ""
+        )  # fmt: skip
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            st.caption("Ctrl+Enter runs the statement as it stands here.", width="content")
+            st.space("stretch")
+            is_run = st.form_submit_button(
+                "Run", key="sql-run", type="primary", icon=":material/play_arrow:"
+            )
     statement = text.strip().rstrip(";").rstrip()
     if is_run:
         _run(statement, branch, place)
