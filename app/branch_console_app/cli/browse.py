@@ -161,7 +161,7 @@ def branches(
         (_branch_row(*each) for each in zip(items, cells, strict=True)),
     )
     print_line(BranchCounts.of(item.name for item in items).words)
-    _report_broken((item.name, item.error) for item in items)
+    _report_broken((f"Branch {item.name!r}", item.error) for item in items)
     _report_broken_events(broken)
     for item in items:
         for finding in item.findings:
@@ -195,7 +195,7 @@ def snapshots(
         (_snapshot_row(*each) for each in zip(shown, totals, changes, strict=True)),
         total=len(items),
     )
-    _report_broken((f"snapshot {item.id}", item.error) for item in items)
+    _report_broken((f"Snapshot {item.id}", item.error) for item in items)
 
 
 @browse.command()
@@ -217,7 +217,7 @@ def schemas(
         (_schema_row(item) for item in items[: _shown_count(limit)]),
         total=len(items),
     )
-    _report_broken((f"schema {item.id}", item.error) for item in items)
+    _report_broken((f"Schema {item.id}", item.error) for item in items)
 
 
 @browse.command()
@@ -241,7 +241,7 @@ def tags(
         (_tag_row(*each) for each in zip(shown, cells, strict=True)),
         total=len(items),
     )
-    _report_broken((f"tag {item.name}", item.error) for item in items)
+    _report_broken((f"Tag {item.name!r}", item.error) for item in items)
 
 
 @browse.command()
@@ -374,12 +374,15 @@ def _report_broken(items: Iterable[tuple[str, PaimonError | None]]) -> None:
     """Name what a list could not read; the list itself is done all the same."""
     for name, error in items:
         if error is not None:
-            print_note(f"error {error.kind}: {name}: {error.message}")
+            print_note(f"{name} cannot be read: {error.message} {error.kind}")
 
 
 def _report_broken_events(errors: Iterable[PaimonError]) -> None:
-    what = "the history of operations is incomplete, and with it what is protected"
-    _report_broken((what, error) for error in errors)
+    for error in errors:
+        print_note(
+            "The history of operations is incomplete, and with it what is protected: "
+            f"{error.message} {error.kind}"
+        )
 
 
 def _table_row(item: TableItem, cell: str | None) -> tuple[object, ...]:
