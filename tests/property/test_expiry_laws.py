@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tests.support.examples import Examples
-from tests.support.expiry_histories import History, make_cheap
+from tests.support.expiry_histories import FEW_STEPS, STEPS, History, begin, make_cheap
 
 
 def test_no_expiry_and_no_cleaning_removes_what_any_reference_needs(
@@ -17,10 +17,13 @@ def test_no_expiry_and_no_cleaning_removes_what_any_reference_needs(
     make_cheap(monkeypatch)
     print(f"--seed {seed}")
     done: Counter[str] = Counter()
-    for number in range(examples(40, quick=4, long=10_000)):
+    # Long ones take twice the time of short ones.
+    steps = STEPS if examples.depth == "long" else FEW_STEPS
+    begun = begin(tmp_path / "begun")
+    for number in range(examples(300, quick=4, long=10_000)):
         folder = tmp_path / "history"
-        history = History(folder, Random(f"{seed} {number}"))
-        history.run()
+        history = History(folder, Random(f"{seed} {number}"), begun)
+        history.run(steps)
         done += history.done
         shutil.rmtree(folder)
     print(done)

@@ -1,6 +1,7 @@
 """Histories of a table to which anything may happen, ours and what other engines do."""
 
 import itertools
+import json
 import os
 import shutil
 from collections import Counter
@@ -27,11 +28,12 @@ from branch_console.table import manifest_scan
 from tests.support import expiry_oracle
 from tests.support.branch_bench import store_of, tree
 from tests.support.expiry_bench import AT_ONCE, LATER, ExpiryBench
-from tests.support.expiry_oracle import RETIRED, SNAPSHOT, Oracle
+from tests.support.expiry_oracle import CHANGELOG, SNAPSHOT, Name, Oracle
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.foreign_expiry import expire_as_paimon
 
 STEPS: Final = 16
+FEW_STEPS: Final = 8
 _HOUR: Final = 3_600_000
 _DAY: Final = 24 * _HOUR
 _GRACE: Final = 600_000
@@ -57,6 +59,12 @@ def make_cheap(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(durable, "_sync_side_by_side", lambda _: None)
 
 
+def begin(root: Path) -> Path:
+    """Make the table with which many histories begin, and return its folder."""
+    History(root, Random(0))
+    return root
+
+
 class History:
     """A table to which anything may happen, and of which nothing that is named may go missing.
 
@@ -66,7 +74,9 @@ class History:
         lost: What another engine took from names of ours.
     """
 
-    def __init__(self, root: Path, rng: Random) -> None:
+    def __init__(self, root: Path, rng: Random, begun: Path | None = None) -> None:
+        if begun is not None:
+            shutil.copytree(begun, root)
         self.bench = ExpiryBench(root)
         self.oracle = Oracle(Path(self.bench.path))
         self.rng = rng
@@ -86,10 +96,16 @@ class History:
             self.rename: _RARE,
             self.tag: _USUAL,
             self.untag: _RARE,
+            self.retag: _RARE,
+            self.consume: _RARE,
             self.merge: _USUAL,
             self.fast_forward: _RARE,
             self.replace_main: _RARE,
             self.roll_back: _RARE,
+            self.go_back_in_time: _RARE,
+            self.compact_manifests: _RARE,
+            self.archive: _RARE,
+            self.purge: _RARE,
             self.drop: _RARE,
             self.reclaim: _RARE,
             self.release_rescue: _RARE,
@@ -100,6 +116,10 @@ class History:
             self.expire_killed: _USUAL,
             self.expire_beside: _USUAL,
             self.expire_and_undo: _USUAL,
+            self.expire_tags: _USUAL,
+            self.expire_changelogs: _USUAL,
+            self.names_killed: _RARE,
+            self.names_and_undo: _RARE,
             self.clean: _USUAL,
             self.clean_killed: _RARE,
             self.clean_beside: _RARE,
@@ -108,7 +128,8 @@ class History:
             self.drop_as_paimon: _RARE,
             self.untag_as_paimon: _RARE,
         }
-        self._write(2)
+        if begun is None:
+            self._write(2)
 
     def run(self, steps: int = STEPS) -> None:
         """Let things happen, one after the other."""
@@ -174,7 +195,31 @@ class History:
             table=_on(branch),
             tag=self._number("t"),
             snapshot=self.rng.choice(ids),
+            **self.rng.choice(({}, {"time_retained": "1 h"})),
         )
+
+    def retag(self) -> bool:
+        """A tag gets another name, or names another snapshot."""
+        branch = self.any_branch()
+        tags, ids = self._tags(branch), self.bench.snapshot_ids(branch)
+        if not tags or not ids:
+            return False
+        given: dict[str, Argument] = {"table": _on(branch), "tag": self.rng.choice(tags)}
+        if self.rng.random() < 0.5:
+            return self.call("rename_tag", target_tag=self._number("t"), **given)
+        return self.call("replace_tag", snapshot=self.rng.choice(ids), **given)
+
+    def consume(self) -> bool:
+        """A reader begins somewhere on a branch, or ends."""
+        branch = self.any_branch()
+        path = Path(self.bench.table(branch).paths.consumer("reader"))
+        ids = self.bench.snapshot_ids(branch)
+        if path.exists():
+            path.unlink()
+        elif ids:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps({"nextSnapshot": self.rng.choice(ids)}))
+        return bool(ids)
 
     def untag(self) -> bool:
         branch = self.any_branch()
@@ -204,6 +249,31 @@ class History:
             snapshot=self.rng.choice(ids),
             cut=self.rng.random() < 0.5,
         )
+
+    def go_back_in_time(self) -> bool:
+        """A rollback to what a branch was at a time, by a new snapshot."""
+        branch = self.any_branch()
+        table = self.bench.table(branch)
+        times = [each.time_millis for each in table.snapshots.all()]
+        return bool(times) and self.call(
+            "rollback", table=_on(branch), timestamp=self.rng.choice(times)
+        )
+
+    def compact_manifests(self) -> bool:
+        return self.call("compact_manifest", table=_on(self.any_branch()))
+
+    def archive(self) -> bool:
+        """A branch that nobody uses takes no writes from here, or takes them again."""
+        others = self.branches()[1:]
+        return bool(others) and self.call(
+            "archive_branch",
+            branch=self.rng.choice(others),
+            archived=self.rng.random() < 0.7,
+        )
+
+    def purge(self) -> bool:
+        """Main is emptied, if nothing but main is there; a rescue branch keeps what it held."""
+        return self.call("purge_files")
 
     def drop(self) -> bool:
         others = self.branches()[1:]
@@ -302,6 +372,41 @@ class History:
         assert self._bytes() == before, self.log
         return True
 
+    def expire_tags(self) -> bool:
+        """Tags past their time go, or all that are older than a time; files as with snapshots."""
+        self.now += self.rng.choice((0, 2 * _GRACE, 8 * _DAY))
+        return self._remove("expire_tags", _tags_removed, **self._tag_expiry())
+
+    def expire_changelogs(self) -> bool:
+        """Changelogs that outlived their snapshots go, and what only they need."""
+        self.now += self.rng.choice((0, 2 * _GRACE, 8 * _DAY))
+        before = len(self._changelogs())
+        self._remove("expire_changelogs", lambda _: 0, **self._changelog_expiry())
+        return len(self._changelogs()) < before
+
+    def names_killed(self) -> bool:
+        """An expiry of tags or changelogs that dies anywhere is finished by recovery (L2)."""
+        if self.rng.random() < 0.5:
+            return self._killed("expire_tags", **self._tag_expiry())
+        return self._killed("expire_changelogs", **self._changelog_expiry())
+
+    def names_and_undo(self) -> bool:
+        """Undo within the grace brings back every tag and every changelog (L7)."""
+        name, given = self.rng.choice(
+            (("expire_tags", self._tag_expiry()), ("expire_changelogs", self._changelog_expiry()))
+        )
+        # What is over from before goes first.
+        table = {"table": given["table"]}
+        keeping = "snapshot.num-retained.min=90"
+        self._run("expire_snapshots", options=keeping, grace="0 s", **table)
+        before, names = self._bytes(), self.oracle.names()
+        done = self._run(name, **{**given, "grace": "10 min"})
+        if self.oracle.names() == names:
+            return False
+        self._run("undo", operation=done.operation_id)
+        assert self._bytes() == before, self.log
+        return True
+
     def clean(self) -> bool:
         """Exactly what nothing names goes, once it is old enough (L4, L6)."""
         self.now += self.rng.choice((0, _GRACE // 2, 2 * _GRACE, _DAY))
@@ -394,18 +499,49 @@ class History:
         return True
 
     def _expire(self, **given: Argument) -> bool:
+        return self._remove("expire_snapshots", _snapshots_removed, **given)
+
+    def _remove(self, name: str, removed: Callable[[Receipt], int], **given: Argument) -> bool:
+        """What a preview says is what a run does, and a second run finds nothing (L4, L5)."""
         names, files = self.oracle.names(), self.oracle.files()
-        planned = self._preview("expire_snapshots", **given)
-        done = self._run("expire_snapshots", **given)
+        planned = self._preview(name, **given)
+        done = self._run(name, **given)
         assert done.plan_id == planned.plan_id, self.log
         left = self.oracle.names()
         # Exactly what only gone names need goes, no more and no less.
         may_go = self.oracle.needed(names - left) - self.oracle.needed(left)
         went = files.keys() - self.oracle.files().keys()
         assert went == may_go & files.keys(), (self.log, sorted(went ^ (may_go & files.keys())))
-        again = self._run("expire_snapshots", **given)
-        assert not again.counts.snapshots_removed, (self.log, again.notes)
-        return done.counts.snapshots_removed > 0
+        again = self._run(name, **given)
+        assert not removed(again), (self.log, again.notes)
+        return removed(done) > 0
+
+    def _tag_expiry(self) -> dict[str, Argument]:
+        # Of a tag without a time of its own the time of its file counts.
+        later = datetime.fromtimestamp(LATER / 1_000, UTC).isoformat()
+        return {
+            "table": _on(self.any_branch()),
+            "older_than": self.rng.choice((None, later)),
+            "grace": self.rng.choice(("0 s", "10 min")),
+        }
+
+    def _changelog_expiry(self) -> dict[str, Argument]:
+        branch = self.rng.choice([each.branch for each in self._changelogs()] or [MAIN_BRANCH])
+        limits: dict[str, Argument] = (
+            {"delete_all": True}
+            if self.rng.random() < 0.5
+            else {"retain_max": self.rng.randint(1, 4), "retain_min": 1}
+        )
+        return {
+            "table": _on(branch),
+            "grace": self.rng.choice(("0 s", "10 min")),
+            **limits,
+        }
+
+    def _changelogs(self) -> list[Name]:
+        """The decoupled changelogs of all branches."""
+        found = (each for each in self.oracle.names() if each.kind == CHANGELOG)
+        return sorted(found, key=lambda each: (each.branch, each.name))
 
     def _killed(self, name: str, **given: Argument) -> bool:
         at = At(call=self.rng.randint(1, 40), when=self.rng.choice((When.BEFORE, When.AFTER)))
@@ -415,7 +551,7 @@ class History:
             self._run(name, store=faulty.store, **given)
         except Killed:
             was_killed = True
-            names = frozenset(each for each in self.oracle.names() if each.kind != RETIRED)
+            names = frozenset(each for each in self.oracle.names() if not each.is_retired)
             broken = self.oracle.broken(names)
             assert broken <= self.lost, (self.log, at, sorted(broken - self.lost))
         self.now += _HOUR  # a young one might be at work yet
@@ -520,6 +656,14 @@ class History:
     def _name(self) -> str:
         """The name of a file, as writers make it."""
         return f"{UUID(int=self.rng.getrandbits(128))}-0"
+
+
+def _snapshots_removed(receipt: Receipt) -> int:
+    return receipt.counts.snapshots_removed
+
+
+def _tags_removed(receipt: Receipt) -> int:
+    return receipt.counts.tags_removed
 
 
 def _time(millis: int) -> str:

@@ -12,7 +12,8 @@ from branch_console.errors import PaimonError
 from branch_console.format.manifest_entry import FileKind, FileSource, decode_manifest
 from branch_console.format.manifest_list import decode_manifest_list
 
-SNAPSHOT, TAG, CHANGELOG, RETIRED = "snapshot", "tag", "changelog", "retired"
+SNAPSHOT, TAG, CHANGELOG = "snapshot", "tag", "changelog"
+RETIRED, RETIRED_CHANGELOG = "retired", "retired changelog"
 _COMPACTED: Final = int(FileSource.COMPACT)
 _FOLDERS: Final = ("bucket-0", "index", "manifest", "statistics")
 
@@ -26,6 +27,16 @@ class Name:
     name: str
     base: str
     delta: str
+
+    @property
+    def is_retired(self) -> bool:
+        """Whether only an undo needs it."""
+        return self.kind in (RETIRED, RETIRED_CHANGELOG)
+
+    @property
+    def is_changelog(self) -> bool:
+        """Whether it leads to what a commit changed, and to no state."""
+        return self.kind in (CHANGELOG, RETIRED_CHANGELOG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +70,7 @@ class Oracle:
 
     def led(self, name: Name) -> Led:
         """What a name leads to; of what is missing itself nobody knows more."""
-        key = (name.kind == CHANGELOG, name.base, name.delta)
+        key = (name.is_changelog, name.base, name.delta)
         found = self._led.get(key)
         if found is None:
             found, is_whole = self._follow(*key)
@@ -101,9 +112,11 @@ class Oracle:
             for kind in (SNAPSHOT, TAG, CHANGELOG):
                 yield from self._in(root / kind, kind, branch)
         retired = self._table / "branch-lineage" / "retired"
-        for path in (*retired.rglob("snapshot-*"), *retired.rglob("tag-*")):
-            operation, branch = path.relative_to(retired).parts[:2]
-            yield self._name(path, RETIRED, branch, f"{operation} {path.name}")
+        for kind in (SNAPSHOT, TAG, CHANGELOG):
+            gone = RETIRED_CHANGELOG if kind == CHANGELOG else RETIRED
+            for path in retired.rglob(f"{kind}-*"):
+                operation, branch = path.relative_to(retired).parts[:2]
+                yield self._name(path, gone, branch, f"{operation} {path.name}")
 
     def _in(self, folder: Path, kind: str, branch: str) -> Iterator[Name]:
         prefix = f"{kind}-"
