@@ -8,12 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from branch_console.commit.base.commit_store import CommitStore
-from branch_console.commit.base.metadata_copy import publish_once
+from branch_console.commit.base.metadata_copy import publish_files
 from branch_console.commit.branch.branch_folder import files_below, remove_folder
 from branch_console.commit.schema.tag_commit import put_tags, remove_tag
 from branch_console.errors import CommitConflict, ErrorKind, FormatError
 from branch_console.format.journals.expiry import BranchRetirement, RetiredSnapshot
 from branch_console.format.snapshot import Snapshot
+from branch_console.storage.side_by_side import each
 from branch_console.storage.table_paths import (
     CHANGELOG_PREFIX,
     EARLIEST,
@@ -43,17 +44,20 @@ def retire(
     """
     paths = table.paths
     check_successor(table, retirement.successor)
-    doomed = []
-    for snapshot in retirement.snapshots:
-        path = paths.snapshot(snapshot.id)
-        data = store.files.find(path)
-        if data is None:
-            continue
-        _check_same(path, data, snapshot)
-        _copy(store, paths.retired(operation_id).snapshot(snapshot.id), data)
-        if retirement.keeps_changelogs:
-            _copy(store, paths.changelog(snapshot.id), data)
-        doomed.append(path)
+    planned = {paths.snapshot(each.id): each for each in retirement.snapshots}
+    contents = dict(zip(planned, each(store.files, store.files.find, [*planned]), strict=True))
+    doomed = {path: data for path, data in contents.items() if data is not None}
+    for path, data in doomed.items():
+        _check_same(path, data, planned[path])
+    kept = paths.retired(operation_id)
+    copies = [(kept.snapshot(planned[path].id), data) for path, data in doomed.items()]
+    changelogs = [
+        (paths.changelog(planned[path].id), data)
+        for path, data in doomed.items()
+        if retirement.keeps_changelogs
+    ]
+    # Together, as each for itself would wait for the disk twice.
+    _copy_all(store, [*copies, *changelogs], together=len(copies))
     if retirement.keeps_changelogs:
         _write_changelog_hint(table, store)
     # Readers that trust the hint must not begin at a snapshot that is about to go.
@@ -157,13 +161,14 @@ def retire_names(
         if store.files.find(paths.tag(name)) == data:
             _copy(store, kept.tag(name), data)
             remove_tag(table, store, name, data)
-    doomed = []
+    doomed, copies = [], []
     for changelog in changelogs:
         path = paths.changelog(changelog.id)
         found = store.files.find(path)
         if found is not None and _is_planned(found, changelog):
-            _copy(store, kept.changelog(changelog.id), found)
+            copies.append((kept.changelog(changelog.id), found))
             doomed.append(path)
+    _copy_all(store, copies, together=len(copies))
     if doomed:
         _write_changelog_hints(table, store, without=doomed)
         store.remover.remove(doomed)
@@ -210,14 +215,22 @@ def bring_names_back(
 
 
 def _copy(store: CommitStore, path: str, data: bytes) -> None:
-    _, found = publish_once(store, path, data)
-    if found != data:
+    _copy_all(store, [(path, data)])
+
+
+def _copy_all(
+    store: CommitStore, copies: Sequence[tuple[str, bytes]], *, together: int = 0
+) -> None:
+    try:
+        publish_files(store, copies, together=together)
+    except CommitConflict as error:
+        path = str(error.facts["path"])
         raise CommitConflict(
             f"{path} holds another snapshot. No snapshot left the branch, or came back to it; look "
             "at its history, then try again.",
             kind=ErrorKind.HEAD_MOVED,
             path=path,
-        )
+        ) from error
 
 
 def _check_same(path: str, data: bytes, planned: RetiredSnapshot) -> None:
