@@ -18,7 +18,7 @@ from branch_console.table.data_file_paths import (
     data_file_paths,
     index_files_beside_data,
 )
-from branch_console.table.file_columns import read_file_columns
+from branch_console.table.file_columns import read_file_columns, read_made
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_list_query import read_manifest_lists
 
@@ -37,6 +37,7 @@ STATISTICS_RANK: Final = 2
 MANIFEST_RANK: Final = 3
 LIST_RANK: Final = 4
 _MANIFESTS_AT_ONCE: Final = 64
+_MADE: Final = "places of files"
 _PLACED: Final = ["partition", "bucket", "file_name", "external_path", "file_size", "extra_files"]
 
 
@@ -157,15 +158,20 @@ def released_data_files(table: FileStoreTable, files: NamedFiles, chosen: pa.Tab
     for first in range(0, len(manifests), _MANIFESTS_AT_ONCE):
         part = slice(first, first + _MANIFESTS_AT_ONCE)
         wanted = [named[number] for number in manifests[part]]
-        entries = table.scan.read_past(table.paths, wanted)
+        # A plan is decided again before it runs, and once more before anything goes.
+        read = read_made(table.scan, table.paths, wanted, _MADE, _placed)
         starts = np.cumsum([0, *(count for _, count in wanted[:-1])])
         begin = int(counts[:first].sum())
         rows = order.slice(begin, int(counts[part].sum()))
         places = np.repeat(starts, counts[part]) + rows["position"].to_numpy()
-        entries = entries.select(_PLACED).take(pa.array(places))
+        entries = pa.concat_tables(read).take(pa.array(places))
         found += list(_files_of(table, entries, rows["name"].combine_chunks()))
     released = pa.concat_tables([RELEASED_FILES.empty_table(), *found]).combine_chunks()
     return released.take(_first_of_each(released["path"]))
+
+
+def _placed(entries: pa.Table) -> pa.Table:
+    return entries.select(_PLACED)
 
 
 def _files_of(

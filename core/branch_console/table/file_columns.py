@@ -1,6 +1,6 @@
 """The entries of many manifests as numbers, read in portions: a table may have millions."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -37,12 +37,7 @@ def read_file_columns(
     Raises:
         FormatError: A manifest is missing or broken.
     """
-    found = _remembered(scan, paths, manifests)
-    for portion in _portions(item for item in manifests.items() if item[0] not in found):
-        made = dict(_slices(_columns(scan.read_past(paths, portion)), portion))
-        scan.remember_made(_MADE, {paths.manifest(name): each for name, each in made.items()})
-        found.update(made)
-    parts = [found[name] for name in manifests]
+    parts = read_made(scan, paths, [*manifests.items()], _MADE, _columns)
     columns = pa.concat_tables([_OF_MANIFEST.empty_table(), *parts]).combine_chunks()
     counts = np.fromiter(manifests.values(), np.int64, len(manifests))
     numbers = pa.array(np.repeat(np.arange(len(manifests), dtype=np.int32), counts))
@@ -55,16 +50,35 @@ def name_prints(names: pa.ChunkedArray) -> "np.ndarray[tuple[int], np.dtype[np.u
     return text_prints(pc.binary_join_element_wise(_BEFORE_NAME, names, ""))
 
 
-def _remembered(
-    scan: ManifestScan, paths: TablePaths, manifests: Mapping[str, int]
-) -> dict[str, pa.Table]:
-    """What an earlier look made of manifests that have as many entries as their lists tell of."""
-    made = ((name, scan.find_made(paths.manifest(name), _MADE)) for name in manifests)
-    return {
-        name: columns
-        for name, columns in made
-        if columns is not None and columns.num_rows == manifests[name]
+def read_made(
+    scan: ManifestScan,
+    paths: TablePaths,
+    manifests: Sequence[tuple[str, int]],
+    what: str,
+    make: Callable[[pa.Table], pa.Table],
+) -> list[pa.Table]:
+    """Return what is made of the entries of each manifest, which is made once and remembered.
+
+    Args:
+        scan: Reads manifests, and remembers.
+        paths: The table.
+        manifests: Their names, each with the number of its entries.
+        what: Tells it from other things that are made of manifests.
+        make: Makes a row of each entry, given columns of MANIFEST_ENTRY.
+
+    Raises:
+        FormatError: A manifest is missing or broken.
+    """
+    made = ((name, count, scan.find_made(paths.manifest(name), what)) for name, count in manifests)
+    # One that a list tells to have other entries is looked at again, which tells what is wrong.
+    found = {
+        name: rows for name, count, rows in made if rows is not None and rows.num_rows == count
     }
+    for portion in _portions(item for item in manifests if item[0] not in found):
+        fresh = dict(_slices(make(scan.read_past(paths, portion)), portion))
+        scan.remember_made(what, {paths.manifest(name): rows for name, rows in fresh.items()})
+        found.update(fresh)
+    return [found[name] for name, _ in manifests]
 
 
 def _portions(manifests: Iterable[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
