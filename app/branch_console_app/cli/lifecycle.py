@@ -5,6 +5,7 @@ from typing import Final
 
 import typer
 
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.argument import Argument
 from branch_console.operations.branch_requests import (
@@ -56,6 +57,10 @@ from branch_console_app.cli.request_options import AskedRequest, takes
 lifecycle = typer.Typer()
 
 _REFUSED: Final = 1
+_LINE_BY_LINE: Final = frozenset(
+    {ExpireSnapshotsRequest.procedure, RemoveOrphanFilesRequest.procedure}
+)
+"""What tells its plan line by line, too, in the document of a dry run."""
 
 
 def add_previewed(commands: typer.Typer, request: type[Request]) -> None:
@@ -157,9 +162,15 @@ def run_previewed(
     `called` is the name behind `CALL sys.`, as for `run_call`.
     """
     services = open_services(warehouse)
-    preview = services.preview(name, arguments)
+    beside: dict[str, object] = {}
+    if dry_run and as_json and name in _LINE_BY_LINE:
+        lines = services.dry_run(name, arguments)
+        table = Identifier.parse(str(arguments["table"])).on_branch(MAIN_BRANCH)
+        preview, beside["plan"] = lines.preview, lines.to_object(table.full_name)
+    else:
+        preview = services.preview(name, arguments)
     refusal = refusal_of(preview, confirm, dry_run=dry_run, words=words)
-    beside = {"preview": preview.to_object()}
+    beside["preview"] = preview.to_object()
     if not as_json:
         print_preview(preview)
     if dry_run or refusal is not None:
@@ -167,8 +178,8 @@ def run_previewed(
         if refusal is None and called is not None and preview.expected is not None:
             result = expected_of(called, preview.expected)
         if as_json:
-            found = {} if result is None else {"result": result.to_objects()}
-            print_json({**beside, **found, **error_beside(refusal)})
+            answer = {} if result is None else {"result": result.to_objects()}
+            print_json({**beside, **answer, **error_beside(refusal)})
         elif result is not None:
             print_result(result)
         if refusal is None:

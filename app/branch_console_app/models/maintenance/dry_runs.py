@@ -33,6 +33,10 @@ class DryRun:
             return words_of_expiry(self.lines)
         return words_of_cleaning(self.lines)
 
+    def to_object(self, table: str) -> dict[str, object]:
+        """Return the plan as JSON values; `table` is the name of the table."""
+        return self.lines.to_object(self.preview.plan_id, table, self.preview.holds)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunWords:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 import pyarrow as pa
 
 from branch_console.commit.branch.rescue import RESCUE_PREFIX
-from branch_console.diff.expiry.dry_run import ExpiryDryRun, due_snapshots
+from branch_console.diff.expiry.dry_run import SAMPLE_SIZE, ExpiryDryRun, due_snapshots
 from branch_console.diff.expiry.retention import Expiry, HoldKind, SnapshotHold, plan_expiry
 from branch_console.diff.expiry.storage_cost import FileAmount
 from branch_console.diff.history_move import count, id_range
@@ -112,9 +112,10 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     asked, table = call.request(ExpireSnapshotsRequest), table_of(warehouse, call)
     now, grace = warehouse.clock(), asked.grace_millis()
     catalog = warehouse.catalog_references
+    asked_for = _branches(table, asked.branches)
     plans = [
         plan
-        for branch in _branches(table, asked.branches)
+        for branch in asked_for
         if (plan := plan_branch_expiry(branch, asked, catalog, now)) is not None
     ]
     going = [each for each in plans if each.expiry.count]
@@ -154,7 +155,7 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
         preview,
         journal if going or due else None,
         now_millis=now,
-        dry_run=_dry_run(plans, files, due, grace),
+        dry_run=_dry_run(plans, files, due, grace, _skipped(table, asked, plans, asked_for)),
     )
 
 
@@ -314,8 +315,26 @@ def _files_that_go(
     return find_released_files(warehouse, table, going, kept)
 
 
+def _skipped(
+    table: FileStoreTable,
+    asked: ExpireSnapshotsRequest,
+    plans: Sequence[BranchExpiry],
+    asked_for: Sequence[FileStoreTable],
+) -> tuple[str, ...]:
+    """The branches that are passed over: rescue branches, and those without a snapshot."""
+    planned = {each.table.branch for each in plans}
+    names = {each.branch for each in asked_for} - planned
+    if asked.branches == _ALL:
+        names |= {each for each in table.branches.names() if each.startswith(RESCUE_PREFIX)}
+    return tuple(sorted(names))
+
+
 def _dry_run(
-    plans: Sequence[BranchExpiry], files: pa.Table, due: tuple[str, ...], grace_millis: int
+    plans: Sequence[BranchExpiry],
+    files: pa.Table,
+    due: tuple[str, ...],
+    grace_millis: int,
+    skipped: tuple[str, ...],
 ) -> ExpiryDryRun:
     found = tuple(
         snapshot
@@ -328,6 +347,8 @@ def _dry_run(
         released=FileAmount(file_count=files.num_rows, byte_count=size_of(files)),
         earlier=due,
         grace_millis=grace_millis,
+        sample=tuple(files["path"].slice(0, SAMPLE_SIZE).to_pylist()),
+        skipped=skipped,
     )
 
 
