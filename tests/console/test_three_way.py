@@ -33,7 +33,7 @@ PUBLISH = ("What to do", "Publish")
 def conflict(*takes: Take, subject: str = "dep_delay") -> Conflict:
     return Conflict(
         kind=ConflictKind.FILE_RULE,
-        rule="003/update.insert",
+        rule="update.insert",
         subject=Subject(table="air.flights", name=subject),
         sides=ThreeWay(base="", ours="insert since the base", theirs="update since the base"),
         settle_with=takes,
@@ -232,7 +232,7 @@ def test_conflicts_are_listed_with_links_that_settle_them(tmp_path: Path) -> Non
     page = console.open("merge", **FIX, scope="table")
     assert "**3 conflicts to settle, in `dep_delay`, `carrier` and `origin`.**" in page.text
     assert "`CONFLICTS_OPEN`" in page.text
-    assert "`003/update.insert`" in page.text
+    assert "`update.insert`" in page.text
     assert "insert since the base" in page.text
     assert "take ours or theirs" in page.text
     assert "change one of the branches" in page.text

@@ -294,7 +294,7 @@ def test_every_kind_and_cell_of_a_conflict_is_told() -> None:
     ]
     for theirs, ours in product(_OPERATIONS, _OPERATIONS):
         (cell,) = cells(frozenset({theirs}), frozenset({ours}))
-        if cell.settle_with or cell.rule in (CellRule.A1, CellRule.A3):
+        if cell.settle_with or cell.rule in (CellRule.M1, CellRule.M3):
             assert cell.id in {each.rule for each in told}
     # Conflicts of rows are told by their values; partitions are not dropped by name; and a file
     # is lost only where what it was compacted from has expired.

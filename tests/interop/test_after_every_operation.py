@@ -1,4 +1,4 @@
-"""Java and we take turns on the same tables; after every operation both say and read the same."""
+"""R10: Java and we take turns on the same tables; after every operation both read the same."""
 
 import copy
 import uuid

@@ -1,4 +1,4 @@
-"""R16: each hazard is set up by Java, told by the doctor, and comes about; remedied, it does not.
+"""R15: each hazard is set up by Java, told by the doctor, and comes about; remedied, it does not.
 
 The doctor is asked by its command. On one copy of the warehouse Java goes on as if nobody had
 asked; on another one what the doctor printed runs first, word for word.

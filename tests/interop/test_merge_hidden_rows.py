@@ -249,7 +249,7 @@ def test_a_row_that_was_changed_is_a_conflict_with_those_that_are_hidden_beside_
     bench = diverging("conflict")
     _update(bench, "dev", 1)
     bench.hide("main", 2)
-    assert {each.rule for each in conflicts_of(bench.plan())} == {"003/A1"}
+    assert {each.rule for each in conflicts_of(bench.plan())} == {"M1"}
     before = bench.files()
     with pytest.raises(Refused) as refused:
         bench.merge(rows={})

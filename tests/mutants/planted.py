@@ -27,8 +27,8 @@ MUTANTS: Final = (
     Mutant(
         name="a flipped conflict cell",
         file="core/branch_console/merge/conflict_matrix.py",
-        old="TableOperation.DELETE:      (C,  OK, OK, OK,   OK, C,    A2, OK,   A5,   L)",
-        new="TableOperation.DELETE:      (C,  OK, OK, OK,   OK, OK,   A2, OK,   A5,   L)",
+        old="TableOperation.DELETE:      (C,  OK, OK, OK,   OK, C,    M2, OK,   M5,   M9)",
+        new="TableOperation.DELETE:      (C,  OK, OK, OK,   OK, OK,   M2, OK,   M5,   M9)",
         tests=(
             "tests/unit/merge/test_conflict_matrix.py::test_a_cell_of_the_table_matrix",
             "tests/unit/procedures/test_merge_branch.py"

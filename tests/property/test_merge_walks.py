@@ -1,4 +1,4 @@
-"""Random walks on branches: each merge gives what a plain model says, or is refused.
+"""R9: random walks on branches: each merge gives what a plain model says, or is refused.
 
 The data files of the walks exist as entries only. No model knows a merge base.
 """
@@ -216,7 +216,7 @@ def test_deletes_of_rows_always_merge(kind: type[Walk], steps: Steps, walks: Wal
     walk = walks(kind)
     # The first of the other branches is main or dev, never the third.
     walk.play([(on, act, 0 if act == "merge" else one, two) for on, act, one, two in steps])
-    assert walk.refused == 0, "A2"
+    assert walk.refused == 0, "M2"
 
 
 @walking

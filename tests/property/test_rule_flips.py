@@ -149,7 +149,7 @@ _CASES: Final = (
         rows="f1 f2 f3 h0 h1 h2 h3 ours-u0 theirs-i0",
     ),
     Case(theirs="insert", ours="overwrite", rows="ours-o0 theirs-i0"),
-    Case(theirs="delete the first row", ours="insert", conflict="003/delete.insert"),
+    Case(theirs="delete the first row", ours="insert", conflict="delete.insert"),
     Case(theirs="delete the first row", ours="delete the first row", rows="f1 f2 f3 h0 h1 h2 h3"),
     Case(theirs="delete the file", ours="delete the last row", rows="h0 h1 h2 h3"),
     Case(
@@ -159,14 +159,14 @@ _CASES: Final = (
     ),
     Case(theirs="delete the first row", ours="update the first row", rows="f1 f2 f3 h0 h1 h2 h3"),
     Case(theirs="delete the first row", ours="overwrite", rows="ours-o0"),
-    Case(theirs="update the first row", ours="insert", conflict="003/update.insert"),
-    Case(theirs="update the first row", ours="delete the last row", conflict="003/A1"),
+    Case(theirs="update the first row", ours="insert", conflict="update.insert"),
+    Case(theirs="update the first row", ours="delete the last row", conflict="M1"),
     Case(
         theirs="update the first row",
         ours="delete elsewhere",
         rows="f1 f2 f3 h1 h2 h3 theirs-u0",
     ),
-    Case(theirs="update the first row", ours="update the last row", conflict="003/A3"),
+    Case(theirs="update the first row", ours="update the last row", conflict="M3"),
     Case(
         theirs="update the first row",
         ours="update elsewhere",

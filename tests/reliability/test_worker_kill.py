@@ -1,4 +1,4 @@
-"""kill -9 of a real worker in the middle of a fast-forward: the next worker ends it, once."""
+"""R12: kill -9 of a real worker in the middle of a fast-forward: the next worker ends it, once."""
 
 import os
 import shutil

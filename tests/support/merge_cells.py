@@ -161,7 +161,7 @@ def _expire(bench: MergeBench, on: str) -> None:
 
 
 def _is(rule: str, kind: ConflictKind) -> frozenset[tuple[str, ConflictKind]]:
-    return frozenset({(f"003/{rule}", kind)})
+    return frozenset({(rule, kind)})
 
 
 # ---- properties --------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def _options_of_both() -> Iterator[CellCase]:
         options={**SHARED, _PARALLEL: "2", _THREADS: "3"},
         theirs=_set({_BATCH: "512", _SIZE: "32 mb", _PARALLEL: "4", _THREADS: None}),
         ours=_set({_BATCH: "256", _SIZE: "64 mb", _PARALLEL: None, _THREADS: "5"}),
-        conflicts=_is("P", ConflictKind.OPTION),
+        conflicts=_is("M7", ConflictKind.OPTION),
         subjects=frozenset({_BATCH, _SIZE, _PARALLEL, _THREADS}),
         settled={
             Take.OURS: Left(
@@ -229,7 +229,7 @@ def _options_of_both() -> Iterator[CellCase]:
         theirs=_set({_KEPT: "100"}),
         ours=_set({_KEPT: "200", _BATCH: "512"}),
         left=Left(options={_KEPT: "200", _BATCH: "512"}, told="about the source branch itself"),
-        strict=frozenset({"003/P"}),
+        strict=frozenset({"M7"}),
     )
     fixed = {**SHARED, "bucket": "2", "bucket-key": "id"}
     for name, theirs, ours in (
@@ -241,7 +241,7 @@ def _options_of_both() -> Iterator[CellCase]:
             options=fixed,
             theirs=theirs,
             ours=ours,
-            conflicts=_is("P", ConflictKind.OPTION),
+            conflicts=_is("M7", ConflictKind.OPTION),
             subjects=frozenset({"bucket"}),
         )
     # Paimon itself lets nobody change the engine, the keys of buckets, or whether rows are hidden.
@@ -255,7 +255,7 @@ def _options_of_both() -> Iterator[CellCase]:
             is_keyed=True,
             theirs=theirs,
             ours=ours,
-            conflicts=_is("P", ConflictKind.OPTION),
+            conflicts=_is("M7", ConflictKind.OPTION),
             subjects=frozenset(merging),
         )
 
@@ -358,7 +358,7 @@ def _columns_and_rows() -> Iterator[tuple[Pair, CellCase]]:
 
 
 def _without_nulls() -> Iterator[tuple[Pair, CellCase]]:
-    refused = _is("A6.2", ConflictKind.NOT_NULL)
+    refused = _is("M6.2", ConflictKind.NOT_NULL)
     left = Left(columns=_NOT_NULL_COLUMNS)
     for name in ("insert", "update", "overwrite"):
         told = "of a column that allowed them"
@@ -433,7 +433,7 @@ def _without_nulls() -> Iterator[tuple[Pair, CellCase]]:
 
 
 def _dropped_and_written() -> Iterator[tuple[Pair, CellCase]]:
-    strict = frozenset({"003/A6"})
+    strict = frozenset({"M6"})
     for name in ("insert", "update", "overwrite"):
         yield (
             ("column", name),
@@ -468,8 +468,8 @@ def _amount(kind: str) -> tuple[str, ...]:
 
 
 def _columns_of_both() -> Iterator[CellCase]:
-    types = _is("A6.1", ConflictKind.COLUMN_TYPE)
-    names = _is("A6", ConflictKind.COLUMN_NAME)
+    types = _is("M6.1", ConflictKind.COLUMN_TYPE)
+    names = _is("M6", ConflictKind.COLUMN_NAME)
     yield CellCase(
         name="each added its own",
         theirs=_also(_add("theirs", "INT"), _insert(25, amount=6)),
@@ -542,7 +542,7 @@ def _columns_of_both() -> Iterator[CellCase]:
             columns=("id INT", "day STRING", "theirs INT"),
             told="it becomes 'theirs', as on the source; 'ours' is gone",
         ),
-        strict=frozenset({"003/A6"}),
+        strict=frozenset({"M6"}),
     )
     yield CellCase(
         name="renamed alike",
@@ -582,13 +582,13 @@ def _columns_of_both() -> Iterator[CellCase]:
             columns=("id INT", "day STRING"),
             told="'amount' was dropped on the source and altered on the target",
         ),
-        strict=frozenset({"003/A6"}),
+        strict=frozenset({"M6"}),
     )
     yield CellCase(
         name="two defaults",
         theirs=_default("5"),
         ours=_default("6"),
-        conflicts=_is("A6", ConflictKind.COLUMN),
+        conflicts=_is("M6", ConflictKind.COLUMN),
         settled={Take.OURS: Left(wording="6"), Take.THEIRS: Left(wording="5")},
     )
     yield CellCase(
@@ -596,13 +596,13 @@ def _columns_of_both() -> Iterator[CellCase]:
         theirs=_comment("theirs"),
         ours=_comment("ours"),
         left=Left(wording="theirs", told="comment was changed on both sides: the source's stands"),
-        strict=frozenset({"003/A6"}),
+        strict=frozenset({"M6"}),
     )
     yield CellCase(
         name="altered and dropped",
         theirs=_retype("BIGINT"),
         ours=_drop,
-        conflicts=_is("A6", ConflictKind.COLUMN),
+        conflicts=_is("M6", ConflictKind.COLUMN),
         settled={
             Take.OURS: Left(columns=("id INT", "day STRING"), view=_without_amount),
             Take.THEIRS: Left(columns=_amount("BIGINT"), view=tuple),
@@ -646,7 +646,7 @@ def _of_one_file() -> Iterator[tuple[Pair, CellCase]]:
                 name=name,
                 theirs=_update(mine, amount=2),
                 ours=_delete(other),
-                conflicts=_is("A1", ConflictKind.FILE_RULE),
+                conflicts=_is("M1", ConflictKind.FILE_RULE),
                 settled={Take.OURS: Left(rows=_as_ours), Take.THEIRS: Left(rows=_as_theirs)},
             ),
         )
@@ -656,7 +656,7 @@ def _of_one_file() -> Iterator[tuple[Pair, CellCase]]:
                 name=name,
                 theirs=_update(mine, amount=2),
                 ours=_update(other, amount=3),
-                conflicts=_is("A3", ConflictKind.FILE_RULE),
+                conflicts=_is("M3", ConflictKind.FILE_RULE),
                 settled={Take.OURS: Left(rows=_as_ours), Take.THEIRS: Left(rows=_as_theirs)},
             ),
         )
@@ -670,7 +670,7 @@ def _of_one_file() -> Iterator[tuple[Pair, CellCase]]:
             name="the same change",
             theirs=_update(1, amount=2),
             ours=_update(1, amount=2),
-            conflicts=_is("A3", ConflictKind.FILE_RULE),
+            conflicts=_is("M3", ConflictKind.FILE_RULE),
             settled={Take.OURS: Left(rows=_as_ours), Take.THEIRS: Left(rows=_as_theirs)},
         ),
     )
@@ -697,7 +697,7 @@ def _overwritten_by_ours() -> Iterator[tuple[Pair, CellCase]]:
                 name="one of two partitions, by a commit that records nothing",
                 theirs=act,
                 ours=_overwrite(*_FIRST_DAY),
-                conflicts=_is("A4" if name == "update" else "A5", ConflictKind.FILE_RULE),
+                conflicts=_is("M4" if name == "update" else "M5", ConflictKind.FILE_RULE),
                 settled={
                     Take.OURS: Left(rows=_first_day_as_ours),
                     Take.THEIRS: Left(rows=_as_theirs),
@@ -721,7 +721,7 @@ def _overwritten_by_ours() -> Iterator[tuple[Pair, CellCase]]:
                 name="rows of the base written with own ones",
                 theirs=_also(_insert(33, 34, 35), _with_own(name)),
                 ours=_overwrite(*_FIRST_DAY),
-                conflicts=_is("A4" if name == "update" else "A5", ConflictKind.FILE_RULE),
+                conflicts=_is("M4" if name == "update" else "M5", ConflictKind.FILE_RULE),
                 is_partitioned=True,
             ),
         )
@@ -761,7 +761,7 @@ def _overwritten_by_theirs() -> Iterator[tuple[Pair, CellCase]]:
                 ours=act,
                 left=Left(rows=_first_day_as_theirs, told=told),
                 is_partitioned=True,
-                strict=frozenset({f"003/overwrite.{name}"} if told else ()),
+                strict=frozenset({f"overwrite.{name}"} if told else ()),
             ),
         )
 
@@ -771,8 +771,8 @@ def _replaced_without_a_record() -> Iterator[tuple[Pair, CellCase]]:
     by_side = {Take.OURS: Left(rows=_as_ours), Take.THEIRS: Left(rows=_first_day_as_theirs)}
     for name, act, rule in (
         ("insert", _insert(41, 42, 43), "update.insert"),
-        ("delete", _delete(2, 5, 7), "A1"),
-        ("update", _also(_update(1, amount=2), _update(7, amount=3)), "A3"),
+        ("delete", _delete(2, 5, 7), "M1"),
+        ("update", _also(_update(1, amount=2), _update(7, amount=3)), "M3"),
     ):
         yield (
             ("overwrite", name),
@@ -803,7 +803,7 @@ def _replaced_without_a_record() -> Iterator[tuple[Pair, CellCase]]:
             name="of a partition, by a commit that records nothing",
             theirs=_update(1, 5, amount=3),
             ours=_rewrite_all(*_FIRST_DAY),
-            conflicts=_is("A3", ConflictKind.FILE_RULE),
+            conflicts=_is("M3", ConflictKind.FILE_RULE),
             settled={Take.OURS: Left(rows=_as_ours), Take.THEIRS: Left(rows=_as_theirs)},
             is_partitioned=True,
         ),
@@ -872,7 +872,7 @@ def _compacted_by_ours() -> Iterator[tuple[Pair, CellCase]]:
             theirs=THEIRS["update"],
             ours=_also(_insert(41), _compact, _expire),
             options=COPIED,
-            conflicts=_is("A3", ConflictKind.FILE_RULE),
+            conflicts=_is("M3", ConflictKind.FILE_RULE),
             settled={Take.OURS: Left(rows=_as_ours)},
         ),
     )

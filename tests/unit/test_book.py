@@ -1,7 +1,12 @@
-"""The README and the documents: a short one first, links that lead somewhere, known commands."""
+"""The README and the documents: a short one first, links that lead somewhere, known commands.
 
+What they cite is there: files, symbols, code that they quote, and the ids of statements and rules.
+"""
+
+import ast
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -13,9 +18,24 @@ from branch_console_app.cli.commands import program
 
 _ROOT: Final = Path(__file__).parents[2]
 README: Final = _ROOT / "README.md"
-DOCUMENTS: Final = (README, *sorted((_ROOT / "assets").rglob("*.md")))
+DOCUMENTS: Final = (
+    README,
+    *sorted((_ROOT / "assets").rglob("*.md")),
+    *sorted((_ROOT / ".github").rglob("*.md")),
+)
 _LINK: Final = re.compile(r"\]\(([^)#\s]+)[^)]*\)|src=\"([^\"]+)\"")
 _CONSOLE: Final = re.compile(r"```console\n(.*?)```", re.DOTALL)
+_QUOTED: Final = re.compile(r"```python\n# ((?:core|app|tests)/\S+\.py)\n(.*?)```", re.DOTALL)
+_PATH: Final = re.compile(r"`((?:core|app|tests|assets|\.ci|\.github)/[\w./-]+)`")
+# An id is cited in a sentence or a name: `C14`, `test_c14_…`, `M6.1`. Signs beside it are not it.
+_ID: Final = re.compile(
+    r"(?<![\w.$#%&*/-])(C\d\d|F\d\d|[IKLR]\d{1,2}|M\d{1,2}(?:\.\d)?)(?![\w%]|\.\d)"
+)
+_RANGE: Final = re.compile(r"\b([CFIKLMR])(\d{1,2})(?:-| to )(?:\1)(\d{1,2})\b")
+_IN_NAME: Final = re.compile(r"(?<=_)([cikl]\d{1,2})(?=_)")
+_DEFINED: Final = re.compile(r"^\| ([CFIKLMR]\d{1,2}(?:\.\d)?) \|", re.MULTILINE)
+# What looks like an id and is none.
+_OTHERS: Final = re.compile(r"\bF99\b")
 
 
 def test_the_readme_is_read_in_five_minutes() -> None:
@@ -58,6 +78,69 @@ def test_each_command_that_is_printed_is_one_of_the_program() -> None:
         except Exception as error:  # Of several libraries, and all of them are wrong.
             wrong[f"{name}: {command}"] = f"{error}"
     assert wrong == {}
+
+
+def test_each_file_that_is_named_is_there() -> None:
+    named = {(each.name, path) for each in DOCUMENTS for path in _PATH.findall(each.read_text())}
+    assert len(named) > 80
+    assert {(name, path) for name, path in named if not (_ROOT / path).exists()} == set()
+
+
+def test_what_is_quoted_stands_in_its_file() -> None:
+    quoted = [each for one in DOCUMENTS for each in _QUOTED.findall(one.read_text())]
+    assert len(quoted) >= 5
+    for path, text in quoted:
+        there = {_code(node) for node in ast.walk(ast.parse((_ROOT / path).read_text()))}
+        lost = [ast.unparse(node) for node in ast.parse(text).body if _code(node) not in there]
+        assert lost == [], path
+
+
+def test_each_id_is_defined_once_and_cited_and_each_cited_one_is_defined() -> None:
+    defined = [
+        id
+        for name in ("statements.md", "operations.md")
+        for id in _DEFINED.findall((_ROOT / "assets/docs" / name).read_text())
+    ]
+    assert len(defined) > 100
+    assert sorted(set(defined)) == sorted(defined)
+    cited = dict(_citations())
+    assert {id: place for id, place in cited.items() if id not in defined} == {}
+    assert set(defined) - cited.keys() == set()
+
+
+def _code(node: ast.AST) -> str:
+    """A node as text, without the docstring, which may be worded anew."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+        node = type(node)(**{**dict(ast.iter_fields(node)), "body": node.body[1:]})
+    return ast.dump(node)
+
+
+def _citations() -> Iterator[tuple[str, str]]:
+    """Ids in code and its names, and in documents but where they are defined."""
+    listed = subprocess.run(
+        ["git", "ls-files", "core", "app", "tests", "assets", "README.md", ".github"],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    for name in listed:
+        path = _ROOT / name
+        if path.suffix == ".py" and path.exists() and path != Path(__file__):
+            source = path.read_text()
+            yield from ((id.upper(), name) for id in _IN_NAME.findall(source))
+            yield from ((id, name) for id in _ids(source))
+        elif path.suffix == ".md" and path.exists():
+            text = re.sub(r"^\| [A-Z]\d.*$", "", path.read_text(), flags=re.MULTILINE)
+            yield from ((id, name) for id in _ids(text))
+
+
+def _ids(text: str) -> Iterator[str]:
+    text = _OTHERS.sub("", text)
+    yield from _ID.findall(text)
+    for letter, first, last in _RANGE.findall(text):
+        width = 2 if letter in "CF" else 1
+        yield from (f"{letter}{each:0{width}}" for each in range(int(first), int(last) + 1))
 
 
 def _commands(block: str) -> Iterator[str]:

@@ -30,8 +30,10 @@ _ORACLES: Final = {
 _IDS: Final = (
     {f"C{number:02}" for number in range(1, 29)}
     | {f"I{number}" for number in range(1, 13)}
-    | {f"R{number}" for number in range(1, 15)}
+    | {f"R{number}" for number in range(1, 16)}
     | {f"K{number}" for number in range(1, 19)}
+    | {f"L{number}" for number in range(1, 9)}
+    | {f"M{number}" for number in (*range(1, 11), 6.1, 6.2)}
 )
 
 

@@ -123,7 +123,7 @@ def hiding_tags(
     """Name the tags of main that would hide a pin from the expiry of other engines.
 
     Expiry spares what the newest tag up to the removed snapshot holds, and goes by ids alone: a tag
-    of another history takes the place of a pin with a lower id (hazard H6).
+    of another history takes the place of a pin with a lower id (F06).
 
     Args:
         place_id: The id of the snapshot to pin.

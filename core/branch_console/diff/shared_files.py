@@ -175,7 +175,7 @@ class SharedFiles:
     def hidden_base(self, branch: str, fork: SnapshotIdentity) -> Hiding | None:
         """Which tags of main hide from a branch's expiry the tag on what the branch began at.
 
-        That goes by the newest tag of main before a snapshot, be it of another history (hazard H6).
+        That goes by the newest tag of main before a snapshot, be it of another history (F06).
         """
         main, trace = self._traces.get(MAIN_BRANCH), self._traces[branch]
         if main is None or trace.head is None or trace.is_main:

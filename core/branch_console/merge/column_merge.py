@@ -22,9 +22,9 @@ from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.schema_findings import EITHER_SIDE, SchemaFindings, comment_text
 from branch_console.merge.type_lattice import can_widen, join_types
 
-_COLUMNS: Final = "003/A6"
-_TYPES: Final = "003/A6.1"
-_NO_NULLS: Final = "003/A6.2"
+_COLUMNS: Final = "M6"
+_TYPES: Final = "M6.1"
+_NO_NULLS: Final = "M6.2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ def merge_columns(
         path: The row's name with a dot behind it, empty for the table.
 
     References:
-        Seed rules 003/A6.1 and 003/A6.2, and its paragraph on columns.
+        Merge rules M6, M6.1 and M6.2.
     """
     base, ours, theirs = (_by_id(each) for each in (sides.base, sides.ours, sides.theirs))
     merged: dict[int, DataField] = {}
@@ -378,7 +378,7 @@ def find_gaps(
         are conflicts among the findings. Nothing for the base.
 
     References:
-        Seed rule 003/A6.2, both ways.
+        Merge rule M6.2, both ways.
     """
     gaps: dict[Take, list[str]] = {Take.OURS: [], Take.THEIRS: []}
     by_id = each_side(sides, _by_id)

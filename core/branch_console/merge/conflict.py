@@ -80,8 +80,8 @@ class Conflict:
     """Something both sides changed in ways that cannot both stand.
 
     Attributes:
-        rule: Where the rule stands, such as `003/A3` (its cell in the matrix of the table), `004`
-            (rows of tables with a primary key) or `table/rename.drop` (objects of the catalog).
+        rule: The id of the merge rule, such as `M3`; the cell where the rule has none, source first
+            (`delete.insert`); of an object of the catalog its cell (`table/rename.drop`).
         sides: What each side has or did, in words.
         row_count: How many rows it concerns, where that is known; rows themselves are Arrow.
         settle_with: What settles it; nothing where only a change of a branch does.

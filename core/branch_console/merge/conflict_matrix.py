@@ -17,37 +17,37 @@ Operation = TypeVar("Operation", TableOperation, DatabaseOperation)
 
 
 class CellRule(StrEnum):
-    """What holds where a source operation meets a target operation; values name the rules.
+    """What holds if a source operation meets a target operation; values are the ids of rules.
 
     Attributes:
         OK: Both stand.
         CONFLICT: Never both.
         UNLESS_SAME_KEY: A conflict for one and the same property, else both stand.
-        P: Options, key by key.
-        Q: A conflict for one partition added and dropped, else both stand.
-        A1: Update x delete: a conflict where both touched the same file.
-        A2: Delete x delete: both hold.
-        A3: Update x update: a conflict where both touched the same file.
-        A4: Update x overwrite: base rows that the overwrite removed stay removed.
-        A5: Delete x overwrite: as A4.
-        A6: Columns by field id; types widen and never narrow (A6.1).
-        A6_2: New columns without nulls, and rows written without them.
-        L: The target compacted files whose rows the source changed: they are found again.
+        M1: Update x delete: a conflict where both touched the same file.
+        M2: Delete x delete: both hold.
+        M3: Update x update: a conflict where both touched the same file.
+        M4: Update x overwrite: base rows that the overwrite removed stay removed.
+        M5: Delete x overwrite: as M4.
+        M6: Columns by field id; types widen and never narrow (M6.1).
+        M6_2: New columns without nulls, and rows written without them.
+        M7: Options, key by key.
+        M8: A conflict for one partition added and dropped, else both stand.
+        M9: The target compacted files whose rows the source changed: they are found again.
     """
 
     OK = "ok"
     CONFLICT = "conflict"
     UNLESS_SAME_KEY = "unless same key"
-    P = "P"
-    Q = "Q"
-    A1 = "A1"
-    A2 = "A2"
-    A3 = "A3"
-    A4 = "A4"
-    A5 = "A5"
-    A6 = "A6"
-    A6_2 = "A6.2"
-    L = "L"
+    M1 = "M1"
+    M2 = "M2"
+    M3 = "M3"
+    M4 = "M4"
+    M5 = "M5"
+    M6 = "M6"
+    M6_2 = "M6.2"
+    M7 = "M7"
+    M8 = "M8"
+    M9 = "M9"
 
 
 # Rules without a name of their own: their cells are called by what meets there.
@@ -69,12 +69,12 @@ class Cell(Generic[Operation]):
 
     @property
     def id(self) -> str:
-        """Such as `003/A3`, or `003/delete.insert` (source first) where the rule has no name."""
-        return f"003/database.{self._name}" if self.is_of_database else f"003/{self._name}"
+        """Such as `M3`, or `delete.insert` (source first) where the rule has no name."""
+        return f"database.{self._name}" if self.is_of_database else self._name
 
     @property
     def object_id(self) -> str:
-        """The same among objects of the catalog, such as `database/rename.drop` or `table/A3`."""
+        """The same among objects of the catalog, such as `database/rename.drop` or `table/M3`."""
         return f"database/{self._name}" if self.is_of_database else f"table/{self._name}"
 
     @property
@@ -94,16 +94,16 @@ _BY_PREDICATE: Final = frozenset({TableOperation.DELETE, TableOperation.UPDATE})
 
 OK: Final = CellRule.OK
 C: Final = CellRule.CONFLICT
-P: Final = CellRule.P
-Q: Final = CellRule.Q
-A1: Final = CellRule.A1
-A2: Final = CellRule.A2
-A3: Final = CellRule.A3
-A4: Final = CellRule.A4
-A5: Final = CellRule.A5
-A6: Final = CellRule.A6
-A6_2: Final = CellRule.A6_2
-L: Final = CellRule.L
+M1: Final = CellRule.M1
+M2: Final = CellRule.M2
+M3: Final = CellRule.M3
+M4: Final = CellRule.M4
+M5: Final = CellRule.M5
+M6: Final = CellRule.M6
+M6_2: Final = CellRule.M6_2
+M7: Final = CellRule.M7
+M8: Final = CellRule.M8
+M9: Final = CellRule.M9
 UNLESS_SAME_KEY: Final = CellRule.UNLESS_SAME_KEY
 
 # fmt: off
@@ -120,13 +120,13 @@ _TABLE: Final[Mapping[TableOperation, tuple[CellRule, ...]]] = {
     #          COMPACTION
     TableOperation.DROP:        (OK, OK, OK, OK,   OK, OK,   OK, OK,   OK,   OK),
     TableOperation.RENAME:      (C,  OK, OK, OK,   OK, OK,   OK, OK,   OK,   OK),
-    TableOperation.PROPERTIES:  (C,  OK, P,  OK,   OK, OK,   OK, OK,   OK,   OK),
-    TableOperation.COLUMN:      (C,  OK, OK, A6,   OK, A6_2, OK, A6_2, A6_2, OK),
-    TableOperation.PARTITION:   (C,  OK, OK, OK,   Q,  OK,   OK, OK,   OK,   OK),
-    TableOperation.INSERT:      (C,  OK, OK, A6_2, OK, OK,   OK, OK,   OK,   OK),
-    TableOperation.DELETE:      (C,  OK, OK, OK,   OK, C,    A2, OK,   A5,   L),
-    TableOperation.UPDATE:      (C,  OK, OK, A6_2, OK, C,    A1, A3,   A4,   L),
-    TableOperation.OVERWRITE:   (C,  OK, OK, A6_2, OK, OK,   OK, OK,   OK,   OK),
+    TableOperation.PROPERTIES:  (C,  OK, M7, OK,   OK, OK,   OK, OK,   OK,   OK),
+    TableOperation.COLUMN:      (C,  OK, OK, M6,   OK, M6_2, OK, M6_2, M6_2, OK),
+    TableOperation.PARTITION:   (C,  OK, OK, OK,   M8, OK,   OK, OK,   OK,   OK),
+    TableOperation.INSERT:      (C,  OK, OK, M6_2, OK, OK,   OK, OK,   OK,   OK),
+    TableOperation.DELETE:      (C,  OK, OK, OK,   OK, C,    M2, OK,   M5,   M9),
+    TableOperation.UPDATE:      (C,  OK, OK, M6_2, OK, C,    M1, M3,   M4,   M9),
+    TableOperation.OVERWRITE:   (C,  OK, OK, M6_2, OK, OK,   OK, OK,   OK,   OK),
     TableOperation.COMPACTION:  (C,  OK, OK, OK,   OK, OK,   OK, OK,   OK,   OK),
 }
 # fmt: on
@@ -147,7 +147,7 @@ def cells(
         conflicts with a dropped table.
 
     References:
-        Seed rule 003, tables without a primary key.
+        The table of merge rules in assets/docs/statements.md.
     """
     return tuple(
         Cell(theirs=source, ours=target, rule=rule)

@@ -111,7 +111,7 @@ def winner(rule: CellRule, left: FileTouch, right: FileTouch, take: Take | None)
         right: What the target did.
         take: What was chosen, if that settles it.
     """
-    if take is None and rule is CellRule.A2:
+    if take is None and rule is CellRule.M2:
         if left.is_gone and not left.added and right.is_alone and right.adds_nothing_new:
             return Take.THEIRS
         if right.is_gone and not right.added and left.is_alone and left.adds_nothing_new:

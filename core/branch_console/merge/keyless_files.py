@@ -328,7 +328,7 @@ class _KeylessMerge:
 
     def _is_overwritten(self, rule: CellRule, left: FileTouch, gone: Set[MaskKey]) -> bool:
         """Whether the target replaced the rows of a file that the source changed, and no others."""
-        if rule not in (CellRule.A4, CellRule.A5):
+        if rule not in (CellRule.M4, CellRule.M5):
             return False
         return not left.added or (left.files <= gone and left.adds_nothing_new)
 
@@ -337,11 +337,11 @@ class _KeylessMerge:
     ) -> CellRule:
         """What holds where both touched a file."""
         if cell is None:
-            return CellRule.A3
+            return CellRule.M3
         # Rows that one side shows again would go with the file that the other gave up.
         shown = (each.masks[key].shown for each in (self._ours, self._theirs) if key in each.masks)
-        is_open = cell.rule is CellRule.A2 and (left.is_gone or right.is_gone) and any(shown)
-        return CellRule.A1 if is_open else cell.rule
+        is_open = cell.rule is CellRule.M2 and (left.is_gone or right.is_gone) and any(shown)
+        return CellRule.M1 if is_open else cell.rule
 
     def _settle(
         self, settled: _Settled, files: frozenset[MaskKey], judged: Mapping[MaskKey, _Judged]
@@ -365,7 +365,7 @@ class _KeylessMerge:
                     settled.take_ours(key, left)
                     # Where the target deleted the whole file, nothing of it is another version.
                     settled.is_chosen |= (
-                        rule is not CellRule.A2 or bool(right.added) or not right.is_gone
+                        rule is not CellRule.M2 or bool(right.added) or not right.is_gone
                     )
                 case Take.THEIRS:
                     settled.take_theirs(key, right)
@@ -411,7 +411,7 @@ class _KeylessMerge:
 
     def _both_hold(self, rule: CellRule, key: MaskKey, left: FileTouch, right: FileTouch) -> bool:
         """Whether what both did to one file is both done by hiding rows of it, or by its going."""
-        if rule is CellRule.A2:
+        if rule is CellRule.M2:
             return not (left.added or right.added) and not (left.is_gone and right.is_gone)
         if rule is not CellRule.OK or left.is_gone or right.is_gone:
             return False
@@ -446,7 +446,7 @@ class _KeylessMerge:
         # Of a file that neither wrote again no log holds the entry.
         if not (left.is_gone or right.is_gone):
             return False
-        if rule is CellRule.A2:
+        if rule is CellRule.M2:
             return bool(left.added or right.added)
         # Of a row that both touched the delete wins; what was chosen in an earlier merge, and left
         # no commit that tells of it, is open.
@@ -630,7 +630,7 @@ class _KeylessMerge:
         self._found.conflicts.append(
             Conflict(
                 kind=ConflictKind.FILE_REWRITTEN,
-                rule="003/L" if cell is None else cell.id,
+                rule="M9" if cell is None else cell.id,
                 subject=Subject(table=self._naming.table, name=name),
                 sides=sides,
                 advice=advice,

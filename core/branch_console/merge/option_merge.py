@@ -18,7 +18,7 @@ from branch_console.format.table_schema import TableSchema
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.schema_findings import EITHER_SIDE, SchemaFindings
 
-_RULE: Final = "003/P"
+_RULE: Final = "M7"
 # What an option says of one branch: which branch stands behind it, how long its snapshots last,
 # who compacts and expires it. None of it is a change to the table.
 _OF_ONE_BRANCH: Final = frozenset(
@@ -56,7 +56,7 @@ def merge_options(
         findings: Where conflicts and notes go.
 
     References:
-        Seed rule 003/P; Paimon SchemaManager.applyRenameColumnsToOptions.
+        Merge rule M7; Paimon SchemaManager.applyRenameColumnsToOptions.
     """
     sides_fields = (*schemas.base.fields, *schemas.theirs.fields, *schemas.ours.fields)
     known = {**{field.id: field.name for field in sides_fields}, **names}

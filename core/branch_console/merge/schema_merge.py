@@ -22,8 +22,8 @@ from branch_console.merge.field_ids import NOTHING_KNOWN, FieldIds, map_field_id
 from branch_console.merge.option_merge import merge_options
 from branch_console.merge.schema_findings import SchemaFindings, comment_text
 
-_COLUMNS: Final = "003/A6"
-_KEYS: Final = "003/keys"
+_COLUMNS: Final = "M6"
+_KEYS: Final = "M10"
 _KEYS_OF: Final[Mapping[str, Callable[[TableSchema], tuple[str, ...]]]] = {
     "primary key": lambda schema: schema.primary_keys,
     "partition key": lambda schema: schema.partition_keys,
@@ -100,7 +100,7 @@ def merge_schemas(
         NotFound: A used schema is not among the source's.
 
     References:
-        Seed rules 003/P, 003/A6.1 and 003/A6.2.
+        Merge rules M7, M6.1 and M6.2.
     """
     _check_used(used_ids, source_schemas)
     findings = SchemaFindings(table=table, strict=strict, settled=settled)

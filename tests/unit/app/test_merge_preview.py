@@ -117,7 +117,7 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
     assert settlings == [("Isolation: snapshot", 1)]
     (line,) = preview.conflicts
     assert (line.rule, line.ours, line.theirs) == (
-        "003/delete.insert",
+        "delete.insert",
         "insert since the base",
         "delete since the base",
     )

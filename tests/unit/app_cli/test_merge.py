@@ -168,7 +168,7 @@ def test_conflicts_are_listed_with_the_options_that_settle_them(
     answer = console(*DEV)
     assert answer.code == 1
     assert answer.lines[0].startswith("conflicts: 1 conflict to settle, all in ")
-    (row,) = [line for line in answer.lines if "003/delete.insert" in line]
+    (row,) = [line for line in answer.lines if "delete.insert" in line]
     assert "insert since the base" in row
     assert "delete since the base" in row
     assert row.endswith(" --isolation snapshot")

@@ -1,4 +1,4 @@
-"""The merge of two branches of the catalog: cells, final names, conflicts and what settles them."""
+"""The merge of two branches of the catalog: cells, names, conflicts and what settles them (K2)."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -124,7 +124,7 @@ def test_the_plan_of_a_table_decides_on_its_content(
 def test_conflicts_and_blocks_of_a_table_are_those_of_the_catalog() -> None:
     conflict = Conflict(
         kind=ConflictKind.OPTION,
-        rule="003/P",
+        rule="M7",
         subject=Subject(table="air.t", name="x"),
         sides=ThreeWay(base="", ours="1", theirs="2"),
     )

@@ -13,7 +13,7 @@ from tests.support.merge_cells import CELLS, OURS, THEIRS, Pair
 OF_CATALOGS: Final = frozenset({"drop", "rename", "partition"})
 # Rules by which both sides may do what cannot both stand.
 REFUSING: Final = frozenset(
-    {CellRule.CONFLICT, CellRule.P, CellRule.A1, CellRule.A3, CellRule.A6, CellRule.A6_2}
+    {CellRule.CONFLICT, CellRule.M7, CellRule.M1, CellRule.M3, CellRule.M6, CellRule.M6_2}
 )
 
 

@@ -23,13 +23,13 @@ TABLES = """
                | drop | rename | properties | column | partition | insert | delete | update | overwrite | compaction
     drop       | ok   | ok | ok | ok   | ok | ok   | ok | ok   | ok   | ok
     rename     | C    | ok | ok | ok   | ok | ok   | ok | ok   | ok   | ok
-    properties | C    | ok | P  | ok   | ok | ok   | ok | ok   | ok   | ok
-    column     | C    | ok | ok | A6   | ok | A6.2 | ok | A6.2 | A6.2 | ok
-    partition  | C    | ok | ok | ok   | Q  | ok   | ok | ok   | ok   | ok
-    insert     | C    | ok | ok | A6.2 | ok | ok   | ok | ok   | ok   | ok
-    delete     | C    | ok | ok | ok   | ok | C    | A2 | ok   | A5   | L
-    update     | C    | ok | ok | A6.2 | ok | C    | A1 | A3   | A4   | L
-    overwrite  | C    | ok | ok | A6.2 | ok | ok   | ok | ok   | ok   | ok
+    properties | C    | ok | M7 | ok   | ok | ok   | ok | ok   | ok   | ok
+    column     | C    | ok | ok | M6   | ok | M6.2 | ok | M6.2 | M6.2 | ok
+    partition  | C    | ok | ok | ok   | M8 | ok   | ok | ok   | ok   | ok
+    insert     | C    | ok | ok | M6.2 | ok | ok   | ok | ok   | ok   | ok
+    delete     | C    | ok | ok | ok   | ok | C    | M2 | ok   | M5   | M9
+    update     | C    | ok | ok | M6.2 | ok | C    | M1 | M3   | M4   | M9
+    overwrite  | C    | ok | ok | M6.2 | ok | ok   | ok | ok   | ok   | ok
     compaction | C    | ok | ok | ok   | ok | ok   | ok | ok   | ok   | ok
 """  # noqa: E501 - a matrix
 
@@ -53,7 +53,7 @@ def test_a_cell_of_the_table_matrix(theirs: str, ours: str, rule: str) -> None:
     cell = only_cell(theirs, ours)
     assert (cell.theirs, cell.ours, cell.rule) == (theirs, ours, rule)
     named = rule not in {"ok", "conflict"}
-    assert cell.id == ("003/" + rule if named else f"003/{theirs}.{ours}")
+    assert cell.id == (rule if named else f"{theirs}.{ours}")
 
 
 @pytest.mark.parametrize(("theirs", "ours", "rule"), [(*k, v) for k, v in typed(DATABASES).items()])
@@ -61,7 +61,7 @@ def test_a_cell_of_the_database_matrix(theirs: str, ours: str, rule: str) -> Non
     source, target = DatabaseOperation(theirs), DatabaseOperation(ours)
     (cell,) = database_cells(frozenset({source}), frozenset({target}))
     assert (cell.theirs, cell.ours, cell.rule) == (source, target, rule)
-    assert cell.id == f"003/database.{theirs}.{ours}"
+    assert cell.id == f"database.{theirs}.{ours}"
     assert cell.settle_with == ()
 
 
@@ -75,9 +75,9 @@ def test_all_that_both_sides_did_meets() -> None:
     ours = frozenset({TableOperation.INSERT, TableOperation.COLUMN})
     found = [(cell.theirs, cell.ours, cell.rule) for cell in cells(theirs, ours)]
     assert found == [
-        (TableOperation.INSERT, TableOperation.COLUMN, CellRule.A6_2),
+        (TableOperation.INSERT, TableOperation.COLUMN, CellRule.M6_2),
         (TableOperation.INSERT, TableOperation.INSERT, CellRule.OK),
-        (TableOperation.UPDATE, TableOperation.COLUMN, CellRule.A6_2),
+        (TableOperation.UPDATE, TableOperation.COLUMN, CellRule.M6_2),
         (TableOperation.UPDATE, TableOperation.INSERT, CellRule.CONFLICT),
     ]
 

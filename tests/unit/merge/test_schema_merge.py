@@ -297,7 +297,7 @@ class TestColumns:
                 wrote="",
             )
         )
-        assert (conflict.kind, conflict.rule) == (ConflictKind.COLUMN_TYPE, "003/A6.1")
+        assert (conflict.kind, conflict.rule) == (ConflictKind.COLUMN_TYPE, "M6.1")
         assert (conflict.subject.name, conflict.settle_with) == ("note", ())
         assert told(conflict) == ("none", f"note {ours}", f"note {theirs}")
 
@@ -320,7 +320,7 @@ class TestColumns:
     def test_a_rename_into_an_occupied_name(self, swap: bool) -> None:
         sides = [of(column(0, "note"), NAME, AMOUNT), of(ID, NAME, AMOUNT, column(3, "note"))]
         conflict = only_conflict(merge(*reversed(sides) if swap else sides))
-        assert (conflict.kind, conflict.rule) == (ConflictKind.COLUMN_NAME, "003/A6")
+        assert (conflict.kind, conflict.rule) == (ConflictKind.COLUMN_NAME, "M6")
         assert (conflict.subject.name, conflict.settle_with) == ("note", ())
         words = ["note INT", "id INT, note INT"]
         assert told(conflict) == ("id INT", *(reversed(words) if swap else words))
@@ -342,7 +342,7 @@ class TestColumns:
             f"Column 'amount' was dropped on the source and {did} on the target: it is dropped.",
         )
         conflict = only_conflict(merge(ours, of(ID, NAME), wrote=wrote, strict=True))
-        assert (conflict.kind, conflict.rule) == (ConflictKind.COLUMN, "003/A6")
+        assert (conflict.kind, conflict.rule) == (ConflictKind.COLUMN, "M6")
         assert conflict.settle_with == (Take.OURS, Take.THEIRS)
         kept = merge(ours, of(ID, NAME), wrote=wrote, strict=True, settled={conflict.id: Take.OURS})
         assert (kept.schemas[-1] if kept.schemas else ours).fields == ours.fields
@@ -497,7 +497,7 @@ class TestNestedColumns:
 
 
 class TestTypes:
-    """Rule A6.1: a type widens and never narrows."""
+    """Rule M6.1: a type widens and never narrows."""
 
     @staticmethod
     def merge_types(base: str, ours: str, theirs: str, wrote: str = "ours theirs") -> SchemaMerge:
@@ -543,7 +543,7 @@ class TestTypes:
         self, base: str, ours: str, theirs: str, settle_with: tuple[Take, ...]
     ) -> None:
         conflict = only_conflict(self.merge_types(base, ours, theirs))
-        assert (conflict.kind, conflict.rule) == (ConflictKind.COLUMN_TYPE, "003/A6.1")
+        assert (conflict.kind, conflict.rule) == (ConflictKind.COLUMN_TYPE, "M6.1")
         assert told(conflict) == (base, ours, theirs)
         assert (conflict.subject.name, conflict.settle_with) == ("x", settle_with)
 
@@ -573,7 +573,7 @@ STRICT_OLD = column(2, "amount", "INT NOT NULL")
 
 
 class TestNulls:
-    """Rule A6.2: columns that forbid null, and rows written without them."""
+    """Rule M6.2: columns that forbid null, and rows written without them."""
 
     @pytest.mark.parametrize("swap", [False, True], ids=["as written", "mirrored"])
     @pytest.mark.parametrize(
@@ -586,7 +586,7 @@ class TestNulls:
         writer, other = ("ours", "theirs") if swap else ("theirs", "ours")
         sides = sides[::-1] if swap else sides
         conflict = only_conflict(merge(*sides, wrote=writer))
-        assert (conflict.kind, conflict.rule) == (ConflictKind.NOT_NULL, "003/A6.2")
+        assert (conflict.kind, conflict.rule) == (ConflictKind.NOT_NULL, "M6.2")
         assert conflict.subject.name == fields[-1].name
         assert f"The {'target' if swap else 'source'} wrote rows" in conflict.advice
         assert merge(*sides, wrote=other).conflicts == ()
@@ -626,7 +626,7 @@ class TestKeys:
     def test_other_keys_conflict(self, changes: dict[str, object], what: str, swap: bool) -> None:
         sides = [of(**changes), BASE]  # type: ignore[arg-type]
         conflict = only_conflict(merge(*reversed(sides) if swap else sides))
-        assert (conflict.kind, conflict.rule) == (ConflictKind.KEYS, "003/keys")
+        assert (conflict.kind, conflict.rule) == (ConflictKind.KEYS, "M10")
         assert told(conflict) == (("none", "none", "id") if swap else ("none", "id", "none"))
         assert what in conflict.advice
 
@@ -684,7 +684,7 @@ class TestOptions:
         sides = [options(owner=ours), options(owner=theirs)]
         sides = sides[::-1] if swap else sides
         conflict = only_conflict(merge(*sides))
-        assert (conflict.kind, conflict.rule) == (ConflictKind.OPTION, "003/P")
+        assert (conflict.kind, conflict.rule) == (ConflictKind.OPTION, "M7")
         assert conflict.subject.name == "owner"
         words = [side.options.get("owner", "unset") for side in sides]
         assert told(conflict) == ("me", *words)

@@ -73,7 +73,7 @@ def test_files_that_nothing_needs_go_and_shared_ones_stay(tmp_path: Path) -> Non
 
 
 def test_a_branch_keeps_what_main_removed(bench: ExpiryBench) -> None:
-    """H2 without any tag: the branch holds the snapshot that it was made from."""
+    """F02 without any tag: the branch holds the snapshot that it was made from."""
     for name in bench.table().tags.names():
         Path(bench.table().paths.tag(name)).unlink()
     for branch, left in (("main", {3}), ("dev", {2})):

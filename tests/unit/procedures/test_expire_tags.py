@@ -132,7 +132,7 @@ def test_a_kill_at_any_change_breaks_nothing(bench: ExpiryBench, grace: str, whe
 
 
 def test_a_branch_gets_its_tags_in_its_own_folder(tmp_path: Path) -> None:
-    """H11: Paimon writes them to main."""
+    """F11: Paimon writes them to main."""
     bench = ExpiryBench(
         tmp_path,
         options={

@@ -311,7 +311,7 @@ def test_both_sides_updated_one_file(bench: BranchBench) -> None:
         new = data_files([f"updated-{branch}"], total_buckets=-1)
         commit(bench, branch=branch, new=new, gone=["base"])
     (conflict,) = plan(bench).conflicts
-    assert (conflict.rule, conflict.subject.name) == ("003/A3", "data-base.parquet")
+    assert (conflict.rule, conflict.subject.name) == ("M3", "data-base.parquet")
 
 
 def test_undo_brings_back_every_byte(bench: BranchBench) -> None:
@@ -774,7 +774,7 @@ def test_a_file_that_one_side_updated_keeps_those_written_with_it_from_being_joi
     delete_rows(bench, "dev", "one", left="theirs", rows=7)
     delete_rows(bench, "dev", "two", left="updated", rows=10)
     delete_rows(bench, "main", "one", "two", left="ours", rows=15)
-    assert sorted(each.rule for each in plan(bench).conflicts) == ["003/A1", "003/A2"]
+    assert sorted(each.rule for each in plan(bench).conflicts) == ["M1", "M2"]
 
 
 def test_rows_of_a_file_that_the_target_deleted_do_not_come_back(bench: BranchBench) -> None:

@@ -55,7 +55,7 @@ def test_a_replaced_partition_conflicts_with_rows_that_the_target_added(
     replace_all(bench, "dev", "replaced")
     bench.append("new")
     (conflict,) = plan_with(bench).conflicts
-    assert (conflict.rule, conflict.kind) == ("003/update.insert", ConflictKind.FILE_RULE)
+    assert (conflict.rule, conflict.kind) == ("update.insert", ConflictKind.FILE_RULE)
     assert conflict.settle_with == (Take.ISOLATION_SNAPSHOT, Take.OURS, Take.THEIRS)
     assert "recorded no operation" in conflict.advice
     before = tree(Path(bench.file_io.root))
@@ -76,7 +76,7 @@ def test_isolation_keeps_a_replaced_partition_and_what_the_target_added(bench: B
 
 @pytest.mark.parametrize(
     ("rows", "rule"),
-    [(10, "003/A3"), (7, "003/A1"), (12, "003/A3")],
+    [(10, "M3"), (7, "M1"), (12, "M3")],
     ids=["update", "delete", "merge"],
 )
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_the_source_updated_is_not_dropped_for_a_replaced_partition(
     replace_all(bench, "main", "replaced")
     delete_rows(bench, "dev", "one", left="theirs", rows=10)
     (conflict,) = plan_with(bench).conflicts
-    assert conflict.rule == "003/A3"
+    assert conflict.rule == "M3"
     # The file that only the target gave up would have to come back.
     assert conflict.settle_with == (Take.OURS,)
     assert settled(bench, Take.OURS) == {"replaced"}
@@ -119,7 +119,7 @@ def test_rows_that_may_be_new_are_not_dropped_for_a_recorded_overwrite(
     replace_all(bench, "main", "replaced", is_recorded=True)
     delete_rows(bench, "dev", "one", left="theirs", rows=rows)
     (conflict,) = plan_with(bench).conflicts
-    assert conflict.rule == ("003/A5" if rows < 10 else "003/A4")
+    assert conflict.rule == ("M5" if rows < 10 else "M4")
     assert settled(bench, Take.OURS) == {"replaced"}
 
 

@@ -1,6 +1,6 @@
 """What may break a branch, or others by it, without anybody touching it; and what to do.
 
-The rules F00 to F16 and F23 stand for the hazards H0 to H16 of shared files, F17 for the history of
+The rules F00 to F16 and F23 stand for what files that are shared may suffer, F17 for the history of
 a rescue branch, F22 for a branch that an option names and that is gone, F25 for a branch that was
 not copied whole: other engines expire snapshots by
 looking at one branch and at the tags of main, which they go through by id. A branch is safe from

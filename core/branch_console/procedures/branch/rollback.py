@@ -375,7 +375,7 @@ def _pin(operation: Operation, table: FileStoreTable, snapshot: Snapshot, name: 
 
     Paimon spares what the last tag before that snapshot holds; it looks at main's tags, newer
     releases at those of the branch. On main a tag of another branch would need that branch's schema
-    and, by its id, take the place of main's own tags there (hazard H6).
+    and, by its id, take the place of main's own tags there (F06).
     Source: Paimon SnapshotDeletion.createDataFileSkipperForTags.
     """
     data = without_retention(snapshot_bytes(table, snapshot))
