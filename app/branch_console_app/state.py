@@ -51,6 +51,9 @@ _BEGUN_AT: Final = "begun_at"
 _MARK: Final = "mark:"
 _SEEN_PLAN: Final = "seen_plan"
 _SEEN_PREVIEW: Final = "seen_preview"
+_PAIRS: Final = "compared_pairs"
+_AWAITED: Final = "awaited_jobs"
+_MOST_PAIRS: Final = 50
 
 
 def register_pages(pages: Mapping[PageName, st.Page]) -> None:
@@ -287,6 +290,32 @@ def _first_seen(key: str, choice: str, now: _T) -> _T:
     if kept is None or kept[0] != choice:
         kept = st.session_state[key] = (choice, now)
     return kept[1]
+
+
+def await_job(job_id: str) -> None:
+    """Remember that this session saw a job run."""
+    st.session_state.setdefault(_AWAITED, set()).add(job_id)
+
+
+def was_awaited(job_id: str) -> bool:
+    """Whether this session saw a job run, and has not asked this since."""
+    awaited: set[str] = st.session_state.get(_AWAITED, set())
+    is_awaited = job_id in awaited
+    awaited.discard(job_id)
+    return is_awaited
+
+
+def note_compared_pair(table: str, before: str, after: str) -> None:
+    """Remember the two states of a table that somebody looked at last."""
+    kept: list[tuple[str, str, str]] = st.session_state.setdefault(_PAIRS, [])
+    pair = (table, before, after)
+    st.session_state[_PAIRS] = [pair, *(each for each in kept if each != pair)][:_MOST_PAIRS]
+
+
+def compared_pairs(table: str) -> list[tuple[str, str]]:
+    """Return the states of a table that this session compared, the last pair first."""
+    kept: list[tuple[str, str, str]] = st.session_state.get(_PAIRS, [])
+    return [(before, after) for name, before, after in kept if name == table]
 
 
 def note_reading(millis: int) -> None:

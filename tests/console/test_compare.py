@@ -50,8 +50,8 @@ def test_rows_that_a_branch_appended_are_told_exactly(console: Console) -> None:
 
 def test_rows_of_keys_are_bounds_and_the_reason_is_told(console: Console) -> None:
     page = console.open("compare", **KEYED, cmp_b="fixes")
-    assert ":orange-badge[bounds]" in page.text
-    assert "Why bounds: Rows of a key become one row only when they are read" in page.text
+    assert ":orange-badge[at most]" in page.text
+    assert "Why not exact: Rows of a key become one row only when they are read" in page.text
     assert "≤ 6" in page.text
     assert "3 manifests of one side alone, 2 that both sides list." in page.text
 
@@ -117,9 +117,23 @@ def test_a_state_that_is_not_there_is_told(name: str, said: str, console: Consol
     assert said in page.text.replace("\\", "")
 
 
-def test_without_a_second_state_the_page_asks_for_one(console: Console) -> None:
+def test_without_a_choice_the_branches_are_listed_and_one_click_opens_one(console: Console) -> None:
     page = console.open("compare", **AHEAD)
-    assert "Choose two states" in page.text
+    assert "**ahead**" in page.text
+    assert ":green-badge[↑ 2 ahead]" in page.text
+    assert "You looked at last" not in page.text
+    queries = [query for label, query in page.links() if label == "Compare with `main`"]
+    assert any("cmp_a=main&cmp_b=ahead" in query for query in queries)
+
+
+def test_the_pairs_of_this_session_are_offered_again(console: Console) -> None:
+    page = console.open("compare", **AHEAD, cmp_a="main@1", cmp_b="ahead")
+    for name in ("cmp_a", "cmp_b"):
+        del page.at.query_params[name]
+    page.run()
+    assert "**You looked at last**" in page.text
+    (query,) = (query for label, query in page.links() if label == "main@1 and ahead")
+    assert "cmp_a=main%401&cmp_b=ahead" in query
 
 
 def test_the_branch_of_the_address_is_compared_with_main(console: Console) -> None:
@@ -218,7 +232,8 @@ def test_the_quality_of_two_sides_is_asked_for_and_then_shown(console: Console) 
     )
     page = console.open("compare", **place)
     assert not page.has_button("cmp-quality")
-    assert "Too few rows to rate" in page.text
+    assert "**Too few rows to tell.**" in page.text
+    assert page.at.button(key="cmp-review-merge").proto.type == "primary"
     figures = page.at.dataframe[1].value.set_index("Figure")
     column = found.scopes[0].columns[0]
     assert f"`{column.name}`" in page.text

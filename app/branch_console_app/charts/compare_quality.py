@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from branch_console.quality.drift import Rating
 from branch_console_app.charts.palette import GRID, ColourRole, faint, framed
-from branch_console_app.models.compare.quality import BinShares, DriftBars
+from branch_console_app.models.compare.quality import BinShares, DriftBar, DriftBars
 from branch_console_app.models.parts.wording import chart_text, shortened
 
 _COLOURS: Final = {
@@ -37,9 +37,7 @@ def drift_figure(drift: DriftBars, *, uirevision: str) -> go.Figure:
             x=[min(each.severity, _FULL) for each in drift.bars],
             customdata=[[name] for name in names],
             marker={"color": [_COLOURS.get(each.rating, ColourRole.BASE) for each in drift.bars]},
-            text=[
-                f"{_SIGNS.get(each.rating, '')} {each.severity:.2f}".strip() for each in drift.bars
-            ],
+            text=[_bar_text(each) for each in drift.bars],
             # Beside the bar, as bars of columns that are not chosen are faint.
             textposition="outside",
             cliponaxis=False,
@@ -60,6 +58,12 @@ def drift_figure(drift: DriftBars, *, uirevision: str) -> go.Figure:
     )  # fmt: skip
     figure.update_layout(margin={"b": 40, "t": 8}, bargap=0.35)
     return figure
+
+
+def _bar_text(bar: DriftBar) -> str:
+    """Write the score of a bar; one that is cut says so before its number."""
+    cut = "≈" if bar.severity > _FULL else ""
+    return " ".join(filter(None, (cut, _SIGNS.get(bar.rating, ""), f"{bar.severity:.2f}")))
 
 
 def bins_figure(bins: BinShares, *, uirevision: str) -> go.Figure:

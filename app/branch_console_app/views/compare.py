@@ -10,14 +10,16 @@ from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.quality.comparison import Scope
 from branch_console_app import reads, state
-from branch_console_app.models.compare.states import summary
+from branch_console_app.models.compare.states import counted_words, summary
 from branch_console_app.models.parts.wording import plain
 from branch_console_app.state import PageName
+from branch_console_app.widgets.branches.branches_to_compare import show_start
 from branch_console_app.widgets.compare.choice import show_choice, show_unknown_branch
 from branch_console_app.widgets.compare.parts import show_figures, show_files, show_partitions
 from branch_console_app.widgets.compare.quality import show_quality
 from branch_console_app.widgets.compare.rows import show_rows
 from branch_console_app.widgets.parts.problem import show_problem
+from branch_console_app.widgets.parts.row_counts import show_row_counts
 from branch_console_app.widgets.parts.same_as import show_same_as
 from branch_console_app.widgets.parts.schema_diff import show_schema_diff
 from branch_console_app.widgets.parts.table_picker import here, pick_table, show_table_header
@@ -45,7 +47,7 @@ def show() -> None:
     after = state.parameter("cmp_b") or _other(identifier)
     show_choice([*branches, *(f"tag:{name}" for name in found.tags)], before, after)
     if after is None:
-        st.info("Choose two states of the table: a branch, a snapshot, a tag or a time.")
+        show_start(identifier, here())
         return
     try:
         with st.skeleton(height=260):
@@ -56,6 +58,7 @@ def show() -> None:
         else:
             show_problem(error, headline="The two states cannot be compared.")
         return
+    state.note_compared_pair(identifier.table_name, before, after)
     _show(identifier, diff)
     show_same_as("compare", identifier.table_name, before, after, *_asked())
 
@@ -98,6 +101,9 @@ def _show(identifier: Identifier, diff: StateDiff) -> None:
     st.markdown(f"##### {plain(summary(diff))}")
     _show_pinned(diff)
     show_figures(diff)
+    if diff.after.schema.primary_keys and not diff.rows.is_exact:
+        sides = (str(diff.before.pinned), str(diff.after.pinned))
+        show_row_counts(identifier, *sides, counted_words)
     tab = st.segmented_control(
         "Look at", list(Tab), default=Tab.PARTITIONS, key="cmp_tab", bind="query-params",
         required=True, label_visibility="collapsed",
@@ -112,7 +118,7 @@ def _show(identifier: Identifier, diff: StateDiff) -> None:
         case Tab.QUALITY:
             show_quality(identifier, diff)
         case Tab.SCHEMA:
-            show_schema_diff(diff.schema, f"A {diff.before.name}", f"B {diff.after.name}")
+            show_schema_diff(diff.schema, f"{diff.before.name} (A)", f"{diff.after.name} (B)")
 
 
 def _show_pinned(diff: StateDiff) -> None:

@@ -45,8 +45,8 @@ def line(*values: str, before: int = 0, after: int = 10) -> PartitionLine:
     [
         (NONE, "0", "exact"),
         (CountBounds(low=7, high=7), "7", "exact"),
-        (CountBounds(low=0, high=7), "≤ 7", "bounds"),
-        (CountBounds(low=2, high=7), "2 to 7", "bounds"),
+        (CountBounds(low=0, high=7), "≤ 7", "at most"),
+        (CountBounds(low=2, high=7), "2 to 7", "at least, at most"),
     ],
 )
 def test_a_number_says_how_good_it_is(bounds: CountBounds, text: str, label: str) -> None:

@@ -4,6 +4,7 @@ import datetime as dt
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from branch_console.diff.rows.row_diff import ComparedColumn
 from branch_console.format.data_types import DataField, parse_data_type
@@ -14,8 +15,10 @@ from branch_console.quality.comparison import (
     ScopeComparison,
     compare_profiles,
 )
+from branch_console.quality.findings import Finding
 from branch_console.quality.profile import EXACT, Detail
 from branch_console.quality.profile_rows import profile_rows
+from branch_console.quality.rules import Outcome
 from branch_console_app.charts.compare_quality import bins_figure, drift_figure
 from branch_console_app.models.compare.quality import (
     bin_shares,
@@ -27,6 +30,7 @@ from branch_console_app.models.compare.quality import (
     summary,
 )
 from branch_console_app.models.compare.quality_figures import figure_lines
+from branch_console_app.models.compare.quality_verdict import QualityChange, quality_verdict
 
 
 def compared(
@@ -122,7 +126,50 @@ def test_charts_hold_what_their_tables_say() -> None:
     bars = drift_bars(compared(list(range(200)), [1] * 200, "INT"))
     (drawn,) = drift_figure(bars, uirevision="x").data
     assert list(drawn.customdata[0]) == ["x"]
-    assert drawn.text[0].startswith("!")
+    # The bar is cut, and says so before its whole number.
+    assert drawn.text[0].startswith("≈ !")
+    assert (
+        drawn.x[0]
+        < bars.bars[0].severity
+        == pytest.approx(float(drawn.text[0].split()[-1]), abs=0.01)
+    )
+
+
+def finding(rule: str, before: Outcome, after: Outcome) -> Finding:
+    return Finding(
+        rule=rule, asked="", severity="block", verdict="block", said="", outcome=after,
+        outcome_before=before,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "findings", "change", "sentence"),
+    [
+        (200, 500, (), QualityChange.WORSE, "1 column beyond the alarm threshold (`x`)."),
+        (200, 200, (("tail", "passes", "fails"),), QualityChange.WORSE, "1 rule newly fails"),
+        (200, 200, (("tail", "fails", "fails"),), QualityChange.NO_CHANGE, "No notable change"),
+        (200, 200, (("tail", "fails", "passes"),), QualityChange.BETTER, "1 rule now passes"),
+        (200, 200, (), QualityChange.NO_CHANGE, "no column is beyond the alarm threshold."),
+    ],
+)
+def test_the_verdict_is_one_sentence(
+    before: int,
+    after: int,
+    findings: tuple[tuple[str, str, str], ...],
+    change: QualityChange,
+    sentence: str,
+) -> None:
+    start = [*range(before)] * 2
+    other = start if before == after else [each + after for each in start]
+    found = [finding(rule, Outcome(old), Outcome(new)) for rule, old, new in findings]
+    verdict = quality_verdict(compared(start, other, "INT"), found, "main")
+    assert verdict.change is change
+    assert sentence in verdict.sentence
+
+
+def test_the_verdict_of_few_rows_is_none() -> None:
+    verdict = quality_verdict(compared([1], list(range(200)), "INT"), (), "main")
+    assert verdict.change is QualityChange.FEW_ROWS
 
 
 def test_the_values_in_which_sides_differ_most_are_named() -> None:

@@ -8,13 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.diff.rows.row_bounds import CountBounds, RowDifference
+from branch_console.diff.rows.row_figure import RowCounts
 from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.format import options as table_options
 from branch_console.format.partition_path import partition_path, partition_strings
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
-from branch_console_app.models.parts.exactness import AT_MOST, BOUNDS, EXACT
-from branch_console_app.models.parts.wording import MINUS, count, plural
+from branch_console_app.models.parts.exactness import AT_MOST, EXACT
+from branch_console_app.models.parts.wording import MINUS, count, full_count, plural, shortened
 
 WHOLE_TABLE: Final = "whole table"
 _FIGURES: Final = tuple(
@@ -76,7 +77,20 @@ def bounds_text(bounds: CountBounds) -> str:
 
 def label_of(bounds: CountBounds) -> str:
     """Say how good a number is."""
-    return EXACT if bounds.is_exact else BOUNDS
+    if bounds.is_exact:
+        return EXACT
+    return "at least, at most" if bounds.low else "at most"
+
+
+def counted_words(counts: RowCounts) -> str:
+    """Say what was counted, as Markdown: `Rows 336,776 → 335,751: 1,025 rows removed`."""
+    sides = f"{full_count(counts.before)} → {full_count(counts.after)}"
+    return f"**Rows {sides}**: {counts.words}."
+
+
+def side_name(state: ComparedState) -> str:
+    """Return the short name of a state, for headings."""
+    return shortened(str(state.name), 24)
 
 
 def summary(diff: StateDiff) -> str:

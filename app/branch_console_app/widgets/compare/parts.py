@@ -22,6 +22,7 @@ from branch_console_app.models.compare.states import (
     net_words,
     partition_lines,
     partitions_of,
+    side_name,
 )
 from branch_console_app.models.parts.exactness import EXACT, UNREAD, badge
 from branch_console_app.models.parts.wording import code, count, full_count, plain, plural, size
@@ -47,7 +48,11 @@ def show_figures(diff: StateDiff) -> None:
             _figure(
                 cell, label, bounds_text(bounds), badge(label_of(bounds)), full_count(bounds.high)
             )
-        sides = (("Only in A", diff.only_in(after=False)), ("Only in B", diff.only_in(after=True)))
+        names = [plain(side_name(each)) for each in (diff.before, diff.after)]
+        sides = [
+            (f"Only in {name}", diff.only_in(after=is_after))
+            for name, is_after in zip(names, (False, True), strict=True)
+        ]
         for cell, (label, totals) in zip(
             cells[len(pairs) :], (*sides, ("In both", diff.shared)), strict=True
         ):
@@ -56,7 +61,7 @@ def show_figures(diff: StateDiff) -> None:
         if net:
             st.caption(net)
         for reason in diff.rows.reasons:
-            st.caption(f"Why bounds: {plain(reason)}")
+            st.caption(f"Why not exact: {plain(reason)}")
         if diff.masks:
             masks = plural(len(diff.masks), "shared file")
             st.caption(f"{masks} with other deletion vectors. {badge(EXACT)}")
@@ -108,7 +113,7 @@ def show_partitions(diff: StateDiff) -> None:
         st.caption(
             f"The {count(_MOST_LINES)} partitions with most rows of {count(partitions.num_rows)}."
         )
-    _show_lines(chosen, moved_noun(diff).capitalize())
+    _show_lines(chosen, moved_noun(diff).capitalize(), diff)
 
 
 def _show_part(part: str | None) -> None:
@@ -128,7 +133,7 @@ def _on_click(key: str) -> None:
         return
 
 
-def _show_lines(lines: list[PartitionLine], what: str) -> None:
+def _show_lines(lines: list[PartitionLine], what: str, diff: StateDiff) -> None:
     holder = st.container()
     visible = lines[rows.page_of_rows("cmp_p", len(lines), _PER_PAGE)]
     frame = pd.DataFrame(
@@ -152,7 +157,10 @@ def _show_lines(lines: list[PartitionLine], what: str) -> None:
             column_config=rows.in_thousands(frame, but=_SIZES),
             alt=f"{plural(len(lines), 'partition')}, those with most rows first",
         )  # fmt: skip
-        st.caption(f"{what} are those of the files that only this side has.")
+        st.caption(
+            f"A is {code(side_name(diff.before))}, B is {code(side_name(diff.after))}. {what} are "
+            "those of the files that only this side has."
+        )
 
 
 def show_files(diff: StateDiff) -> None:

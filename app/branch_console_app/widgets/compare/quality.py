@@ -30,17 +30,28 @@ from branch_console_app.models.compare.quality import (
 )
 from branch_console_app.models.compare.quality_figures import figure_table, sides_beside
 from branch_console_app.models.compare.quality_report import quality_report
+from branch_console_app.models.compare.quality_verdict import QualityChange, quality_verdict
 from branch_console_app.models.parts.exactness import EXACT, UNREAD, badge, shares_label
 from branch_console_app.models.parts.wording import age, code, plain, plural, size
+from branch_console_app.state import PageName
 from branch_console_app.widgets.compare.job import show_running_job, start_job
 from branch_console_app.widgets.compare.quality_map import show_quality_map
-from branch_console_app.widgets.compare.rules import show_rules_of_sides
+from branch_console_app.widgets.compare.rules import findings_on_sides, show_rules_of_sides
 from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.job_here import find_job
 from branch_console_app.widgets.parts.problem import guarded
+from branch_console_app.widgets.parts.table_picker import here
 
 _JOB = "cmp_qjob"
 _COLUMN = "cmp_qcol"
+_SCOPE = "cmp_scope"
 _CHART = "cmp-drift"
+_VERDICTS = {
+    QualityChange.WORSE: ("✕", "red"),
+    QualityChange.BETTER: ("✓", "green"),
+    QualityChange.NO_CHANGE: ("✓", "green"),
+    QualityChange.FEW_ROWS: ("○", "gray"),
+}
 _TONES = {
     Rating.ALARM: ":red-badge[! alarm]",
     Rating.WATCH: ":orange-badge[~ watch]",
@@ -51,16 +62,15 @@ _TONES = {
 
 def show_quality(identifier: Identifier, diff: StateDiff) -> None:
     """Draw the quality where it was compared, else what it takes to compare it."""
-    with guarded("The rules cannot be shown."):
-        show_rules_of_sides(identifier, diff)
     with guarded("The quality cannot be shown."):
-        if show_running_job(_JOB, "Columns"):
-            return
         found = reads.quality(identifier, diff)
         if found is None:
-            _offer(identifier, diff)
+            if not show_running_job(_JOB, "Columns"):
+                _offer(identifier, diff)
         else:
             _show_found(identifier, diff, found)
+    with guarded("The rules cannot be shown."):
+        show_rules_of_sides(identifier, diff)
 
 
 def _offer(identifier: Identifier, diff: StateDiff) -> None:
@@ -78,20 +88,29 @@ def _offer(identifier: Identifier, diff: StateDiff) -> None:
 
 
 def _show_found(identifier: Identifier, diff: StateDiff, found: QualityComparison) -> None:
+    _open_merged_once(found)
+    # The verdict stands first, though the choice of rows below decides what it is about.
+    verdict_place = st.container()
+    is_running = show_running_job(_JOB, "Columns")
     scope = _picked_scope(found)
+    with verdict_place:
+        _show_verdict(identifier, diff, scope)
     tone = _TONES.get(scope.rating, "")
-    st.markdown(f"**{plain(summary(scope))}** {tone}")
-    st.caption(f"{plain(scope_words(scope, found.base))} {badge(EXACT)}")
-    made = age(found.finished_millis, state.now_millis())
-    st.caption(f"{plain(read_words(found))} \u2003 Compared {made}.")
+    st.markdown(f"{plain(summary(scope))} {tone}")
     unsettled = conflict_words(found, scope)
     if unsettled is not None:
         st.caption(f":material/warning: {plain(unsettled)}")
-    for words, label in key_words(scope):
-        st.caption(f"{plain(words)} {badge(label)}")
-    for note in found.notes:
-        st.caption(plain(note))
-    _offer_more(identifier, diff, found)
+    with st.expander("How this was measured", key="cmp-measured"):
+        names = f"A is {code(found.before)}, B is {code(found.after)}."
+        st.markdown(f"{names} {plain(scope_words(scope, found.base))} {badge(EXACT)}")
+        made = age(found.finished_millis, state.now_millis())
+        st.markdown(f"{plain(read_words(found))} Compared {made}.")
+        for words, label in key_words(scope):
+            st.markdown(f"{plain(words)} {badge(label)}")
+        for note in found.notes:
+            st.markdown(plain(note))
+    if not is_running:
+        _offer_more(identifier, diff, found)
     if not scope.columns:
         return
     column = _picked_column(scope)
@@ -99,6 +118,35 @@ def _show_found(identifier: Identifier, diff: StateDiff, found: QualityCompariso
     show_quality_map(found, column.name, _COLUMN)
     _show_columns(found, scope)
     _show_column(found, scope, column)
+
+
+def _show_verdict(identifier: Identifier, diff: StateDiff, scope: ScopeComparison) -> None:
+    """Draw whether the second side is worse, and the way to the merge."""
+    found = quality_verdict(scope, findings_on_sides(identifier, diff), str(diff.before.name))
+    with st.container(border=True, key="card-quality"):
+        icon, colour = _VERDICTS[found.change]
+        st.markdown(f":{colour}[{icon}] {found.sentence}")
+        if diff.before.branch != diff.after.branch:
+            st.button(
+                "Review merge", type="primary", icon=":material/merge:", key="cmp-review-merge",
+                on_click=_review_merge, args=(diff.after.branch, diff.before.branch),
+                help=f"Merge {code(diff.after.branch)} into {code(diff.before.branch)}",
+            )  # fmt: skip
+
+
+def _review_merge(source: str, target: str) -> None:
+    state.go_to(PageName.MERGE, here().at_branch(source), source=source, target=target)
+
+
+def _open_merged_once(found: QualityComparison) -> None:
+    """Choose the merged rows when the job that this session waited for has ended."""
+    job = find_job(state.parameter(_JOB))
+    if job is None or not job.arguments.get("merged"):
+        return
+    if not job.state.is_over:
+        state.await_job(job.id)
+    elif found.find_scope(Scope.MERGED) is not None and state.was_awaited(job.id):
+        state.put(_SCOPE, str(Scope.MERGED))
 
 
 def _offer_more(identifier: Identifier, diff: StateDiff, found: QualityComparison) -> None:
@@ -132,7 +180,7 @@ def _picked_scope(found: QualityComparison) -> ScopeComparison:
     if len(names) == 1:
         return found.scopes[0]
     picked = st.segmented_control(
-        "Rows", names, default=names[0], key="cmp_scope", bind="query-params", required=True,
+        "Rows", names, default=names[0], key=_SCOPE, bind="query-params", required=True,
         label_visibility="collapsed",
     )  # fmt: skip
     return found.find_scope(Scope(picked or names[0])) or found.scopes[0]
@@ -157,8 +205,8 @@ def _show_bars(scope: ScopeComparison) -> None:
     )  # fmt: skip
     st.caption(
         "`!` alarm \u2003 `~` watch \u2003 `+` small but certain \u2003 a bar tells how far a "
-        "column lies beyond chance and errors; the line is where it alarms \u2003 a click chooses "
-        f"a column \u2003 {left_out}"
+        "column lies beyond chance and errors; the line is where it alarms; `≈` ends a bar that is "
+        f"cut, before its whole number \u2003 a click chooses a column \u2003 {left_out}"
     )
 
 

@@ -1,6 +1,7 @@
 """The quality gate: the rules that a result will be judged by, and what they found in one."""
 
 import json
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -71,16 +72,23 @@ def show_judgement(job: JobView, title: str = "Quality gate") -> None:
         job: The job.
         title: What the findings are called.
     """
-    if job.name != CHECK_RULES and not any(step.name == STAGE for step in job.steps):
-        return
-    try:
-        found = findings_of(reads.answer(job.id).rows.to_pylist())
-    except NotFound:
+    found = find_judgement(job)
+    if found is None:
         return
     with st.container(border=True, key="card-gate"):
         st.markdown(f"**{title}**")
         for finding in found:
             _show_finding(finding)
+
+
+def find_judgement(job: JobView) -> Sequence[Finding] | None:
+    """Return what the rules found for a job that is over; None where it was held to none."""
+    if job.name != CHECK_RULES and not any(step.name == STAGE for step in job.steps):
+        return None
+    try:
+        return findings_of(reads.answer(job.id).rows.to_pylist())
+    except NotFound:
+        return None
 
 
 def show_rules(rules: RuleSet, title: str, when: str) -> None:
