@@ -228,6 +228,61 @@ def test_manifests_are_merged_as_java_merges_them(
     assert len(open_java(tmp_path / "ours").table("db.t").snapshots()) == len(java.snapshots())
 
 
+def missing_in_java(table: Any) -> dict[str, Any]:
+    """What Java's look at each partition finds, by the path: the message that removes it."""
+    look = jpype.JClass("org.apache.paimon.operation.ListUnexistingFiles")(table)
+    increment, whole = (
+        jpype.JClass(f"org.apache.paimon.io.{name}")
+        for name in ("DataIncrement", "CompactIncrement")
+    )
+    new_message = jpype.JClass("org.apache.paimon.table.sink.CommitMessageImpl")
+    none = jpype.JClass("java.util.Collections").emptyList()
+    found = {}
+    for partition in table.newScan().listPartitions():
+        for bucket, files in look.list(partition).items():
+            gone = jpype.JClass("java.util.ArrayList")(files.values())
+            made = new_message(
+                partition, bucket, None, increment(none, gone, none), whole.emptyIncrement()
+            )
+            found |= {str(path).removeprefix("file:"): made for path in files.keySet()}
+    return found
+
+
+@pytest.mark.parametrize("keys", [(), ("day", "id")], ids=["without keys", "with keys"])
+def test_missing_files_are_those_of_java_and_leave_what_java_leaves(
+    java: JavaPaimon, tmp_path: Path, rng: Random, keys: tuple[str, ...]
+) -> None:
+    columns = {"day": "STRING NOT NULL", "id": "INT NOT NULL", "n": "INT"}
+    options = {"bucket": "2" if keys else "-1", "write-only": "true"}
+    table = java.create_table(
+        "db.t", columns, primary_keys=keys, partition_keys=("day",), options=options
+    )
+    for number in range(4):
+        table.write([(f"d{each % 3}", each, number) for each in range(number, number + 6)])
+    paths = sorted((tmp_path / "java" / "db.db" / "t").glob("day=*/bucket-*/data-*"))
+    for path in rng.sample(paths, 4):
+        path.unlink()
+    shutil.copytree(tmp_path / "java", tmp_path / "ours")
+    loaded = table.load()
+    theirs = missing_in_java(loaded)
+    commit = loaded.newCommit("java")
+    messages = jpype.JClass("java.util.ArrayList")(list(dict.fromkeys(theirs.values())))
+    commit.commit(messages)
+    commit.close()
+    call = ProcedureCall(
+        name="remove_unexisting_files", arguments={"table": "db.t"}, actor="ann", operation_id="op"
+    )
+    done = run_call(Warehouse.open(str(tmp_path / "ours")), LocalFiles(), call, InlineStages())
+    named = {str(row["fileName"]).replace("/ours/", "/java/") for row in done.answer}
+    assert named == theirs.keys()
+    assert len(named) == 4
+    ours = JavaPaimon(tmp_path / "ours", java.version).table("db.t")
+    assert sorted(ours.rows()) == sorted(table.rows())
+    mine, yours = (each.snapshots()[-1] for each in (ours, table))
+    for key in ("id", "commitKind", "totalRecordCount", "deltaRecordCount"):
+        assert mine[key] == yours[key], key
+
+
 STILL_TO_COME = {
     "create_tag_from_timestamp",
     "create_tag_from_watermark",
