@@ -663,7 +663,9 @@ def _snapshots_removed(receipt: Receipt) -> int:
 
 
 def _tags_removed(receipt: Receipt) -> int:
-    return receipt.counts.tags_removed
+    # A rollback needs its pin while there are older tags, so the pin goes with the next run.
+    is_pin = any("Tag 'rollback-" in each for each in receipt.notes)
+    return 0 if is_pin else receipt.counts.tags_removed
 
 
 def _time(millis: int) -> str:

@@ -6,7 +6,8 @@ never mixed: without partition keys it is all or nothing. Streaming reads the br
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -143,12 +144,7 @@ def branch_parts(state: ReadState) -> tuple[BranchPart, ...] | None:
     problem = _problem(rule, state)
     if problem is not None:
         raise InvalidInput(problem, kind=ErrorKind.UNSUPPORTED, branch=rule.branch)
-    table = state.table.on(rule.branch)
-    if state.past_millis is None:
-        other = ReadState.as_it_is(table)
-    else:
-        found = table.snapshot_for(timestamp_millis=state.past_millis)
-        other = ReadState.as_it_was(table, found)
+    other = state.along or _other_state(rule, state)
     read = plan_fallback(rule, state.table.branch, _batch_files(state), _batch_files(other))
     return tuple(
         BranchPart(
@@ -157,6 +153,31 @@ def branch_parts(state: ReadState) -> tuple[BranchPart, ...] | None:
         )
         for each in (state, other)
     )
+
+
+def with_other_branch(state: ReadState) -> ReadState:
+    """Return a state with that of the other branch that a batch read of it takes rows from.
+
+    Whoever holds both snapshots then reads just these. What cannot be read along is left to
+    `branch_parts`, which says why.
+
+    Raises:
+        FormatError: Metadata of the other branch is missing or broken.
+    """
+    rule = _rule_of(state)
+    if rule is None or _problem(rule, state) is not None:
+        return state
+    with suppress(NotFound):
+        return replace(state, along=_other_state(rule, state))
+    return state
+
+
+def _other_state(rule: FallbackRule, state: ReadState) -> ReadState:
+    table = state.table.on(rule.branch)
+    if state.past_millis is None:
+        return ReadState.as_it_is(table)
+    found = table.snapshot_for(timestamp_millis=state.past_millis)
+    return ReadState.as_it_was(table, found)
 
 
 def _rule_of(state: ReadState) -> FallbackRule | None:

@@ -31,6 +31,7 @@ class ReadState:
         columns: The wanted columns in their order, where not all are.
         past_millis: The time at which other branches are read along, None for now.
         fallback: The other branch that the read itself names; None for that of the schema.
+        along: The state of the other branch that is read along, once it was found.
     """
 
     table: FileStoreTable
@@ -39,6 +40,7 @@ class ReadState:
     columns: tuple[str, ...] | None = None
     past_millis: int | None = None
     fallback: FallbackRule | None = None
+    along: "ReadState | None" = None
 
     @classmethod
     def as_it_is(cls, table: FileStoreTable) -> "ReadState":
@@ -61,6 +63,12 @@ class ReadState:
         """
         schema = table.schemas.get(snapshot.schema_id)
         return cls(table=table, snapshot=snapshot, schema=schema, past_millis=snapshot.time_millis)
+
+    @property
+    def reads(self) -> tuple[tuple[FileStoreTable, Snapshot], ...]:
+        """The snapshots whose files a reader of the state opens, each with its branch."""
+        states = (self,) if self.along is None else (self, self.along)
+        return tuple((each.table, each.snapshot) for each in states if each.snapshot is not None)
 
     def check_rewritable(self) -> None:
         """Refuse a head that is newer than the schema: its rows would lose columns when written.

@@ -4,24 +4,29 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from branch_console.commit.base.read_holds import LONGEST_READ_MILLIS, put_hold, read_holds
 from branch_console.commit.base.this_process import this_process
+from branch_console.commit.schema.schema_commit import change_schema, set_options
 from branch_console.diff.expiry.retention import HoldKind
 from branch_console.diff.rows.row_diff import RowDiffWork
 from branch_console.errors import NotFound
 from branch_console.format.journals.read_hold import HeldSnapshot, ReadHold
 from branch_console.format.journals.rows import WriterProcess
 from branch_console.procedures.call.call import Argument, ProcedureCall
-from branch_console.procedures.call.row_engine import Progress
+from branch_console.procedures.call.row_engine import Progress, QuerySource
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.maintenance.table_holds import hold_rows, list_holds
 from branch_console.procedures.preview import preview_call
 from branch_console.procedures.recover import recover_table
 from branch_console.procedures.run.running_reads import holding
+from branch_console.procedures.statement.query import answer_query
+from branch_console.table.fallback_branch import branch_parts
 from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.table_state import ReadState
 from tests.support.branch_bench import TrustingRows
 from tests.support.expiry_bench import AT_ONCE, LATER, ExpiryBench
 
@@ -226,3 +231,68 @@ def test_recovery_removes_holds_of_processes_that_are_gone(bench: ExpiryBench) -
         recover_table(warehouse, table)
         (name,) = Path(table.paths.lineage_dir).glob("hold-*.json")
         assert "q-1" in name.read_text()
+
+
+class QueryingMeanwhile(TrustingRows):
+    """Answers a query while the branch that is read along moves on and expires."""
+
+    def __init__(self, bench: ExpiryBench) -> None:
+        super().__init__()
+        self.bench = bench
+        self.held: set[tuple[str, int]] = set()
+        self.most_rows = 100
+
+    def query(
+        self, sql: str, contents: dict[str, QuerySource], limit: int, progress: Progress
+    ) -> tuple[pa.Table, str]:
+        answer = pa.table({"n": [0], "total": [1]})
+        if self.held:
+            return answer, ""
+        ((state, _),) = (each for each in contents.values() if not isinstance(each, pa.Table))
+        assert isinstance(state, ReadState)
+        (hold,) = read_holds(self.bench.table(), LATER)
+        self.held = {(each.branch, each.id) for each in hold.snapshots}
+        self.bench.replace("new", branch="dev")
+        self.bench.replace("newer", branch="dev")
+        self.bench.expire("meanwhile", branch="dev")
+        # What is read is what is held, whatever the other branch has become.
+        parts = branch_parts(state)
+        assert parts is not None
+        assert {
+            (each.state.table.branch, each.state.snapshot.id)
+            for each in parts
+            if each.state.snapshot is not None
+        } == self.held
+        assert self.bench.data_names() >= {"b", "e", "newer"}
+        return answer, ""
+
+    def keep(self, *_: object) -> None: ...
+
+
+@pytest.mark.parametrize("option", ["scan.fallback-branch", "scan.primary-branch"])
+def test_a_query_holds_the_branch_that_is_read_along(bench: ExpiryBench, option: str) -> None:
+    change_schema(bench.table(), bench.store, [set_options({option: "dev"})], now_millis=LATER)
+    rows = QueryingMeanwhile(bench)
+    asked = ProcedureCall(
+        name="query",
+        arguments={"sql": "SELECT * FROM db.t"},
+        actor="ann",
+        operation_id="q-1",
+        role="viewer",
+    )
+    answer_query(bench.warehouse(clock=lambda: LATER), rows, asked, lambda *_: None)  # type: ignore[arg-type]
+    assert rows.held == {("main", 4), ("dev", 2)}
+    assert read_holds(bench.table(), LATER) == ()
+    bench.expire("after", branch="dev")
+    assert bench.data_names() & {"b", "new", "newer"} == {"newer"}
+
+
+def test_rules_hold_all_branches_that_they_are_asked_about(bench: ExpiryBench) -> None:
+    option = {"scan.fallback-branch": "dev"}
+    change_schema(bench.table(), bench.store, [set_options(option)], now_millis=LATER)
+    rows = QueryingMeanwhile(bench)
+    rules = "table: db.t\nrules:\n  - {id: all, rule: sql, query: 'SELECT * FROM {table}'}\n"
+    asked = call("check_rules", "judges", rules=rules)
+    run_call(bench.warehouse(clock=lambda: LATER), rows, asked, InlineStages())  # type: ignore[arg-type]
+    assert rows.held == {("main", 4), ("dev", 2)}
+    assert read_holds(bench.table(), LATER) == ()

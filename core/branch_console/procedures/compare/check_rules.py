@@ -18,8 +18,10 @@ from branch_console.procedures.run.rule_evaluation import (
     keep_report,
     read_rules,
 )
+from branch_console.procedures.run.running_reads import holding
 from branch_console.quality.gate import judge_state
 from branch_console.quality.rule_file import rule_path
+from branch_console.table.fallback_branch import with_other_branch
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.table_state import ReadState
 
@@ -68,42 +70,44 @@ def _checked(
             kind=ErrorKind.INVALID_ARGUMENT,
         )
     if asked.before is not None and asked.after is not None:
+        before, after = _named_state(table, asked.before), _named_state(table, asked.after)
         sides = JudgedSides(
-            table=identifier,
-            before=_named_state(table, asked.before),
-            after=_named_state(table, asked.after),
+            table=identifier, before=JudgedState.of(before), after=JudgedState.of(after)
         )
-        report = judge_sides(warehouse, rows, call, sides, rules, progress)
+        with holding(warehouse, call, (*before.reads, *after.reads)):
+            report = judge_sides(warehouse, rows, call, sides, rules, progress)
     else:
-        found = evaluate(
-            rows,
-            identifier,
-            _state_of(table, asked.version),
-            rules.rules,
-            now_millis=started,
-            operation_id=call.operation_id,
-            progress=progress,
-        )
+        state = _state_of(table, asked.version)
+        with holding(warehouse, call, state.reads):
+            found = evaluate(
+                rows,
+                identifier,
+                JudgedState.of(state),
+                rules.rules,
+                now_millis=started,
+                operation_id=call.operation_id,
+                progress=progress,
+            )
         report = judge_state(rules, found)
     keep_report(warehouse, rows, call, report, started)
     said = [each.said for each in report.findings]
     return {"plan_id": rules.digest, "notes": [f"Rules: {report.verdict}.", *said]}
 
 
-def _named_state(table: FileStoreTable, text: str) -> JudgedState:
+def _named_state(table: FileStoreTable, text: str) -> ReadState:
     found = find_state(table, text)
     there = table.on(found.branch)
     head, past_millis = there.head(), None
     if found.snapshot is not None and (head is None or head.id != found.snapshot.id):
         past_millis = found.snapshot.time_millis
-    return JudgedState.of(
+    return with_other_branch(
         ReadState(
             table=there, snapshot=found.snapshot, schema=found.schema, past_millis=past_millis
         )
     )
 
 
-def _state_of(table: FileStoreTable, version: str | None) -> JudgedState:
+def _state_of(table: FileStoreTable, version: str | None) -> ReadState:
     if version is None:
-        return JudgedState.of(ReadState.as_it_is(table))
-    return JudgedState.of(ReadState.as_it_was(*table.state_for(version)))
+        return with_other_branch(ReadState.as_it_is(table))
+    return with_other_branch(ReadState.as_it_was(*table.state_for(version)))

@@ -22,6 +22,7 @@ from branch_console.sql.answer import StateRead
 from branch_console.sql.pushdown import PushedComparison
 from branch_console.sql.query import Query, ReferenceState, RewrittenQuery, TableReference
 from branch_console.sql.words import wrong
+from branch_console.table.fallback_branch import with_other_branch
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.scan_state import state_asked
 from branch_console.table.system_tables import SYSTEM_TABLES, read_system_table
@@ -57,8 +58,8 @@ class OpenedQuery:
             match content[0]:
                 case ChangedState(commits=commits, before=before, snapshot=snapshot) as state:
                     found += [(state.table, each) for each in (before, snapshot, *commits)]
-                case ReadState(snapshot=snapshot) as state:
-                    found.append((state.table, snapshot))
+                case ReadState() as state:
+                    found += state.reads
         return tuple((table, each) for table, each in found if each is not None)
 
     @contextmanager
@@ -183,6 +184,8 @@ def _source(
         if reference.identifier.system_table is not None:
             return _system_source(table, reference, options, note)
         state = state_asked(table, options)
+        if isinstance(state, ReadState):
+            state = with_other_branch(state)
     except PaimonError as error:
         raise type(error)(
             f"{reference.place}: {error.message}", kind=error.kind, **error.facts
