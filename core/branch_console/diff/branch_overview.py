@@ -12,7 +12,7 @@ from branch_console.format.snapshot import CommitKind, Snapshot, SnapshotIdentit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotDistance:
-    """What one branch has and the other lacks.
+    """Snapshots that one branch has and the other lacks.
 
     Attributes:
         snapshots: Commits that changed content; compactions are not among them.
@@ -68,7 +68,7 @@ def compare_branches(branch: BranchTrace, versus: BranchTrace, lineage: Lineage)
 
 
 def distance_of(snapshots: Sequence[Snapshot]) -> SnapshotDistance:
-    """What a run of commits adds up to."""
+    """Return the sums over a run of commits."""
     compactions = [each for each in snapshots if each.commit_kind is CommitKind.COMPACT]
     others = [each for each in snapshots if each.commit_kind is not CommitKind.COMPACT]
     deltas = [each.delta_record_count for each in others]

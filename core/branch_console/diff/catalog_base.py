@@ -26,7 +26,7 @@ State = TypeVar("State", DatabaseState, TableState)
 T = TypeVar("T")
 Versions: TypeAlias = Mapping[VersionName, CatalogVersion]
 Contents: TypeAlias = Mapping[str, Mapping[VersionName, Sequence[SourceContent]]]
-"""What merges noted of their sources: by table id, then by the version that came in."""
+"""Sources that merges recorded: by table id, then by the version that came in."""
 
 _NO_CONTENTS: Final[Contents] = MappingProxyType({})
 
@@ -196,7 +196,7 @@ def _ancestors(
 
 
 def _parents(version: CatalogVersion, cut: frozenset[VersionName]) -> Iterable[VersionName]:
-    """What a version builds on; one that is cut off builds on its own branch alone."""
+    """Return the versions that a version builds on; one that is cut off has only its own branch."""
     return version.parents[:1] if version.name in cut else version.parents
 
 

@@ -1,4 +1,4 @@
-"""What two branches of the catalog did to each database and table since their merge base.
+"""The changes of two catalog branches to each database and table since their merge base.
 
 Objects are followed by their ids, so a rename is a rename whatever else took the name since, and
 only the net effect counts: what was made and dropped again, or set and set back, is no change.
@@ -20,12 +20,12 @@ State = TypeVar("State", DatabaseState, TableState)
 
 _NO_VALUES: Final[Mapping[str, str]] = MappingProxyType({})
 _OF_THE_OBJECT: Final = frozenset({TableOperation.DROP, TableOperation.RENAME})
-"""What happens to a table as an object of the catalog; all else is its content."""
+"""Operations on a table as an object of the catalog; all others change its content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseSide:
-    """What one side did to a database.
+    """One side's changes to a database.
 
     Attributes:
         is_created: Whether the base lacks it.
@@ -46,7 +46,7 @@ class DatabaseSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSide:
-    """What one side did to a table.
+    """One side's changes to a table.
 
     Attributes:
         operations: Those on its content too, where they are known.

@@ -1,4 +1,4 @@
-"""What a branch did to a database, in the words of the merge rules."""
+"""Operations of a branch on a database, in the words of the merge rules."""
 
 from enum import StrEnum
 

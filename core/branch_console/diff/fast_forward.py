@@ -32,7 +32,7 @@ from branch_console.format.snapshot import Snapshot
 
 
 class Verdict(StrEnum):
-    """What a fast-forward would be."""
+    """The kinds of outcomes of a fast-forward."""
 
     UP_TO_DATE = "up-to-date"
     FAST_FORWARD = "fast-forward"
@@ -40,7 +40,7 @@ class Verdict(StrEnum):
 
 
 class WayOut(StrEnum):
-    """What to do instead of a fast-forward that is refused."""
+    """The alternatives to a fast-forward that is refused."""
 
     MERGE = "merge"
     UPDATE = "update"

@@ -17,7 +17,7 @@ HiddenRows: TypeAlias = BitMap64
 
 
 def rows_digest(rows: HiddenRows) -> str:
-    """What tells some positions from others."""
+    """Return a text that differs for different positions."""
     return hashlib.sha256(rows.serialize()).hexdigest()
 
 
@@ -52,7 +52,7 @@ Masks: TypeAlias = Mapping[MaskKey, FileMask]
 
 
 def masks_since(base: Masks, side: Masks) -> dict[MaskKey, FileMask]:
-    """What a side hides and shows since the base, both told from one root."""
+    """The positions that a side hid and showed since the base, both counted from one root."""
     found = {}
     for key in base.keys() | side.keys():
         then, now = base.get(key), side.get(key)
@@ -65,7 +65,7 @@ def masks_since(base: Masks, side: Masks) -> dict[MaskKey, FileMask]:
 
 
 def hidden_on_sides(sides: ThreeWay[Masks]) -> dict[MaskKey, ThreeWay[HiddenRows]]:
-    """What each side hides of the files that any of them mentions, all told from one root."""
+    """The masks of each side for files that any of them mentions, all counted from one root."""
     found = {}
     for key in {*sides.base, *sides.ours, *sides.theirs}:
         told = [each.get(key) for each in (sides.base, sides.ours, sides.theirs)]
@@ -76,7 +76,7 @@ def hidden_on_sides(sides: ThreeWay[Masks]) -> dict[MaskKey, ThreeWay[HiddenRows
 
 
 def joined_masks(left: Masks, right: Masks) -> dict[MaskKey, FileMask]:
-    """What two sides hide, both of them told from one root."""
+    """The masks of two sides, both counted from one root."""
     found = {**left, **right}
     for key in left.keys() & right.keys():
         one, two = left[key], right[key]

@@ -17,7 +17,7 @@ from branch_console.format.tag import Tag
 
 
 class SharingAnswer(StrEnum):
-    """What to do about files that two branches are to hold.
+    """The decision on files that two branches are to hold.
 
     Attributes:
         SHARE: Name them as they are.

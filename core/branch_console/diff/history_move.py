@@ -1,4 +1,4 @@
-"""What moves when one branch takes over the history of another: what arrives, and what has to go.
+"""The move of one branch's history to another: what arrives, and what has to go.
 
 Snapshots are compared by identity, never by id: ids of two branches collide by design.
 """
@@ -42,13 +42,13 @@ class BranchHistory:
 
     @property
     def line(self) -> tuple[Snapshot, ...]:
-        """What it builds on, on whatever branch it lies, as far as that was read."""
+        """The snapshots of its history on all branches, as far as they were read."""
         return (*self.inherited, *self.snapshots)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """What a fast-forward brings to the target.
+    """Snapshots, schemas and tags that a fast-forward brings to the target.
 
     Attributes:
         changes: What the commit of each snapshot changed.
@@ -63,7 +63,7 @@ class Arrivals:
 
     @property
     def figure(self) -> RowFigure:
-        """What the commits of the arriving snapshots added, less what they removed."""
+        """Rows that the arriving snapshots added, less those that they removed."""
         return add_up(self.changes)
 
     @property
@@ -74,7 +74,7 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removals:
-    """What taking over the source's state would take from the target.
+    """Snapshots, schemas, tags and consumers that the target would lose.
 
     Attributes:
         changes: What the commit of each snapshot changed.
@@ -91,7 +91,7 @@ class Removals:
 
     @property
     def figure(self) -> RowFigure:
-        """What the commits of the snapshots added, less what they removed."""
+        """Rows that the snapshots added, less those that they removed."""
         return add_up(self.changes)
 
     @property
@@ -136,7 +136,7 @@ def line_of(history: BranchHistory) -> Known:
 
 
 def expired_of(tags: Iterable[Tag], oldest_id: int) -> tuple[Snapshot, ...]:
-    """What a branch stands on that has expired, as far as its tags tell.
+    """Return expired snapshots in the history of a branch, as far as its tags hold them.
 
     A tag of what is newer than the oldest snapshot, and not there, stayed when the branch was cut
     back: such a number is that of another snapshot now, or of none.
@@ -280,7 +280,7 @@ def removals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None
 
 
 def _changes(history: BranchHistory, snapshots: Sequence[Snapshot]) -> tuple[RowFigure, ...]:
-    """What the commits of some snapshots of a branch changed."""
+    """Return the row changes of some snapshots of a branch."""
     if not snapshots:
         return ()
     first = snapshots[0].id

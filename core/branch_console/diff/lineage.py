@@ -28,7 +28,7 @@ MERGE_REWRITES: Final = "branch.merge.rewrites"
 """Which files a merge or pick wrote again, or brought in the place of what they were made of."""
 REWRITES_ALL: Final = "all"
 OPERATION: Final = "branch.operation"
-"""What a snapshot is that moves files from state to state: a merge, pick, revert or rollback."""
+"""The kind of a snapshot that moves files between states: a merge, pick, revert or rollback."""
 REVERTS: Final = "branch.reverts"
 """The delta manifest list of the snapshot that a revert takes back, also where that was picked."""
 TAKES_BACK: Final = "branch.takes-back"
@@ -36,10 +36,10 @@ TAKES_BACK: Final = "branch.takes-back"
 RESTORES: Final = "branch.restores"
 """The delta manifest list of the snapshot whose state a rollback brings back."""
 ROW_OPERATION: Final = "branch.row-operation"
-"""What a statement of ours did to rows, in the words of Paimon's Snapshot.Operation."""
+"""The effect of our statement on rows, in the words of Paimon's Snapshot.Operation."""
 
 BRINGS_HISTORY: Final = frozenset({LineageKind.FAST_FORWARDED, LineageKind.REPLACED})
-"""What makes the history of one branch that of another one."""
+"""Events that give one branch the history of another."""
 
 # Of so many heads it is remembered what they build on.
 _MOST_KNOWN: Final = 64
@@ -195,7 +195,7 @@ def _beginning(
     events: Sequence[LineageEvent],
     snapshots: Mapping[Lists, Snapshot],
 ) -> list[tuple[SnapshotIdentity, SnapshotIdentity]]:
-    """What the oldest snapshot of a branch builds on, as (child, parent).
+    """Return the edges below the oldest snapshot of a branch, as (child, parent).
 
     That is where the branch began and, where its history has expired from there on, what other
     branches left it at since, or brought it to: they hold that still.
@@ -282,7 +282,7 @@ class Rewrites(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What `rewrites_from` decodes."""
+        """Encode rewrites as `rewrites_from` decodes them."""
         return json.dumps({"read": sorted(self.read), "written": sorted(self.written)})
 
 

@@ -38,7 +38,7 @@ Load: TypeAlias = Callable[[Mask], Positions]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskChange:
-    """What two states mask of one data file.
+    """The masks of one data file in two states.
 
     Attributes:
         before_only: Rows that the first state hides and the second shows.

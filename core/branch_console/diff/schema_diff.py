@@ -1,4 +1,4 @@
-"""What differs between two schemas, column by column by field id, and whether that is harmless.
+"""The differences of two schemas, column by column by field id, and which are harmless.
 
 A rename is a rename: ids tell it from a column dropped and another added. Two branches may also
 give one id to different columns; with the common schema at hand that is told apart too.
@@ -25,7 +25,7 @@ from branch_console.format.table_schema import TableSchema
 
 
 class ChangeKind(StrEnum):
-    """What happened to a column, a key or an option."""
+    """The changes of a column, a key or an option."""
 
     ADDED = "added"
     DROPPED = "dropped"
@@ -399,7 +399,7 @@ def _diff_options(left: Mapping[str, str], right: Mapping[str, str]) -> Iterator
 
 
 def harm_of_option(key: str) -> str | None:
-    """What goes wrong with existing files where this option differs, None where nothing does."""
+    """Return the damage to existing files if this option differs, None if there is none."""
     if key.startswith("fields.") and key.endswith(_STRUCTURAL_FIELD_SUFFIXES):
         return "rows of one key would merge to another result"
     return _STRUCTURAL_OPTIONS.get(key)

@@ -53,7 +53,7 @@ class Hiding:
 
 
 class SharedFiles:
-    """What the branches of a table share, and which tags of main keep it."""
+    """The files that branches of a table share, and the tags of main that keep them."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class SharedFiles:
 
     @functools.cached_property
     def _on_main(self) -> Mapping[int, Snapshot]:
-        """What main built on by its number, as far as snapshots and its own tags tell."""
+        """The history of main by snapshot id, as far as snapshots and its own tags show it."""
         main = self._traces[MAIN_BRANCH]
         tagged = (tag.snapshot for tag in main.tags if tag.name not in self._foreign_names)
         return {each.id: each for each in (*tagged, *main.snapshots)}
@@ -286,7 +286,7 @@ class SharedFiles:
         return next((each for each in line if each.identity.manifest_lists in held), None)
 
     def _held(self, branch: str) -> Container[Lists]:
-        """What a branch builds on, by manifest lists."""
+        """The history of a branch, by manifest lists."""
         head = self._traces[branch].head
         return () if head is None else self._lineage.whole_line(head.identity).places
 

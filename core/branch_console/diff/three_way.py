@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreeWay(Generic[T]):
-    """What a thing is at the merge base, on the target (`ours`) and on the source (`theirs`)."""
+    """A value at the merge base, on the target (`ours`) and on the source (`theirs`)."""
 
     base: T
     ours: T
@@ -29,7 +29,7 @@ def each_side(sides: ThreeWay[T], of: Callable[[T], V]) -> ThreeWay[V]:
 
 
 class Unresolved(Enum):
-    """What comes out where both sides changed a thing to different values."""
+    """The result if both sides changed a value, and differently."""
 
     CONFLICT = "conflict"
 

@@ -30,7 +30,7 @@ _SYNC_BYTES: Final = 16
 _NO_FILE_NAME: Final = r"[/\\]|^\.{0,2}$"
 NAMESPACE: Final = "org.apache.paimon.avro.generated"
 CODECS: Final = ("zstandard", "snappy", "deflate", "bzip2", "xz", "null")
-"""What the blocks of an Avro file may be packed with."""
+"""The codecs that may pack the blocks of an Avro file."""
 
 RECORDS_PER_BLOCK: Final = 1_000
 # Some lines of a list; what they decode to is kept, a thousand times.

@@ -17,7 +17,7 @@ _TAKES_OR_LEAVES: Final = BIRTHS | _MOVES | {LineageKind.DROPPED}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trail:
-    """What became of a branch.
+    """The path of a branch through its ledger events.
 
     Attributes:
         name: The name that it has now; of one that is gone the last one that it had.

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class FolderKind(StrEnum):
-    """What a folder of a table holds."""
+    """The kinds of folders of a table."""
 
     BUCKET = "bucket"
     INDEX = "index"

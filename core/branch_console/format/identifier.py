@@ -15,7 +15,7 @@ _BRANCH_PREFIX: Final = "branch_"
 _TAG_PREFIX: Final = "tag_"
 _TAG_MARK: Final = f"${_TAG_PREFIX}"
 BRANCH_MARK: Final = f"${_BRANCH_PREFIX}"
-"""What stands between a table and its branch in a name."""
+"""The separator of table and branch in a name."""
 _BRANCH_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _MAX_NAME_LENGTH: Final = 100
 

@@ -91,12 +91,12 @@ _WRITTEN: Final = AvroLayout(_LAYOUT)
 
 
 def deletion_vector_entries(entries: pa.Table) -> pa.Table:
-    """Those of some index files that hold deletion vectors; columns stay as they are."""
+    """Return the index files that hold deletion vectors; columns stay as they are."""
     return entries.filter(pc.equal(entries["index_type"], IndexType.DELETION_VECTORS.value))
 
 
 def hash_index_entries(entries: pa.Table) -> pa.Table:
-    """Those of some index files that say which keys a dynamic bucket has."""
+    """Return the index files that say which keys a dynamic bucket has."""
     return entries.filter(pc.equal(entries["index_type"], IndexType.HASH.value))
 
 

@@ -20,7 +20,7 @@ WITHOUT_CALLBACKS_PROPERTY: Final = "branch.without-callbacks"
 
 
 class Act(StrEnum):
-    """What Paimon calls others after."""
+    """The acts after which Paimon calls others."""
 
     COMMIT = "commit"
     TAG = "tag"

@@ -19,7 +19,7 @@ from branch_console.errors import ErrorKind, InvalidInput
 
 
 class Effect(StrEnum):
-    """What an option does to the work on a table."""
+    """The effects of an option on the work on a table."""
 
     NONE = "none"
     """It says neither where nor how rows lie."""
@@ -35,7 +35,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What is known of an option.
+    """The known facts about an option.
 
     Attributes:
         off: The values, in lower case, under which it is as if it was not set.

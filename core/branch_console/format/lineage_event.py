@@ -14,7 +14,7 @@ from branch_console.format.snapshot import SnapshotIdentity
 
 
 class LineageKind(StrEnum):
-    """What an event records."""
+    """The kinds of events."""
 
     CREATED = "created"
     FORKED = "forked"
@@ -142,7 +142,7 @@ class LineageEvent:
 
 
 BIRTHS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.RESCUED})
-"""What gives a name to a branch that was not there before."""
+"""Events that give a new branch its name."""
 
 _GIVES_BASE: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.PINNED})
 
@@ -214,7 +214,7 @@ def is_fenced_by(events: Iterable[LineageEvent], branch: str) -> bool:
 def forks_of_base_tags(
     events: Iterable[LineageEvent],
 ) -> Mapping[str, tuple[SnapshotIdentity | None, ...]]:
-    """What each base tag was made for, by its name, those of branches that are gone included.
+    """Return the branch of each base tag by the tag's name, also of branches that are gone.
 
     Args:
         events: In the order they happened.
@@ -231,7 +231,7 @@ def forks_of_base_tags(
 
 
 def undone_by(events: Iterable[LineageEvent]) -> Mapping[str, LineageEvent]:
-    """What took back each operation that is taken back, by that operation.
+    """Return the event that reverted each reverted operation, by that operation.
 
     What was taken back in turn, such as a revert that was reverted, took nothing back.
 

@@ -1,4 +1,4 @@
-"""What an operation did, kept for people and for undo."""
+"""The record of an operation, kept for people and for undo."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field

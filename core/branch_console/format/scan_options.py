@@ -164,7 +164,7 @@ class ScanOptions:
 
     @property
     def asked(self) -> str | None:
-        """What is named, as people read it."""
+        """The named target, as people read it."""
         if self.between is not None:
             return self.between.asked
         if self.time_millis is not None:

@@ -16,7 +16,7 @@ BATCH_COMMIT_IDENTIFIER: Final = 2**63 - 1
 
 
 class CommitKind(StrEnum):
-    """What a commit did [Paimon Snapshot.CommitKind]."""
+    """The kinds of commits [Paimon Snapshot.CommitKind]."""
 
     APPEND = "APPEND"
     COMPACT = "COMPACT"

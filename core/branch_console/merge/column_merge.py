@@ -29,7 +29,7 @@ _NO_NULLS: Final = "M6.2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnRules:
-    """What else is known of the sides.
+    """Further facts about the sides.
 
     Attributes:
         ours_wrote: Whether the target wrote rows since the base.

@@ -35,7 +35,7 @@ def undo_compactions(wanted: Iterable[str], log: LogicalLog) -> tuple[set[str], 
 
 
 def live_files(identities: Collection[str], side: TableChanges) -> set[str]:
-    """Those of some files that are live at the head of a side."""
+    """Return the files among some that are live at the head of a side."""
     # What came since was not there before, nor what the base alone got.
     came = side.log.new_files(identities) | side.base_log.added
     return {

@@ -9,7 +9,7 @@ from branch_console.diff.three_way import ThreeWay
 
 
 class ConflictKind(StrEnum):
-    """What both sides did that cannot both stand."""
+    """The kinds of changes of both sides that cannot both stand."""
 
     COLUMN = "column"
     COLUMN_TYPE = "column type"
@@ -57,7 +57,7 @@ class Take(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a conflict is about; what does not apply is None.
+    """The subject of a conflict; a field that does not apply is None.
 
     Attributes:
         table: The table, or the database that the conflict is about.

@@ -1,4 +1,4 @@
-"""What each merge engine of a table lets conflict, and how it joins what cannot.
+"""The row conflicts that each merge engine allows, and how it joins rows without one.
 
 A sum that both sides raised holds both raises; a last value that both sides set is a conflict. The
 merge follows what readers of the table do with rows of one key anyway. Source: Paimon

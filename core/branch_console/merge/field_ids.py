@@ -56,7 +56,7 @@ class FieldIds:
 
 
 class _Space(Enum):
-    """Whose ids the base has."""
+    """The side whose ids the base has."""
 
     BOTH = "both"
     TARGET = "target"

@@ -16,7 +16,7 @@ from branch_console.operations.isolation import InsertScope, Isolation
 
 
 class Strategy(StrEnum):
-    """What a merge does with a bucket.
+    """The actions of a merge on a bucket.
 
     Attributes:
         KEEP: Nothing: the source changed no row of it.
@@ -36,7 +36,7 @@ class Strategy(StrEnum):
 
 
 class Knowledge(StrEnum):
-    """What settles a question, from the cheapest on.
+    """The levels of knowledge that settle a question, the cheapest first.
 
     Attributes:
         MANIFESTS: Counts, key ranges and statistics.
@@ -51,7 +51,7 @@ class Knowledge(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRules:
-    """What a person may choose about a merge.
+    """The choices that a person has about a merge.
 
     Attributes:
         strict: Turn what the rules overrule and only report into conflicts.
@@ -103,7 +103,7 @@ class MergeRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketMove:
-    """What happens to one bucket; `place` is its encoded partition and number."""
+    """The action on one bucket; `place` is its encoded partition and number."""
 
     place: Place
     strategy: Strategy
@@ -120,7 +120,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FileMoves:
-    """What a merge does with files.
+    """The files that a merge adds and removes, and its conflicts.
 
     Attributes:
         add: Files of the source, as its schemas know them, with the columns of MANIFEST_ENTRY.
@@ -164,7 +164,7 @@ class FileMoves:
 
     @property
     def told(self) -> list[list[str]]:
-        """What tells the files of one decision from those of another, as JSON values."""
+        """Return JSON values that differ if the files of two decisions differ."""
         tables = (self.add, self.replays, self.restore, self.remove)
         hidden = sorted(f"{key!r} {rows_digest(rows)}" for key, rows in self.masks.items())
         files = (sorted(table["identity"].to_pylist()) for table in tables)
@@ -190,7 +190,7 @@ class Naming:
 
 @dataclass(slots=True, kw_only=True)
 class Findings:
-    """What is found while the rules are applied."""
+    """Files and findings, collected while the rules are applied."""
 
     conflicts: list[Conflict] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a side did to single files of the base: wrote them again, gave them up, hid rows of them."""
+"""A side's changes to single files of the base: rewrites, removals, hidden rows."""
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MIXED_ADVICE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileTouch:
-    """What the commits of one side that touched a file did in its bucket.
+    """Commits of one side that touched a file, and their changes in its bucket.
 
     Attributes:
         operation: What they were to rows: an update where one of several was.
@@ -143,7 +143,7 @@ def ways_to_settle(
 
 
 def advice_to_settle(ways: Collection[Take]) -> str:
-    """What to do about files whose touches by the source and the target cannot both stand."""
+    """Choices for files that source and target touched in ways that cannot both stand."""
     why = "Rows without a key are not compared, so only one side's change of this file can stand."
     if not ways:
         return (

@@ -33,7 +33,7 @@ HeldFiles: TypeAlias = Mapping[str, HiddenRows | None]
 
 
 class Update(StrEnum):
-    """What is known of commits that updated rows.
+    """The kinds of updates of rows, by what their commits recorded.
 
     Attributes:
         PURE: It was recorded that each row that they wrote stands for one that they took away.
@@ -96,7 +96,7 @@ class JoinedDeletes:
 
     @property
     def told(self) -> list[str]:
-        """What tells it from others, as JSON values."""
+        """Return JSON values that differ for different decisions."""
         held = (
             " ".join(
                 each if hidden is None else f"{each} {rows_digest(hidden)}"
@@ -128,7 +128,7 @@ class JoinedDeletes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TouchedFiles:
-    """What a side did in a group of files, all by identity.
+    """A side's changes in a group of files, all by identity.
 
     Attributes:
         removed: Files of the base that it wrote again or gave up.
@@ -211,7 +211,7 @@ def join_deletes(
 
 
 class Kept(NamedTuple):
-    """What is left of rows that both sides touched.
+    """Which rows survive the changes of both sides.
 
     Attributes:
         stay: Which rows of the target stay.

@@ -98,7 +98,7 @@ def merge_keyless_files(
 
 @dataclass(slots=True, kw_only=True)
 class _Settled:
-    """What of files that both sides touched stays of one side alone.
+    """Whose version of each contested file is kept.
 
     Attributes:
         from_theirs, from_ours: Files that must not stay, by identity.
@@ -335,7 +335,7 @@ class _KeylessMerge:
     def _rule_of(
         self, cell: Cell[TableOperation] | None, key: MaskKey, left: FileTouch, right: FileTouch
     ) -> CellRule:
-        """What holds where both touched a file."""
+        """Return the rule for files that both sides touched."""
         if cell is None:
             return CellRule.M3
         # Rows that one side shows again would go with the file that the other gave up.
@@ -400,12 +400,12 @@ class _KeylessMerge:
 
     @property
     def _take(self) -> Take | None:
-        """What was chosen for files that both sides touched."""
+        """Return the choice for files that both sides touched."""
         return self._rules.takes(ConflictKind.FILE_RULE)
 
     @cached_property
     def _hidden_files(self) -> dict[str, ThreeWay[HiddenRows]]:
-        """What each side hides of files, by identity."""
+        """The positions that each side hides, by identity of the file."""
         hidden = self._hidden
         return {each: hidden[key] for each, key in self._keys.items() if key in hidden}
 
@@ -455,7 +455,7 @@ class _KeylessMerge:
     def _changed_masks(
         self, settled: "_Settled", moved: Collection[str]
     ) -> dict[MaskKey, HiddenRows]:
-        """What is hidden of files that the target holds and of which the source hid rows."""
+        """Masks of files that the target holds and in which the source hid rows."""
         moving = {self._keys[each] for each in moved}
         gone = {self._keys[each] for each in self._ours.removed}
         left = gone | moving | settled.dropped
@@ -473,7 +473,7 @@ class _KeylessMerge:
         restored: Collection[str],
         changed: Mapping[MaskKey, HiddenRows],
     ) -> dict[MaskKey, HiddenRows]:
-        """What is hidden of files that come, and of those that come back."""
+        """Masks of files that arrive or come back."""
         come = {self._keys[each] for each in incoming}
         back = {self._keys[each] for each in restored} - changed.keys()
         theirs = self._theirs.log.masks
@@ -482,7 +482,7 @@ class _KeylessMerge:
         return {key: hidden for key, hidden in masks.items() if hidden}
 
     def _hidden_by_us(self, key: MaskKey) -> HiddenRows:
-        """What the target hides of a file, or hid of it before it compacted it."""
+        """The mask of a file on the target, or the last one before a compaction took the file."""
         return self._hidden[key].ours if key in self._hidden else HiddenRows()
 
     def _tell_hidden(self, changed: Mapping[MaskKey, HiddenRows]) -> None:
@@ -522,7 +522,7 @@ class _KeylessMerge:
         return _partitions_of(s for s in steps if s.operation is TableOperation.OVERWRITE)
 
     def _overwritten(self) -> set[str]:
-        """What the target put into partitions that the source overwrote."""
+        """Files that the target added to partitions which the source overwrote."""
         partitions = self._overwritten_by_source
         if self._take is Take.THEIRS:
             partitions |= self._replaced
@@ -643,7 +643,7 @@ class _KeylessMerge:
 
 
 def _update_of(touches: Collection[FileTouch]) -> Update | None:
-    """What is known of an update among what the target did to some files."""
+    """Return how surely updates among touches are pure; None if no touch is an update."""
     if all(each.operation is not TableOperation.UPDATE for each in touches):
         return None
     return Update.PURE if all(each.is_pure for each in touches) else Update.INFERRED

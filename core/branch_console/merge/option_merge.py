@@ -140,7 +140,7 @@ def _merge_branch_option(option: _Option, findings: SchemaFindings) -> str | Non
 
 
 def _harm(key: str, schemas: ThreeWay[TableSchema], names: Mapping[int, str]) -> str | None:
-    """What would go wrong if the sides differed in this option, None where nothing would."""
+    """Return the harm if the sides differed in this option, as a clause; None if there is none."""
     if key == table_options.DELETION_VECTORS_ENABLED.key and schemas.ours.primary_keys:
         return "new rows would be hidden until the next compaction, or deleted ones come back"
     columns = _columns_in(key)

@@ -29,7 +29,7 @@ from branch_console.merge.side_work import NOTHING_DONE, SideWork
 
 
 class MergeVerdict(StrEnum):
-    """What a merge would be.
+    """The kinds of plans of a merge.
 
     Attributes:
         UNDECIDED: Only rows can tell whether there are conflicts; a job compares them.
@@ -67,14 +67,14 @@ class PlanCost:
 
     @property
     def figure(self) -> RowFigure:
-        """What the files that come and go change, without what only rows decide."""
+        """Rows added less rows removed by whole files; row work is not counted."""
         is_known = self.is_of_rows and not self.files_joined and not self.buckets_to_compare
         return RowFigure(rows=self.records_added if is_known else None, records=self.records_added)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Heads:
-    """What a plan is about: a table, two branches, and where they stand.
+    """The subject of a plan: a table, two branches, and their heads.
 
     Attributes:
         table: Database and table, without a branch.
@@ -102,7 +102,7 @@ class BaseAndHeads(Heads):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MergePlan:
-    """What every plan has.
+    """The fields that every plan has.
 
     Attributes:
         id: The digest of all that it rests on and of what it decides.
@@ -191,7 +191,7 @@ class ThreeWayPlan(MergePlan):
 
     @property
     def known_by(self) -> dict[str, int]:
-        """Of how many buckets each level of knowledge decides."""
+        """The number of buckets that each level of knowledge decides."""
         return _counted(Knowledge, (move.knowledge for move in self.moves.buckets))
 
 
@@ -319,7 +319,7 @@ def schema_of(plan: Plan) -> SchemaMerge | None:
 
 
 def did_of(plan: Plan) -> ThreeWay[SideWork]:
-    """What each side did, as far as it was read; nothing where heads and histories decide alone."""
+    """Each side's changes, as far as they were read; none if heads and histories decide alone."""
     found = plan if isinstance(plan, SchemaPlan) else found_by(plan)
     return NOTHING_DONE if found is None else found.did
 

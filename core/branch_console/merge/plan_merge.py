@@ -100,7 +100,7 @@ class MergeSides:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Decided:
-    """What the rules make of two sides, before it is told as a plan."""
+    """The decision of the rules on two sides, before it becomes a plan."""
 
     moves: FileMoves
     schema: SchemaMerge

@@ -24,7 +24,7 @@ from branch_console.operations.isolation import InsertScope, Isolation
 
 _CHANGES_ROWS: Final = (TableOperation.DELETE, TableOperation.UPDATE)
 _INSERT: Final = "WRITE"
-"""What a commit that only adds rows says it did, where it says so."""
+"""The operation that commits record which only add rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,7 +49,7 @@ class CommitSince:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlanReach:
-    """What a plan changes and what it was decided on, to be held against later commits.
+    """The reach of a plan: its changes and its grounds, to be checked against later commits.
 
     Attributes:
         naming: How places are told.

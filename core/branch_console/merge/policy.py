@@ -61,7 +61,7 @@ class RowRule(StrEnum):
 
 
 class Settle(StrEnum):
-    """What a conflict may be settled to by rule."""
+    """The sides that a rule may settle a conflict to."""
 
     OURS = "ours"
     THEIRS = "theirs"
@@ -222,7 +222,7 @@ class Policy:
         return hashlib.sha256(self.to_yaml().encode()).hexdigest()[:16]
 
     def for_table(self, table: str) -> tuple[TablePolicy, ...]:
-        """What holds for a table, the stronger last."""
+        """Return the layers of rules of a table, the stronger last."""
         names = (EVERY_TABLE, table)
         return tuple(each for name in names for each in self.tables if each.table == name)
 

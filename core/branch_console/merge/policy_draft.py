@@ -63,7 +63,7 @@ class PolicyDraft:
 
 
 def draft_id(source: str, target: str, base: SnapshotIdentity | str) -> str:
-    """What names the draft of a merge: heads that move keep it, another base does not.
+    """Return the name of a merge's draft: moving heads keep it, another base changes it.
 
     Args:
         source: The branch that comes in.
@@ -230,7 +230,7 @@ def _others(policy: TablePolicy, rule: PredicateRule) -> tuple[PredicateRule, ..
 
 
 def _subjects(policy: Policy) -> dict[_Subject, Any]:
-    """What a policy says, by what it says it of; predicates in their order."""
+    """Return the decisions of a policy by their subjects; predicates keep their order."""
     found: dict[_Subject, Any] = {}
     if policy.rows is not Policy().rows:
         found[_ROWS,] = policy.rows
@@ -274,7 +274,7 @@ def _policy_of(subjects: Mapping[_Subject, Any]) -> Policy:
 
 
 def _said(value: Any) -> object:
-    """What is said, whoever said it and whenever."""
+    """Return the decision without its author and time."""
     return tuple(value[name] for name in _SAID) if isinstance(value, dict) else value
 
 

@@ -82,7 +82,7 @@ class OpenConflicts:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Settled:
-    """What became of conflicts; all arrays have their length.
+    """Settled conflicts; all arrays have one value a conflict.
 
     Attributes:
         values: What they are settled to; without meaning where they are open.
@@ -105,7 +105,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Layer:
-    """What one layer settles: where `mask` is true, to `values`."""
+    """The conflicts that one layer settles: those where `mask` is true, to `values`."""
 
     mask: pa.Array
     values: pa.Array

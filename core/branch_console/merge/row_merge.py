@@ -40,7 +40,7 @@ _FLOAT_ERROR: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MergedRows:
-    """What becomes of rows.
+    """The merged rows and the changes that lead to them.
 
     Attributes:
         verdicts: How many keys got each verdict; those that none got are left out.
@@ -175,7 +175,7 @@ class _Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Changes:
-    """What both sides did to a column, key by key."""
+    """Both sides' changes of a column, key by key."""
 
     ours: Bools
     theirs: Bools

@@ -37,7 +37,7 @@ def row_texts(rows: pa.Table, is_there: pa.Array) -> pa.Array:
 
 
 def key_ids(keys: pa.Table) -> pa.Array:
-    """What names each key in short: 16 hexadecimal digits."""
+    """Return a short id of each key: 16 hexadecimal digits."""
     parts = [cell_texts(column.combine_chunks()) for column in keys.columns]
     texts = pc.binary_join_element_wise(
         *parts, _SEPARATOR, null_handling="replace", null_replacement="\x00"
@@ -46,7 +46,7 @@ def key_ids(keys: pa.Table) -> pa.Array:
 
 
 def conflict_ids(keys: pa.Array, column: str | None) -> pa.Array:
-    """What names the conflict of a key (see `key_ids`) in a column, or of its whole row."""
+    """Return the id of the conflict of a key (see `key_ids`) in a column, or of its whole row."""
     return (
         keys if column is None else pc.binary_join_element_wise(keys, _short_hash(column, 4), "-")
     )

@@ -15,7 +15,7 @@ Message = TypeVar("Message")
 
 
 class RowVerdict(StrEnum):
-    """What becomes of a row, from what both sides did to it."""
+    """Verdicts on a row, from the changes that both sides made to it."""
 
     UNCHANGED = "unchanged"
     OURS = "ours"
@@ -49,7 +49,7 @@ ROW_VERDICTS: Final = pa.schema(
 
 
 EVERY_BUCKET: Final = -1
-"""What stands for the bucket of row work on a whole partition, whose keys each side placed."""
+"""In place of a bucket: row work on a whole partition, whose keys each side placed itself."""
 
 ROWS_OF_SIDES: Final = ("base_row", "ours_row", "theirs_row")
 """The columns of `row_conflict_schema` that hold whole rows."""
@@ -92,7 +92,7 @@ def row_conflict_schema(schema: TableSchema) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowScope:
-    """What all row work of one merge of a table shares.
+    """Facts that all row work of one merge of a table shares.
 
     Attributes:
         table: Its name as policies write it, such as `flights.delays`.
@@ -115,7 +115,7 @@ class RowScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BucketFiles:
-    """What a bucket holds in one state.
+    """The files of a bucket in one state.
 
     Attributes:
         entries: The live files, with the columns of MANIFEST_ENTRY.
@@ -160,7 +160,7 @@ class RowWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reconciled(Generic[Message]):
-    """What came of row work.
+    """The result of row work.
 
     Attributes:
         conflicts: Columns of `row_conflict_schema`, the settled ones too, by bucket and key.
@@ -180,7 +180,7 @@ class Reconciled(Generic[Message]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedRows(Generic[Message]):
-    """What came of joining what both sides did to files.
+    """The result of joining both sides' deletes in files.
 
     Attributes:
         messages: What the commit takes.

@@ -1,4 +1,4 @@
-"""What a schema merge comes upon: conflicts, how they were settled, and what is only reported."""
+"""Findings of a schema merge: conflicts, their resolutions, and changes that are only reported."""
 
 from collections.abc import Mapping
 from typing import Final

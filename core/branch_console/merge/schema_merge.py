@@ -35,7 +35,7 @@ _NOTHING_SETTLED: Final[Mapping[str, Take]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaMerge:
-    """What becomes of the schemas of one table.
+    """The merged schema of one table.
 
     Attributes:
         schemas: New schemas to publish on the target, by rising id: those that only files use

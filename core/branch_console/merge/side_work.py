@@ -1,4 +1,4 @@
-"""What a side did to a table since the merge base, for previews that list many tables.
+"""A side's changes to a table since the merge base, for previews that list many tables.
 
 Whether two sides collide is decided on files and schemas; this only says what these came to.
 """
@@ -23,7 +23,7 @@ _OF_PROPERTIES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideWork:
-    """What one side did.
+    """The changes of one side.
 
     Attributes:
         commits: How many commits changed rows, of which something is left.

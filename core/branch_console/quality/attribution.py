@@ -1,4 +1,4 @@
-"""What explains a drift: the values in which two sides differ most. An association, no cause."""
+"""Causes of a drift: the values in which two sides differ most. An association, no cause."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -52,13 +52,13 @@ class BinCounts:
 
 
 def psi_terms(p: Floats, q: Floats) -> Floats:
-    """What each bin adds to the population stability index."""
+    """Return the part of each bin in the population stability index."""
     found: Floats = (p - q) * np.log(p / q)
     return found
 
 
 def js_terms(p: Floats, q: Floats) -> Floats:
-    """What each bin adds to twice the squared distance of Jensen and Shannon."""
+    """Return the part of each bin in twice the squared distance of Jensen and Shannon."""
     middle = (p + q) / 2
     found: Floats = p * np.log2(p / middle) + q * np.log2(q / middle)
     return found

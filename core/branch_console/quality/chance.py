@@ -1,4 +1,4 @@
-"""What chance makes of two samples of one population, so that only what exceeds it is told.
+"""The differences that chance makes between two samples of one population.
 
 Every test here looks at how rows that both sides have together fell to the one or the other. It is
 stated for ONE_TEST; a column has five tests at most, so that chance alone moves 1 % of columns.
@@ -14,11 +14,11 @@ ONE_TEST: Final = 0.002
 """How often chance alone exceeds what a test allows, at most."""
 
 _NORMAL: Final = 2.878
-"""What a normal number exceeds in ONE_TEST of the cases, on one side."""
+"""The bound that a normal number exceeds in ONE_TEST of the cases, on one side."""
 
 
 def kolmogorov(rows: tuple[int, int]) -> float:
-    """What the distance of Kolmogorov and Smirnov must exceed."""
+    """Return the bound for the distance of Kolmogorov and Smirnov."""
     return sqrt(log(2 / ONE_TEST) / 2 * spread(rows))
 
 
@@ -109,6 +109,6 @@ def distinct_allowance(variance: float) -> float:
 
 
 def _chi_square(degrees: int) -> float:
-    """What a chi-square exceeds in ONE_TEST of the cases. Source: Wilson and Hilferty."""
+    """Return the bound of a chi-square in ONE_TEST of the cases. Source: Wilson and Hilferty."""
     part = 2 / (9 * degrees)
     return float(degrees * (1 - part + _NORMAL * sqrt(part)) ** 3)

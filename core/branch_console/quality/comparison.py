@@ -44,18 +44,18 @@ class Scope(StrEnum):
 
     @property
     def first(self) -> str:
-        """What stands on the first side."""
+        """The first side."""
         return "the base" if self is Scope.SINCE_BASE else "A"
 
     @property
     def other(self) -> str:
-        """What stands against it."""
+        """The second side."""
         return "the merged result" if self is Scope.MERGED else "B"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideFigures:
-    """What the values of a column look like on one side.
+    """The profile of a column on one side.
 
     Attributes:
         valid: Values that are neither null nor NaN.
@@ -107,7 +107,7 @@ class ColumnComparison:
 
     @property
     def worst(self) -> Drift | None:
-        """What lies farthest beyond its threshold; None where nothing is rated."""
+        """The measure farthest beyond its threshold; None if nothing is rated."""
         return max(
             self.drifts,
             key=lambda each: (each.rating.rank, each.severity, each.value / each.alarms_at),
@@ -158,7 +158,7 @@ class ScopeComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityComparison:
-    """What the data of two states look like.
+    """The profiles of the data of two states.
 
     Attributes:
         before, after: The names of these very states.

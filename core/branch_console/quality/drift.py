@@ -84,7 +84,7 @@ class Measure(StrEnum):
 
 
 class Rating(StrEnum):
-    """What a measure, a column or a comparison comes to; the worst last."""
+    """The ratings of a measure, a column or a comparison; the worst last."""
 
     FEW_ROWS = "too few to rate"
     NOT_RATED = "not rated"
@@ -143,7 +143,7 @@ class Drift:
 
     @property
     def alarms_at(self) -> float:
-        """What it must exceed to alarm."""
+        """The threshold of its alarm."""
         return THRESHOLDS[self.measure][1]
 
     @property

@@ -1,4 +1,4 @@
-"""What the rules of a table find, as values: they are kept with an operation and shown again."""
+"""Findings of a table's rules as values: kept with an operation and shown again."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -9,7 +9,7 @@ from branch_console.quality.rules import Outcome
 
 
 class GateVerdict(StrEnum):
-    """What the gate says, of one rule or of all; from best to worst.
+    """The verdicts of the gate on one rule or on all, from best to worst.
 
     Attributes:
         INFO: A rule fails that is only listed: of all, that is a pass.
@@ -29,7 +29,7 @@ class GateVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was found of one rule; numbers are None where nothing was counted.
+    """The finding on one rule; numbers are None if nothing was counted.
 
     Attributes:
         rule: Its id.

@@ -24,7 +24,7 @@ from branch_console.quality.rules import (
 )
 
 SCHEMA_RULE: Final = "schema"
-"""What the built-in check of the schema is called."""
+"""The name of the built-in check of the schema."""
 
 FINDINGS: Final = pa.schema(
     [
@@ -43,7 +43,7 @@ FINDINGS: Final = pa.schema(
         pa.field("examples", pa.list_(pa.string()), nullable=False),
     ]
 )
-"""What was found of each rule; numbers are null where nothing was counted."""
+"""The findings on each rule; numbers are null if nothing was counted."""
 
 
 def findings_table(report: GateReport) -> pa.Table:

@@ -28,7 +28,7 @@ _ROOT_BITS: Final = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moments:
-    """What numbers add up to.
+    """Sums of numbers and of their powers.
 
     Attributes:
         count: How many there are.

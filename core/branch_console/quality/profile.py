@@ -1,4 +1,4 @@
-"""What the values of each column look like, in a unit of a table or in a whole side.
+"""Profiles of the values of each column, in a unit of a table or in a whole side.
 
 A unit is what is read once: a data file, or files whose keys overlap, after merging on read.
 Profiles add up, so that a side's profile is made of those of its units.
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class ColumnKind(StrEnum):
-    """What can be said of the values of a column."""
+    """The measures of the values of a column."""
 
     NUMBER = "number"
     TIME = "time"
@@ -49,7 +49,7 @@ _OTHERS: Final = (TypeRoot.VARIANT, TypeRoot.BLOB, TypeRoot.GEOMETRY, TypeRoot.G
 
 
 def kind_of(data_type: DataType) -> ColumnKind:
-    """What can be said of the values of a type."""
+    """The measures that apply to a type."""
     if not isinstance(data_type, AtomicType) or data_type.root in _OTHERS:
         return ColumnKind.OTHER
     if data_type.root in _TEXTS:
@@ -87,7 +87,7 @@ PLACE: Final = Detail(points=400, hashes=512, top=200)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ColumnProfile:
-    """What the values of a column look like.
+    """The profile of a column.
 
     Attributes:
         rows: With nulls.
@@ -119,7 +119,7 @@ class ColumnProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profile:
-    """What the rows of a unit or of a side look like.
+    """The profile of the rows of a unit or of a side.
 
     Attributes:
         rows: How many there are.

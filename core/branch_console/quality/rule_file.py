@@ -22,7 +22,7 @@ from branch_console.format.yaml_part import YamlPart
 from branch_console.quality.rules import QualityRule, RuleKind, RuleSet, Severity
 
 TABLE_IN_QUERY: Final = "{table}"
-"""What stands for the table in the query of a rule."""
+"""The name of the table in the query of a rule."""
 
 _COMMON: Final = ("id", "rule", "severity", "strict")
 _OF_ROWS: Final = ("where", "min_pass_rate")

@@ -1,4 +1,4 @@
-"""What rows of a table are held to, and whether what was counted of them is good enough."""
+"""Rules for the rows of a table, and whether the counted rows satisfy them."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,7 +14,7 @@ _MILLIS_AN_HOUR: Final = 3_600_000
 
 
 class RuleKind(StrEnum):
-    """What a rule looks at."""
+    """The scopes of a rule."""
 
     NOT_NULL = "not_null"
     UNIQUE = "unique"
@@ -27,7 +27,7 @@ class RuleKind(StrEnum):
 
 
 class Severity(StrEnum):
-    """What a rule that fails does to a merge: holds it back, is told, or is only listed."""
+    """The effects of a failed rule on a merge: it blocks, warns, or is only listed."""
 
     BLOCK = "block"
     WARN = "warn"
@@ -84,7 +84,7 @@ class QualityRule:
 
     @property
     def text(self) -> str:
-        """What is asked for, in a few words."""
+        """The requirement, in a few words."""
         names = ", ".join(self.columns)
         match self.kind:
             case RuleKind.NOT_NULL:
@@ -126,7 +126,7 @@ class RuleSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleResult:
-    """What was found of a rule in one state.
+    """The counts of a rule in one state.
 
     Attributes:
         rule_id: The rule.

@@ -1,4 +1,4 @@
-"""What is profiled of two states, and how; decided from their manifests."""
+"""The files of two states to profile, and how; decided from their manifests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class MergedColumns:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is left out, in sentences."""
+        """The files that are left out, in sentences."""
         return tuple(
             f"Column {name!r} of the merged result is not compared: its type becomes another one."
             for name in self.left_out
@@ -66,7 +66,7 @@ class BaseColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class QualityWork:
-    """What is profiled.
+    """The units that are profiled.
 
     Attributes:
         diff: The two states.
@@ -95,7 +95,7 @@ class QualityWork:
 
     @property
     def kinds(self) -> Mapping[str, ColumnKind]:
-        """What can be said of each column."""
+        """The measures that apply to each column."""
         return {each.name: kind_of(each.type) for each in self.columns}
 
 

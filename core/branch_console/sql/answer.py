@@ -1,4 +1,4 @@
-"""What a query answers."""
+"""The answer of a query."""
 
 from __future__ import annotations
 

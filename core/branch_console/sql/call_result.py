@@ -1,4 +1,4 @@
-"""What a call in SQL is answered with: Paimon's columns, and the operation behind them."""
+"""The answer to a call in SQL: Paimon's columns, and the operation behind them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -39,7 +39,7 @@ _KEPT_BY_ENGINES: Final = MappingProxyType(
 
 
 class DatabaseStatementKind(StrEnum):
-    """What a statement does to a database; the name of its procedure."""
+    """The statements on a database; the name of its procedure."""
 
     CREATE = "create_database"
     DROP = "drop_database"

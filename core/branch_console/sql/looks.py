@@ -23,7 +23,7 @@ _SYSTEM_TABLES: Final = ("BRANCHES", "TAGS", "SNAPSHOTS", "PARTITIONS")
 
 
 class LookKind(StrEnum):
-    """What is answered."""
+    """The kinds of answers."""
 
     ROWS = "rows"
     PLAN = "plan"

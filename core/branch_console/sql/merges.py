@@ -35,7 +35,7 @@ class MatchKind(StrEnum):
 
 
 class ClauseAction(StrEnum):
-    """What a clause does with them."""
+    """The actions of a clause."""
 
     INSERT = "INSERT"
     UPDATE = "UPDATE"
@@ -95,7 +95,7 @@ class RowClause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeClauses:
-    """What becomes of the rows of a table that meet those of a source, as an engine runs it.
+    """The clauses of a MERGE INTO, as an engine runs them.
 
     Attributes:
         target_name: How expressions call the table.

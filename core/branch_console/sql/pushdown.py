@@ -39,7 +39,7 @@ class PushedComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matching:
-    """What holds for all pairs of a row of the target and a row of the source that match.
+    """Return conditions that hold for every matching pair of a target row and a source row.
 
     Attributes:
         equal: Columns of the target that are equal to columns of the source.

@@ -104,7 +104,7 @@ class TableReference:
 
     @property
     def state(self) -> "ReferenceState":
-        """What is read, equal for references that read the same."""
+        """The subject of the read, equal for references that read the same."""
         return self.identifier, self.names_branch, self.version, self.time_millis, self.options
 
     @property

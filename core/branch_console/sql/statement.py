@@ -25,7 +25,7 @@ DRY_RUN: Final = "dry_run"
 """The argument of a call that only tells what it would do."""
 
 EITHER: Final = "either"
-"""What an argument of Paimon is that stands for one or another of ours."""
+"""Arguments of Paimon that stand for one or another of ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ _CHANGES: Final = (
 
 
 class TableStatementKind(StrEnum):
-    """What a statement does to a table; the name of its procedure."""
+    """The statements on a table; the name of its procedure."""
 
     CREATE = "create_table"
     DROP = "drop_table"

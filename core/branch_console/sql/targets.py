@@ -1,4 +1,4 @@
-"""What all statements that write rows name: their target, its columns, and expressions over it."""
+"""The parts that all statements that write rows have: target, columns, expressions."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -159,7 +159,7 @@ class Words:
         raise self.unexpected(what)
 
     def _rest_of_name(self) -> str:
-        """What a hyphen ties to a name: branches have names such as `fix-delays`."""
+        """Return the parts that hyphens tie to a name, as in `fix-delays`."""
         rest = ""
         while self.kind() is TokenType.DASH and self._is_tied():
             rest += self.next().text

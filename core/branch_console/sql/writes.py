@@ -38,7 +38,7 @@ _SIGNS: Final = {TokenType.DASH: "-", TokenType.PLUS: ""}
 
 
 class WriteKind(StrEnum):
-    """What a statement does; the name of its procedure."""
+    """The statements that write rows; the name of its procedure."""
 
     INSERT = "insert_rows"
     OVERWRITE = "overwrite_rows"

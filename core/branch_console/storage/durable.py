@@ -1,4 +1,4 @@
-"""What it takes on a local file system that files and names outlive a crash of the machine.
+"""The calls by which files and names on a local file system outlive a crash of the machine.
 
 A file is durable once it is synced, its name once the folder that holds the name is. Every local
 change that a commit relies on goes through these few functions. A sync waits for the disk, and many

@@ -53,7 +53,7 @@ _RENAMES_EXCLUSIVELY: Final = frozenset({"webhdfs"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStatus:
-    """What a listing tells of a file or directory; `etag` only where the store has one.
+    """The status of a file or directory in a listing; `etag` only if the store has one.
 
     Attributes:
         is_link: Whether the name is a link, of which the rest tells where it leads.
@@ -69,7 +69,7 @@ class FileStatus:
 
 
 class FileContents(Protocol):
-    """What is asked of a store where paths and sizes of files are known already."""
+    """The requests to a store for files of known paths and sizes."""
 
     @property
     def is_local(self) -> bool:
@@ -122,7 +122,7 @@ class FileReader(FileContents, Protocol):
         """Whether there is a file or directory of that path."""
 
     def status(self, path: str) -> FileStatus | None:
-        """What the store knows of the path, None if there is nothing."""
+        """Return the status of the path, None if there is nothing."""
 
     def list(self, path: str) -> list[FileStatus]:
         """The direct children by name, temporary ones too; empty if there is no such directory."""
@@ -243,7 +243,7 @@ class FileIO:
         return self.status(path) is not None
 
     def status(self, path: str) -> FileStatus | None:
-        """What the store knows of the path, None if there is nothing."""
+        """Return the status of the path, None if there is nothing."""
         try:
             return _status(self._ask(path, lambda: self._filesystem.info(checked_path(path))))
         except NotFound:
@@ -344,7 +344,7 @@ class FileIO:
         return bytes(self._filesystem.cat_file(path))
 
     def _rows(self, path: str) -> Iterable[Mapping[str, Any]]:
-        """What the store tells of the direct children; perhaps a line of its own of the folder."""
+        """Return the store's lines on the direct children; perhaps one on the folder itself."""
         rows: list[dict[str, Any]] = self._filesystem.ls(path, detail=True)
         return rows
 
@@ -431,7 +431,7 @@ class LocalFileIO(FileIO):
         return self._ask(path, read)
 
     def status(self, path: str) -> FileStatus | None:
-        """What the store knows of the path, None if there is nothing."""
+        """Return the status of the path, None if there is nothing."""
 
         def ask() -> FileStatus:
             found = os.lstat(checked_path(path))

@@ -69,7 +69,7 @@ class ListedOnce:
         return self._files.exists(path)
 
     def status(self, path: str) -> FileStatus | None:
-        """What the store knows of the path by now, None if there is nothing."""
+        """Return the status of the path by now, None if there is nothing."""
         return self._files.status(path)
 
     def names(self, path: str) -> Collection[str]:

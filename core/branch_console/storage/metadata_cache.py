@@ -178,7 +178,7 @@ class MetadataReader:
         return self._kept(key, lambda: decoder(self._read_version(status)))
 
     def known(self, path: str, what: Callable[[bytes], object]) -> object | None:
-        """What was kept of a file whose name is never used twice, None where nothing was."""
+        """Return the cached value of a file whose name is used once, None if there is none."""
         return self._decoded.find((self._key(path), what))
 
     def keep(self, path: str, what: Callable[[bytes], object], value: object) -> None:
@@ -186,7 +186,7 @@ class MetadataReader:
         self._decoded.put((self._key(path), what), value)
 
     def of_folder(self, folder: str, what: object, make: Callable[[], _T]) -> _T:
-        """What is made of a folder's children, made again only after one came, went or was renamed.
+        """Decode a folder's children, again only after one came, went or was renamed.
 
         For questions about each branch of a table, whose answer may be as old as this call: one
         look at a folder costs a tenth of a listing. A store far away has no folders that tell, and
@@ -217,7 +217,7 @@ class MetadataReader:
         return side_by_side.each(self.files, call, items)
 
     def both(self, one: Callable[[], _T], other: Callable[[], _R]) -> tuple[_T, _R]:
-        """What two calls return, in parallel where the store is far away."""
+        """Return the results of two calls, in parallel if the store is far away."""
         return side_by_side.both(self.files, one, other)
 
     def asking(self) -> AbstractContextManager[side_by_side.Asking]:

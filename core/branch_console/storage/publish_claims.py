@@ -27,7 +27,7 @@ _ROUNDS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """Whose bytes a path has or will have.
+    """The claim on a path, which says whose bytes it has or will have.
 
     Attributes:
         token: Of this claim; a later one of the same path has another.
@@ -47,7 +47,7 @@ class ClaimRegister(Protocol):
 
     @property
     def id(self) -> str:
-        """What tells this register from all others."""
+        """Return the identity of this register."""
 
     def claim(self, path: str, data: bytes, token: str) -> Claim | None:
         """Claim a path for these bytes; None, or the claim that is there and stays."""

@@ -21,7 +21,7 @@ _PATIENCE_SECONDS: Final = 1.0
 
 
 def each(files: FileReader, call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
-    """What a call returns for each item, in their order.
+    """Return the results of a call for each item, in their order.
 
     Where the store is near one follows the other, as starting a thread takes longer than to ask.
     """
@@ -32,7 +32,7 @@ def each(files: FileReader, call: Callable[[_T], _R], items: Sequence[_T]) -> li
 
 
 def both(files: FileReader, one: Callable[[], _T], other: Callable[[], _R]) -> tuple[_T, _R]:
-    """What two calls return; where the store is near the second one follows the first."""
+    """Return the results of two calls; near the store the second one follows the first."""
     if files.is_local:
         return one(), other()
     with ThreadPoolExecutor(1) as pool:

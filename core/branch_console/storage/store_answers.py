@@ -1,4 +1,4 @@
-"""What stores answer, in our words: rows of their listings, and the errors of their packages."""
+"""Answers of stores in our words: rows of listings, and errors of their packages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def modified_millis(row: Mapping[str, Any]) -> int:
 
 
 def etag_of(row: Mapping[str, Any]) -> str | None:
-    """What the store calls this version of a listed file."""
+    """Return the store's id of this version of a listed file."""
     etag = next((row[key] for key in _ETAGS if row.get(key)), None)
     return None if etag is None else str(etag)
 
@@ -51,7 +51,7 @@ def no_answer(path: str, error: BaseException) -> StorageError:
 
 
 def bucket_of(path: str) -> str:
-    """What holds a path of an object store."""
+    """Return the bucket or container of a path of an object store."""
     return path.lstrip("/").partition("/")[0]
 
 

@@ -20,7 +20,7 @@ FENCE_ID: Final = "branch-console-fence"
 """The consumer that reads nothing and keeps a branch from expiring."""
 BRANCH_PREFIX: Final = "branch-"
 BASE_TAG_PREFIX: Final = "branch-base-"
-"""What the tags that keep the forks of branches are named with."""
+"""The prefix of tags that keep the forks of branches."""
 EVENT_PREFIX: Final = "event-"
 POLICY_PREFIX: Final = "policy-"
 HOLD_PREFIX: Final = "hold-"
@@ -51,7 +51,7 @@ class TablePaths:
         return TablePaths(table=self.table, branch=branch, data_directory=self.data_directory)
 
     def retired(self, operation_id: str) -> TablePaths:
-        """What one operation took from the branch; it lies there as it lay on the branch."""
+        """The folder of the files that one operation took from the branch, laid out as there."""
         return replace(self, retired_by=operation_id)
 
     @property

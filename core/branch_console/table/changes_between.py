@@ -116,7 +116,7 @@ def _between_times(own: ChangedState, between: Between, millis: tuple[int, int])
 
 
 def _commits(own: ChangedState, start: int, end: int) -> ChangedState:
-    """What was committed after one snapshot, up to another one."""
+    """The commits after one snapshot, up to another one."""
     snapshots = own.table.snapshots
     earliest, latest = snapshots.earliest_id(), snapshots.latest_id()
     if earliest is None or latest is None or start < earliest - 1 or end > latest:

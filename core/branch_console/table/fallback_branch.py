@@ -35,7 +35,7 @@ FALLBACK_PARTITION: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FallbackRead:
-    """What a batch read of a branch takes from where.
+    """The sources of a batch read of a branch.
 
     Attributes:
         partitions: Columns of FALLBACK_PARTITION, the first branch's before the second's.
@@ -97,7 +97,7 @@ def row_type_problem(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BranchPart:
-    """What a batch read takes from one branch: these partitions of a state."""
+    """The part of a batch read from one branch: these partitions of a state."""
 
     state: ReadState
     partitions: frozenset[bytes]

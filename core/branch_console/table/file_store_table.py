@@ -87,7 +87,7 @@ class FileStoreTable:
 
     @cached_property
     def ledger(self) -> LineageLedger:
-        """What happened to the branches of the table."""
+        """The ledger of events on the branches of the table."""
         return LineageLedger(self.reader, self.paths)
 
     @staticmethod
@@ -124,7 +124,7 @@ class FileStoreTable:
         return FileStoreTable(self.reader, self.paths.table, identifier, self._scan)
 
     def retired(self, operation_id: str, branch: str) -> FileStoreTable:
-        """What an operation took from a branch, as the branch had it."""
+        """Return the branch as an operation retired it, with the files that it took."""
         found = self.on_listed(branch)
         found.paths = found.paths.retired(operation_id)
         return found
@@ -223,7 +223,7 @@ class FileStoreTable:
     def delta_entries(
         self, snapshot: Snapshot, *, partitions: frozenset[bytes] | None = None
     ) -> pa.Table:
-        """What the commit of a snapshot added and deleted, with the columns of MANIFEST_ENTRY.
+        """Return the entries that the commit of a snapshot added and deleted, as MANIFEST_ENTRY.
 
         Args:
             snapshot: Of any branch of this table.

@@ -45,7 +45,7 @@ class LostCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """What could not be read of a branch: commits that it alone holds may be told as lost."""
+    """A branch that could not be read: commits that it alone holds may be reported as lost."""
 
     branch: str
     error: PaimonError
@@ -157,7 +157,7 @@ def _named_anywhere(table: FileStoreTable) -> _Named:
 
 
 def snapshots_anywhere(table: FileStoreTable) -> Iterator[tuple[str, FileState[Snapshot]]]:
-    """What names manifest lists, with its branch: snapshots, tags and changelogs of all."""
+    """Yield all snapshots, tags and changelogs, which name manifest lists, with their branch."""
     for branch in (MAIN_BRANCH, *table.branches.names()):
         for state in _snapshots_kept(table.on_listed(branch)):
             yield branch, state

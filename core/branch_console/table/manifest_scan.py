@@ -102,7 +102,7 @@ class ManifestScan:
         return pa.concat_tables([NO_FILES, *tables])
 
     def find_made(self, path: str, what: str) -> pa.Table | None:
-        """What was made of a manifest or of a list, None where it is not remembered."""
+        """Return the decoded manifest or list, None if it is not cached."""
         return self._tables.find((path, what))
 
     def remember_made(self, what: str, tables: Mapping[str, pa.Table]) -> None:
@@ -157,7 +157,7 @@ class ManifestScan:
     def delta_entries(
         self, paths: TablePaths, snapshot: Snapshot, wanted: ScanFilter, partition_type: RowType
     ) -> pa.Table:
-        """What the commit of a snapshot added and deleted, with the columns of MANIFEST_ENTRY.
+        """Return the entries that the commit of a snapshot added and deleted, as MANIFEST_ENTRY.
 
         Raises:
             FormatError: A manifest is missing or broken.
@@ -187,7 +187,7 @@ class ManifestScan:
         return self.read_index(paths, snapshot.index_manifest)
 
     def read_index(self, paths: TablePaths, name: str) -> pa.Table:
-        """What an index manifest lists, with the columns of INDEX_MANIFEST_ENTRY.
+        """Return the entries of an index manifest, with the columns of INDEX_MANIFEST_ENTRY.
 
         Raises:
             FormatError: The index manifest is missing or broken.
@@ -241,7 +241,7 @@ def entry_counts(manifests: pa.Table) -> list[int]:
 
 
 def prune_manifests(manifests: pa.Table, wanted: ScanFilter, partition_type: RowType) -> pa.Table:
-    """Those of the manifests that may hold a wanted entry, judged by their ranges.
+    """Return the manifests that may hold a wanted entry, judged by their ranges.
 
     A range that was not written (before Paimon 1.1 there are none) rules nothing out.
     """

@@ -1,4 +1,4 @@
-"""What is said of a branch that a table does not have."""
+"""Messages about a branch that a table does not have."""
 
 from branch_console.errors import ErrorKind, NotFound, PaimonError
 from branch_console.format.branch_trail import renamed_since

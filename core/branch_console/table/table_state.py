@@ -86,7 +86,7 @@ class ReadState:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChangedState:
-    """What was committed to a branch between two of its states, to be read as rows.
+    """The commits of a branch between two of its states, to be read as rows.
 
     Attributes:
         table: The table, on the branch whose changes are read.

@@ -1,4 +1,4 @@
-"""What snapshots do not have in common: the entries of only those manifests that not all list.
+"""The differences of snapshots: entries of only those manifests that not all of them list.
 
 A manifest that every side lists adds and deletes the same files on each of them, so no difference
 can come from it. A comparison therefore costs what changed, however large the table is.
@@ -67,7 +67,7 @@ def unshared_entries(
 
 
 def unshared_manifests(sides: Sequence[pa.Table]) -> list[pa.Table]:
-    """Of each side the manifests that not all sides list, in its order.
+    """Return each side's manifests that not all sides list, in its order.
 
     Args:
         sides: The manifests of a snapshot each, with the columns of MANIFEST_FILE_META.

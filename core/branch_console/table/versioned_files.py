@@ -71,7 +71,7 @@ def newest_numbered(
 
 
 def _list_rests(reader: MetadataReader, directory: str, prefix: str) -> list[str]:
-    """What follows the prefix in the names of a directory, in any order."""
+    """Return the parts after the prefix in the names of a directory, in any order."""
     start = len(prefix)
     return [name[start:] for name in reader.files.names(directory) if name.startswith(prefix)]
 
@@ -85,7 +85,7 @@ def _newest_listed(
 
 
 def decode(reader: MetadataReader, status: FileStatus, decoder: Callable[[bytes], T]) -> T:
-    """What a file of a listing holds.
+    """The content of a file of a listing.
 
     Raises:
         NotFound: It is gone since the listing.
@@ -102,7 +102,7 @@ def decode(reader: MetadataReader, status: FileStatus, decoder: Callable[[bytes]
 def decode_states(
     reader: MetadataReader, statuses: dict[str, FileStatus], decoder: Callable[[bytes], T]
 ) -> tuple[FileState[T], ...]:
-    """What each file of a listing holds, or its error; files gone since are left out."""
+    """Return the content of each listed file, or its error; files gone since are left out."""
     states = reader.each(lambda item: _state_of(reader, *item, decoder), list(statuses.items()))
     return tuple(each for each in states if each is not None)
 
@@ -110,7 +110,7 @@ def decode_states(
 def states_of_immutable(
     reader: MetadataReader, directory: str, prefix: str, decoder: Callable[[bytes], T]
 ) -> tuple[FileState[T], ...]:
-    """What each file of a directory holds, by name, where no name is ever used twice.
+    """Return the content of each file of a directory by name, if no name is ever used twice.
 
     As `decode_states` of a listing; on a local store only files that are new are looked at.
     """
@@ -158,7 +158,7 @@ def naming_file(error: FormatError, path: str) -> FormatError:
 def _state_of(
     reader: MetadataReader, name: str, status: FileStatus, decoder: Callable[[bytes], T]
 ) -> FileState[T] | None:
-    """What one file of a listing holds, or its error; None where it is gone since."""
+    """Return the content of one listed file, or its error; None if it is gone since."""
     value, error = None, None
     try:
         value = decode(reader, status, decoder)

@@ -1,1 +1,1 @@
-"""What every commit rests on: the store, its queue, messages, retries, fences."""
+"""The grounds of every commit: the store, its queue, messages, retries, fences."""

@@ -1,4 +1,4 @@
-"""What a writer hands to the commit: files in the store that nothing refers to yet."""
+"""Files that a writer hands to the commit; nothing refers to them yet."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

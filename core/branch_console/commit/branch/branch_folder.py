@@ -1,4 +1,4 @@
-"""What stands in the folder of a branch, whose it is, and how it goes."""
+"""The folder of a branch: its content, its owner, and its removal."""
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
@@ -14,7 +14,7 @@ HINTS: Final = frozenset({f"snapshot/{LATEST}", f"snapshot/{EARLIEST}"})
 
 
 class Whose(StrEnum):
-    """Whose a folder is under the name of a branch that is being made."""
+    """Who made the folder at a new branch's path."""
 
     OURS = "ours"
     """It holds nothing but what the creation makes, or nothing at all."""

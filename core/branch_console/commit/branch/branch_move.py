@@ -160,7 +160,7 @@ def _remove_source(store: CommitStore, source: FileStoreTable, target: FileStore
 
 
 def _removals(names: list[str]) -> Iterator[list[str]]:
-    """What is removed at once, given in the order of removal: the head, then many of one kind.
+    """Return batches that are removed at once, in the order of removal: the head, then each kind.
 
     A commit in between is found out before the next lot, or at the end; all of it is kept.
     """

@@ -1,4 +1,4 @@
-"""What a copy of history that cannot go on has left on its target."""
+"""Files that an interrupted copy of a history left on its target."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""What the writers of rows made, and the commit that makes a snapshot of it."""
+"""Files that writers of rows made, and the commit that makes a snapshot of them."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PreparedRows:
-    """What tasks made of rows.
+    """Files that tasks made of rows.
 
     Attributes:
         messages: Files that nothing refers to yet.
@@ -39,7 +39,7 @@ class PreparedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowCommit:
-    """What the writers of one write made, and how it becomes a snapshot.
+    """Files of one write, and how they become a snapshot.
 
     Attributes:
         messages: From the writers.

@@ -1,4 +1,4 @@
-"""What a dry run staged, kept beside the ledger until a merge publishes it or it is forgotten.
+"""Results of dry runs, kept beside the ledger until a merge publishes or discards them.
 
 Whoever holds the claim of a result decides over the files that it names. Without a claim they are
 nobody's: the next one to claim them may publish them, or remove them.

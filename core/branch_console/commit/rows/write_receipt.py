@@ -1,4 +1,4 @@
-"""What a write of rows leaves to be told of it: its figures, and a receipt made of them."""
+"""The figures of a write of rows, and the receipt made of them."""
 
 import json
 from collections.abc import Mapping

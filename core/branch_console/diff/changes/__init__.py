@@ -1,1 +1,1 @@
-"""What a side changed: commits folded into changes of files, and what these rest on."""
+"""A side's changes: commits folded into changes of files, and the grounds of these."""

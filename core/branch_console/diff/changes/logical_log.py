@@ -1,4 +1,4 @@
-"""What one side did to the files of a table since a common snapshot, without its compactions.
+"""One side's changes to the files of a table since a common snapshot, without compactions.
 
 A compaction changes no row, so a merge must not take it for a change. The log is folded in two
 ways at once: as it happened (which files are live now), and as if no compaction had happened
@@ -51,7 +51,7 @@ _COPY_MARK: Final = r"-of-[0-9a-f]{8}"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SnapshotDelta:
-    """What one snapshot changed.
+    """The change that one snapshot made.
 
     Attributes:
         entries: Of its delta manifests, in their order, with the columns of MANIFEST_ENTRY.
@@ -157,7 +157,7 @@ class LogicalLog:
         return _of(self.entries, identities)
 
     def new_files(self, identities: Iterable[str]) -> frozenset[str]:
-        """Those of some files that the log mentions and that were not there before."""
+        """Return the files among some that the log mentions and that were not there before."""
         known = self.files(identities)
         is_new = pc.equal(known["kind"], int(FileKind.ADD))
         return frozenset(known["identity"].filter(is_new).to_pylist())
@@ -207,7 +207,7 @@ def reversed_entries(entries: pa.Table) -> pa.Table:
 
 
 def entry_difference(before: pa.Table, after: pa.Table) -> pa.Table:
-    """What leads from one state to another.
+    """Return the entries that lead from one state to another.
 
     Args:
         before: Entries of the manifests that only one state lists, ADD and DELETE, with the columns
@@ -227,7 +227,7 @@ def entry_difference(before: pa.Table, after: pa.Table) -> pa.Table:
 
 
 def change_counts(entries: pa.Table, first: int) -> Ints:
-    """What an entry adds to the count of its file on the second state, less that on the first.
+    """Return each entry's part in the count of its file: second state less first state.
 
     Args:
         entries: Those of the first state, then those of the second, with the column `kind`.
@@ -364,7 +364,7 @@ class _Fold:
     def _rewritten(
         self, properties: Mapping[str, str], went: frozenset[str], came: frozenset[str]
     ) -> tuple[frozenset[str], frozenset[str]]:
-        """What a commit read, and what it wrote instead, of the files that went and came."""
+        """Return the files that a commit read, and those that it wrote in their place."""
         told = rewrites_from(properties)
         if told is None:
             return went, came
@@ -502,12 +502,12 @@ def _renamed(entries: pa.Table) -> pa.Table:
 
 
 def recorded_operation(snapshot: Snapshot) -> str | None:
-    """What a commit says that it did, as Paimon records it, or a statement of ours."""
+    """Return the operation that a commit recorded: Paimon's, or one of our statements."""
     return snapshot.operation or snapshot.properties.get(ROW_OPERATION)
 
 
 class _Told(NamedTuple):
-    """What a commit did, see `Step`."""
+    """The operation of a commit, see `Step`."""
 
     operation: TableOperation
     is_inferred: bool = False

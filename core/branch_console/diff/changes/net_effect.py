@@ -1,4 +1,4 @@
-"""What the commits of one side come to for rows, once they are taken together.
+"""The net effect of one side's commits on rows.
 
 Rows that a side added and deleted again were never there for the other side. And what a delete or
 a compaction writes again holds rows that were there before: it brings none.

@@ -1,4 +1,4 @@
-"""What a branch took in of changes, and did not take back; to delete rows is no taking back.
+"""Files that a branch received and did not revert; to delete rows is no taking back.
 
 A merge tells what it builds on, a pick does not. So it is followed which files came with what,
 until a revert takes that back, or a rollback goes back to before it.

@@ -24,7 +24,7 @@ class _Rewrite(NamedTuple):
 
 
 class Descent:
-    """What files were made of.
+    """The rewrites by which files came from other files.
 
     Args:
         logs: What tells it; a commit may stand in several.
@@ -63,7 +63,7 @@ class Descent:
         return found
 
     def _relatives(self, files: Set[str]) -> Set[str]:
-        """What files were made of, and all that was made of that."""
+        """Return the origins of files, and all files made of these."""
         made_of = _closure(files & self._made_by.keys(), self._parents)
         return _closure(made_of | (files & self._read_by.keys()), self._children)
 

@@ -1,4 +1,4 @@
-"""What a side changed since the merge base, from the logs since the place where branches parted.
+"""A side's changes since the merge base, from the logs since the place where branches parted.
 
 After a merge the base lies on one side only. Both sides are therefore told from the root, the
 newest snapshot that the histories of both hold, and the base is taken off.
@@ -46,7 +46,7 @@ class TableChanges:
 
     @property
     def operations(self) -> frozenset[TableOperation]:
-        """What the side did to rows since the base; files that net to nothing were not touched."""
+        """The side's operation on rows since the base; files that net to nothing do not count."""
         return frozenset(step.operation for step in self.lasting_steps)
 
     @property
@@ -143,7 +143,7 @@ def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
 
 
 def _own_steps(base: LogicalLog, side: LogicalLog, not_taken: Set[str]) -> Iterator[Step]:
-    """What a side did since the base, of merges of the base only what they did besides.
+    """A side's steps since the base; of merges of the base only their own changes.
 
     Args:
         base: As for `changes_since`.
@@ -289,7 +289,7 @@ def _with_files(
 
 
 def _came_since(base: LogicalLog, side: LogicalLog) -> frozenset[str]:
-    """What commits of a side brought that none of the bases builds on, whether it stayed or not."""
+    """Files from commits of a side that no base builds on, whether they stayed or not."""
     known = base.commits.union(step.merges for step in base.steps if step.merges)
     told = (step.commit in known or step.merges in base.commits for step in side.steps)
     last = max((at for at, is_known in enumerate(told) if is_known), default=-1)
@@ -297,7 +297,7 @@ def _came_since(base: LogicalLog, side: LogicalLog) -> frozenset[str]:
 
 
 def _held(log: LogicalLog, others: Sequence[LogicalLog] = ()) -> frozenset[str]:
-    """What a side got and holds, as it was written, or as it is in files made of it since.
+    """Files that a side received and holds, as written or as rewritten since.
 
     Args:
         log: The side.
@@ -325,7 +325,7 @@ def _read_for(wanted: Set[str], log: LogicalLog) -> set[str]:
 def _as_written(
     log: LogicalLog, compactions: Sequence[Compaction]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """What a log added and removed, files that a compaction wrote taken for those it read."""
+    """Files that a log added and removed; a compaction's results count as the files it read."""
     added, removed = set(log.added), set(log.removed)
     for compaction in reversed(compactions):
         if compaction.after and compaction.after <= added:

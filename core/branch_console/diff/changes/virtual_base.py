@@ -1,4 +1,4 @@
-"""What both sides of a criss-cross history come from: their bases, merged with each other."""
+"""The common origin of both sides of a criss-cross history: their bases, merged with each other."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class JoinedBase(Generic[T]):
 
 
 Base: TypeAlias = T | JoinedBase[T]
-"""What a three-way merge starts from."""
+"""The base of a three-way merge."""
 
 
 def each_base(base: Base[T], of: Callable[[T], V]) -> Base[V]:

@@ -1,1 +1,1 @@
-"""What may leave a table: which files each reference needs, and which snapshots an expiry takes."""
+"""Files and snapshots that may leave a table: what each reference needs, and what expires."""

@@ -167,7 +167,7 @@ class TagRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutomaticTags:
-    """What a rule makes of a branch.
+    """The tags that a rule makes on a branch.
 
     Attributes:
         made: Names of new tags, each with the snapshot that it names.

@@ -1,4 +1,4 @@
-"""What a dry run tells line by line: what would go, and why the rest of what is due stays."""
+"""The report of a dry run, line by line: files that would go, and why other due files stay."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class DueSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiryDryRun:
-    """What an expiry would do.
+    """The effects of an expiry, line by line.
 
     Attributes:
         due: By branch and id.
@@ -87,7 +87,7 @@ class ExpiryDryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CleaningDryRun:
-    """What a cleaning of orphan files would do.
+    """The effects of a cleaning of orphan files, line by line.
 
     Attributes:
         orphans: Columns of RELEASED_FILES; what nothing names.

@@ -13,7 +13,7 @@ from branch_console.diff.expiry.partition_time import PartitionTime, wall_nanos
 
 
 class ExpiryStrategy(StrEnum):
-    """What tells the age of a partition."""
+    """The sources of a partition's age."""
 
     VALUES_TIME = "values-time"
     UPDATE_TIME = "update-time"

@@ -1,4 +1,4 @@
-"""What the files of a table cost, told by who needs them: branches, rescue branches, retired names.
+"""The cost of a table's files by who needs them: branches, rescue branches, retired names.
 
 A file that two branches need is free for the second one, so that the costs of branches do not add
 up to the cost of the table. Each file is counted once in the total, and once for each pair of
@@ -102,7 +102,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageCost:
-    """What the files of a table cost.
+    """The cost of a table's files.
 
     Attributes:
         total: All files that somebody needs, each counted once.
@@ -259,7 +259,7 @@ def _overlaps(groups: _Groups, needed: _Matrix, owners: Sequence[FileOwner]) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanScan:
-    """What the last cleaning of orphan files left.
+    """Files that the last cleaning of orphan files left.
 
     Attributes:
         operation_id: The cleaning.
@@ -285,7 +285,7 @@ class UnreadOwner:
 
     @property
     def sentence(self) -> str:
-        """What that means for the figures."""
+        """Return how that limits the figures."""
         name = self.owner.name
         who = {
             OwnerKind.BRANCH: f"Branch {name!r}",

@@ -1,1 +1,1 @@
-"""What may break a branch by itself: findings, what rules know, and the rules by their subject."""
+"""Dangers to a branch: findings, the facts of the rules, and the rules by subject."""

@@ -1,4 +1,4 @@
-"""What may be wrong with the branches of the catalog: F30 to F32, from facts that were read."""
+"""Faults of the branches of the catalog: F30 to F32, from facts that were read."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _RECOVER: Final = Remedy(procedure=RECOVER, arguments={})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogFacts:
-    """What was read of all branches of the catalog.
+    """Facts about all branches of the catalog.
 
     Attributes:
         operations: Those without an end.

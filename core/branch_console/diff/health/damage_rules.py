@@ -41,7 +41,7 @@ class DamagedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchDamage:
-    """What a branch lacks.
+    """The files that a branch lacks.
 
     Attributes:
         head_id: Its newest snapshot; None where it has none that can be read.

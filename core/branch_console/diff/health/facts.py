@@ -1,4 +1,4 @@
-"""What the rules of health need to know of a table and its branches."""
+"""Facts about a table and its branches for the rules of health."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class HazardFork:
 
 @dataclass(frozen=True, kw_only=True)
 class BranchFacts:
-    """What the rules need to know of a branch.
+    """Facts about a branch for the rules of health.
 
     Attributes:
         fork: Where it began, None for main and what began with nothing.
@@ -58,7 +58,7 @@ class BranchFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class TableFacts:
-    """What the rules need to know of a table.
+    """Facts about a table for the rules of health.
 
     Attributes:
         table: Its name, for remedies.

@@ -1,4 +1,4 @@
-"""What is wrong with a branch, as it is told to people and remedied by a call."""
+"""A fault of a branch, in words for people and with the call that mends it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthFinding:
-    """What is wrong with a branch.
+    """A fault of a branch.
 
     Attributes:
         rule: The id of the rule, such as `F02`.

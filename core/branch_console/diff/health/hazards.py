@@ -1,4 +1,4 @@
-"""What may break a branch, or others by it, without anybody touching it; and what to do.
+"""Dangers to a branch that nobody touches, or to others by it, and their remedies.
 
 The rules F00 to F16 and F23 stand for what files that are shared may suffer, F17 for the history of
 a rescue branch, F22 for a branch that an option names and that is gone, F25 for a branch that was

@@ -39,7 +39,7 @@ class Judging:
         return facts is None or facts.is_fenced
 
     def unsafe(self, branch: str, other: str) -> tuple[str, ...]:
-        """Those of two branches on which other engines expire, the other one first."""
+        """Return the branches among two on which other engines expire, the other one first."""
         return tuple(each for each in (other, branch) if not self.is_safe(each))
 
     def judged(

@@ -66,7 +66,7 @@ class StagedFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepFacts:
-    """What was read of a table that somebody has to look after.
+    """Facts about a table that needs regular maintenance.
 
     Attributes:
         table: Its name, for remedies.

@@ -1,1 +1,1 @@
-"""What a maintenance policy says: when which branch is stale, what follows, what runs by itself."""
+"""Maintenance policies: when a branch is stale, what follows, and what runs by itself."""

@@ -34,7 +34,7 @@ _SHORTEST_MILLIS: Final = 1_000
 
 
 class LifecycleStep(StrEnum):
-    """What happens to a branch that nobody commits to; a branch goes up the first three in turn."""
+    """The steps for a branch that nobody commits to; a branch goes up the first three in turn."""
 
     WARN = "warn"
     ARCHIVE = "archive"
@@ -56,7 +56,7 @@ _KEYS: Final[Mapping[LifecycleStep, str]] = MappingProxyType(
 
 
 class ScheduledTask(StrEnum):
-    """What runs by itself, table by table."""
+    """Scheduled work, table by table."""
 
     EXPIRE = "expire"
     TAGS = "tags"

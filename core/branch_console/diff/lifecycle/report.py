@@ -1,4 +1,4 @@
-"""What a maintenance policy would do, as rows for a page, a command or a receipt."""
+"""The effects of a maintenance policy, as rows for a page, a command or a receipt."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class ScheduleRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyReport:
-    """What the maintenance policy of a table comes to.
+    """The effects of the maintenance policy on a table.
 
     Attributes:
         policy_of: The table that the policy was set for; None for that of the warehouse.

@@ -25,7 +25,7 @@ class RowReason(StrEnum):
 
 
 class Counting(Enum):
-    """What a row of a data file is to a row of the table."""
+    """The relation of a file's rows to rows of the table."""
 
     ROWS = "the row itself"
     KEYS = "a word on the row of its key"
@@ -66,7 +66,7 @@ class PlaceRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowDifference:
-    """What became of rows from one state to the other.
+    """The changes of rows from one state to the other.
 
     Attributes:
         changed: Rows of one key that differ; none without a primary key.
@@ -137,7 +137,7 @@ def _rows(places: Sequence[PlaceRows]) -> RowDifference:
 
 
 def _unequal(own: int, other: int, place: PlaceRows) -> CountBounds:
-    """Of the rows of one side, those that are not equal to one of the other side."""
+    """Rows of one side that equal no row of the other side."""
     return CountBounds(low=own if place.is_disjoint else max(0, own - other), high=own)
 
 

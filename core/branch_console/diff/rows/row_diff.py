@@ -54,7 +54,7 @@ class ComparedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowDiffWork:
-    """What rows are compared, and how.
+    """The rows that are compared, and how.
 
     Attributes:
         before, after: The states.

@@ -45,7 +45,7 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowDiffIndex:
-    """What is known of rows that differ.
+    """Known counts of rows that differ.
 
     Attributes:
         columns: The names of the compared columns.

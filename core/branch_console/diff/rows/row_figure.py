@@ -64,14 +64,14 @@ class RowFigure:
 
     @property
     def noun(self) -> str:
-        """What `number` counts."""
+        """The unit of `number`."""
         if not self.is_of_rows:
             return RECORDS_IN_FILES
         return "row" if self.rows in (1, -1) else "rows"
 
     @property
     def label(self) -> str:
-        """What `number` counts, as a label before it: `rows`, or `records in files`."""
+        """The unit of `number`, as a label before it: `rows`, or `records in files`."""
         return "rows" if self.is_of_rows or not self.is_known else RECORDS_IN_FILES
 
     def number(self, write: Write = in_full) -> str:
@@ -113,7 +113,7 @@ class RowCounts:
 
     @property
     def words(self) -> str:
-        """What differs, as a part of a sentence: `1,025 rows removed, 717 changed`."""
+        """The difference, as a part of a sentence: `1,025 rows removed, 717 changed`."""
         parts = [
             (number, verb)
             for number, verb in (

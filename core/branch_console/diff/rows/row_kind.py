@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class RowKind(StrEnum):
-    """What became of a row."""
+    """The kinds of changes of a row."""
 
     ADDED = "added"
     REMOVED = "removed"

@@ -24,7 +24,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class VersionKind(StrEnum):
-    """What made a version.
+    """The kinds of changes that make a version.
 
     Attributes:
         SIGHTED: An operation noted what the folders of main show.
@@ -133,7 +133,7 @@ class TableHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseChange:
-    """What a version says of a database; None is as before.
+    """A version's change of a database; None is as before.
 
     Attributes:
         properties: By key; None for a property that was unset.
@@ -174,7 +174,7 @@ class DatabaseChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableChange:
-    """What a version says of a table; None is as before.
+    """A version's change of a table; None is as before.
 
     Attributes:
         database: The id of its database.
@@ -268,7 +268,7 @@ class ExpectedHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceContent:
-    """What a table held on the source of a merge; writes of rows make no version that tells it."""
+    """The content of a table on the source of a merge; writes of rows make no version of it."""
 
     head: SnapshotIdentity | None
     schema: int

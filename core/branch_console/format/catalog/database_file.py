@@ -12,7 +12,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseFile:
-    """What main says of a database; the file with the highest number holds.
+    """The facts of main about a database; the file with the highest number holds.
 
     Attributes:
         is_on_main: False for a database that was made on a catalog branch only.

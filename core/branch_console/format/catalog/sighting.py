@@ -1,4 +1,4 @@
-"""What the folders of main show of its databases and tables, before anybody says which is which."""
+"""Databases and tables in the folders of main, before they are matched with known objects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,1 +1,1 @@
-"""What each operation notes of its plan: a frozen class, and the codec that reads and writes it."""
+"""The journal of each operation: a frozen class, and the codec that reads and writes it."""

@@ -33,7 +33,7 @@ from branch_console.format.snapshot import SnapshotIdentity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchCreation:
-    """What a new branch is made of.
+    """The origin of a new branch.
 
     Attributes:
         source: The branch it comes from.

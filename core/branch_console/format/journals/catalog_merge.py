@@ -95,7 +95,7 @@ class CatalogMergeJournal(OperationJournal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownDatabase:
-    """What a merge found of a database before it changed it.
+    """The state of a database before a merge changed it.
 
     Attributes:
         number: That of its newest file, 0 where it has none.

@@ -166,7 +166,7 @@ FORWARD: Final = (
     _SCHEMA_AFTER,
     _TAGS_BEFORE,
 )
-"""What a fast-forward notes, of whichever procedure it is."""
+"""The journal of a fast-forward, in whichever procedure."""
 
 FORWARD_JOURNAL: Final = Codec(
     what="journal of a fast-forward",
@@ -248,4 +248,4 @@ WAY_BACK: Final = Layout(
     UNDOES,
     CALLBACKS,
 )
-"""What an undo notes that moves a history back."""
+"""The journal of an undo that moves a history back."""

@@ -37,7 +37,7 @@ class Entry(Protocol):
 
 
 class _Readable(Protocol):
-    """What knows how a part of a journal looks."""
+    """The reader and writer of a part of a journal."""
 
     @property
     def names(self) -> tuple[str, ...]: ...
@@ -48,7 +48,7 @@ class _Readable(Protocol):
 
 
 class _InJson(Protocol):
-    """What a file of its own has as JSON."""
+    """A value that has a JSON file of its own."""
 
     @classmethod
     def from_json(cls, text: str) -> Any: ...

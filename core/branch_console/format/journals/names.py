@@ -100,4 +100,4 @@ NAMES_BACK: Final = (
     UNDOES,
     CALLBACKS,
 )
-"""What an undo notes that brings names back."""
+"""The journal of an undo that brings names back."""

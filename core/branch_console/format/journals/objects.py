@@ -30,7 +30,7 @@ from branch_console.format.table_schema import TableSchema
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogJournal(OperationJournal):
-    """What an operation on objects of the catalog noted before it began.
+    """The journal of an operation on objects of the catalog.
 
     Attributes:
         subject: The database, table, branch or tag that it changes, for people.
@@ -108,12 +108,12 @@ class TableDrop:
         return Identifier.parse(self.name)
 
     def went(self, kept: str) -> str:
-        """What is told where its folder moved, to a path below the warehouse."""
+        """Return the sentence for a folder that moved to a path below the warehouse."""
         return f"Table {self.name} was dropped with all its branches. Its folder is kept as {kept}."
 
     @property
     def stays(self) -> str:
-        """What is told where main alone went."""
+        """Return the sentence for a table that only main dropped."""
         return (
             f"Table {self.name} was dropped from main, which its branch {self.rescue!r} keeps; "
             "its other branches stay."

@@ -108,4 +108,4 @@ MARK_DONE_JOURNAL: Final = Codec(
     reads={1: Layout(MarkDoneJournal, PLAN_ID, _MARKS)},
 )
 UNMARK: Final = (_MARKS, PLAN_ID, UNDOES)
-"""What an undo notes that takes such marks back."""
+"""The journal of an undo that takes such marks back."""

@@ -101,7 +101,7 @@ JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "write_rows": WRITE_JOURNAL,
     }
 )
-"""What the journals of tables hold."""
+"""The keys of the journals of tables."""
 
 CATALOG_JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
     {
@@ -121,7 +121,7 @@ CATALOG_JOURNALS: Final[Mapping[str, Codec[Any]]] = MappingProxyType(
         "undo": UNDO_OBJECT_JOURNAL,
     }
 )
-"""What the journal of the catalog holds."""
+"""The keys of the journal of the catalog."""
 
 
 def codec_of(procedure: str) -> Codec[Any]:

@@ -1,4 +1,4 @@
-"""What a running read keeps: the snapshots that it reads, who reads, and until when at most."""
+"""The hold of a running read: its snapshots, its reader, and when it ends at the latest."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -72,7 +72,7 @@ class ReadAt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteMessage:
-    """What one writer made for one bucket.
+    """The files that one writer made for one bucket.
 
     Attributes:
         partition: The BinaryRow of the partition.
@@ -87,7 +87,7 @@ class WriteMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteStep:
-    """What a write is about to publish: its second entry in the journal.
+    """The files that a write is about to publish: its second entry in the journal.
 
     Attributes:
         messages: What its writers made.
@@ -161,7 +161,7 @@ _READ_AT: Final = Layout(
 )
 
 WRITE_MESSAGES: Final = parts("messages", _MESSAGE)
-"""What writers made, in any journal that holds the whole of a commit."""
+"""The files of writers, in any journal that holds the whole of a commit."""
 
 WRITER: Final = Codec(what="journal of a write", reads={1: _PROCESS})
 """Reads of rows that are written, in whichever way, who writes them."""

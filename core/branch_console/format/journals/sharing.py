@@ -1,4 +1,4 @@
-"""What an operation notes of the steps by which branches may hold the same files."""
+"""The journal of the steps by which branches may hold the same files."""
 
 from dataclasses import dataclass
 from typing import Any, Final

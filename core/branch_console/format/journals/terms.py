@@ -32,7 +32,7 @@ class CallbacksLeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationJournal:
-    """What an operation noted before it began.
+    """The journal that an operation writes before it begins.
 
     Attributes:
         plan_id: The preview that was agreed to.
@@ -88,7 +88,7 @@ TERMS: Final = Codec(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserved:
-    """What an operation is about, whichever release wrote its journal.
+    """The subject of an operation, whichever release wrote its journal.
 
     Attributes:
         makes: Branches that come into being, whole only at the end.

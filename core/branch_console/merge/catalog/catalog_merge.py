@@ -72,7 +72,7 @@ class CatalogSides:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CatalogMerge:
-    """What a merge comes to.
+    """The result of deciding a merge.
 
     Attributes:
         objects: Those that the source changed or the merge changes; databases first.
@@ -388,7 +388,7 @@ def words_of(side: DatabaseSide | TableSide) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Value:
-    """What a side did to a property; the value is None where it was removed."""
+    """A side's change to a property; the value is None if the side removed it."""
 
     operation: DatabaseOperation
     value: str | None

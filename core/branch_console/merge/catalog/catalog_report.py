@@ -30,7 +30,7 @@ _DONE: Final[Mapping[str, str]] = MappingProxyType(
         "compaction": "compacted files",
     }
 )
-"""What a side did, as it completes "the source …"."""
+"""A side's change, as words that complete "the source …"."""
 _OF_SCHEMA: Final = frozenset({"column", "properties"})
 _NAMED: Final = 5
 

@@ -17,7 +17,7 @@ _NO_PROPERTIES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class StepKind(StrEnum):
-    """What a step does; those of the second half take back, as the inverse of another step."""
+    """The kinds of steps; those of the second half take another step back."""
 
     CREATE_DATABASE = "create database"
     MERGE_CONTENT = "merge content"

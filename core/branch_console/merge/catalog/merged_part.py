@@ -7,7 +7,7 @@ from branch_console.merge.catalog.catalog_steps import StepKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedPart:
-    """What a merge of the catalog did to one object.
+    """One object of the catalog, and the change that a merge made to it.
 
     Attributes:
         operation_id: Of the step, such as `op-91-t1`; `undo` takes it.

@@ -1,4 +1,4 @@
-"""What is found on databases and tables while a merge of the catalog is decided."""
+"""Findings on databases and tables while a merge of the catalog is decided."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ ABSENT = "absent"
 
 @dataclass(slots=True)
 class ObjectFinding:
-    """What is found on one object; `cells` are ids of cells, each once."""
+    """Findings on one object; `cells` are ids of cells, each once."""
 
     conflicts: list[Conflict] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a merge of the catalog says of one database or table."""
+"""The decision of a merge of the catalog on one database or table."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -49,12 +49,12 @@ class ObjectMerge:
 
     @property
     def name(self) -> str:
-        """What people call it: by the source, else by the target, else at the base."""
+        """Its name for people: by the source, else by the target, else at the base."""
         return self.names.theirs or self.names.ours or self.names.base or self.id
 
     @property
     def work(self) -> ThreeWay[SideWork]:
-        """What each side did to the content of a table, as far as that was read."""
+        """Each side's changes to the content of a table, as far as they were read."""
         return NOTHING_DONE if self.plan is None else did_of(self.plan)
 
     @property

@@ -53,7 +53,7 @@ class ObjectChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectRules:
-    """What a person may choose about the objects of a merge.
+    """The choices that a person has about the objects of a merge.
 
     Attributes:
         strict: Turn what the rules overrule and only report into conflicts.
