@@ -6,10 +6,13 @@ What they cite is there: files, symbols, code that they quote, and the ids of st
 import ast
 import re
 import shlex
+import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+from xml.etree import ElementTree
 
 import pytest
 import typer.main
@@ -26,6 +29,7 @@ DOCUMENTS: Final = (
 _LINK: Final = re.compile(r"\]\(([^)#\s]+)[^)]*\)|src=\"([^\"]+)\"")
 _CONSOLE: Final = re.compile(r"```console\n(.*?)```", re.DOTALL)
 _QUOTED: Final = re.compile(r"```python\n# ((?:core|app|tests)/\S+\.py)\n(.*?)```", re.DOTALL)
+_PYTHON: Final = re.compile(r"```python\n(?!# (?:core|app|tests)/)(.*?)```", re.DOTALL)
 _PATH: Final = re.compile(r"`((?:core|app|tests|assets|\.ci|\.github)/[\w./-]+)`")
 # An id is cited in a sentence or a name: `C14`, `test_c14_…`, `M6.1`. Signs beside it are not it.
 _ID: Final = re.compile(
@@ -33,6 +37,10 @@ _ID: Final = re.compile(
 )
 _RANGE: Final = re.compile(r"\b([CFIKLMR])(\d{1,2})(?:-| to )(?:\1)(\d{1,2})\b")
 _IN_NAME: Final = re.compile(r"(?<=_)([cikl]\d{1,2})(?=_)")
+_PACKAGE: Final = re.compile(r"^\| `(\w+)` \|[^|]*\|[^|]*\|([^|]*)\|$", re.MULTILINE)
+_CODE: Final = re.compile(r"`(\w+)`")
+_SVG: Final = "{http://www.w3.org/2000/svg}"
+_HEADINGS: Final = ("14", "15")
 _DEFINED: Final = re.compile(r"^\| ([CFIKLMR]\d{1,2}(?:\.\d)?) \|", re.MULTILINE)
 # What looks like an id and is none.
 _OTHERS: Final = re.compile(r"\bF99\b")
@@ -95,6 +103,41 @@ def test_what_is_quoted_stands_in_its_file() -> None:
         assert lost == [], path
 
 
+def test_the_packages_and_rooms_of_the_architecture_are_those_of_the_code() -> None:
+    text = (_ROOT / "assets/docs/architecture.md").read_text()
+    told = {name: set(_CODE.findall(rooms)) for name, rooms in _PACKAGE.findall(text)}
+    top = _ROOT / "core/branch_console"
+    found = {each.stem: _rooms(each) for each in top.iterdir() if _is_package(each)}
+    found["branch_console_app"] = _rooms(_ROOT / "app/branch_console_app")
+    assert told == found
+
+
+@pytest.mark.parametrize("picture", ["tower", "merge-walk"])
+def test_a_picture_names_packages_that_are_there(picture: str) -> None:
+    drawn = ElementTree.parse(_ROOT / f"assets/{picture}.svg").getroot()
+    names = [text.text for text in drawn.iter(f"{_SVG}text") if text.get("font-size") in _HEADINGS]
+    contracts = tomllib.loads((_ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = [each["layers"] for each in contracts["contracts"] if each["name"] == "The tower"]
+    tower = [each.strip().removeprefix("branch_console.") for each in "|".join(layers).split("|")]
+    assert len(names) >= 7
+    assert names == tower if picture == "tower" else set(names) <= set(tower)
+
+
+@pytest.mark.depth("full")
+def test_each_program_runs_on_the_demo(demo_warehouse: Path, tmp_path: Path) -> None:
+    """But for those of notebooks, which `test_the_notebook_examples_run` gives a session."""
+    folder = shutil.copytree(demo_warehouse, tmp_path / "warehouse")
+    ran = []
+    for document in DOCUMENTS:
+        names: dict[str, Any] = {}
+        blocks = _PYTHON.findall(document.read_text()) if document.stem != "notebooks" else ()
+        for block in blocks:
+            code = block.replace("./warehouse", str(folder))
+            exec(compile(code, str(document), "exec"), names)
+        ran += [document.stem] * len(blocks)
+    assert ran.count("api") == 4
+
+
 def test_each_id_is_defined_once_and_cited_and_each_cited_one_is_defined() -> None:
     defined = [
         id
@@ -106,6 +149,15 @@ def test_each_id_is_defined_once_and_cited_and_each_cited_one_is_defined() -> No
     cited = dict(_citations())
     assert {id: place for id, place in cited.items() if id not in defined} == {}
     assert set(defined) - cited.keys() == set()
+
+
+def _is_package(path: Path) -> bool:
+    return (path / "__init__.py").exists() or (path.suffix == ".py" and path.stem != "__init__")
+
+
+def _rooms(package: Path) -> set[str]:
+    inside = package.iterdir() if package.is_dir() else ()
+    return {each.name for each in inside if (each / "__init__.py").exists()}
 
 
 def _code(node: ast.AST) -> str:
