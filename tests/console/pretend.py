@@ -202,6 +202,7 @@ class PretendServices:
     fallbacks: dict[Identifier, FallbackView] = field(default_factory=dict)
     previews: dict[str, Preview | PaimonError] = field(default_factory=dict)
     merges: dict[str, Plan] = field(default_factory=dict)
+    merges_with: dict[str, Plan] = field(default_factory=dict)
     conflicts: pa.Table | None = None
     draft: PolicyDraft = field(default_factory=lambda: PolicyDraft(id="d"))
     asked: list[ProcedureCall] = field(default_factory=list)
@@ -417,6 +418,9 @@ class PretendServices:
         found = [each for branch in self._find(table).branches.values() for each in branch.findings]
         return (TableHealth(table=table, findings=tuple(found), unchecked=self.unchecked),)
 
+    def compare_states(self, table: Identifier, before: str, after: str) -> object:
+        raise NotFound("No states of this warehouse can be compared.")
+
     def preview_fast_forward(self, table: Identifier, source: str, target: str) -> ForwardDecision:
         found = self._find(table)
         return _forward(found, found.branch(source), found.branch(target))
@@ -427,7 +431,9 @@ class PretendServices:
         found = self._find(Identifier.parse(call.table))
         asked = call.request(MergeRequest)
         source, target = found.branch(asked.source), found.branch(asked.target or MAIN_BRANCH)
+        given = [name for name in self.merges_with if call.arguments.get(name)]
         plan = self.merges.get(source.name) or merge_plan(found, source, target, rules_of(call))
+        plan = self.merges_with[given[0]] if given else plan
         told = self.previews.get("merge_branch", preview("merge_branch"))
         assert isinstance(told, Preview)
         return MergeDecision(plan=plan, preview=replace(told, plan_id=plan.id))

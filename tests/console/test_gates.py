@@ -57,7 +57,7 @@ def test_a_table_without_rules_has_no_gate(tmp_path: Path) -> None:
 
 def test_the_reason_of_an_override_is_sent_with_the_command(tmp_path: Path) -> None:
     console = gated(tmp_path)
-    page = console.open("merge", **FLIGHTS)
+    page = console.open("merge", **FLIGHTS, do="merge")
     page.at.text_input(key="gate-reason").set_value("  Known, see 41 ")
     page.run().click("ff-run")
     (call,) = console.services.sent
@@ -66,7 +66,7 @@ def test_the_reason_of_an_override_is_sent_with_the_command(tmp_path: Path) -> N
 
 def test_only_an_operator_overrides(tmp_path: Path) -> None:
     console = gated(tmp_path, "approver")
-    page = console.open("merge", **FLIGHTS)
+    page = console.open("merge", **FLIGHTS, do="merge")
     assert page.at.text_input(key="gate-reason").disabled
     page.click("ff-run")
     (call,) = console.services.sent

@@ -11,23 +11,24 @@ from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import NOW, air_warehouse
 
 FLIGHTS = {"db": "air", "table": "flights", "how": "ff"}
+BACKFILL = {**FLIGHTS, "source": "backfill", "do": "merge"}
 
 
 def test_a_legal_one_says_what_arrives_and_that_nothing_goes(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill")
-    assert "**Bring `backfill` (2 commits) into `main`.**" in page.text
+    assert "**`main` has no commits since `backfill` branched off: it takes over the 2" in page.text
     assert "Nothing: every snapshot, schema and tag stays." in page.text
     assert "Rows +41,208" in page.text
-    assert page.has_button("ff-run")
+    assert page.has_button("merge-merge")
     assert not page.has_button("ff-force")
 
 
-def test_running_it_sends_one_command_and_opens_its_job(tmp_path: Path) -> None:
+def test_running_it_sends_one_command_and_follows_its_job(tmp_path: Path) -> None:
     console = air_console(tmp_path)
     plan = console.services.preview_fast_forward(
         console.services.listed[1].identifier, "backfill", "main"
     )
-    page = console.open("merge", **FLIGHTS, source="backfill").click("ff-run")
+    page = console.open("merge", **BACKFILL).click("ff-run")
     (call,) = console.services.sent
     assert call.name == "fast_forward"
     assert dict(call.arguments) == {
@@ -36,13 +37,13 @@ def test_running_it_sends_one_command_and_opens_its_job(tmp_path: Path) -> None:
         "target": "main",
         "plan_id": plan.id,
     }
-    assert page.at.query_params["id"] == call.operation_id
-    assert "is queued" in page.text
+    assert page.at.query_params["merged"] == f"backfill-main:{call.operation_id}"
+    assert "**Merging: verify files.**" in page.text
 
 
 def test_two_tabs_make_one_job(tmp_path: Path) -> None:
     console = air_console(tmp_path)
-    tabs = [console.open("merge", **FLIGHTS, source="backfill") for _ in range(2)]
+    tabs = [console.open("merge", **BACKFILL) for _ in range(2)]
     for tab in tabs:
         tab.click("ff-run")
     assert len({call.operation_id for call in console.services.sent}) == 1
@@ -51,19 +52,19 @@ def test_two_tabs_make_one_job(tmp_path: Path) -> None:
 
 def test_after_a_job_has_ended_the_same_plan_is_a_new_job(tmp_path: Path) -> None:
     console = air_console(tmp_path)
-    console.open("merge", **FLIGHTS, source="backfill").click("ff-run")
+    console.open("merge", **BACKFILL).click("ff-run")
     ((job_id, job),) = console.services.known_jobs.items()
     failed = replace(job, state=JobState.FAILED, finished_millis=NOW)
     console.services.known_jobs[job_id] = failed
-    console.open("merge", **FLIGHTS, source="backfill").click("ff-run")
+    console.open("merge", **BACKFILL).click("ff-run")
     assert len(console.services.known_jobs) == 2
 
 
 def test_a_page_that_was_left_for_a_job_has_its_address_again(tmp_path: Path) -> None:
     console = air_console(tmp_path)
-    page = console.open("merge", **FLIGHTS, source="backfill").click("ff-run")
-    job = dict(page.at.query_params)
-    left = {**FLIGHTS, "source": "backfill"}
+    page = console.open("merge", **BACKFILL).click("ff-run")
+    left = dict(page.at.query_params)
+    job = dict(page.click("merge-view_job").at.query_params)
     assert job["left"] == f"merge?{urlencode(left)}"
     back = console.open("merge", **job)
     assert dict(back.at.query_params) == left
@@ -73,7 +74,8 @@ def test_a_page_that_was_left_for_a_job_has_its_address_again(tmp_path: Path) ->
 
 def test_a_moved_target_is_refused_with_what_it_would_remove(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="fix-delays")
-    assert "**Fast-forward refused: it would remove 3 commits of `main`.**" in page.text
+    assert "It would remove 3 commits of `main`. Merge instead." in page.text
+    assert page.at.button(key="merge-remedy").label == "Merge instead"
     assert "`TARGET_MOVED`" in page.text
     assert "3 commits, +17,100 rows, by etl." in page.text
     assert not page.has_button("ff-run")
@@ -100,8 +102,8 @@ def test_another_typed_name_does_not_do(tmp_path: Path) -> None:
 
 def test_a_viewer_sees_the_preview_and_which_role_is_needed(tmp_path: Path) -> None:
     page = air_console(tmp_path, role="viewer").open("merge", **FLIGHTS, source="backfill")
-    assert page.at.button(key="ff-run").disabled
-    assert "This asks for an editor; you are a viewer." in page.text
+    assert not page.has_button("merge-merge")
+    assert "**Ready.** You are a viewer; merging into `main` takes an editor." in page.text
 
 
 def test_an_editor_may_not_replace(tmp_path: Path) -> None:
@@ -111,7 +113,7 @@ def test_an_editor_may_not_replace(tmp_path: Path) -> None:
 
 def test_an_even_branch_has_nothing_to_do(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="audit")
-    assert "**Nothing to do: `main` holds every commit of `audit`.**" in page.text
+    assert "**`main` already has every change of `audit`.**" in page.text
     assert not page.has_button("ff-run")
 
 
@@ -128,7 +130,7 @@ def test_an_unknown_target_is_not_found_and_those_there_are_lead_to_the_same_mer
 ) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill", target="auditt")
     assert "**Branch `auditt` was not found.**" in page.text
-    assert "Fast-forward :gray[of] flights" in page.text
+    assert "Merge :gray[of] flights" in page.text
     (query,) = (query for label, query in page.links() if label == "`audit`")
     assert parse_qs(query)["target"] == ["audit"]
     assert parse_qs(query)["source"] == ["backfill"]
@@ -155,7 +157,9 @@ def test_a_broken_source_is_a_card(tmp_path: Path) -> None:
 
 def test_without_a_source_the_page_asks_for_one(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS)
-    assert "Choose two branches" in page.text
+    assert "**Choose a branch to merge, or start from one below.**" in page.text
+    review = [query for label, query in page.links() if label == "Review"]
+    assert any("source=backfill" in query for query in review)
 
 
 def test_a_table_with_main_only_has_nothing_to_bring(tmp_path: Path) -> None:
@@ -172,7 +176,7 @@ def test_swapping_turns_the_address_round(tmp_path: Path) -> None:
 def test_a_job_that_does_not_start_changes_nothing(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path))
     services.refuses = StorageError("The job store is locked.", kind=ErrorKind.STORE_UNREACHABLE)
-    page = Console(services).open("merge", **FLIGHTS, source="backfill").click("ff-run")
+    page = Console(services).open("merge", **BACKFILL).click("ff-run")
     assert "**The job was not started; nothing changed.**" in page.text
     assert services.sent == []
 

@@ -11,8 +11,8 @@ from branch_console.errors import ErrorKind
 from branch_console.format.receipt import Counts
 from branch_console.jobs.progress import JobState
 from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
-from branch_console.merge.file_moves import Block, MergeRules
-from branch_console.merge.plan import MergeVerdict, PlanCost, blocks_of
+from branch_console.merge.file_moves import Block
+from branch_console.merge.plan import MergeVerdict, PlanCost, ThreeWayPlan, blocks_of
 from branch_console.procedures.call.consequence import blocks
 from branch_console_app.models.parts.wording import NOT_READ
 from tests.console.pages import Console, air_console
@@ -27,7 +27,8 @@ from tests.console.pretend import (
 
 FLIGHTS = {"db": "air", "table": "flights"}
 FIX = {**FLIGHTS, "source": "fix-delays"}
-PUBLISH = ("What to do", "Publish")
+PUBLISH = ("How to begin", "Merge now")
+DIALOG = {**FIX, "do": "merge"}
 
 
 def conflict(*takes: Take, subject: str = "dep_delay") -> Conflict:
@@ -59,9 +60,10 @@ def test_a_clean_merge_tells_what_moves(tmp_path: Path) -> None:
     assert "Base snapshot 9, target `main` at snapshot 12, source `fix-delays` at snapshot 12" in (
         page.text
     )
-    assert "Data files added 2" in page.text
     assert "Rows added +20" in page.text
     assert "Copied 0 B" in page.text
+    assert not page.has_button("run-dry")
+    page.click("merge-merge")
     assert not page.has_button("run-merge_branch")
     assert not page.at.button(key="run-dry").disabled
     assert not page.choose(*PUBLISH).at.button(key="run-merge_branch").disabled
@@ -71,9 +73,9 @@ def test_a_clean_merge_tells_what_moves(tmp_path: Path) -> None:
     )
 
 
-def test_running_it_sends_one_command_and_opens_its_job(tmp_path: Path) -> None:
+def test_running_it_sends_one_command_and_follows_its_job_in_place(tmp_path: Path) -> None:
     console = air_console(tmp_path)
-    page = console.open("merge", **FIX, isolation="snapshot").choose(*PUBLISH)
+    page = console.open("merge", **DIALOG, isolation="snapshot").choose(*PUBLISH)
     page.at.text_input(key="do-reason").set_value("checked")
     page = page.run().click("run-merge_branch")
     (call,) = console.services.sent
@@ -88,13 +90,16 @@ def test_running_it_sends_one_command_and_opens_its_job(tmp_path: Path) -> None:
         "reason": "checked",
         "heads": "12:12",
     }
-    assert page.at.query_params["id"] == call.operation_id
-    assert "is queued" in page.text
+    assert page.at.query_params["merged"] == f"fix-delays-main:{call.operation_id}"
+    assert "**Merging: verify files.**" in page.text
+    assert "do" not in page.at.query_params
+    job = page.click("merge-view_job")
+    assert job.at.query_params["id"] == call.operation_id
 
 
 def test_a_run_may_plan_again_and_leads_back_where_it_was_refused(tmp_path: Path) -> None:
     console = air_console(tmp_path)
-    page = console.open("merge", **FIX, isolation="snapshot").choose(*PUBLISH)
+    page = console.open("merge", **DIALOG, isolation="snapshot").choose(*PUBLISH)
     page.at.checkbox(key="merge-plan-again-if").check()
     page.at.selectbox(key="merge-wait").select("5min")
     page = page.run().click("run-merge_branch")
@@ -112,12 +117,14 @@ def test_a_run_may_plan_again_and_leads_back_where_it_was_refused(tmp_path: Path
 
 def test_after_a_dry_run_its_result_is_what_is_published(tmp_path: Path) -> None:
     console = air_console(tmp_path)
-    page = console.open("merge", **FIX).click("run-dry")
+    page = console.open("merge", **DIALOG).click("run-dry")
     (dry,) = console.services.sent
     known = console.services.known_jobs
     known[dry.operation_id] = replace(known[dry.operation_id], state=JobState.DONE)
     page = page.run()
-    assert "the very files that the dry run has staged" in page.text
+    assert "**Dry run passed.** `main` is unchanged" in page.text
+    page.click("merge-publish")
+    assert "Publishes the staged files. Nothing is computed again." in page.text
     assert page.at.button(key="run-merge_branch").label == "Publish this result"
     page.click("run-merge_branch")
     assert [each.name for each in console.services.sent] == ["dry_run_merge", "merge_branch"]
@@ -126,7 +133,7 @@ def test_after_a_dry_run_its_result_is_what_is_published(tmp_path: Path) -> None
 
 def test_a_moved_target_makes_the_preview_stale(tmp_path: Path) -> None:
     console = air_console(tmp_path)
-    page = console.open("merge", **FIX).choose(*PUBLISH)
+    page = console.open("merge", **DIALOG).choose(*PUBLISH)
     main = console.services.listed[1].branches["main"]
     main.snapshots = (*main.snapshots, snapshot("late", 13, user="bob"))
     page.click("run-merge_branch")
@@ -136,7 +143,9 @@ def test_a_moved_target_makes_the_preview_stale(tmp_path: Path) -> None:
     assert not page.has_button("run-merge_branch")
     page.click("merge-plan-again")
     assert "at snapshot 13" in page.text
-    page.choose(*PUBLISH).click("run-merge_branch")
+    page.click("run-merge_branch") if page.has_button("run-merge_branch") else page.choose(
+        *PUBLISH
+    ).click("run-merge_branch")
     assert len(console.services.sent) == 1
 
 
@@ -144,19 +153,20 @@ def test_another_choice_is_another_preview(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FIX)
     page.at.query_params["strict"] = "1"
     page.run()
-    assert "out of date" not in page.text
-    assert page.has_button("run-dry")
+    assert "since you opened this page" not in page.text
+    assert page.has_button("merge-merge")
 
 
-def test_what_stands_in_the_way_keeps_the_button_shut(tmp_path: Path) -> None:
+def test_what_blocks_the_command_is_the_verdict_with_its_remedy(tmp_path: Path) -> None:
     console = air_console(tmp_path)
     console.services.previews["merge_branch"] = preview(
-        "merge_branch", blocks("Another job is at work on main.", ErrorKind.NAME_TAKEN)
+        "merge_branch", blocks("Another job is at work on main.", ErrorKind.BRANCH_IN_USE)
     )
-    page = console.open("merge", **FIX)
-    assert page.at.button(key="run-dry").disabled
-    assert page.choose(*PUBLISH).at.button(key="run-merge_branch").disabled
+    page = console.open("merge", **DIALOG)
+    assert not page.has_button("run-dry")
+    assert not page.has_button("merge-merge")
     assert "Another job is at work on main" in page.text
+    assert page.at.button(key="merge-remedy").label == "View jobs"
 
 
 def test_each_thing_in_the_way_is_told_with_a_remedy_before_anything_is_settled(
@@ -190,7 +200,7 @@ def test_each_thing_in_the_way_is_told_with_a_remedy_before_anything_is_settled(
         "not served": (refused(ErrorKind.UNSUPPORTED), "✕", "Compare both branches"),
         "another job": (busy, "✕", "View jobs"),
         "schemas collide": (schemas, "✕", "Compare both branches"),
-        "at risk": (at_risk, "△", "Pin the branch"),
+        "at risk": (at_risk, "!", "Pin the branch"),
         "nothing": (lambda console: console, "✓", None),
     }
     for name, (prepare, mark, remedy) in cells.items():
@@ -199,37 +209,32 @@ def test_each_thing_in_the_way_is_told_with_a_remedy_before_anything_is_settled(
         stops = [blocks(each.text, each.kind) for each in blocks_of(plan)] if plan else []
         console.services.previews.setdefault("merge_branch", preview("merge_branch", *stops))
         page = console.open("merge", **FIX)
-        texts = [each.value for each in page.at.markdown]
-        at = next(number for number, text in enumerate(texts) if text.endswith(" Checks"))
-        assert mark in texts[at + 1], (name, texts[at + 1])
-        assert remedy is None or remedy in dict(page.links()), name
-        later = (" Conflicts", " Confirm", " Ways out")
-        assert not any(text.endswith(later) for text in texts[:at]), name
-        numbers = [text.split("[")[1][0] for text in texts if text.startswith("##### ")]
-        assert numbers == [str(each + 1) for each in range(len(numbers))], (name, numbers)
+        labels = [each.label for each in page.at.button]
+        assert mark in page.text, name
+        assert remedy is None or remedy in labels, (name, labels)
     assert "Both hold snapshot 9" in page.text
     assert "`merge_branch` would take this only where" in page.text
 
 
 def test_a_viewer_sees_the_preview_and_which_role_is_needed(tmp_path: Path) -> None:
-    page = air_console(tmp_path, role="viewer").open("merge", **FIX)
-    assert page.at.button(key="run-dry").disabled
-    assert page.choose(*PUBLISH).at.button(key="run-merge_branch").disabled
-    assert "This asks for an editor; you are a viewer." in page.text
+    page = air_console(tmp_path, role="viewer").open("merge", **DIALOG)
+    assert not page.has_button("run-dry")
+    assert "**Ready.** You are a viewer; merging into `main` takes an editor." in page.text
 
 
-def test_conflicts_are_listed_with_links_that_settle_them(tmp_path: Path) -> None:
-    console = planned(
-        air_console(tmp_path),
-        MergeVerdict.CONFLICTS,
-        moves=NEW_FILES,
-        conflicts=(
-            conflict(Take.SCOPE_PARTITION, Take.ISOLATION_SNAPSHOT),
-            conflict(Take.OURS, Take.THEIRS, subject="carrier"),
-            conflict(subject="origin"),
-        ),
+def test_conflicts_are_listed_and_an_option_is_offered_that_was_tried(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    found = (
+        conflict(Take.SCOPE_PARTITION, Take.ISOLATION_SNAPSHOT),
+        conflict(Take.OURS, Take.THEIRS, subject="carrier"),
+        conflict(subject="origin"),
     )
-    page = console.open("merge", **FIX, scope="table")
+    planned(console, MergeVerdict.CONFLICTS, moves=NEW_FILES, conflicts=found)
+    plan = console.services.merges["fix-delays"]
+    assert isinstance(plan, ThreeWayPlan)
+    # Only isolation helps, and with one conflict of three.
+    console.services.merges_with = {"isolation": replace(plan, conflicts=found[1:])}
+    page = console.open("merge", **FIX, tab="conflicts")
     assert "**3 conflicts to settle, in `dep_delay`, `carrier` and `origin`.**" in page.text
     assert "`CONFLICTS_OPEN`" in page.text
     assert "`update.insert`" in page.text
@@ -239,21 +244,10 @@ def test_conflicts_are_listed_with_links_that_settle_them(tmp_path: Path) -> Non
     links = dict(page.links())
     assert "isolation=snapshot" in links["Isolation: snapshot"]
     assert "source=fix-delays" in links["Isolation: snapshot"]
-    assert "scope=partition" in links["Insert scope: partition (1 of 3)"]
+    assert "Insert scope: partition" not in links
+    assert "Settles 1 of 3" in page.text
+    assert page.at.button(key="settle-conflicts").label == "Settle 3 conflicts"
     assert not page.has_button("run-merge_branch")
-
-
-def test_strict_can_be_taken_back_from_its_conflicts(tmp_path: Path) -> None:
-    console = planned(
-        air_console(tmp_path),
-        MergeVerdict.CONFLICTS,
-        moves=NEW_FILES,
-        conflicts=(conflict(),),
-    )
-    plans = console.services.merges
-    plans["fix-delays"] = replace(plans["fix-delays"], rules=MergeRules(strict=True))
-    links = dict(console.open("merge", **FIX, strict="1").links())
-    assert "strict" not in links["Without strict"]
 
 
 def test_a_thousand_conflicts_come_page_by_page(tmp_path: Path) -> None:
@@ -265,6 +259,7 @@ def test_a_thousand_conflicts_come_page_by_page(tmp_path: Path) -> None:
     )
     page = console.open("merge", **FIX)
     assert "1,000 conflicts" in page.text
+    assert "Conflicts (1,000)" in [tab.label for tab in page.at.tabs]
     assert "column\\-24" in page.text
     assert "column\\-25" not in page.text
 
@@ -274,10 +269,11 @@ def test_what_only_rows_can_tell_is_a_job(tmp_path: Path) -> None:
     console = planned(air_console(tmp_path), MergeVerdict.UNDECIDED, moves=NEW_FILES, cost=cost)
     page = console.open("merge", **FIX)
     assert "**Both sides changed the same part of the table.**" in page.text
-    assert "Buckets to compare 4" in page.text
+    assert f"Rows changed {NOT_READ}" in page.text
     page.click("merge-compare")
-    page.click("run-dry")
-    assert [call.name for call in console.services.sent] == ["compare_rows", "dry_run_merge"]
+    assert [call.name for call in console.services.sent] == ["compare_rows"]
+    assert "**Comparing rows.** Nothing is changed." in page.text
+    assert page.has_button("merge-cancel")
 
 
 def test_files_of_which_both_deleted_rows_are_told_before_they_are_written_again(
@@ -289,10 +285,11 @@ def test_files_of_which_both_deleted_rows_are_told_before_they_are_written_again
     assert "3 data files of which both sides changed rows will be rewritten" in page.text
     assert "no row is read or written" not in page.text
     assert "Data files rewritten 3" in page.text
-    assert "Rows added ≥ 20" in page.text
+    assert "Rows added 20" in page.text
+    assert ("Rows added", "at least") in [(each.label, each.delta) for each in page.at.metric]
     assert f"Rows removed {NOT_READ}" in page.text
-    assert "Only rows tell which of a file both sides touched" in page.text
-    assert page.has_button("run-dry")
+    assert "Both sides changed rows of the same file" in page.text
+    assert page.has_button("merge-merge")
 
 
 def test_a_refused_merge_says_why_and_where_to_look(tmp_path: Path) -> None:
@@ -316,16 +313,9 @@ def test_an_even_branch_has_nothing_to_do(tmp_path: Path) -> None:
 
 def test_automatic_is_a_fast_forward_where_the_target_did_not_move(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill")
-    assert "**Bring `backfill` (2 commits) into `main`.**" in page.text
-    assert page.has_button("ff-run")
-
-
-def test_three_way_is_not_made_of_a_fast_forward(tmp_path: Path) -> None:
-    page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill", how="three-way")
     assert "**`main` has no commits since `backfill` branched off: it takes over the 2" in page.text
-    assert "how=ff" in dict(page.links())["Take over the history"]
-    assert not page.has_button("ff-run")
-    assert not page.has_button("run-merge_branch")
+    page.click("merge-merge")
+    assert page.has_button("ff-run")
 
 
 def test_a_refused_fast_forward_leads_to_the_merge(tmp_path: Path) -> None:
@@ -338,7 +328,7 @@ def test_a_refused_fast_forward_leads_to_the_merge(tmp_path: Path) -> None:
 
 def test_a_diverged_branch_leads_to_its_merge(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("branches", **FLIGHTS, branch="fix-delays")
-    links = [query for label, query in page.links() if label == "Merge"]
+    links = [query for label, query in page.links() if label == "Review merge"]
     assert any("source=fix-delays" in query and "target=main" in query for query in links)
 
 

@@ -1,6 +1,6 @@
 """How a merge is decided, told and run: the verdict first, then what would move and collides."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from branch_console.diff.schema_diff import SchemaDiff
@@ -40,9 +40,13 @@ from branch_console_app.models.merge.merge_facts import MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.merge_figures import records_moved
 from branch_console_app.models.merge.merge_preview import (
     MergeDecision,
+    SettleOption,
+    candidates,
+    left_by,
+    options_of,
     otherwise_words,
+    proven,
     schema_change,
-    settling_option,
     strategies_words,
 )
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
@@ -81,7 +85,8 @@ def run_merge(
     rows = _rows_of(services, identifier, plan)
     state = decision.state(MergeFacts(rows=rows))
     if not as_json:
-        print_merge(state, plan, _schema_change(services, identifier, plan), rows)
+        schema = _schema_change(services, identifier, plan)
+        print_merge(state, plan, schema, rows, _settlings(services, arguments, plan))
         print_gate(rules)
     is_done = isinstance(plan, UpToDatePlan)
     refusal = None if is_done else _refusal(decision)
@@ -106,7 +111,11 @@ def run_merge(
 
 
 def print_merge(
-    state: MergeState, plan: Plan, schema: SchemaDiff | None, rows: RowsOfMerge | None = None
+    state: MergeState,
+    plan: Plan,
+    schema: SchemaDiff | None,
+    rows: RowsOfMerge | None = None,
+    settlings: Sequence[SettleOption] = (),
 ) -> None:
     """Print what a merge would do: its verdict, its sides, what moves, and what collides.
 
@@ -115,6 +124,7 @@ def print_merge(
         plan: The decision.
         schema: What becomes of the target's schema; None where that stays.
         rows: What is known of the rows that both sides changed; None if none has to be compared.
+        settlings: The options that were tried and settle conflicts.
     """
     print_line(f"{state.standing}: {state.text}")
     print_line()
@@ -128,7 +138,7 @@ def print_merge(
         }
     )
     _print_schema(schema)
-    _print_conflicts(conflicts_of(plan))
+    _print_conflicts(conflicts_of(plan), settlings)
     if plan.notes:
         print_line()
     for note in plan.notes:
@@ -224,7 +234,7 @@ def _print_schema(schema: SchemaDiff | None) -> None:
     )
 
 
-def _print_conflicts(conflicts: tuple[Conflict, ...]) -> None:
+def _print_conflicts(conflicts: tuple[Conflict, ...], settlings: Sequence[SettleOption]) -> None:
     if not conflicts:
         return
     print_line()
@@ -238,7 +248,7 @@ def _print_conflicts(conflicts: tuple[Conflict, ...]) -> None:
                 each.sides.base or None,
                 each.sides.ours,
                 each.sides.theirs,
-                _settled_by(each),
+                _settled_by(each, settlings),
             )
             for each in conflicts[:_CONFLICTS_LISTED]
         ),
@@ -249,14 +259,28 @@ def _print_conflicts(conflicts: tuple[Conflict, ...]) -> None:
             print_line(advice)
 
 
-def _settled_by(conflict: Conflict) -> str:
-    """The options of this command that settle a conflict, or what else does."""
+def _settled_by(conflict: Conflict, settlings: Sequence[SettleOption]) -> str:
+    """The options of this command that were tried and settle a conflict, or what else does."""
+    tried = [dict(each.view) for each in settlings]
     options = [
         f"--{name} {value}"
-        for take in conflict.settle_with
-        for name, value in (settling_option(take) or {}).items()
+        for option in options_of(conflict)
+        for name, value in option.view.items()
+        if dict(option.view) in tried
     ]
     return " or ".join(options) or otherwise_words(conflict.settle_with)
+
+
+def _settlings(
+    services: Services, arguments: Mapping[str, Argument], plan: Plan
+) -> tuple[SettleOption, ...]:
+    """Have the planner try the options that may settle conflicts."""
+    found = conflicts_of(plan)
+    return proven(
+        candidates(found, plan.rules),
+        len(found),
+        lambda option: left_by(services.preview_merge({**arguments, **option.view}).plan),
+    )
 
 
 def _head_after(receipt: Receipt, target: str) -> Mapping[str, object] | None:

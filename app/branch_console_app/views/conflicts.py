@@ -23,7 +23,7 @@ from branch_console_app.widgets.merge.resolver_rules import show_policy_file, sh
 from branch_console_app.widgets.merge.row_conflicts import (
     MERGE_VIEW,
     compare_button,
-    rows_of_merge,
+    is_comparing,
     show_comparison,
     unresolved_words,
 )
@@ -60,7 +60,7 @@ def show() -> None:
         if settled is None:
             if cost_of(resolution.plan).buckets_to_compare:
                 show_comparison(resolution)
-                if not rows_of_merge(resolution, settled).is_at_work:
+                if not is_comparing(resolution):
                     compare_button(resolution, arguments)
             else:
                 st.info("**No conflicts of rows:** this merge compares none.")

@@ -1,32 +1,90 @@
-"""Merge, guided: choose, preview, see what collides, confirm. Fast-forward is one way of it."""
+"""Merge: a draft with one verdict, always in view, and what it would do in tabs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import tzinfo
+from functools import partial
+from typing import Final, TypedDict
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from branch_console.diff.fast_forward import ForwardDecision
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
-from branch_console.merge.plan import FastForwardPlan
+from branch_console.merge.plan import FastForwardPlan, conflicts_of
+from branch_console.operations.agreement import WITHOUT_CALLBACKS
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import reads, state
 from branch_console_app.models.merge.eligibility import Circumstances, checks_of_merge
 from branch_console_app.models.merge.fast_forward import FastForwardPreview
-from branch_console_app.models.merge.merge_facts import MergeFacts
-from branch_console_app.models.merge.merge_preview import HOW_WORDS, How, MergePreview
-from branch_console_app.models.parts.wording import code, count
+from branch_console_app.models.merge.merge_facts import MergeFacts, RoleGap
+from branch_console_app.models.merge.merge_preview import (
+    HOW_WORDS,
+    How,
+    MergeDecision,
+    MergePreview,
+    SeenPlan,
+    candidates,
+    left_by,
+    proven,
+)
+from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
+from branch_console_app.models.parts.actions import Action, Form
+from branch_console_app.models.parts.wording import code, count, plain
+from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.views import catalog_merge
-from branch_console_app.widgets.merge.fast_forward import show_fast_forward
-from branch_console_app.widgets.merge.plan import merge_arguments, show_merge, show_options
+from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
+from branch_console_app.widgets.merge.bar import Draft, show_sides, show_state
+from branch_console_app.widgets.merge.confirm import show_merge_dialog
+from branch_console_app.widgets.merge.draft_jobs import (
+    comparison_of_draft,
+    dry_run_of_draft,
+    merge_of_draft,
+)
+from branch_console_app.widgets.merge.fast_forward import (
+    forward_preview,
+    show_fast_forward,
+    show_forward_dialog,
+)
+from branch_console_app.widgets.merge.plan import (
+    MergePage,
+    merge_arguments,
+    merge_form,
+    show_merge,
+)
 from branch_console_app.widgets.merge.row_conflicts import rows_of_merge
 from branch_console_app.widgets.merge.sides import missing_side, show_missing_side
+from branch_console_app.widgets.merge.verdict import draw_verdict
+from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.callbacks import with_reason
 from branch_console_app.widgets.parts.confirm import lacks_role
+from branch_console_app.widgets.parts.dialogs import show_dialog
 from branch_console_app.widgets.parts.problem import guarded
-from branch_console_app.widgets.parts.rows import block
+from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.table_picker import (
     here,
     is_open_warehouse,
     pick_table,
     show_table_header,
 )
+
+_SOURCES: Final = (
+    Column(label="Branch", weight=2.0),
+    Column(label="Standing", weight=2.0),
+    Column(label="", weight=0.8),
+)
+
+
+class _Person(TypedDict):
+    ahead: int | None
+    gap: RoleGap | None
+    may_settle: bool
+    now_millis: int
+    zone: tzinfo | None
 
 
 def show() -> None:
@@ -42,65 +100,221 @@ def show() -> None:
     identifier, summary = picked
     source, target = state.parameter("source"), state.parameter("target") or MAIN_BRANCH
     how = state.parameter("how") or How.AUTO
-    title = "Fast-forward" if how == How.FAST_FORWARD else "Merge"
     missing = missing_side(summary)
     if missing is not None:
-        show_table_header(identifier, summary, PageName.MERGE, title=title)
+        show_table_header(identifier, summary, PageName.MERGE, title="Merge")
         show_missing_side(missing, summary, PageName.MERGE)
         return
     with st.skeleton(height=200):
         items = {item.name: item for item in reads.branches(identifier, target)}
-    show_table_header(identifier, summary, PageName.MERGE, title=title)
-    _show_choice(items, source, target, how)
+    show_table_header(identifier, summary, PageName.MERGE, title="Merge")
     if len(items) == 1:
         _show_no_branch(summary)
         return
-    if how not in list(How):
-        st.warning(f"The address asks for a way to merge that there is not: {code(how)}.")
+    if source is None or source == target or how not in list(How):
+        _show_bar(items, None, target, how)
+        if how not in list(How):
+            st.warning(f"The address asks for a way to merge that there is not: {code(how)}.")
+            return
+        draw_verdict(MergeState.choose())
+        _show_sources(items, target)
         return
-    if source is None or source == target:
-        st.info("Choose two branches: the source brings its changes, the target takes them over.")
-        return
+    slot = _show_bar(items, source, target, how)
     with guarded("The preview cannot be made; nothing changed."):
+        with slot.container():
+            draw_verdict(MergeState.loading(source, target))
         if how == How.FAST_FORWARD:
-            _show_forward(identifier, source, target)
+            plan = reads.fast_forward(identifier, source, target)
+            _show_forward(identifier, items, plan, slot)
             return
-        with st.skeleton(height=240):
-            plain = merge_arguments(identifier, source, target)
-            resolution = reads.resolution(plain)
-            draft = resolution.draft
-            policy = draft.policy.to_yaml() if draft.decisions else None
-            arguments = with_reason({**plain, "policy": policy}, f"{source}-{target}")
-            decision = reads.merge(arguments)
-        if isinstance(decision.plan, FastForwardPlan) and how == How.AUTO:
-            _show_forward(identifier, source, target)
+        asked = merge_arguments(identifier, source, target)
+        resolution = reads.resolution(asked)
+        draft = resolution.draft
+        policy = draft.policy.to_yaml() if draft.decisions else None
+        arguments = with_reason({**asked, "policy": policy}, f"{source}-{target}")
+        decision = reads.merge(arguments)
+        if isinstance(decision.plan, FastForwardPlan):
+            _show_forward(identifier, items, decision.plan.move.decision, slot)
             return
-        settled = reads.settled_conflicts(identifier, resolution.plan.id, draft)
-        versus = items[source].versus
-        preview = MergePreview.of(
-            decision,
-            items[target].schema,
-            facts=MergeFacts(
-                rows=rows_of_merge(resolution, settled),
-                ahead=versus.ahead if versus else None,
-                decisions=draft.decisions,
-            ),
-        )
-        circumstances = Circumstances(
-            source=items[source],
-            target=items[target],
-            source_table=reads.table(identifier.on_branch(source)),
-            target_table=reads.table(identifier.on_branch(target)),
-            lacks_role=lacks_role(decision.preview.role),
-        )
-        checks = checks_of_merge(decision, circumstances)
-        show_merge(preview, checks, arguments, resolution, settled)
+        _show_draft(identifier, items, decision, resolution, arguments, slot)
 
 
-def _show_forward(identifier: Identifier, source: str, target: str) -> None:
-    with st.skeleton(height=240):
-        plan = reads.fast_forward(identifier, source, target)
-    show_fast_forward(FastForwardPreview.of(plan), identifier)
+def _show_draft(
+    identifier: Identifier,
+    items: Mapping[str, BranchItem],
+    decision: MergeDecision,
+    resolution: Resolution,
+    arguments: dict[str, Argument],
+    slot: DeltaGenerator,
+) -> None:
+    """Draw a merge of files and rows: its verdict in the bar, its tabs, its dialogs."""
+    plan = decision.plan
+    source, target = items[plan.source], items[plan.target]
+    settled = reads.settled_conflicts(identifier, resolution.plan.id, resolution.draft)
+    # Rerunning with another plan under the same button would run what nobody has looked at.
+    asked = {**arguments, "policy": None}
+    stale = state.seen_plan(_choice(asked), SeenPlan.of(plan)).staleness(plan)
+    facts = MergeFacts(
+        rows=rows_of_merge(resolution, settled),
+        merge=merge_of_draft(identifier, plan.source, plan.target),
+        dry_run=dry_run_of_draft(plan.id),
+        comparison=comparison_of_draft(resolution.plan.id, plan.id),
+        stale=stale,
+        decisions=resolution.draft.decisions,
+        **_person(source, decision.preview.role),
+    )
+    conflicts = conflicts_of(plan)
+    settlings = proven(
+        candidates(conflicts, plan.rules),
+        len(conflicts),
+        lambda option: left_by(reads.merge({**arguments, **option.view}).plan),
+    )
+    preview = MergePreview.of(decision, target.schema, facts=facts, settlings=settlings)
+    draft = Draft(
+        identifier=identifier,
+        source=source,
+        target=target,
+        arguments=asked,
+        resolution=resolution,
+        has_file_conflicts=bool(conflicts),
+        judge=decision.state,
+        facts=facts,
+    )
+    with slot.container():
+        show_state(preview.state, draft)
+    rules = reads.rules(identifier)
+    circumstances = Circumstances(
+        source=source,
+        target=target,
+        source_table=reads.table(identifier.on_branch(plan.source)),
+        target_table=reads.table(identifier.on_branch(plan.target)),
+        lacks_role=lacks_role(decision.preview.role),
+    )
+    form = merge_form(arguments, plan.source, plan.target)
+    if preview.state.standing is not MergeStanding.STALE:
+        show_merge(
+            MergePage(
+                preview=preview,
+                checks=checks_of_merge(decision, circumstances, preview.state, facts, rules),
+                form=form,
+                resolution=resolution,
+                settled=settled,
+                facts=facts,
+                rules=rules,
+            )
+        )
+    _show_dialogs(
+        identifier,
+        plan.source,
+        plan.target,
+        lambda _: _draw_dialog(form, target, facts, source.name),
+    )
+
+
+def _draw_dialog(form: Form, target: BranchItem, facts: MergeFacts, source: str) -> None:
+    """Draw the dialog on the heads as they are now, with the reason that stands in its field."""
+    arguments = with_reason(form.arguments, f"{source}-{target.name}")
+    decision = reads.merge(arguments)
+    asked = {**arguments, "policy": None}
+    stale = state.seen_plan(_choice(asked), SeenPlan.of(decision.plan)).staleness(decision.plan)
+    preview = MergePreview.of(decision, target.schema, facts=replace(facts, stale=stale))
+    full = replace(form, arguments=arguments)
+    show_merge_dialog(preview, full, is_protected=target.protection is not None)
+
+
+def _choice(asked: dict[str, Argument]) -> str:
+    """Return what a plan follows from besides the heads; a reason changes no plan."""
+    return repr({name: value for name, value in asked.items() if name != WITHOUT_CALLBACKS})
+
+
+def _show_forward(
+    identifier: Identifier,
+    items: Mapping[str, BranchItem],
+    plan: ForwardDecision,
+    slot: DeltaGenerator,
+) -> None:
+    """Draw a merge that takes over a history: its verdict in the bar, its tabs, its dialogs."""
+    source, target = items[plan.source], items[plan.target]
+    told = forward_preview(plan)
+    facts = MergeFacts(
+        merge=merge_of_draft(identifier, plan.source, plan.target),
+        blocks=() if told is None else told.blocks,
+        **_person(source, Role.EDITOR if told is None else told.role),
+    )
+    judge = partial(MergeState.of_forward, plan)
+    draft = Draft(
+        identifier=identifier,
+        source=source,
+        target=target,
+        arguments=merge_arguments(identifier, plan.source, plan.target),
+        resolution=None,
+        has_file_conflicts=False,
+        judge=judge,
+        facts=facts,
+    )
+    with slot.container():
+        show_state(judge(facts), draft)
+    preview = FastForwardPreview.of(plan)
+    show_fast_forward(preview, identifier, told)
+    is_protected = target.protection is not None
+    _show_dialogs(
+        identifier,
+        plan.source,
+        plan.target,
+        lambda _: show_forward_dialog(preview, identifier, is_protected=is_protected),
+    )
+
+
+def _show_dialogs(
+    identifier: Identifier, source: str, target: str, draw: Callable[[str | None], None]
+) -> None:
+    title = f"Merge {plain(source)} into {plain(target)}"
+    undo = undo_dialogs(identifier.on_branch(MAIN_BRANCH), here().at_branch(target))
+    show_dialog({Action.MERGE: (title, draw), **undo})
+
+
+def _person(source: BranchItem, needed: Role) -> _Person:
+    """What a verdict has to know of the person who looks, of the time, and of the source."""
+    own, versus = Role(get_services().settings.role), source.versus
+    return {
+        "ahead": versus.ahead if versus else None,
+        "gap": RoleGap.between(own, needed),
+        "may_settle": own.covers(Role.EDITOR),
+        "now_millis": state.now_millis(),
+        "zone": state.zone(),
+    }
+
+
+def _show_bar(
+    items: Mapping[str, BranchItem], source: str | None, target: str, how: str
+) -> DeltaGenerator:
+    """Draw the head that stays in view; return the place of the verdict in it."""
+    with st.container(key="merge-bar", gap="xsmall"):
+        with st.container(
+            horizontal=True, gap="small", vertical_alignment="center", key="line-sides"
+        ):
+            show_sides(None if source is None else items[source], items[target])
+            st.space("stretch")
+            with st.popover("Branches and way", icon=":material/tune:", type="tertiary"):
+                _show_choice(items, source, target, how)
+        return st.empty()
+
+
+def _show_sources(items: Mapping[str, BranchItem], target: str) -> None:
+    """List the branches that can be merged, those first that have something new."""
+    others = [item for name, item in items.items() if name != target]
+    with rows.row_list("sources"):
+        for number, item in enumerate(sorted(others, key=_rank)):
+            name, standing, review = rows.row(f"source-{number}", _SOURCES)
+            rows.text(name, _SOURCES[0], code(item.name))
+            rows.text(standing, _SOURCES[1], f":gray[{plain(_standing(item))}]")
+            with review:
+                if item.error is None:
+                    view = {**state.view_of("target", "strict", "scope", "isolation")}
+                    state.link(
+                        PageName.MERGE, "Review", here(), view={**view, "source": item.name},
+                        icon=":material/arrow_forward:",
+                    )  # fmt: skip
 
 
 def _show_no_branch(summary: TableSummary) -> None:
@@ -109,43 +323,38 @@ def _show_no_branch(summary: TableSummary) -> None:
     st.code(f"branch-console create-branch {name} NAME", language="bash")
 
 
-def _show_choice(items: dict[str, BranchItem], source: str | None, target: str, how: str) -> None:
-    block(1, "Choose")
-    others = [name for name in items if name != target]
-    sources = sorted(others, key=lambda name: _rank(items[name]))
+def _show_choice(
+    items: Mapping[str, BranchItem], source: str | None, target: str, how: str
+) -> None:
+    others = [item for name, item in items.items() if name != target]
+    sources = [item.name for item in sorted(others, key=_rank)]
     words = {name: _branch_words(items[name]) for name in sources}
     # The browser names an option by its words: where these change, the box must be another one.
     source_key = f"ff-source-{words.get(source or '')}-{target}"
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
-        st.selectbox(
-            "Source: the branch that comes in", sources,
-            index=sources.index(source) if source in sources else None,
-            key=source_key, on_change=_choose, args=("source", source_key, sources),
-            placeholder="Choose a branch", format_func=words.__getitem__, width=290,
-            filter_mode="contains",
-        )  # fmt: skip
-        st.button(
-            "", icon=":material/swap_horiz:", help="Swap source and target", key="ff-swap",
-            on_click=_swap, args=(source, target), disabled=source is None,
-        )  # fmt: skip
-        targets = list(items)
-        st.selectbox(
-            "Target: the branch that changes", targets, index=targets.index(target),
-            key=f"ff-target-{source}-{target}", on_change=_choose,
-            args=("target", f"ff-target-{source}-{target}", targets), width=290,
-            filter_mode="contains",
-        )  # fmt: skip
-        st.segmented_control(
-            "How", list(How), default=how if how in list(How) else None, key=f"merge-how-{how}",
-            format_func=lambda each: HOW_WORDS[each], on_change=_choose, required=True,
-            args=("how", f"merge-how-{how}", list(How)),
-        )  # fmt: skip
-    if how != How.FAST_FORWARD:
-        show_options()
+    st.selectbox(
+        "Source", sources, index=sources.index(source) if source in sources else None,
+        key=source_key, on_change=_choose, args=("source", source_key, sources),
+        placeholder="Choose a branch", format_func=words.__getitem__, filter_mode="contains",
+    )  # fmt: skip
+    targets = list(items)
+    st.selectbox(
+        "Target", targets, index=targets.index(target), key=f"ff-target-{source}-{target}",
+        on_change=_choose, args=("target", f"ff-target-{source}-{target}", targets),
+        filter_mode="contains",
+    )  # fmt: skip
+    st.button(
+        "Swap source and target", icon=":material/swap_horiz:", key="ff-swap",
+        on_click=_swap, args=(source, target), disabled=source is None,
+    )  # fmt: skip
+    st.segmented_control(
+        "Way", list(How), default=how if how in list(How) else None, key=f"merge-how-{how}",
+        format_func=lambda each: HOW_WORDS[each], on_change=_choose, required=True,
+        args=("how", f"merge-how-{how}", list(How)),
+    )  # fmt: skip
 
 
 def _rank(item: BranchItem) -> tuple[bool, bool, str]:
-    """Put first what can be brought in without ado."""
+    """Put first what can be merged without ado."""
     versus = item.versus
     ahead = bool(versus and versus.ahead)
     behind = bool(versus and versus.behind)
@@ -153,14 +362,19 @@ def _rank(item: BranchItem) -> tuple[bool, bool, str]:
 
 
 def _branch_words(item: BranchItem) -> str:
+    standing = _standing(item)
+    return f"{item.name} ({standing})" if standing else item.name
+
+
+def _standing(item: BranchItem) -> str:
     versus = item.versus
     if item.error is not None:
-        return f"{item.name} (cannot be read)"
+        return "cannot be read"
     if versus is None or versus.ahead is None or versus.behind is None:
-        return item.name
+        return ""
     if not versus.ahead and not versus.behind:
-        return f"{item.name} (even)"
-    return f"{item.name} ({count(versus.ahead)} ahead, {count(versus.behind)} behind)"
+        return "even"
+    return f"{count(versus.ahead)} ahead, {count(versus.behind)} behind"
 
 
 def _choose(name: str, key: str, known: list[str] | list[How]) -> None:

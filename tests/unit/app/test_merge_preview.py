@@ -11,7 +11,7 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.values.binary_row import encode_row
 from branch_console.merge.conflict import Take
 from branch_console.merge.file_moves import MergeRules, Strategy
-from branch_console.merge.plan import MergeVerdict, Plan, verdict_of
+from branch_console.merge.plan import MergeVerdict, Plan, conflicts_of, verdict_of
 from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
@@ -21,12 +21,16 @@ from branch_console_app.models.merge.merge_preview import (
     MergeDecision,
     MergePreview,
     SeenPlan,
+    SettleOption,
     bucket_lines,
+    candidates,
+    left_by,
     otherwise_words,
+    proven,
     strategies_words,
 )
 from branch_console_app.models.merge.merge_state import NextStep
-from branch_console_app.models.parts.exactness import BOUNDS, EXACT, NOT_ROWS, UNREAD
+from branch_console_app.models.parts.exactness import EXACT, LEAST, NOT_ROWS, UNREAD
 from branch_console_app.models.parts.wording import NOT_READ
 from tests.support.branch_bench import BranchBench
 from tests.support.commit_tables import data_files, message
@@ -46,7 +50,19 @@ def seen(bench: BranchBench, rules: MergeRules | None = None) -> MergePreview:
         undo="Undo works.",
     )
     decision = MergeDecision(plan=plan, preview=command)
-    return MergePreview.of(decision, bench.table().schema(), facts=MergeFacts(ahead=1))
+    found = conflicts_of(plan)
+    settlings = proven(
+        candidates(found, plan.rules), len(found), lambda each: left_with(bench, each)
+    )
+    return MergePreview.of(
+        decision, bench.table().schema(), facts=MergeFacts(ahead=1), settlings=settlings
+    )
+
+
+def left_with(bench: BranchBench, option: SettleOption) -> int | None:
+    """What the planner leaves with an option."""
+    isolation = Isolation(option.view.get("isolation") or Isolation.SERIALIZABLE)
+    return left_by(planned(bench, MergeRules(isolation=isolation)))
 
 
 def planned(bench: BranchBench, rules: MergeRules | None = None) -> Plan:
@@ -84,9 +100,9 @@ def test_a_clean_merge_counts_what_moves(tmp_path: Path) -> None:
         "base snapshot 1, target `main` at snapshot 2, source `dev` at snapshot 2"
     )
     counts = figures(preview)
-    assert (counts["Data files added"], counts["Rows added"]) == ("1", "+10")
-    assert counts["Copied"] == "0 B"
+    assert counts == {"Rows added": "+10", "Data files": "+1"}
     assert "Conflicts" not in counts
+    assert preview.file_figures[-1].value == "0 B"
     assert {figure.known for figure in preview.figures} == {EXACT}
     assert preview.reasons == ()
     (line,) = preview.buckets
@@ -100,7 +116,7 @@ def test_copies_by_hard_links_cost_no_byte(tmp_path: Path) -> None:
     bench.append("theirs", branch="dev")
     bench.append("mine")
     preview = seen(bench)
-    (copied,) = (each for each in preview.figures if each.label == "Copied")
+    (copied,) = (each for each in preview.file_figures if each.label == "Copied")
     assert (copied.value, copied.help) == ("0 B", "0: copies by hard links")
 
 
@@ -112,7 +128,6 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
     assert preview.state.sentence.startswith("1 conflict to settle, all in")
     assert preview.state.kind is ErrorKind.CONFLICTS_OPEN
     assert not preview.can_run
-    # In a table without partitions the scope settles nothing.
     settlings = [(each.label, each.number) for each in preview.settlings]
     assert settlings == [("Isolation: snapshot", 1)]
     (line,) = preview.conflicts
@@ -130,8 +145,17 @@ def test_strict_can_be_taken_back_where_there_are_conflicts(tmp_path: Path) -> N
     bench = based(tmp_path)
     delete_all(bench, "dev")
     bench.append("mine")
-    last = seen(bench, MergeRules(strict=True)).settlings[-1]
-    assert (last.label, dict(last.view)) == ("Without strict", {"strict": None})
+    found = candidates(conflicts_of(planned(bench)), MergeRules(strict=True))
+    assert (found[-1].label, dict(found[-1].view)) == ("Without strict", {"strict": None})
+
+
+def test_an_option_is_offered_only_if_the_planner_leaves_fewer_conflicts_with_it() -> None:
+    scope, isolation, strict = (
+        SettleOption(label=label, view={}, cost="") for label in ("scope", "isolation", "strict")
+    )
+    left = {"scope": 3, "isolation": 1, "strict": None}
+    found = proven((scope, isolation, strict), 3, lambda option: left[option.label])
+    assert [(each.label, each.number) for each in found] == [("isolation", 2)]
 
 
 def keyed(tmp_path: Path, *, ours: tuple[int, int]) -> BranchBench:
@@ -150,10 +174,9 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
     assert preview.state.primary is not None
     assert preview.state.primary.step is NextStep.COMPARE
     told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
-    assert told["Buckets to compare"] == ("1", EXACT)
-    assert told["Data files reused"] == ("0", EXACT)
-    assert told["Data files added"] == ("≥ 0", BOUNDS)
-    assert told["Rows added"] == told["Rows removed"] == (NOT_READ, UNREAD)
+    assert told == {"Rows changed": (NOT_READ, UNREAD), "Data files": ("+1", LEAST)}
+    kept = {figure.label: (figure.value, figure.known) for figure in preview.file_figures}
+    assert kept["Data files added"] == ("0", LEAST)
     assert preview.reasons[0].startswith("Row counts are known after")
     assert preview.can_run
 
@@ -161,9 +184,7 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
 def test_records_of_keys_are_not_called_rows(tmp_path: Path) -> None:
     preview = seen(keyed(tmp_path, ours=(6, 7)))
     told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
-    assert told["Data files added"] == ("1", EXACT)
-    assert told["Records in added files"] == ("10", NOT_ROWS)
-    assert told["Records in removed files"] == ("0", NOT_ROWS)
+    assert told == {"Records in added files": ("10", NOT_ROWS), "Data files": ("+1", EXACT)}
     assert "one key can have several" in preview.reasons[0]
 
 

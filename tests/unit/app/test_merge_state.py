@@ -102,10 +102,8 @@ ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] =
         NextStep.CANCEL,
     ),
     MergeStanding.COMPARING: (
-        lambda plan: of(
-            undecided(plan), rows=RowsOfMerge.of_plan(undecided(plan), is_at_work=True)
-        ),
-        "Comparing rows that both sides may have changed. Nothing is changed.",
+        lambda plan: of(undecided(plan), comparison=replace_state(JobState.RUNNING)),
+        "Comparing rows: 12 of 40 parts. Nothing is changed.",
         NextStep.VIEW_JOB,
         NextStep.CANCEL,
     ),
@@ -222,7 +220,7 @@ def replace_state(state: JobState) -> JobView:
 
 def of(plan: Plan, **facts: Any) -> MergeState:
     """The state of a plan; a job may come alone, or with what is known of it."""
-    for name in ("merge", "dry_run"):
+    for name in ("merge", "dry_run", "comparison"):
         if name in facts:
             view, parts = facts[name] if isinstance(facts[name], tuple) else (facts[name], {})
             facts[name] = attempt(plan, view, snapshot_id=13, **parts)

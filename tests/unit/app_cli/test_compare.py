@@ -44,7 +44,7 @@ def test_numbers_say_whether_they_are_exact(program: CommandLine) -> None:
     assert found["rows"]["why_not_exact"] == []
     assert found["manifests"] == {"of_one_side": 2, "of_both": 2}
     keyed = program.json("compare", KEYED, "main", "fixes")
-    assert keyed["rows"]["added"]["label"] == "bounds"
+    assert keyed["rows"]["added"]["label"] == "at most"
     assert len(keyed["rows"]["why_not_exact"]) == 1
 
 

@@ -11,13 +11,17 @@ from branch_console.merge.conflict import Conflict, ConflictKind
 from branch_console.merge.plan import (
     FastForwardPlan,
     Plan,
+    RefusedPlan,
     UpToDatePlan,
     conflicts_of,
     found_by,
 )
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.consequence import Consequence, Weight
+from branch_console.quality.rules import RuleSet
+from branch_console_app.models.merge.merge_facts import MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.merge_preview import MergeDecision
+from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
 from branch_console_app.models.merge.remedies import BY_KIND, CheckRemedy
 from branch_console_app.models.parts.wording import code, listed, plain, plural
 
@@ -27,7 +31,8 @@ class CheckState(IntEnum):
 
     FAILS = 0
     WARNS = 1
-    PASSES = 2
+    NOT_RUN = 2
+    PASSES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +43,12 @@ class Check:
         kind: The code of what fails.
         advice: What to do about it, a sentence.
         remedies: Where that is done.
+        name: What is checked, where a line needs a name.
     """
 
     standing: CheckState
     text: str
+    name: str = ""
     kind: ErrorKind | None = None
     advice: str = ""
     remedies: tuple[CheckRemedy, ...] = ()
@@ -67,13 +74,25 @@ class Circumstances:
     lacks_role: str | None = None
 
 
-def checks_of_merge(decision: MergeDecision, found: Circumstances) -> tuple[Check, ...]:
+def checks_of_merge(
+    decision: MergeDecision,
+    found: Circumstances,
+    state: MergeState,
+    facts: MergeFacts,
+    rules: RuleSet | None = None,
+) -> tuple[Check, ...]:
     """Return the conditions of a merge, what fails first.
 
-    Conflicts of rows are none of them: these are settled afterwards.
+    Args:
+        decision: What it would do.
+        found: What is known of both branches.
+        state: The verdict.
+        facts: What the verdict followed from.
+        rules: The quality rules of the table; None if it has none.
     """
     plan = decision.plan
     checks = (
+        *checks_of_draft(state, plan, facts, 0 if rules is None else len(rules.rules)),
         *_blocks(decision),
         *_history(plan),
         *_base(found),
@@ -106,13 +125,101 @@ def _blocks(decision: MergeDecision) -> Iterator[Check]:
         yield check_of(block)
 
 
+def checks_of_draft(
+    state: MergeState, plan: Plan, facts: MergeFacts, rule_count: int
+) -> tuple[Check, ...]:
+    """Return the conditions that jobs of a draft and decisions on it meet, or have not met yet.
+
+    Args:
+        state: The verdict.
+        plan: What the merge would do.
+        facts: What the verdict followed from.
+        rule_count: The quality rules of the table.
+    """
+    if isinstance(plan, UpToDatePlan | RefusedPlan):
+        return ()
+    rows = facts.rows or RowsOfMerge.of_plan(plan)
+    return (
+        *_conflicts(state, rows),
+        *_comparison(rows),
+        *_rules(state, rule_count),
+        *_dry_run(state),
+    )
+
+
+def checks_title(checks: Sequence[Check]) -> str:
+    """Return the title of the list: `Checks (1 of 6 blocks)`, `Checks (5 of 6 pass)`."""
+    if not checks:
+        return "Checks"
+    number = len(checks)
+    blocking = sum(each.standing is CheckState.FAILS for each in checks)
+    if blocking:
+        return f"Checks ({blocking} of {number} {'blocks' if blocking == 1 else 'block'})"
+    passing = sum(each.standing is CheckState.PASSES for each in checks)
+    return f"Checks ({passing} of {number} {'passes' if passing == 1 else 'pass'})"
+
+
+def _conflicts(state: MergeState, rows: RowsOfMerge) -> Iterator[Check]:
+    name = "Conflicts"
+    if state.standing is MergeStanding.CONFLICTS:
+        yield Check(
+            standing=CheckState.FAILS, name=name, text=state.sentence, kind=state.kind,
+            remedies=(CheckRemedy.SETTLE,),
+        )  # fmt: skip
+    elif rows.number:
+        text = f"{plural(rows.number, 'conflict')}, all settled."
+        yield Check(standing=CheckState.PASSES, name=name, text=text)
+    elif rows.is_needed and not rows.is_compared and state.standing is not MergeStanding.STAGED:
+        text = "known after the row comparison."
+        yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
+    else:
+        yield Check(standing=CheckState.PASSES, name=name, text="none.")
+
+
+def _comparison(rows: RowsOfMerge) -> Iterator[Check]:
+    if not rows.is_needed:
+        return
+    name = "Row comparison"
+    if rows.is_compared:
+        yield Check(standing=CheckState.PASSES, name=name, text="done on these heads.")
+    else:
+        yield Check(standing=CheckState.NOT_RUN, name=name, text="not run on these heads yet.")
+
+
+def _rules(state: MergeState, rule_count: int) -> Iterator[Check]:
+    if not rule_count:
+        return
+    name, number = "Quality rules", plural(rule_count, "rule")
+    match state.standing:
+        case MergeStanding.GATE_RED:
+            text = f"{state.sentence}"
+            yield Check(standing=CheckState.FAILS, name=name, text=text, kind=state.kind)
+        case MergeStanding.STAGED:
+            text = f"{number} passed on the staged result."
+            yield Check(standing=CheckState.PASSES, name=name, text=text)
+        case _:
+            text = f"{number}, run on the result before it is published."
+            yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
+
+
+def _dry_run(state: MergeState) -> Iterator[Check]:
+    name = "Dry run"
+    if state.standing is MergeStanding.STAGED:
+        yield Check(
+            standing=CheckState.PASSES, name=name, text="passed; its result can be published."
+        )
+    elif state.standing not in (MergeStanding.DONE, MergeStanding.UNDONE):
+        text = "not run; the merge starts with one unless you choose otherwise."
+        yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
+
+
 def check_of(told: Consequence) -> Check:
     """Return the condition that a consequence of a command fails, or warns of."""
     if told.weight is not Weight.BLOCKS:
         return Check(standing=CheckState.WARNS, text=plain(told.text))
     advice, remedies = BY_KIND.get(told.kind or ErrorKind.UNEXPECTED, ("", ()))
     if told.excused_by is not None:
-        advice, remedies = "The field for the reason stands below.", ()
+        advice, remedies = "The dialog asks for a reason.", ()
     return Check(
         standing=CheckState.FAILS,
         text=plain(told.text),
@@ -151,7 +258,7 @@ def _schemas(plan: Plan, found: Circumstances) -> Iterator[Check]:
             text=f"{plural(len(collide), 'column or option', 'columns or options')} cannot be what "
             f"both sides made of them: {_named(collide)}.",
             kind=ErrorKind.CONFLICTS_OPEN,
-            advice="Settle them below, or change one of the branches.",
+            advice="Settle them, or change one of the branches.",
             remedies=(CheckRemedy.BOTH_SIDES,),
         )
         return

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
@@ -28,7 +28,6 @@ class RowsOfMerge:
     Attributes:
         is_needed: Whether rows have to be compared to know the conflicts.
         is_compared: Whether somebody has compared them since both branches stand as they do.
-        is_at_work: Whether a job compares them now.
         number: The conflicts that were found.
         open_number: Those that nothing settles.
         columns: Columns of the open ones, those with most of them first.
@@ -37,17 +36,15 @@ class RowsOfMerge:
 
     is_needed: bool
     is_compared: bool = False
-    is_at_work: bool = False
     number: int = 0
     open_number: int = 0
     columns: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
 
     @classmethod
-    def of_plan(cls, plan: Plan, *, is_at_work: bool = False) -> "RowsOfMerge":
+    def of_plan(cls, plan: Plan) -> "RowsOfMerge":
         """Return what the plan says of rows, before they are compared."""
-        needed = cost_of(plan).buckets_to_compare > 0
-        return cls(is_needed=needed, is_at_work=needed and is_at_work)
+        return cls(is_needed=cost_of(plan).buckets_to_compare > 0)
 
     @classmethod
     def of_conflicts(cls, settled: pa.Table) -> "RowsOfMerge":
@@ -140,6 +137,7 @@ class MergeFacts:
         rows: Of the rows that both sides changed; None if nobody asks.
         merge: The job that merges, or merged; None if this draft has none.
         dry_run: The job that tries it; None if this draft has none.
+        comparison: The job that compares rows; None if this draft has none.
         stale: What has moved since the plan was seen, in a sentence of Markdown.
         decisions: How many decisions the draft keeps.
         ahead: Commits of the source that the target lacks, if that is known.
@@ -153,6 +151,7 @@ class MergeFacts:
     rows: RowsOfMerge | None = None
     merge: MergeAttempt | None = None
     dry_run: MergeAttempt | None = None
+    comparison: MergeAttempt | None = None
     stale: str | None = None
     decisions: int = 0
     ahead: int | None = None
@@ -161,6 +160,14 @@ class MergeFacts:
     may_settle: bool = True
     now_millis: int = 0
     zone: tzinfo | None = None
+
+    def with_job(self, job: JobView) -> "MergeFacts":
+        """Return the same with a newer look at one of the jobs."""
+        merge, dry_run, comparison = (
+            replace(each, job=job) if each is not None and each.job.id == job.id else each
+            for each in (self.merge, self.dry_run, self.comparison)
+        )
+        return replace(self, merge=merge, dry_run=dry_run, comparison=comparison)
 
     def hour(self, millis: int) -> str:
         """Write a time of day: `14:05`."""

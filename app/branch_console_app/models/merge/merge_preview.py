@@ -1,6 +1,6 @@
 """A merge as a page shows it: a verdict, figures, buckets, conflicts and what would settle them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -11,10 +11,11 @@ from branch_console.format.partition_path import partition_path
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
-from branch_console.merge.conflict import Conflict, Take
+from branch_console.merge.conflict import Conflict, ConflictKind, Take
 from branch_console.merge.file_moves import BucketMove, MergeRules, Strategy
 from branch_console.merge.plan import (
     Plan,
+    RefusedPlan,
     can_run,
     conflicts_of,
     found_by,
@@ -25,6 +26,7 @@ from branch_console_app.models.merge.merge_facts import MergeFacts
 from branch_console_app.models.merge.merge_figures import (
     FileSums,
     bounds_reasons,
+    file_figures,
     files_by_place,
     merge_figures,
 )
@@ -163,14 +165,16 @@ class BucketLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleOption:
-    """An option that settles conflicts: its label, and the parameters of the address that set it.
+    """An option of a merge that may settle conflicts, and the parameters of an address that set it.
 
     Attributes:
-        number: How many of the conflicts it is offered for.
+        cost: What it changes besides, in a sentence.
+        number: How many conflicts fewer the planner found with it.
     """
 
     label: str
     view: Mapping[str, str | None]
+    cost: str
     number: int = 0
 
 
@@ -201,8 +205,11 @@ class MergePreview:
     Attributes:
         state: The verdict, and the step that comes next.
         is_compared: Whether somebody has compared the rows that both sides changed.
+        figures: What the merge changes, in at most four counts.
+        file_figures: What it does with data files.
         reasons: Why figures are not exact.
-        settlings: The options that settle conflicts, the one that settles most first.
+        settlings: The options that were tried and settle conflicts, the one that settles most
+            first.
     """
 
     plan: Plan
@@ -211,6 +218,7 @@ class MergePreview:
     is_compared: bool
     heads: str
     figures: tuple[Figure, ...] = ()
+    file_figures: tuple[Figure, ...] = ()
     reasons: tuple[str, ...] = ()
     schema: SchemaDiff | None = None
     buckets: tuple[BucketLine, ...] = ()
@@ -225,6 +233,7 @@ class MergePreview:
         schema: TableSchema | None,
         *,
         facts: MergeFacts | None = None,
+        settlings: Sequence[SettleOption] = (),
     ) -> "MergePreview":
         """Put a plan into words.
 
@@ -232,6 +241,7 @@ class MergePreview:
             decision: The plan, and the preview of the command.
             schema: The newest one of the target.
             facts: What is known besides.
+            settlings: The options that were tried and settle conflicts.
         """
         plan, rows = decision.plan, None if facts is None else facts.rows
         is_compared = rows is not None and rows.is_compared
@@ -242,12 +252,13 @@ class MergePreview:
             state=decision.state(facts),
             is_compared=is_compared,
             heads=_heads(plan),
-            figures=merge_figures(plan, schema, changed, is_compared=is_compared),
+            figures=merge_figures(plan, changed, rows),
+            file_figures=file_figures(plan),
             reasons=bounds_reasons(plan, schema, is_compared=is_compared),
             schema=changed,
             buckets=bucket_lines(plan, schema),
             conflicts=tuple(_conflict_line(each) for each in conflicts),
-            settlings=settlings_of(conflicts, plan.rules),
+            settlings=tuple(settlings),
             notes=tuple(plain(note) for note in plan.notes),
         )
 
@@ -329,48 +340,92 @@ def _partition_words(partition: bytes, schema: TableSchema | None) -> str:
 
 def _conflict_line(conflict: Conflict) -> ConflictLine:
     return ConflictLine(
-        kind=str(conflict.kind),
+        kind=_KIND_WORDS.get(conflict.kind, str(conflict.kind)),
         subject=str(conflict.subject),
         rule=conflict.rule,
         base=conflict.sides.base,
         ours=conflict.sides.ours,
         theirs=conflict.sides.theirs,
         advice=conflict.advice,
-        settled_by=tuple(_OPTIONS[take] for take in conflict.settle_with if take in _OPTIONS),
+        settled_by=options_of(conflict),
         otherwise=otherwise_words(conflict.settle_with),
     )
 
 
+_KIND_WORDS: Final[Mapping[ConflictKind, str]] = {
+    ConflictKind.FILE_RULE: "whole files",
+    ConflictKind.ADD_ADD: "added on both",
+    ConflictKind.MODIFY_MODIFY: "changed on both",
+    ConflictKind.DELETE_MODIFY: "deleted and changed",
+}
+
 _OPTIONS: Final[Mapping[Take, SettleOption]] = {
     Take.SCOPE_PARTITION: SettleOption(
-        label="Insert scope: partition", view={"scope": "partition"}
+        label="Insert scope: partition",
+        view={"scope": "partition"},
+        cost="Rows that the target added in other partitions are then not checked.",
     ),
     Take.ISOLATION_SNAPSHOT: SettleOption(
-        label="Isolation: snapshot", view={"isolation": "snapshot"}
+        label="Isolation: snapshot",
+        view={"isolation": "snapshot"},
+        cost="Rows that the target added since are then left as they are.",
     ),
 }
 
 
-def settling_option(take: Take) -> Mapping[str, str | None] | None:
-    """Return the option of a merge that a take stands for, by its name; None where it is none."""
-    option = _OPTIONS.get(take)
-    return None if option is None else option.view
+_WITHOUT_STRICT: Final = SettleOption(
+    label="Without strict",
+    view={"strict": None},
+    cost="Changes that the merge rules drop are then listed.",
+)
+_MOST_TRIED: Final = 4
 
 
-def settlings_of(conflicts: Sequence[Conflict], rules: MergeRules) -> tuple[SettleOption, ...]:
-    """Return the options of a merge that settle conflicts, with the number of these."""
+def options_of(conflict: Conflict) -> tuple[SettleOption, ...]:
+    """Return the options of a merge that may settle a conflict; nobody has tried them."""
+    return tuple(_OPTIONS[take] for take in conflict.settle_with if take in _OPTIONS)
+
+
+def left_by(plan: Plan) -> int | None:
+    """Return how many conflicts a plan leaves; None if it cannot be merged at all."""
+    return None if isinstance(plan, RefusedPlan) else len(conflicts_of(plan))
+
+
+def candidates(conflicts: Sequence[Conflict], rules: MergeRules) -> tuple[SettleOption, ...]:
+    """Return the options that are worth a try, at most four: only the planner knows what they do.
+
+    Args:
+        conflicts: Of the plan, without these options.
+        rules: By which they were found.
+    """
     found = [
-        SettleOption(
-            label=option.label,
-            view=option.view,
-            number=sum(take in each.settle_with for each in conflicts),
-        )
+        option
         for take, option in _OPTIONS.items()
+        if any(take in each.settle_with for each in conflicts)
     ]
-    offered = sorted((each for each in found if each.number), key=lambda each: -each.number)
     if rules.strict and conflicts:
-        offered.append(SettleOption(label="Without strict", view={"strict": None}))
-    return tuple(offered)
+        found.append(_WITHOUT_STRICT)
+    return tuple(found[:_MOST_TRIED])
+
+
+def proven(
+    options: Sequence[SettleOption], number: int, left_with: Callable[[SettleOption], int | None]
+) -> tuple[SettleOption, ...]:
+    """Return the options with which the planner leaves fewer conflicts, the best first.
+
+    Args:
+        options: Those to try.
+        number: The conflicts without them.
+        left_with: Plans with an option, and returns how many conflicts are left; None if it cannot
+            be merged at all then.
+    """
+    tried = [(each, left_with(each)) for each in options]
+    helpful = [
+        replace(each, number=number - left)
+        for each, left in tried
+        if left is not None and left < number
+    ]
+    return tuple(sorted(helpful, key=lambda each: -each.number))
 
 
 def otherwise_words(takes: Sequence[Take]) -> str:

@@ -143,6 +143,7 @@ class MergeState:
         primary: What comes next, or the way past the first block; None if nothing can be done.
         secondary: What may be done instead.
         kind: The code of what stops the merge.
+        job_id: The job that the buttons are about; of a merge that is done, its operation.
     """
 
     standing: MergeStanding
@@ -151,6 +152,7 @@ class MergeState:
     primary: MergeAction | None = None
     secondary: MergeAction | None = None
     kind: ErrorKind | None = None
+    job_id: str | None = None
 
     @property
     def role(self) -> VerdictRole:
@@ -249,20 +251,19 @@ def _of_jobs(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | N
     for attempt, doing in ((facts.merge, "Merging"), (facts.dry_run, "Dry run")):
         if attempt is not None and attempt.is_at_work:
             return _running(attempt.job, doing, plan.target)
-    if rows.is_at_work:
-        return MergeState(
-            standing=MergeStanding.COMPARING,
-            sentence="Comparing rows that both sides may have changed.",
-            detail="Nothing is changed.",
-            primary=_VIEW_JOB,
-            secondary=_CANCEL,
-        )
+    comparison = None if rows.is_compared else facts.comparison
+    if comparison is not None and comparison.is_at_work:
+        return _comparing(comparison.job)
     if facts.merge is not None and facts.merge.is_done:
         # Later commits of the source make it another merge.
         is_over = facts.merge.undone is not None or isinstance(plan, UpToDatePlan)
         return _done(facts.merge, plan.target, facts) if is_over else None
     is_settled_elsewhere = rows.open_number or conflicts_of(plan)
-    for attempt, what in ((facts.merge, "merge"), (facts.dry_run, "dry run")):
+    for attempt, what in (
+        (facts.merge, "merge"),
+        (facts.dry_run, "dry run"),
+        (comparison, "row comparison"),
+    ):
         if attempt is None or attempt.is_done or attempt.plan_id != plan.id:
             continue
         if attempt.job.error is ErrorKind.CONFLICTS_OPEN and is_settled_elsewhere:
@@ -270,6 +271,18 @@ def _of_jobs(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | N
         if attempt.job.error is not ErrorKind.GATE_FAILED:
             return _failed(attempt.job, what, plan.target)
     return None
+
+
+def _comparing(job: JobView) -> MergeState:
+    parts = f": {count(job.done)} of {plural(job.total, 'part')}" if job.total else ""
+    return MergeState(
+        standing=MergeStanding.COMPARING,
+        sentence=f"Comparing rows{parts}.",
+        detail="Nothing is changed.",
+        primary=_VIEW_JOB,
+        secondary=_CANCEL if job.state.can_cancel else None,
+        job_id=job.id,
+    )
 
 
 def _of_attempt(target: str, plan_id: str, facts: MergeFacts) -> MergeState | None:
@@ -301,6 +314,7 @@ def _running(job: JobView, doing: str, target: str) -> MergeState:
         detail=detail,
         primary=_VIEW_JOB,
         secondary=_CANCEL if job.state.can_cancel else None,
+        job_id=job.id,
     )
 
 
@@ -317,6 +331,7 @@ def _done(attempt: MergeAttempt, target: str, facts: MergeFacts) -> MergeState:
             detail=f"{code(target)} is back {back}.",
             primary=_REVIEW,
             secondary=receipt,
+            job_id=job.receipt_id,
         )
     at = "" if job.finished_millis is None else f", {facts.hour(job.finished_millis)}"
     return MergeState(
@@ -325,6 +340,7 @@ def _done(attempt: MergeAttempt, target: str, facts: MergeFacts) -> MergeState:
         detail=f"Undo works until the next commit on {code(target)}." if attempt.can_undo else "",
         primary=receipt,
         secondary=MergeAction(step=NextStep.UNDO, label="Undo") if attempt.can_undo else None,
+        job_id=job.receipt_id,
     )
 
 
@@ -342,6 +358,7 @@ def _failed(job: JobView, what: str, target: str) -> MergeState:
         primary=resume if job.state.can_resume else _REVIEW,
         secondary=_VIEW_JOB,
         kind=job.error,
+        job_id=job.id,
     )
 
 
@@ -495,6 +512,7 @@ def _gate_red(plan_id: str, target: str, facts: MergeFacts) -> MergeState | None
             primary=MergeAction(step=NextStep.SHOW_ROWS, label="Show rows"),
             secondary=override if facts.gap is None else None,
             kind=ErrorKind.GATE_FAILED,
+            job_id=attempt.job.id,
         )
     return None
 

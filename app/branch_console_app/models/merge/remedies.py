@@ -16,6 +16,7 @@ class CheckRemedy(StrEnum):
     FAST_FORWARD = "Fast-forward instead"
     MERGE = "Merge instead"
     BRANCH = "View branch"
+    SETTLE = "Settle"
 
 
 BY_KIND: Final[Mapping[ErrorKind, tuple[str, tuple[CheckRemedy, ...]]]] = {

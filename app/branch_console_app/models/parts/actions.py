@@ -40,6 +40,7 @@ class Action(StrEnum):
     RELEASE = "release-branch"
     CREATE_CATALOG = "create-catalog-branch"
     DROP_CATALOG = "drop-catalog-branch"
+    MERGE = "merge"
     MERGE_CATALOG = "merge-catalog-branch"
 
 

@@ -7,13 +7,17 @@ from branch_console.diff.rows.row_figure import RowFigure
 from branch_console_app.models.parts.wording import count, signed
 
 EXACT: Final = "exact"
-BOUNDS: Final = "bounds"
+LEAST: Final = "at least"
+MOST: Final = "at most"
 UNREAD: Final = "not counted yet"
 NOT_ROWS: Final = "not rows"
 AT_MOST: Final = "\N{LESS-THAN OR EQUAL TO}"
 AT_LEAST: Final = "\N{GREATER-THAN OR EQUAL TO}"
 
 _COLOURS: Final = {EXACT: "green", UNREAD: "gray", NOT_ROWS: "gray"}
+
+
+_NEEDS_NO_LABEL: Final = (EXACT, NOT_ROWS)
 
 
 def label_colour(label: str) -> str:
@@ -49,7 +53,7 @@ def figure_of(label: str, figure: RowFigure, *, is_change: bool = False) -> "Fig
     if figure.rows is not None:
         return Figure(label=label, value=write(figure.rows))
     if figure.most_rows is not None:
-        return Figure(label=label, value=figure.number(write), known=BOUNDS)
+        return Figure(label=label, value=figure.number(write), known=MOST)
     return Figure(
         label="Records in files",
         value=figure.number(write),
@@ -71,3 +75,8 @@ class Figure:
     value: str
     known: str = EXACT
     help: str | None = None
+
+    @property
+    def doubt(self) -> str | None:
+        """What a pill says beside it; nothing of what is counted to the last one."""
+        return None if self.known in _NEEDS_NO_LABEL else self.known

@@ -1,4 +1,7 @@
-"""A fast-forward: what it brings, what it would remove, what speaks against it, the button."""
+"""A fast-forward: what it adds, what it would remove, what blocks it, and its dialog."""
+
+from collections.abc import Sequence
+from typing import Final
 
 import pandas as pd
 import streamlit as st
@@ -11,6 +14,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
+from branch_console_app.models.merge.eligibility import Check
 from branch_console_app.models.merge.fast_forward import (
     FastForwardPreview,
     MovedCommits,
@@ -18,67 +22,112 @@ from branch_console_app.models.merge.fast_forward import (
     commit_rows,
     tag_words,
 )
+from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.exactness import Figure, figure_of
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, count, listed, plain, plural, signed
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
-from branch_console_app.widgets.merge.eligibility import show_eligibility
+from branch_console_app.widgets.merge.draft_jobs import begin_merge
+from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
+from branch_console_app.widgets.merge.plan import show_tabs
 from branch_console_app.widgets.merge.ways_out import show_both_sides
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.callbacks import ask_for_reason, show_left_out, with_reason
-from branch_console_app.widgets.parts.confirm import IN_THE_WAY, lacks_role, start_once, typed_name
+from branch_console_app.widgets.parts.confirm import (
+    IN_THE_WAY,
+    lacks_role,
+    start_once,
+    typed_name,
+)
 from branch_console_app.widgets.parts.figures import show_figures
-from branch_console_app.widgets.parts.gates import show_gates
+from branch_console_app.widgets.parts.gates import override_field, show_gates, show_rules
 from branch_console_app.widgets.parts.row_counts import show_row_counts
-from branch_console_app.widgets.parts.rows import block
 from branch_console_app.widgets.parts.same_as import show_same_as
 from branch_console_app.widgets.parts.table_picker import here
 
 PROCEDURE = "fast_forward"
 _MOST_ROWS = 500
+_MOST_FIGURES: Final = 4
 
 
-def show_fast_forward(preview: FastForwardPreview, identifier: Identifier) -> None:
-    """Draw a plan from its preview on; the branches were chosen above."""
-    plan = preview.plan
-    block(2, "Preview")
-    _show_headline(preview)
-    if plan.verdict is not Verdict.UP_TO_DATE:
-        _show_figures(preview)
-        if plan.can_run and plan.target_head is not None and preview.arrives.needs_counting:
-            show_row_counts(identifier, plan.target, plan.source, preview.counted_words)
+def show_fast_forward(
+    preview: FastForwardPreview, identifier: Identifier, told: Preview | None
+) -> None:
+    """Draw what a fast-forward would do, in tabs; the verdict stands above.
+
+    Args:
+        preview: The plan in words.
+        identifier: The table.
+        told: The preview of the command; None where it is not offered.
+    """
+    plan, checks = preview.plan, preview.checks_with(told)
+    labels = tab_labels(0, checks)
+    tabs = show_tabs({tab: label for tab, label in labels.items() if tab is not MergeTab.CONFLICTS})
+    with tabs[MergeTab.SUMMARY]:
+        _show_summary(preview, checks, identifier)
+    with tabs[MergeTab.CHANGES]:
         _show_moves(preview)
-    told = _told(plan) if plan.verdict is Verdict.FAST_FORWARD else None
-    show_eligibility(preview.checks_with(told), plan.source, plan.target)
-    if told is not None:
-        _show_confirm(preview, identifier, told)
-    elif plan.verdict is Verdict.REFUSED:
-        _show_ways_out(preview, identifier)
+    with tabs[MergeTab.CHECKS]:
+        show_checks(checks, plan.source, plan.target)
+        rules = reads.rules(identifier)
+        if rules is not None:
+            show_rules(rules, "Quality rules", "They run on the result before it is published.")
+    with tabs[MergeTab.DETAILS]:
+        if plan.verdict is Verdict.REFUSED:
+            _show_ways_out(preview, identifier)
+        for note in plan.notes:
+            st.caption(plain(note))
+        _show_same_as(plan)
 
 
-def _show_headline(preview: FastForwardPreview) -> None:
-    text = f"**{preview.headline}** {preview.detail}"
-    match preview.plan.verdict:
-        case Verdict.FAST_FORWARD:
-            st.info(text, icon=":material/fast_forward:")
-        case Verdict.UP_TO_DATE:
-            st.info(text, icon=":material/check:")
-        case Verdict.REFUSED:
-            st.warning(f"{text} {code(preview.code or '')}", icon=":material/block:")
+def forward_preview(plan: ForwardDecision) -> Preview | None:
+    """Return what the command would do; None where there is nothing to take over."""
+    return _told(plan) if plan.verdict is Verdict.FAST_FORWARD else None
+
+
+def _show_summary(
+    preview: FastForwardPreview, checks: Sequence[Check], identifier: Identifier
+) -> None:
+    plan = preview.plan
+    left, right = rows.two_panes()
+    with left:
+        if plan.verdict is not Verdict.UP_TO_DATE:
+            _show_figures(preview)
+            if plan.can_run and plan.target_head is not None and preview.arrives.needs_counting:
+                show_row_counts(identifier, plan.target, plan.source, preview.counted_words)
+        if preview.changes:
+            _show_consequences(preview, "summary")
+    with right:
+        show_short_checks(checks)
+
+
+def _show_consequences(preview: FastForwardPreview, key: str) -> None:
+    with st.container(border=True, key=f"card-{key}"):
+        left, right = st.columns(2, gap="medium")
+        for pane, title, sentences in (
+            (left, "What happens", preview.changes),
+            (right, "What stays", preview.stays),
+        ):
+            with pane:
+                st.caption(title)
+                for sentence in sentences:
+                    st.markdown(sentence)
 
 
 def _show_figures(preview: FastForwardPreview) -> None:
     arrives, removes = preview.arrives, preview.removes
     counts = {
-        "Commits that arrive": len(arrives.snapshots),
+        "New commits": len(arrives.snapshots),
+        "Commits that would leave": len(removes.snapshots),
         "Schema versions": len(arrives.schema_ids),
         "Tags": len(arrives.tags),
-        "Commits it would remove": len(removes.snapshots),
     }
-    first, *others = (Figure(label=label, value=count(each)) for label, each in counts.items())
-    show_figures([first, figure_of("Rows", arrives.figure, is_change=True), *others])
-    st.caption("The counts come from snapshot, schema and tag files.")
+    moved = figure_of("Rows", arrives.figure, is_change=True) if arrives.snapshots else None
+    first, *others = (
+        Figure(label=label, value=count(each)) if each else None for label, each in counts.items()
+    )
+    show_figures([each for each in (first, moved, *others) if each is not None][:_MOST_FIGURES])
 
 
 def _show_moves(preview: FastForwardPreview) -> None:
@@ -132,43 +181,41 @@ def _show_commits(moved: MovedCommits, key: str) -> None:
     )
 
 
-def _show_confirm(preview: FastForwardPreview, identifier: Identifier, told: Preview) -> None:
+def show_forward_dialog(
+    preview: FastForwardPreview, identifier: Identifier, *, is_protected: bool
+) -> None:
+    """Draw what a fast-forward would do, and the button that does it.
+
+    Args:
+        preview: The plan in words.
+        identifier: The table.
+        is_protected: Whether the name of the target has to be typed.
+    """
     plan = preview.plan
-    block(4, "Confirm")
-    override = show_gates(identifier)
-    with st.container(border=True, key="card-confirm"):
-        left, right = st.columns(2, gap="medium")
-        with left:
-            st.caption("Changes")
-            for sentence in preview.changes:
-                st.markdown(sentence)
-        with right:
-            st.caption("Stays")
-            for sentence in preview.stays:
-                st.markdown(sentence)
-        for note in plan.notes:
-            st.caption(plain(note))
-        ask_for_reason(told, _subject(plan))
-        refused = lacks_role(told.role)
-        blocked = None if told.can_run else IN_THE_WAY
-        if st.button(
-            f"Fast-forward {code(plan.target)}",
-            type="primary",
-            icon=":material/fast_forward:",
-            disabled=(refused or blocked) is not None,
-            help=refused or blocked,
-            key="ff-run",
-        ):
-            given = {**_arguments(plan), **Agreement(override_gate=override).encode()}
-            start_once(PROCEDURE, given, _place(identifier, plan), subject=plan.id)
-        if refused:
-            st.caption(refused)
-    _show_same_as(plan)
+    # The reason that stands in a field of this dialog belongs to the command.
+    told = forward_preview(plan)
+    if told is None:
+        st.info(f"{preview.headline} {preview.detail}")
+        return
+    _show_consequences(preview, "confirm")
+    for note in plan.notes:
+        st.caption(plain(note))
+    override = override_field(identifier)
+    ask_for_reason(told, _subject(plan))
+    refused = lacks_role(told.role) or (None if told.can_run else IN_THE_WAY)
+    if is_protected and not typed_name("merge", plan.target):
+        refused = refused or f"Type {plan.target} first."
+    if st.button(
+        f"Merge into {code(plan.target)}", type="primary", icon=":material/fast_forward:",
+        disabled=refused is not None, help=refused, key="ff-run",
+    ):  # fmt: skip
+        given = {**_arguments(plan), **Agreement(override_gate=override).encode()}
+        if begin_merge(PROCEDURE, given, plan.id, plan.source, plan.target):
+            st.rerun()
 
 
 def _show_ways_out(preview: FastForwardPreview, identifier: Identifier) -> None:
     plan = preview.plan
-    block(4, "What you can do")
     if WayOut.MERGE in preview.ways_out:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             st.markdown("**Keep both.**", width="content")
@@ -186,7 +233,6 @@ def _show_ways_out(preview: FastForwardPreview, identifier: Identifier) -> None:
         show_both_sides(plan.source, plan.target)
     if WayOut.REPLACE in preview.ways_out and plan.can_replace:
         _show_replace(preview, identifier)
-    _show_same_as(plan)
 
 
 def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:

@@ -1,72 +1,62 @@
-"""A merge: its options, what it would do, what collides and what settles that, the button."""
+"""The tabs of a merge: what it would do, what collides and what settles that, how it is done."""
 
 from collections.abc import Mapping, Sequence
-from typing import assert_never
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from branch_console.format.identifier import Identifier
-from branch_console.merge.plan import (
-    FastForwardPlan,
-    RefusedPlan,
-    SchemaPlan,
-    ThreeWayPlan,
-    UpToDatePlan,
-    conflicts_of,
-    cost_of,
-)
+from branch_console.merge.plan import can_run, cost_of
 from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import Argument
+from branch_console.procedures.call.consequence import Weight
 from branch_console.procedures.merge.conflicts import Resolution
+from branch_console.quality.rules import RuleSet
 from branch_console_app import reads, state
 from branch_console_app.models.merge.eligibility import Check
 from branch_console_app.models.merge.merge_facts import MergeFacts
 from branch_console_app.models.merge.merge_preview import (
     BucketLine,
     ConflictLine,
-    How,
     MergePreview,
-    SeenPlan,
     SettleOption,
     strategies_words,
     strategy_reason,
 )
-from branch_console_app.models.merge.merge_state import MergeAction, MergeState, NextStep
+from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.actions import Form
-from branch_console_app.models.parts.wording import code, plain, plural, signed
+from branch_console_app.models.parts.wording import code, count, listed, plain, plural, signed
 from branch_console_app.state import PageName
-from branch_console_app.widgets.merge.confirm import show_confirm
-from branch_console_app.widgets.merge.eligibility import show_eligibility
+from branch_console_app.widgets.merge.bar import TAB
+from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
 from branch_console_app.widgets.merge.row_conflicts import (
     MERGE_VIEW,
-    compare_button,
-    resolver_view,
-    show_comparison,
     show_left_over,
     show_row_conflicts,
 )
-from branch_console_app.widgets.merge.verdict import draw_verdict, update_button
+from branch_console_app.widgets.merge.verdict import draw_verdict
 from branch_console_app.widgets.merge.ways_out import show_both_sides
 from branch_console_app.widgets.parts import rows
-from branch_console_app.widgets.parts.figures import show_figures
-from branch_console_app.widgets.parts.preview import show_same_command
-from branch_console_app.widgets.parts.rows import Column, block
+from branch_console_app.widgets.parts.figures import draw_figures, show_figures
+from branch_console_app.widgets.parts.gates import show_judgement, show_rules
+from branch_console_app.widgets.parts.preview import show_preview, show_same_command
+from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.schema_diff import show_schema_diff
 from branch_console_app.widgets.parts.table_picker import here
 
 PROCEDURE = "merge_branch"
 _PER_PAGE = 25
 _WHAT = Column(label="What both sides changed", weight=2.6)
-_RULE = Column(label="Rule", weight=1.4)
 _BASE = Column(label="Base", weight=1.2)
 _OURS = Column(label="Target", weight=1.6)
 _THEIRS = Column(label="Source", weight=1.6)
 _SETTLE = Column(label="How to settle", weight=2.0)
-_COLUMNS = (_WHAT, _RULE, _BASE, _OURS, _THEIRS, _SETTLE)
+_COLUMNS = (_WHAT, _BASE, _OURS, _THEIRS, _SETTLE)
 
 
 def merge_arguments(identifier: Identifier, source: str, target: str) -> dict[str, Argument]:
@@ -129,68 +119,83 @@ def _set_option(name: str, key: str, usual: str) -> None:
     state.set_parameter(name, None if chosen == usual else chosen)
 
 
-def show_merge(
-    preview: MergePreview,
-    checks: Sequence[Check],
-    arguments: dict[str, Argument],
-    resolution: Resolution,
-    settled: pa.Table | None,
-) -> None:
-    """Draw a merge from its preview on; the branches and the options were chosen above.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MergePage:
+    """What the tabs of a merge show.
 
-    Args:
-        preview: What it would do.
-        checks: What stands in the way of it, and what does not.
-        arguments: Of the command that was previewed, with the policy that settles conflicts.
-        resolution: The conflicts that there are to settle, and the draft of that policy.
-        settled: Conflicts of rows as that draft settles them; None before any comparison.
+    Attributes:
+        checks: The conditions of the merge, what fails first.
+        form: The command, with the policy that settles conflicts.
+        settled: Conflicts of rows as the draft settles them; None before any comparison.
+        facts: What the verdict followed from.
+        rules: The quality rules of the table; None if it has none.
     """
-    plan = preview.plan
-    block(2, "Preview")
-    # Rerunning with another plan under the same button would run what nobody has looked at.
-    asked = {**arguments, "policy": None}
-    stale = state.seen_plan(repr(asked), SeenPlan.of(plan)).staleness(plan)
-    if stale is not None:
-        moved = MergeFacts(stale=stale, decisions=resolution.draft.decisions)
-        _show_verdict(MergeState.of(plan, moved), resolution, asked)
-        return
-    _show_verdict(preview.state, resolution, asked)
-    _show_contents(preview)
-    if not isinstance(plan, UpToDatePlan):
-        show_eligibility(checks, plan.source, plan.target)
-    if conflicts_of(plan):
-        _show_conflicts(preview)
-    open_number = 0
-    if cost_of(resolution.plan).buckets_to_compare:
-        open_number = _show_rows(preview, resolution, settled)
-    form = Form(
+
+    preview: MergePreview
+    checks: Sequence[Check]
+    form: Form
+    resolution: Resolution
+    settled: pa.Table | None
+    facts: MergeFacts
+    rules: RuleSet | None
+
+
+def show_merge(page: MergePage) -> None:
+    """Draw what a merge would do, in tabs; the verdict stands above."""
+    preview = page.preview
+    labels = tab_labels(_conflict_count(page), page.checks)
+    tabs = show_tabs(labels)
+    with tabs[MergeTab.SUMMARY]:
+        _show_summary(page)
+    with tabs[MergeTab.CHANGES]:
+        _show_changes(preview)
+    with tabs[MergeTab.CONFLICTS]:
+        _show_all_conflicts(page)
+    with tabs[MergeTab.CHECKS]:
+        show_checks(page.checks, preview.plan.source, preview.plan.target)
+        _show_rules(page)
+    with tabs[MergeTab.DETAILS]:
+        _show_details(page)
+
+
+def merge_form(arguments: dict[str, Argument], source: str, target: str) -> Form:
+    """Return the command that merges."""
+    return Form(
         procedure=PROCEDURE,
         arguments=arguments,
-        label=f"Merge {code(plan.source)} into {code(plan.target)}",
+        label=f"Merge {code(source)} into {code(target)}",
         icon=":material/merge:",
     )
-    match plan:
-        case ThreeWayPlan() | SchemaPlan() if not plan.conflicts:
-            show_confirm(preview, form, open_number)
-        case ThreeWayPlan() | SchemaPlan() | RefusedPlan():
-            block(5 if conflicts_of(plan) else 4, "What you can do")
-            show_both_sides(plan.source, plan.target)
-        case FastForwardPlan():
-            _show_link("Take over the history", {"how": How.FAST_FORWARD}, "fast_forward")
-        case UpToDatePlan():
-            pass
-        case _:
-            assert_never(plan)
-    show_same_command(form)
+
+
+def show_tabs(labels: Mapping[MergeTab, str]) -> Mapping[MergeTab, DeltaGenerator]:
+    """Draw tabs of which the address names the open one.
+
+    Args:
+        labels: Of the tabs there are; an address names them without their counts.
+    """
+    key = "merge-tabs"
+    opened = MergeTab.parse(state.parameter(TAB))
+    # A count in a label may be another one by now, so that the widget could not find it again.
+    state.put(key, labels.get(opened, labels[MergeTab.SUMMARY]))
+    drawn = st.tabs(list(labels.values()), key=key, on_change=_keep_tab, args=(key, dict(labels)))
+    return dict(zip(labels, drawn, strict=True))
+
+
+def _keep_tab(key: str, labels: Mapping[MergeTab, str]) -> None:
+    chosen = state.value_of(key)
+    tab = next((each for each, label in labels.items() if label == chosen), None)
+    state.set_parameter(TAB, None if tab is MergeTab.SUMMARY else tab)
+
+
+def _conflict_count(page: MergePage) -> int:
+    rows_found = 0 if page.facts.rows is None else page.facts.rows.number
+    return len(page.preview.conflicts) + rows_found
 
 
 def show_outcome(preview: MergePreview) -> None:
     """Draw what a merge would do to one table: the verdict, figures, schema and buckets."""
     draw_verdict(preview.state)
-    _show_contents(preview)
-
-
-def _show_contents(preview: MergePreview) -> None:
     st.caption(preview.heads.capitalize())
     _show_figures(preview)
     _show_schema(preview)
@@ -199,54 +204,73 @@ def _show_contents(preview: MergePreview) -> None:
         st.caption(note)
 
 
-def _show_rows(preview: MergePreview, resolution: Resolution, settled: pa.Table | None) -> int:
-    """Draw the rows that both sides changed; return how many of their conflicts are open."""
-    block(4, "Rows that both sides changed")
-    table, compared = Identifier.parse(preview.plan.table), resolution.plan
-    if settled is None:
-        show_comparison(resolution)
-    else:
-        show_row_conflicts(resolution, settled)
-    open_number = 0 if settled is None else settled["take"].null_count
-    if preview.plan.id != compared.id and not open_number:
+def _show_summary(page: MergePage) -> None:
+    left, right = rows.two_panes()
+    with left:
+        _show_figures(page.preview)
+        told = page.preview.command
+        shown = tuple(each for each in told.consequences if each.weight is not Weight.BLOCKS)
+        if shown and can_run(page.preview.plan):
+            show_preview(replace(told, consequences=shown), "summary")
+    with right:
+        show_short_checks(page.checks)
+
+
+def _show_changes(preview: MergePreview) -> None:
+    if preview.schema is None:
+        st.caption("Columns, keys and options of the target stay as they are.")
+    _show_schema(preview)
+    for note in preview.notes:
+        st.caption(note)
+    show_both_sides(preview.plan.source, preview.plan.target)
+
+
+def _show_all_conflicts(page: MergePage) -> None:
+    if page.preview.conflicts:
+        _show_conflicts(page.preview)
+    if cost_of(page.resolution.plan).buckets_to_compare:
+        _show_rows(page)
+    elif not page.preview.conflicts:
+        st.caption("No conflicts.")
+
+
+def _show_rules(page: MergePage) -> None:
+    dry, merge = page.facts.dry_run, page.facts.merge
+    for attempt in (merge, dry):
+        if attempt is not None and attempt.findings:
+            show_judgement(attempt.job)
+            return
+    if page.rules is not None:
+        show_rules(page.rules, "Quality rules", "They run on the result before it is published.")
+
+
+def _show_details(page: MergePage) -> None:
+    preview = page.preview
+    st.caption(f"{preview.heads.capitalize()}, plan {code(preview.plan.id)}")
+    if preview.file_figures:
+        with st.container(horizontal=True, gap="small", key="details-figures"):
+            draw_figures(preview.file_figures)
+    _show_buckets(preview)
+    ids = dict.fromkeys(line.rule for line in preview.conflicts)
+    if ids:
+        st.caption(f"Rules of the conflicts: {listed([code(each) for each in ids], most=12)}")
+    show_options()
+    show_same_command(page.form)
+
+
+def _show_rows(page: MergePage) -> None:
+    """Draw the rows that both sides changed, and what settles them."""
+    plan, compared = page.preview.plan, page.resolution.plan
+    if page.settled is None:
+        st.caption("Rows were not compared on these heads yet.")
+        return
+    show_row_conflicts(page.resolution, page.settled)
+    if plan.id != compared.id and not page.settled["take"].null_count:
         # A run with these very decisions looks at what readers would see of the result as well.
-        tried = reads.row_conflicts(table, preview.plan.id)
+        tried = reads.row_conflicts(Identifier.parse(plan.table), plan.id)
         left = None if tried is None else tried.filter(pc.is_null(tried["take"]))
         if left is not None and left.num_rows:
             show_left_over(left)
-    return open_number
-
-
-def _show_verdict(
-    verdict: MergeState, resolution: Resolution, arguments: dict[str, Argument]
-) -> None:
-    """Draw the verdict with the one step that comes next.
-
-    Args:
-        verdict: The verdict.
-        resolution: What there is to decide on.
-        arguments: Of the merge, without a policy.
-    """
-    with st.container(
-        horizontal=True, gap="small", vertical_alignment="center", key="merge-verdict"
-    ):
-        draw_verdict(verdict)
-        match verdict.primary:
-            case MergeAction(step=NextStep.UPDATE):
-                update_button()
-            case MergeAction(step=NextStep.COMPARE):
-                compare_button(resolution, arguments)
-            case MergeAction(step=NextStep.SETTLE, label=label) if not conflicts_of(
-                resolution.plan
-            ):
-                if st.button(
-                    label, type="primary", icon=":material/call_split:",
-                    key="settle-conflicts",
-                ):  # fmt: skip
-                    state.go_to(PageName.CONFLICTS, here(), **resolver_view(resolution))
-            case _:
-                # The confirmation stands below, and conflicts with what settles them.
-                pass
 
 
 def _show_figures(preview: MergePreview) -> None:
@@ -308,40 +332,42 @@ def _show_bucket_table(lines: tuple[BucketLine, ...], *, is_compared: bool) -> N
 
 
 def _show_conflicts(preview: MergePreview) -> None:
-    block(4, "Conflicts")
     if preview.settlings:
-        with st.container(
-            horizontal=True, gap="medium", vertical_alignment="center", key="line-settlings"
-        ):
-            st.markdown("**Settle with:**", width="content")
+        with st.container(key="sentences-settlings"):
             for settling in preview.settlings:
-                _show_link(_settling_words(settling, preview), settling.view, "tune")
-    listed = rows.row_list("conflicts")
+                with st.container(
+                    horizontal=True, gap="small", vertical_alignment="center",
+                    key=f"line-settlings-{settling.label}",
+                ):  # fmt: skip
+                    _show_link(settling.label, settling.view, "tune")
+                    settles = _settles(settling, len(preview.conflicts))
+                    st.markdown(f":gray[{settles}. {settling.cost}]", width="content")
+    else:
+        st.caption("No option of the merge settles these conflicts. Change one of the branches.")
+    listed_rows = rows.row_list("conflicts")
     visible = rows.page_of_rows("cf_p", len(preview.conflicts), _PER_PAGE)
-    with listed:
+    with listed_rows:
         rows.head("conflicts", _COLUMNS)
         for number, line in enumerate(preview.conflicts[visible]):
-            _show_conflict(number, line)
+            _show_conflict(number, line, preview.settlings)
 
 
-def _settling_words(settling: SettleOption, preview: MergePreview) -> str:
-    if not settling.number:
-        return settling.label
-    return f"{settling.label} ({settling.number} of {len(preview.conflicts)})"
+def _settles(settling: SettleOption, number: int) -> str:
+    if settling.number == number:
+        return "Settles it" if number == 1 else f"Settles all {count(number)}"
+    return f"Settles {count(settling.number)} of {count(number)}"
 
 
-def _show_conflict(number: int, line: ConflictLine) -> None:
+def _show_conflict(number: int, line: ConflictLine, proven: Sequence[SettleOption]) -> None:
     cells = dict(zip(_COLUMNS, rows.row(f"conflict-{number}", _COLUMNS), strict=True))
     advice = f"  \n:small[:gray[{plain(line.advice)}]]" if line.advice else ""
     rows.text(cells[_WHAT], _WHAT, f"**{plain(line.subject)}** :gray[{plain(line.kind)}]{advice}")
-    rows.text(cells[_RULE], _RULE, code(line.rule))
     for column, side in ((_BASE, line.base), (_OURS, line.ours), (_THEIRS, line.theirs)):
         rows.text(cells[column], column, plain(side) if side else rows.NOTHING)
-    with cells[_SETTLE], st.container(gap="xxsmall"):
-        for settling in line.settled_by:
-            _show_link(settling.label, settling.view, "tune")
-        if line.otherwise:
-            st.markdown(f":gray[{plain(line.otherwise)}]")
+    views = [dict(each.view) for each in line.settled_by]
+    options = [each.label for each in proven if dict(each.view) in views]
+    words = listed(options) or line.otherwise or "change one of the branches"
+    rows.text(cells[_SETTLE], _SETTLE, f":gray[{plain(words)}]")
 
 
 def _show_link(label: str, view: Mapping[str, str | None], icon: str) -> None:

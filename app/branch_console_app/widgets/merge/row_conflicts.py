@@ -7,7 +7,6 @@ import pyarrow as pa
 import streamlit as st
 
 from branch_console.jobs.progress import JobState
-from branch_console.merge.plan import cost_of
 from branch_console.operations.merge_requests import CompareRowsRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
@@ -45,9 +44,7 @@ def rows_of_merge(resolution: Resolution, settled: pa.Table | None) -> RowsOfMer
     """
     if settled is not None:
         return RowsOfMerge.of_conflicts(settled)
-    job = job_here(_JOB, resolution.plan.id)
-    is_at_work = job is not None and not job.state.is_over
-    return RowsOfMerge.of_plan(resolution.plan, is_at_work=is_at_work)
+    return RowsOfMerge.of_plan(resolution.plan)
 
 
 def show_comparison(resolution: Resolution) -> None:
@@ -63,11 +60,16 @@ def show_comparison(resolution: Resolution) -> None:
         return
     if job is not None and job.state is not JobState.DONE:
         st.warning(f"**Rows were not compared.** {plain(job.message)} {code(job.error or '')}")
-    buckets = plural(cost_of(plan).buckets_to_compare, "bucket")
     st.markdown(
-        f"**Not compared yet:** {buckets} hold keys that both sides may have changed. A job reads "
-        "these keys and lists what collides; nothing is changed."
+        "**Rows were not compared yet.** Both sides changed the same part of the table. A job "
+        "reads the changed keys and lists those that collide. Nothing is changed."
     )
+
+
+def is_comparing(resolution: Resolution) -> bool:
+    """Whether a job compares rows for this page now."""
+    job = job_here(_JOB, resolution.plan.id)
+    return job is not None and not job.state.is_over
 
 
 def compare_button(resolution: Resolution, arguments: Mapping[str, Argument]) -> None:

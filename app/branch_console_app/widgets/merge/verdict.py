@@ -47,9 +47,9 @@ def draw_verdict(verdict: MergeState) -> None:
         _BOXES[verdict.role](text, icon=f":material/{_ICONS[verdict.standing]}:")
 
 
-def update_button() -> None:
+def update_button(key: str = "merge-plan-again") -> None:
     """Draw the button that shows the merge as it is by now."""
     st.button(
-        "Update preview", type="primary", icon=":material/refresh:", key="merge-plan-again",
+        "Update preview", type="primary", icon=":material/refresh:", key=key,
         on_click=state.forget_plan,
     )  # fmt: skip

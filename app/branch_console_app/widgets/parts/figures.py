@@ -18,11 +18,16 @@ def show_total(figure: RowFigure) -> None:
 
 
 def show_figures(figures: Iterable[Figure]) -> None:
-    """Draw counts beside each other."""
+    """Draw counts beside each other; a pill says which of them are not exact."""
     with st.container(horizontal=True, gap="small", key="figures"):
-        for figure in figures:
-            colour = cast(DeltaColor, label_colour(figure.known))
-            st.metric(
-                figure.label, figure.value, figure.known, colour, delta_arrow="off",
-                border=True, help=figure.help,
-            )  # fmt: skip
+        draw_figures(figures)
+
+
+def draw_figures(figures: Iterable[Figure]) -> None:
+    """Draw counts into the container that is open."""
+    for figure in figures:
+        colour = cast(DeltaColor, label_colour(figure.known))
+        st.metric(
+            figure.label, figure.value, figure.doubt, colour, delta_arrow="off",
+            border=True, help=figure.help,
+        )  # fmt: skip

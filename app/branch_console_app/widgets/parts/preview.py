@@ -62,14 +62,19 @@ def _show_stale() -> None:
     )
 
 
-def show_preview(preview: Preview) -> None:
-    """Draw the consequences, the gravest first, each kind under its own glyph and word."""
-    with st.container(border=True, key="card-preview"):
+def show_preview(preview: Preview, key: str = "preview") -> None:
+    """Draw the consequences, the gravest first, each kind under its own glyph and word.
+
+    Args:
+        preview: What a command would do.
+        key: Another one where a page shows the same twice.
+    """
+    with st.container(border=True, key=f"card-{key}"):
         st.markdown(f"**{plain(preview.title)}**")
         for weight in Weight:
             found = [each for each in preview.consequences if each.weight is weight]
             if found:
-                with st.container(key=f"sentences-{weight}"):
+                with st.container(key=f"sentences-{key}-{weight}"):
                     st.markdown(_MARKS[weight])
                     for consequence in found:
                         _show_consequence(consequence)

@@ -1,0 +1,266 @@
+"""The head of a merge, always in view: both branches, the verdict, and the buttons it leads to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+import streamlit as st
+
+from branch_console.format.identifier import Identifier
+from branch_console.jobs.progress import JobState
+from branch_console.procedures.browse.page_values import BranchItem
+from branch_console.procedures.call.call import Argument
+from branch_console.procedures.merge.conflicts import Resolution
+from branch_console_app import reads, state
+from branch_console_app.models.merge.merge_facts import MergeFacts
+from branch_console_app.models.merge.merge_state import (
+    MergeAction,
+    MergeStanding,
+    MergeState,
+    NextStep,
+)
+from branch_console_app.models.merge.merge_tabs import MergeTab
+from branch_console_app.models.merge.remedies import CheckRemedy
+from branch_console_app.models.parts.actions import DO, WHAT, Action
+from branch_console_app.models.parts.wording import code, count, plain, shortened
+from branch_console_app.services import get_services
+from branch_console_app.state import PageName
+from branch_console_app.widgets.merge.draft_jobs import forget_jobs
+from branch_console_app.widgets.merge.row_conflicts import (
+    MERGE_VIEW,
+    compare_button,
+    resolver_view,
+)
+from branch_console_app.widgets.merge.verdict import draw_verdict, update_button
+from branch_console_app.widgets.parts.dialogs import offer
+from branch_console_app.widgets.parts.problem import guarded
+from branch_console_app.widgets.parts.table_picker import here
+
+TAB = "tab"
+_LONGEST_NAME = 40
+_ICONS = {
+    NextStep.VIEW_JOB: "checklist",
+    NextStep.CANCEL: "cancel",
+    NextStep.VIEW_RECEIPT: "receipt_long",
+    NextStep.REVIEW: "refresh",
+    NextStep.RESUME: "resume",
+    NextStep.SHOW_COMMITS: "timeline",
+    NextStep.CHOOSE_SOURCE: "account_tree",
+    NextStep.DROP_SOURCE: "delete",
+    NextStep.REMEDY: "arrow_forward",
+    NextStep.COMPARE_SIDES: "compare_arrows",
+    NextStep.SETTLE: "call_split",
+    NextStep.VIEW_CONFLICTS: "call_split",
+    NextStep.CHANGE_DECISIONS: "call_split",
+    NextStep.SHOW_ROWS: "table_rows",
+    NextStep.OVERRIDE: "gpp_maybe",
+    NextStep.PUBLISH: "publish",
+    NextStep.MERGE: "merge",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Draft:
+    """A merge that nobody has saved: the address is all there is.
+
+    Attributes:
+        arguments: Of the merge, without a policy.
+        resolution: What there is to decide on; None of a fast-forward.
+        has_file_conflicts: Whether conflicts of files stop it, which no resolver settles.
+        judge: Returns the verdict anew, with jobs that went on.
+        facts: What the verdict followed from.
+    """
+
+    identifier: Identifier
+    source: BranchItem
+    target: BranchItem
+    arguments: dict[str, Argument]
+    resolution: Resolution | None
+    has_file_conflicts: bool
+    judge: Callable[[MergeFacts], MergeState]
+    facts: MergeFacts
+
+
+def show_sides(source: BranchItem | None, target: BranchItem) -> None:
+    """Draw which branch is merged into which, with their standing."""
+    parts = ["**Draft**"]
+    if source is not None:
+        parts.append(f"{_name(source.name)} {_standing(source)}")
+        parts.append("→")
+    else:
+        parts.append("→")
+    is_protected = " :gray[(protected)]" if target.protection is not None else ""
+    parts.append(f"{_name(target.name)}{is_protected}")
+    st.markdown(" \u2002 ".join(parts), width="content", help=_whole_names(source, target))
+
+
+def show_state(verdict: MergeState, draft: Draft) -> None:
+    """Draw the verdict and its buttons; a job that it tells of is followed."""
+    is_at_work = verdict.standing in (MergeStanding.RUNNING, MergeStanding.COMPARING)
+    with st.container(
+        horizontal=True, gap="small", vertical_alignment="center", key="merge-verdict"
+    ):
+        if is_at_work and verdict.job_id is not None:
+            st.fragment(_follow, run_every=1.0)(verdict.job_id, draft)
+        else:
+            draw_verdict(verdict)
+        if verdict.secondary is not None:
+            _show_action(verdict.secondary, verdict, draft, is_primary=False)
+        if verdict.primary is not None:
+            _show_action(verdict.primary, verdict, draft, is_primary=True)
+
+
+def open_tab(tab: MergeTab) -> None:
+    """Have a tab stand open: the callback of a button."""
+    state.set_parameter(TAB, tab)
+
+
+def _follow(job_id: str, draft: Draft) -> None:
+    job = reads.job(job_id)
+    if job.state.is_over:
+        reads.forget()
+        st.rerun()
+    draw_verdict(draft.judge(draft.facts.with_job(job)))
+    worker = reads.worker()
+    if job.state is JobState.QUEUED and worker is not None and worker.other_store:
+        st.caption(plain(job.message))
+
+
+def _show_action(
+    action: MergeAction, verdict: MergeState, draft: Draft, *, is_primary: bool
+) -> None:
+    source, target = draft.source.name, draft.target.name
+    place = here().at_branch(target)
+    match action.step:
+        case NextStep.UPDATE:
+            update_button()
+        case NextStep.COMPARE:
+            assert draft.resolution is not None
+            compare_button(draft.resolution, draft.arguments)
+        case NextStep.COPY_LINK:
+            with st.popover(
+                action.label, icon=":material/link:", type="primary" if is_primary else "secondary"
+            ):
+                st.caption("This address opens the same draft.")
+                st.code(state.address(), language=None, wrap_lines=True)
+        case NextStep.MERGE | NextStep.PUBLISH | NextStep.OVERRIDE:
+            offer(
+                Action.MERGE, action.label, key=_key(action), is_primary=is_primary,
+                icon=f":material/{_ICONS[action.step]}:",
+            )  # fmt: skip
+        case NextStep.UNDO:
+            offer(
+                Action.UNDO, action.label, key="undo", icon=":material/undo:", what=verdict.job_id
+            )
+        case NextStep.CANCEL:
+            _button(action, is_primary=is_primary, then=lambda: _cancel(verdict.job_id))
+        case NextStep.RESUME:
+            _button(action, is_primary=is_primary, then=lambda: _resume(verdict.job_id))
+        case NextStep.REVIEW:
+            _button(action, is_primary=is_primary, then=forget_jobs)
+        case NextStep.CHOOSE_SOURCE:
+            _button(action, is_primary=is_primary, then=_choose_another)
+        case NextStep.SHOW_ROWS:
+            _button(action, is_primary=is_primary, then=lambda: open_tab(MergeTab.CHECKS))
+        case NextStep.SETTLE | NextStep.VIEW_CONFLICTS | NextStep.CHANGE_DECISIONS:
+            if draft.has_file_conflicts or draft.resolution is None:
+                _button(
+                    action, is_primary=is_primary, then=lambda: open_tab(MergeTab.CONFLICTS),
+                    key="settle-conflicts",
+                )  # fmt: skip
+            elif _button(action, is_primary=is_primary, key="settle-conflicts"):
+                state.go_to(PageName.CONFLICTS, here(), **resolver_view(draft.resolution))
+        case NextStep.VIEW_JOB:
+            if _button(action, is_primary=is_primary):
+                state.go_to(PageName.JOB, place, id=verdict.job_id)
+        case NextStep.VIEW_RECEIPT:
+            if _button(action, is_primary=is_primary):
+                state.go_to(PageName.RECEIPT, place, id=verdict.job_id)
+        case NextStep.SHOW_COMMITS:
+            if _button(action, is_primary=is_primary):
+                state.go_to(PageName.SNAPSHOTS, place)
+        case NextStep.DROP_SOURCE:
+            if _button(action, is_primary=is_primary):
+                dropped = {DO: str(Action.DROP), WHAT: source}
+                state.go_to(PageName.BRANCHES, here().at_branch(source), **dropped)
+        case NextStep.COMPARE_SIDES:
+            if _button(action, is_primary=is_primary):
+                state.go_to(PageName.COMPARE, place, cmp_a=target, cmp_b=source)
+        case NextStep.REMEDY:
+            if _button(action, is_primary=is_primary):
+                go_to_remedy(CheckRemedy(action.label), source, target)
+        case _:
+            assert_never(action.step)
+
+
+def go_to_remedy(remedy: CheckRemedy, source: str, target: str) -> None:
+    """Open the page that clears a block."""
+    view = state.view_of(*MERGE_VIEW)
+    match remedy:
+        case CheckRemedy.JOBS:
+            state.go_to(PageName.JOBS, here())
+        case CheckRemedy.PIN:
+            pinned = {DO: str(Action.PIN), WHAT: source}
+            state.go_to(PageName.BRANCHES, here().at_branch(source), **pinned)
+        case CheckRemedy.BRANCH:
+            state.go_to(PageName.BRANCHES, here().at_branch(source))
+        case CheckRemedy.BOTH_SIDES:
+            state.go_to(PageName.COMPARE, here().at_branch(target), cmp_a=target, cmp_b=source)
+        case CheckRemedy.FAST_FORWARD:
+            state.go_to(PageName.MERGE, here(), **{**view, "how": "ff"})
+        case CheckRemedy.MERGE:
+            state.go_to(PageName.MERGE, here(), **{**view, "how": None})
+        case CheckRemedy.SETTLE:
+            state.go_to(PageName.MERGE, here(), **{**view, TAB: MergeTab.CONFLICTS})
+        case _:
+            assert_never(remedy)
+
+
+def _button(
+    action: MergeAction,
+    *,
+    is_primary: bool,
+    then: Callable[[], None] | None = None,
+    key: str | None = None,
+) -> bool:
+    return st.button(
+        action.label, icon=f":material/{_ICONS[action.step]}:", on_click=then,
+        key=key or _key(action), type="primary" if is_primary else "secondary",
+    )  # fmt: skip
+
+
+def _key(action: MergeAction) -> str:
+    return f"merge-{action.step.name.lower()}"
+
+
+def _choose_another() -> None:
+    state.set_parameters({"source": None, "how": None, TAB: None})
+    forget_jobs()
+
+
+def _cancel(job_id: str | None) -> None:
+    with guarded("The job was not cancelled."):
+        get_services().cancel_job(job_id or "")
+
+
+def _resume(job_id: str | None) -> None:
+    with guarded("The job was not resumed."):
+        get_services().resume_job(job_id or "")
+
+
+def _name(name: str) -> str:
+    return f"**{code(shortened(name, _LONGEST_NAME))}**"
+
+
+def _whole_names(source: BranchItem | None, target: BranchItem) -> str | None:
+    names = [each.name for each in (source, target) if each is not None]
+    if all(len(name) <= _LONGEST_NAME for name in names):
+        return None
+    return " → ".join(code(name) for name in names)
+
+
+def _standing(item: BranchItem) -> str:
+    versus = item.versus
+    if versus is None or versus.ahead is None or versus.behind is None:
+        return ""
+    return f":gray[({count(versus.ahead)} ahead, {count(versus.behind)} behind)]"
