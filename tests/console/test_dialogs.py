@@ -21,6 +21,7 @@ from branch_console.procedures.call.consequence import (
     loses,
 )
 from branch_console.procedures.call.permissions import Role
+from branch_console_app.models.parts.actions import DroppedFiles
 from tests.console.pages import Console, Page, settings
 from tests.console.pretend import NOW, PretendServices, air_warehouse, preview, receipt
 
@@ -191,6 +192,30 @@ def test_a_name_that_must_be_typed_is_waited_for(do: str, services: PretendServi
     assert page.at.button(key=f"run-{name}").disabled
     typed(page, f"typed-{name}", "fix-delays")
     assert not page.at.button(key=f"run-{name}").disabled
+
+
+@pytest.mark.parametrize(
+    ("fate", "given"),
+    [
+        (DroppedFiles.STAY, {}),
+        (DroppedFiles.LATER, {"reclaim": True, "grace": "2 h"}),
+        (DroppedFiles.NOW, {"reclaim": True, "grace": "0 s"}),
+    ],
+)
+def test_a_drop_can_free_the_files_of_the_branch(
+    services: PretendServices, fate: DroppedFiles, given: dict[str, Any]
+) -> None:
+    services.previews["drop_branch"] = preview("drop_branch", typed_name="fix-delays")
+    page = opened(services, "drop-branch")
+    page.at.radio(key="do-files").set_value(fate)
+    page.run()
+    if fate is DroppedFiles.LATER:
+        typed(page, "do-grace", "2 h")
+    typed(page, "typed-drop_branch", "fix-delays")
+    assert dict(services.asked[-1].arguments) == {**BRANCH, **given}
+    page.click("run-drop_branch")
+    (call,) = services.sent
+    assert dict(call.arguments) == {**BRANCH, **given, "plan_id": "5f0c7a"}
 
 
 def test_consequences_stand_by_weight_the_gravest_first(services: PretendServices) -> None:

@@ -296,6 +296,52 @@ def test_a_policy_tells_what_becomes_of_each_branch_and_what_runs_by_itself(
     assert "`0 */6 * * *` UTC" in text
 
 
+def test_a_policy_is_applied_once_the_number_of_branches_that_are_due_is_typed(
+    services: PretendServices,
+) -> None:
+    row = LifecycleRow(
+        branch="archive-2012", rule="archive-*", age_days=90, ahead=None,
+        step=LifecycleStep.ARCHIVE, due_millis=NOW, is_due=True,
+        reason="Nobody has used it for 60 days.",
+    )  # fmt: skip
+    services.report = PolicyReport(
+        table="air.flights", policy_of=None, version=3, is_dry_run=True,
+        branches=(row, replace(row, branch="later", is_due=False)), schedules=(),
+    )  # fmt: skip
+    page = opened(services, "Policy")
+    assert "archive now" in page.text
+    assert page.at.button(key="run-apply_policy").disabled
+    page.at.text_input(key="typed-apply_policy").set_value("2")
+    page.run()
+    assert page.at.button(key="run-apply_policy").disabled
+    page.at.text_input(key="typed-apply_policy").set_value("1")
+    page.run()
+    page.click("run-apply_policy")
+    (call,) = services.sent
+    assert (call.name, dict(call.arguments)) == ("apply_policy", {"table": "air.flights"})
+    services.report = replace(services.report, branches=(replace(row, is_due=False),))
+    page = opened(services, "Policy")
+    assert "No branch is due for a step." in page.text
+    assert not page.has_button("run-apply_policy")
+
+
+def test_tags_expire_by_their_dry_run(services: PretendServices) -> None:
+    page = opened(services, "Tags")
+    assert services.asked == []
+    assert not page.has_button("run-expire_tags")
+    page.at.text_input(key="mt_tags_wait").set_value("0 s")
+    page.run()
+    services.previews["expire_tags"] = preview("expire_tags", role=Role.OPERATOR)
+    page.click("dry-run-expire_tags")
+    assert [(each.name, dict(each.arguments)) for each in services.asked] == [
+        ("expire_tags", {"table": "air.flights", "grace": "0 s"})
+    ]
+    page.click("run-expire_tags")
+    (call,) = services.sent
+    assert call.arguments["plan_id"] == "5f0c7a"
+    assert call.arguments["grace"] == "0 s"
+
+
 def test_tags_and_rescues_are_listed(services: PretendServices) -> None:
     assert "**2 tags**" in opened(services, "Tags").text
     assert "No operation keeps anything." in opened(services, "Rescue").text

@@ -560,6 +560,8 @@ class History:
 
     def _beside(self, name: str, **given: Argument) -> bool:
         listed = [(each.branch, each.name) for each in self.oracle.names() if each.kind == SNAPSHOT]
+        if not listed:
+            return False  # a purge emptied the table
         branch, number = self.rng.choice(sorted(listed))
         is_branch = self.rng.random() < 0.5
         made: list[Path] = []

@@ -6,7 +6,6 @@ import streamlit as st
 
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.tag_dialogs import TagDialogs
-from branch_console_app.widgets.branches.tag_list import show_tags
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
 from branch_console_app.widgets.maintenance.expire import show_expire
 from branch_console_app.widgets.maintenance.health import remedy_dialogs, show_health
@@ -14,6 +13,7 @@ from branch_console_app.widgets.maintenance.orphans import show_orphans
 from branch_console_app.widgets.maintenance.policy import show_policy
 from branch_console_app.widgets.maintenance.rescue import release_dialogs, show_rescue
 from branch_console_app.widgets.maintenance.storage import show_storage
+from branch_console_app.widgets.maintenance.tags import show_tag_expiry
 from branch_console_app.widgets.parts.dialogs import show_dialog
 from branch_console_app.widgets.parts.table_picker import here, pick_table, show_table_header
 
@@ -30,7 +30,7 @@ def show() -> None:
         "Expire": lambda: show_expire(identifier, summary, here()),
         "Orphans": lambda: show_orphans(identifier, summary.path, here()),
         "Storage": lambda: show_storage(identifier, here()),
-        "Tags": lambda: show_tags(identifier, here()),
+        "Tags": lambda: show_tag_expiry(identifier, here()),
         "Rescue": lambda: show_rescue(identifier, summary, here()),
         "Policy": lambda: show_policy(identifier, here()),
     }

@@ -1,6 +1,11 @@
 """The maintenance policy of a table: where it was set, and the next step of each branch."""
 
+import hashlib
+
 from branch_console.diff.lifecycle.report import LifecycleRow, PolicyReport
+from branch_console.operations.policy_requests import ApplyPolicyRequest
+from branch_console.procedures.call.consequence import Preview, changes
+from branch_console.procedures.call.permissions import Role
 from branch_console_app.models.parts.wording import NOT_READ, count, plural
 
 
@@ -31,3 +36,21 @@ def age_words(row: LifecycleRow) -> str:
 def ahead_words(row: LifecycleRow) -> str:
     """Write how many commits were merged nowhere; what is not known is a dash."""
     return count(row.ahead)
+
+
+def policy_preview(report: PolicyReport) -> Preview | None:
+    """Return what the policy does to branches that are due now; None if none is."""
+    due = [row for row in report.branches if row.is_due]
+    if not due:
+        return None
+    told = tuple(changes(row.sentence) for row in due)
+    facts = repr([(report.table, report.version), *(row.sentence for row in due)])
+    return Preview(
+        procedure=ApplyPolicyRequest.procedure,
+        title=f"Apply the maintenance policy to {report.table}",
+        plan_id=hashlib.sha256(facts.encode()).hexdigest()[:16],
+        consequences=told,
+        typed_name=str(len(due)),
+        role=Role.OPERATOR,
+        undo="Undo takes back each step by itself; each has a receipt.",
+    )

@@ -54,6 +54,14 @@ class Start(StrEnum):
     EMPTY = "empty"
 
 
+class DroppedFiles(StrEnum):
+    """What becomes of the files that only a dropped branch needs."""
+
+    STAY = "stay in a rescue branch"
+    LATER = "leave after a grace"
+    NOW = "leave now"
+
+
 KEPT_FOR: Final[Mapping[str, str | None]] = {
     "for good": None,
     "7 days": "P7D",

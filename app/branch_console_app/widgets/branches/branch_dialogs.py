@@ -22,6 +22,7 @@ from branch_console.procedures.browse.page_values import BranchItem
 from branch_console_app import reads, state
 from branch_console_app.models.parts.actions import (
     Action,
+    DroppedFiles,
     Form,
     Start,
     millis_of,
@@ -149,9 +150,25 @@ class BranchDialogs:
         self._show(request, label, icon, self._branch)
 
     def drop(self, _: str | None) -> None:
-        """Draw the consequences of a drop."""
-        request = DropBranchRequest(table=self._table, branch=self._branch, reason=reason_field())
-        label = f"Drop {plain(self._branch)}"
+        """Draw the consequences of a drop: its files stay, or leave with it."""
+        fates = list(DroppedFiles)
+        chosen = st.radio("Files that only this branch needs", fates, index=0, key="do-files")
+        fate = DroppedFiles(chosen)
+        grace = None
+        if fate is DroppedFiles.LATER:
+            grace = st.text_input(
+                "Files leave after", key="do-grace", placeholder="10 min",
+                help=DropBranchRequest.help_of("grace"),
+            )  # fmt: skip
+        request = DropBranchRequest(
+            table=self._table,
+            branch=self._branch,
+            reason=reason_field(),
+            reclaim=fate is not DroppedFiles.STAY,
+            grace="0 s" if fate is DroppedFiles.NOW else grace or None,
+        )
+        verb = "Drop" if fate is DroppedFiles.STAY else "Drop and free"
+        label = f"{verb} {plain(self._branch)}"
         self._show(request, label, ":material/delete:", MAIN_BRANCH)
 
     def replace_main(self, _: str | None) -> None:

@@ -25,6 +25,14 @@ def ask_for_dry_run(request: Request) -> DryRun | None:
 
     A form that was changed since is asked for anew.
     """
+    if not is_dry_run_asked(request):
+        return None
+    with st.skeleton(height=240):
+        return reads.dry_run(request.procedure, request.encode())
+
+
+def is_dry_run_asked(request: Request) -> bool:
+    """Draw the button that asks, and say whether it was pressed for this very form."""
     arguments = request.encode()
     choice = choice_digest(request.procedure, arguments)
     is_asked = state.parameter(_ASKED) == choice
@@ -35,10 +43,7 @@ def ask_for_dry_run(request: Request) -> DryRun | None:
             type="secondary" if is_asked else "primary",
         )  # fmt: skip
         st.caption("Reads the references of every branch. Nothing is changed.", width="content")
-    if not is_asked:
-        return None
-    with st.skeleton(height=240):
-        return reads.dry_run(request.procedure, arguments)
+    return is_asked
 
 
 def show_headline(dry_run: DryRun) -> None:

@@ -4,20 +4,24 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from branch_console.diff.lifecycle.report import LifecycleRow, ScheduleRow
+from branch_console.diff.lifecycle.report import LifecycleRow, PolicyReport, ScheduleRow
 from branch_console.errors import NotFound
 from branch_console.format.identifier import Identifier
+from branch_console.operations.policy_requests import ApplyPolicyRequest
 from branch_console_app import reads, state
 from branch_console_app.models.maintenance.policy import (
     age_words,
     ahead_words,
+    policy_preview,
     policy_words,
     step_badge,
 )
+from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, moment, plain, plural, shortened
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.preview import show_button, show_preview
 from branch_console_app.widgets.parts.problem import guarded
 from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.same_as import show_same_as
@@ -51,8 +55,21 @@ def show_policy(identifier: Identifier, place: Location) -> None:
             return
         st.markdown(plain(policy_words(report)))
         _show_branches(report.branches, place)
+        _show_apply(report, place)
         _show_schedules(report.schedules)
     show_same_as("policy", "report", identifier.table_name)
+
+
+def _show_apply(report: PolicyReport, place: Location) -> None:
+    """Draw what is due now, the field for the count, and the button that does it."""
+    preview = policy_preview(report)
+    if preview is None:
+        st.caption("No branch is due for a step.")
+        return
+    show_preview(preview)
+    request = ApplyPolicyRequest(table=report.table)
+    label = f"Apply to {plural(len(preview.consequences), 'branch', 'branches')}"
+    show_button(preview, Form.of(request, label, ":material/rule:"), place)
 
 
 def _show_branches(branches: Sequence[LifecycleRow], place: Location) -> None:

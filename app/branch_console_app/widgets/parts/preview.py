@@ -10,7 +10,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Consequence, Preview, Weight
 from branch_console_app import reads, state
 from branch_console_app.models.parts.actions import Form
-from branch_console_app.models.parts.command_line import command_words
+from branch_console_app.models.parts.command_line import PREVIEWED, command_words
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, plain
 from branch_console_app.services import get_services
@@ -136,8 +136,10 @@ def show_button(
         key=f"run-{form.procedure}",
     ):  # fmt: skip
         with guarded("The job was not started; nothing changed."):
-            seen = Agreement(plan_id=preview.plan_id)
-            arguments = {**form.arguments, **more(), **seen.encode()}
+            seen = Agreement(plan_id=preview.plan_id).encode()
+            # What decides again by itself takes no plan.
+            agreed = seen if form.procedure in PREVIEWED else {}
+            arguments = {**form.arguments, **more(), **agreed}
             start_once(form.procedure, arguments, place, subject=preview.plan_id)
     if refused:
         st.caption(refused)
