@@ -261,7 +261,7 @@ class Services(TableLists):
 
     def policy_report(self, table: Identifier) -> PolicyReport:
         """Return what the maintenance policy of a table comes to now."""
-        from branch_console.procedures.browse.stale_branches import read_policy_report
+        from branch_console.procedures.maintenance.policy_report import read_policy_report
 
         return read_policy_report(self.warehouse, table)
 

@@ -276,7 +276,7 @@ def test_a_policy_tells_what_becomes_of_each_branch_and_what_runs_by_itself(
     row = LifecycleRow(
         branch="archive-2012", rule="archive-*", age_days=90, ahead=None,
         step=LifecycleStep.ARCHIVE, due_millis=NOW, is_due=True,
-        reason="Nobody has used it for 60 days.",
+        reason="Nobody has used it for 60 days.", exclusive_bytes=5 * 1024,
     )  # fmt: skip
     services.report = PolicyReport(
         table="air.flights", policy_of=None, version=3, is_dry_run=True,
@@ -288,6 +288,7 @@ def test_a_policy_tells_what_becomes_of_each_branch_and_what_runs_by_itself(
         ),
     )  # fmt: skip
     text = opened(services, "Policy").text
+    assert "5.0 KiB" in text
     assert "The policy of the warehouse holds, version 3\\." in text
     assert "Stale branches are only reported" in text
     assert "**2 branches**" in text

@@ -13,7 +13,6 @@ from typing import Final
 
 from branch_console.diff.lifecycle.ladder import BranchPlan
 from branch_console.diff.lifecycle.policy import LifecycleStep
-from branch_console.diff.lifecycle.report import lifecycle_rows
 from branch_console.errors import CommitConflict, NotFound, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
@@ -27,6 +26,7 @@ from branch_console.procedures.call.permissions import Role, check_role
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, InlineStages, Stages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.maintenance.policy_report import read_policy_report
 from branch_console.procedures.maintenance.release_branch import RELEASE_BRANCH
 from branch_console.procedures.registry import VERBS
 from branch_console.procedures.run.kept_policies import get_policy, keep_policy, subject_of
@@ -115,10 +115,11 @@ def apply_policy(
 
 
 def _plan(warehouse: Warehouse, table: Identifier, *, reports_all: bool) -> Facts:
+    if reports_all:
+        report = read_policy_report(warehouse, table)
+        return {"due": [], "notes": [each.sentence for each in report.branches]}
     plans, now = _plans(warehouse, table), warehouse.clock()
-    due = [each.branch for each in plans if each.is_due(now)]
-    told = [each.sentence for each in lifecycle_rows(plans, now)] if reports_all else []
-    return {"due": due, "notes": told}
+    return {"due": [each.branch for each in plans if each.is_due(now)], "notes": []}
 
 
 def _plans(

@@ -88,6 +88,8 @@ def test_a_report_tells_each_branch_and_what_runs_next(
         "step": "warn",
         "is_due": False,
         "reason": "Nobody has committed to it.",
+        # One of its two files; the other one is that of main, too.
+        "exclusive_bytes": 1000,
     }
     tasks = [(each["task"], each["zone"], each["how"]) for each in document["schedules"]]
     assert tasks == [
@@ -99,6 +101,24 @@ def test_a_report_tells_each_branch_and_what_runs_next(
     assert "0 4 * * *" in text
     applied = console.json("policy", "apply", "db.t", "--dry-run")
     assert applied["message"].startswith("Branch 'tmp-1' (rule tmp-* (line 3)), 0 days old: warn")
+    assert applied["message"].endswith("1,000 bytes are needed by it alone.")
+    assert "1,000 B" in text
+
+
+def test_a_report_knows_no_bytes_of_what_stays_or_may_be_needed_by_what_is_broken(
+    console: CommandLine, bench: BranchBench, file: str
+) -> None:
+    console("policy", "set", file)
+    bench.branch("audit")
+    bench.branch("tmp-2")
+    bytes_of = {
+        each["branch"]: each["exclusive_bytes"]
+        for each in console.json("policy", "report", "db.t")["branches"]
+    }
+    assert bytes_of == {"audit": None, "tmp-1": 1000, "tmp-2": 0}
+    Path(bench.table("tmp-2").paths.schema(0)).write_text("broken")
+    broken = console.json("policy", "report", "db.t")["branches"]
+    assert {each["exclusive_bytes"] for each in broken} == {None}
 
 
 def a_worker(other_store: str | None) -> WorkerView:

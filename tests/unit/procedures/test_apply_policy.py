@@ -12,7 +12,7 @@ from branch_console.diff.lifecycle.report import LifecycleRow, PolicyReport
 from branch_console.errors import InvalidInput, NotAllowed, NotFound, Refused
 from branch_console.format.lineage_event import LineageKind
 from branch_console.procedures import apply_policy as applying
-from branch_console.procedures.browse.stale_branches import read_policy_report
+from branch_console.procedures.maintenance.policy_report import read_policy_report
 from branch_console.procedures.recover import recover_table
 from branch_console.procedures.run.kept_policies import all_policies, find_policy, keep_policy
 from tests.support.branch_bench import BranchBench, tree
@@ -195,8 +195,9 @@ def test_a_dry_run_reports_each_branch_and_changes_nothing(aging: Aging) -> None
     told = aging.apply(50.5, report_only=True, role="viewer")
     assert told == (
         "Branch 'free-1' (rule free-* (line 4)), 50 days old: warn now. Nobody has committed to "
-        "it.",
-        "Branch 'tmp-1' (rule tmp-* (line 3)), 50 days old: warn now. Nobody has committed to it.",
+        "it. 1,000 bytes are needed by it alone.",
+        "Branch 'tmp-1' (rule tmp-* (line 3)), 50 days old: warn now. Nobody has committed to it. "
+        "0 bytes are needed by it alone.",
     )
     assert tree(Path(aging.bench.file_io.root)) == before
     report = aging.report(50)

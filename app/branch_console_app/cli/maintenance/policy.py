@@ -16,7 +16,13 @@ from branch_console_app.cli.arguments import (
     open_services,
 )
 from branch_console_app.cli.branches import BackgroundOption, run_call
-from branch_console_app.cli.output import local_time, print_json, print_line, print_rows
+from branch_console_app.cli.output import (
+    local_time,
+    print_json,
+    print_line,
+    print_rows,
+    size,
+)
 from branch_console_app.cli.request_options import AskedRequest, takes
 
 policy = typer.Typer(help="What becomes of stale branches, and what runs by itself.")
@@ -56,7 +62,7 @@ def report(
         print_json(found)
         return
     print_rows(
-        ("branch", "rule", ">days old", ">ahead", "next step", "from", "why"),
+        ("branch", "rule", ">days old", ">ahead", "next step", "from", ">alone", "why"),
         (
             (
                 each.branch,
@@ -65,6 +71,7 @@ def report(
                 each.ahead,
                 None if each.step is None else str(each.step),
                 local_time(each.due_millis),
+                size(each.exclusive_bytes),
                 each.reason,
             )
             for each in found.branches

@@ -18,7 +18,7 @@ from branch_console_app.models.maintenance.policy import (
 )
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, moment, plain, plural, shortened
+from branch_console_app.models.parts.wording import code, moment, plain, plural, shortened, size
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.preview import show_button, show_preview
@@ -32,8 +32,9 @@ _RULE = Column(label="Rule", weight=1.5)
 _AGE = Column(label="Unused for", weight=1.1, align="right")
 _AHEAD = Column(label="Merged nowhere", weight=1.2, align="right")
 _STEP = Column(label="Next", weight=1.2)
-_WHY = Column(label="Why", weight=3.4)
-_COLUMNS = (_BRANCH, _RULE, _AGE, _AHEAD, _STEP, _WHY)
+_ALONE = Column(label="Needs alone", weight=1.1, align="right")
+_WHY = Column(label="Why", weight=3.0)
+_COLUMNS = (_BRANCH, _RULE, _AGE, _AHEAD, _STEP, _ALONE, _WHY)
 _TASK = Column(label="Runs by itself", weight=1.4)
 _CRON = Column(label="When", weight=1.6)
 _NEXT = Column(label="Next", weight=2.0)
@@ -91,6 +92,7 @@ def _show_branches(branches: Sequence[LifecycleRow], place: Location) -> None:
             rows.text(cells[_AHEAD], _AHEAD, ahead_words(row))
             when = None if row.due_millis is None else moment(row.due_millis, state.zone())
             rows.text(cells[_STEP], _STEP, step_badge(row), help=when)
+            rows.text(cells[_ALONE], _ALONE, size(row.exclusive_bytes))
             rows.text(cells[_WHY], _WHY, plain(row.reason))
 
 

@@ -1,6 +1,6 @@
 """The effects of a maintenance policy, as rows for a page, a command or a receipt."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +24,8 @@ class LifecycleRow:
         due_millis: When.
         is_due: Whether that may happen now.
         reason: Why, as a sentence.
+        exclusive_bytes: What no other branch needs of it, so that it is free in the end if the
+            branch goes; None if nothing happens to it, or that is not known.
     """
 
     branch: str
@@ -34,6 +36,7 @@ class LifecycleRow:
     due_millis: int | None
     is_due: bool
     reason: str
+    exclusive_bytes: int | None = None
 
     @property
     def sentence(self) -> str:
@@ -43,7 +46,10 @@ class LifecycleRow:
         if self.step is None or self.due_millis is None:
             return f"{name}, {age}, stays. {self.reason}"
         when = "now" if self.is_due else f"from {moment_text(self.due_millis)} on"
-        return f"{name}, {age}: {self.step} {when}. {self.reason}"
+        told = f"{name}, {age}: {self.step} {when}. {self.reason}"
+        if self.exclusive_bytes is None:
+            return told
+        return f"{told} {self.exclusive_bytes:,} bytes are needed by it alone."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +90,16 @@ class PolicyReport:
     schedules: tuple[ScheduleRow, ...]
 
 
-def lifecycle_rows(plans: Iterable[BranchPlan], now_millis: int) -> tuple[LifecycleRow, ...]:
-    """Return plans as rows."""
+def lifecycle_rows(
+    plans: Iterable[BranchPlan], now_millis: int, exclusive: Mapping[str, int]
+) -> tuple[LifecycleRow, ...]:
+    """Return plans as rows.
+
+    Args:
+        plans: What becomes of each branch.
+        now_millis: The time.
+        exclusive: The bytes that a branch needs alone, where they are known.
+    """
     return tuple(
         LifecycleRow(
             branch=plan.branch,
@@ -96,6 +110,7 @@ def lifecycle_rows(plans: Iterable[BranchPlan], now_millis: int) -> tuple[Lifecy
             due_millis=plan.due_millis,
             is_due=plan.is_due(now_millis),
             reason=plan.reason,
+            exclusive_bytes=None if plan.step is None else exclusive.get(plan.branch),
         )
         for plan in plans
     )

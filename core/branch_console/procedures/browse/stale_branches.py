@@ -11,15 +11,12 @@ from branch_console.diff.lifecycle.ladder import (
     plan_branch,
 )
 from branch_console.diff.lifecycle.policy import MaintenancePolicy
-from branch_console.diff.lifecycle.report import PolicyReport, lifecycle_rows, schedule_rows
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.procedures.browse.branches import BranchReader, read_branches
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.protection import protection_of
-from branch_console.procedures.run.kept_policies import get_policy
-from branch_console.procedures.run.scheduled_calls import SERVED
 from branch_console.table.branch_manager import BranchState
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -44,25 +41,6 @@ def plan_stale_branches(
     now = warehouse.clock()
     lives = read_branch_lives(warehouse, table, only)
     return tuple(plan_branch(policy, life, now) for life in lives)
-
-
-def read_policy_report(warehouse: Warehouse, table: Identifier) -> PolicyReport:
-    """Return what the maintenance policy of a table comes to now.
-
-    Raises:
-        NotFound: There is no such table, or no policy for it.
-        InvalidInput: The policy cannot be read.
-    """
-    kept, now = get_policy(warehouse, table), warehouse.clock()
-    plans = plan_stale_branches(warehouse, table, kept.policy)
-    return PolicyReport(
-        table=table.table_name,
-        policy_of=kept.table,
-        version=kept.version,
-        is_dry_run=kept.policy.is_dry_run,
-        branches=lifecycle_rows(plans, now),
-        schedules=schedule_rows(kept.policy, now, served=SERVED),
-    )
 
 
 def read_branch_lives(
