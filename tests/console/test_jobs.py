@@ -202,10 +202,12 @@ def test_the_list_shows_every_job_and_filters_by_state(tmp_path: Path) -> None:
         services.known_jobs[f"{number}000000000"] = job(f"{number}000000000", state=state)
     console = Console(services)
     assert console.open("jobs").text.count("verify files") == len(JobState) - 1
-    only = console.open("jobs", jb_state="done")
-    assert [label for label, _ in only.links() if "`" in label] == [
-        "Fast\\-forward a branch `40000000`"
-    ]
+    found = {
+        group: len([label for label, _ in page.links() if label == "Fast-forward a branch"])
+        for group in ("Running", "Finished", "Failed")
+        for page in [console.open("jobs", jb_state=group)]
+    }
+    assert found == {"Running": 5, "Finished": 2, "Failed": 2}
 
 
 def test_jobs_are_called_what_a_person_would_call_them(tmp_path: Path) -> None:
@@ -213,8 +215,12 @@ def test_jobs_are_called_what_a_person_would_call_them(tmp_path: Path) -> None:
     services.known_jobs["0000"] = job("0000", state=JobState.DONE)
     console = Console(services)
     assert "Fast-forward a branch of `air.flights`" in console.open("job", id="0000").text
-    listed = console.open("jobs", jb_kind="Fast-forward a branch")
-    assert "Fast\\-forward a branch `0000`" in [label for label, _ in listed.links()]
+    given = {"branch": "fix-delays", "target": "main"}
+    services.known_jobs["0001"] = replace(job("0001", name="merge_branch"), arguments=given)
+    listed = console.open("jobs", jb_kind="Merge a branch")
+    assert "Merge `fix-delays` into `main`" in [label for label, _ in listed.links()]
+    title = "Merge `fix-delays` into `main` of `air.flights`"
+    assert title in console.open("job", id="0001").text
 
 
 def test_no_job_yet_is_said(tmp_path: Path) -> None:
@@ -252,15 +258,40 @@ def test_a_receipt_offers_undo_only_where_it_would_run(tmp_path: Path) -> None:
     main = services.listed[1].branches["main"].snapshots
     services.receipts["9f2a00"] = receipt("9f2a00", main[-2], main[-1])
     console = Console(services)
-    assert console.open("receipt", id="9f2a00", **FLIGHTS).has_button("undo")
+    page = console.open("receipt", id="9f2a00", **FLIGHTS)
+    assert page.has_button("undo")
+    assert "Done by ada on 20 Nov, " in page.text
+    assert ":green-badge[:material/check: done]" in page.text
     told = "Operation 9f2a00 was undone already, by operation 77."
     services.undo_chances["9f2a00"] = UndoChance(obstacle=told, undone_by="77")
     page = console.open("receipt", id="9f2a00", **FLIGHTS)
     assert not page.has_button("undo")
     assert not page.has_button("revert")
-    assert "was undone already, by operation 77" in page.text
-    (query,) = (each for label, each in page.links() if label == "Its receipt")
+    assert "**Undone.**" in page.text
+    (query,) = (each for label, each in page.links() if label == "See that receipt")
     assert "id=77" in query
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("CALL sys.undo(operation => '9f2a00')", "Undone by bo on 20 Nov, "),
+        ("CALL sys.revert(snapshot => 12)", "Reverted in snapshot 12 by bo on 20 Nov, "),
+    ],
+)
+def test_the_receipt_of_what_was_undone_says_who_did_and_has_no_green_done(
+    tmp_path: Path, statement: str, words: str
+) -> None:
+    services = air_warehouse(settings(tmp_path))
+    main = services.listed[1].branches["main"].snapshots
+    services.receipts["9f2a00"] = receipt("9f2a00", main[-2], main[-1])
+    undo = replace(services.receipts["9f2a00"], operation_id="77", actor="bo", statement=statement)
+    services.receipts["77"] = undo
+    services.undo_chances["9f2a00"] = UndoChance(obstacle="It was undone.", undone_by="77")
+    page = Console(services).open("receipt", id="9f2a00", **FLIGHTS)
+    assert words in page.text
+    assert "done]" not in page.text
+    assert "Operation 9f2a00 was undone" not in page.text
 
 
 def test_a_receipt_that_is_not_there_is_said(tmp_path: Path) -> None:

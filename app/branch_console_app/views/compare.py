@@ -35,6 +35,9 @@ class Tab(StrEnum):
     QUALITY = "quality"
 
 
+_WHY_COUNT = "How many rows each side has follows from its files only when they are read."
+
+
 def show() -> None:
     """Draw the page."""
     picked = pick_table(PageName.COMPARE)
@@ -103,7 +106,7 @@ def _show(identifier: Identifier, diff: StateDiff) -> None:
     show_figures(diff)
     if diff.after.schema.primary_keys and not diff.rows.is_exact:
         sides = (str(diff.before.pinned), str(diff.after.pinned))
-        show_row_counts(identifier, *sides, counted_words)
+        show_row_counts(identifier, *sides, counted_words, why=_WHY_COUNT)
     tab = st.segmented_control(
         "Look at", list(Tab), default=Tab.PARTITIONS, key="cmp_tab", bind="query-params",
         required=True, label_visibility="collapsed",

@@ -10,7 +10,12 @@ from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
-from branch_console_app.models.jobs.job_titles import job_title, job_words
+from branch_console_app.models.jobs.job_titles import (
+    JobGroup,
+    full_title,
+    job_words,
+    title_with_table,
+)
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import age, clock, code, duration, plain, shortened
 from branch_console_app.services import get_services
@@ -45,7 +50,7 @@ _PARTS_OF_MERGES = ("dry_run_merge", "compare_rows")
 _MOST_JOBS = 500
 _WORKER_STARTS_MILLIS = 60_000
 _STATE = Column(label="State", weight=1.3)
-_WHAT = Column(label="Job", weight=2.2)
+_WHAT = Column(label="Job", weight=2.8)
 _TABLE = Column(label="Table", weight=2.0)
 _STEP = Column(label="Last step", weight=1.7)
 _BY = Column(label="By", weight=1.1)
@@ -75,7 +80,7 @@ def _show_list(was_active: bool) -> None:
         return
     visible = _chosen(jobs)
     if not visible:
-        st.info("No job is like that. Change the filters above.")
+        st.info("No job matches. Change the filters above.")
     else:
         listed = rows.row_list("jobs")
         page = rows.page_of_rows("jb_p", len(visible), _PER_PAGE)
@@ -92,8 +97,8 @@ def _chosen(jobs: Sequence[JobView]) -> list[JobView]:
     kinds = sorted({job_words(job.name) for job in jobs})
     actors = sorted({job.actor for job in jobs})
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
-        states = st.pills(
-            "State", list(JobState), selection_mode="multi", key="jb_state", bind="query-params",
+        groups = st.pills(
+            "State", list(JobGroup), selection_mode="multi", key="jb_state", bind="query-params",
             label_visibility="collapsed",
         )  # fmt: skip
         st.space("stretch")
@@ -108,7 +113,7 @@ def _chosen(jobs: Sequence[JobView]) -> list[JobView]:
     return [
         job
         for job in jobs
-        if (not states or job.state in states)
+        if (not groups or JobGroup.of(job.state) in groups)
         and kind in (None, job_words(job.name))
         and actor in (None, job.actor)
     ]
@@ -120,8 +125,8 @@ def _show_row(number: int, job: JobView) -> None:
     rows.text(cells[_STATE], _STATE, state_badge(job.state))
     with cells[_WHAT]:
         state.link(
-            PageName.JOB, f"{plain(job_words(job.name))} {code(job.id[:8])}",
-            place_of(job), view={"id": job.id},
+            PageName.JOB, full_title(job), place_of(job), view={"id": job.id},
+            help=f"Job {code(job.id[:8])}",
         )  # fmt: skip
     rows.text(cells[_TABLE], _TABLE, plain(job.table) if job.table else rows.NOTHING)
     rows.text(cells[_STEP], _STEP, plain(shortened(job.step, 24)) if job.step else rows.NOTHING)
@@ -172,7 +177,7 @@ def show_job() -> None:
 
 
 def _show_title(job: JobView) -> None:
-    st.subheader(job_title(job.name, job.table), anchor=False)
+    st.subheader(title_with_table(job), anchor=False)
 
 
 def _offers(state_of_job: JobState) -> tuple[bool, bool, bool]:

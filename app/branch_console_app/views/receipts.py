@@ -5,12 +5,14 @@ import streamlit as st
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
+from branch_console.procedures.undo.undo import UndoChance
 from branch_console_app import reads, state
 from branch_console_app.models.jobs.receipt_text import (
     count_pairs,
     job_of,
     move_words,
     receipt_markdown,
+    truth_words,
 )
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
@@ -61,9 +63,12 @@ def _changed_table(place: Location, operation_id: str) -> Identifier | None:
 
 def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -> None:
     zone = state.zone()
+    chance = reads.undo_chance(table, receipt.operation_id)
+    undo = _find_undo(chance)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.subheader(f"Receipt {receipt.operation_id[:8]}", anchor=False, width="content")
-        st.badge("done", icon=":material/check:", color="green")
+        if chance.undone_by is None:
+            st.badge("done", icon=":material/check:", color="green")
         st.space("stretch")
         st.download_button(
             "Markdown", receipt_markdown(receipt, zone), f"receipt-{receipt.operation_id[:8]}.md",
@@ -73,6 +78,7 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
             "JSON", receipt.to_json(), f"receipt-{receipt.operation_id[:8]}.json",
             "application/json", icon=":material/download:",
         )  # fmt: skip
+    _show_truth(receipt, undo, chance, place)
     left, right = st.columns([3, 2], gap="medium")
     with left, st.container(border=True, key="card-receipt"):
         # A merge of the catalog tells of the heads of its tables in its notes.
@@ -102,7 +108,6 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
                 ("Operation", code(receipt.operation_id)),
             ],
         )
-    chance = reads.undo_chance(table, receipt.operation_id)
     st.caption("Statement")
     st.code(receipt.statement, language="sql", wrap_lines=True)
     show_same_as("receipt", receipt.operation_id)
@@ -125,8 +130,33 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         )  # fmt: skip
     if table is None and chance.undone_by is None:
         _show_parts(receipt.operation_id)
-    if chance.obstacle is not None:
-        _show_obstacle(chance.obstacle, chance.undone_by, place)
+    if chance.obstacle is not None and chance.undone_by is None:
+        st.caption(f":material/undo: {plain(chance.obstacle)}")
+
+
+def _find_undo(chance: UndoChance) -> Receipt | None:
+    """Return the receipt of what took the operation back; None if it stands, or has none."""
+    if chance.undone_by is None:
+        return None
+    try:
+        return reads.receipt(chance.undone_by)
+    except PaimonError:
+        return None
+
+
+def _show_truth(
+    receipt: Receipt, undo: Receipt | None, chance: UndoChance, place: Location
+) -> None:
+    """Say what has become of the operation until today."""
+    words = truth_words(receipt, undo, state.zone())
+    if chance.undone_by is None:
+        st.markdown(words)
+        return
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-undo"):
+        # Without the receipt of what took it back only that much is known.
+        told = words if undo is not None else "Undone."
+        st.markdown(f":orange[:material/undo: **{told}**]", width="content")
+        state.link(PageName.RECEIPT, "See that receipt", place, view={"id": chance.undone_by})
 
 
 def _show_parts(operation_id: str) -> None:
@@ -145,14 +175,6 @@ def _show_parts(operation_id: str) -> None:
                 Action.UNDO, "Undo this one", icon=":material/undo:", key="undo-one",
                 what=chosen.operation_id,
             )  # fmt: skip
-
-
-def _show_obstacle(obstacle: str, undone_by: str | None, place: Location) -> None:
-    """Say why there is no undo, and lead to the one that there was."""
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-undo"):
-        st.caption(f":material/undo: {plain(obstacle)}", width="content")
-        if undone_by is not None:
-            state.link(PageName.RECEIPT, "Its receipt", place, view={"id": undone_by})
 
 
 def _added_to(receipt: Receipt) -> str | None:

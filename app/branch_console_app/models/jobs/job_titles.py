@@ -1,11 +1,12 @@
 """What a job is called in lists, titles and buttons, as its request says."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Final
 
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
-from branch_console.jobs.progress import JobView
+from branch_console.jobs.progress import JobState, JobView
 from branch_console.operations.declared import REQUESTS
 from branch_console.procedures.call.call import Argument
 from branch_console_app.models.parts.wording import code, shortened
@@ -43,6 +44,24 @@ _TITLES: Final[Mapping[str, str]] = {
 _LONGEST: Final = 40
 
 
+class JobGroup(StrEnum):
+    """What a list of jobs can be filtered by: each state belongs to one."""
+
+    RUNNING = "Running"
+    FINISHED = "Finished"
+    FAILED = "Failed"
+
+    @classmethod
+    def of(cls, state: JobState) -> "JobGroup":
+        """Return the group of a state."""
+        if not state.is_over:
+            return cls.RUNNING
+        return cls.FAILED if state in _FAILED else cls.FINISHED
+
+
+_FAILED: Final = frozenset({JobState.FAILED, JobState.REFUSED})
+
+
 def job_words(procedure: str) -> str:
     """Say in a few words what a job does: `Create a branch`."""
     return _words(procedure)[0]
@@ -68,6 +87,18 @@ def full_title(job: JobView) -> str:
         return title.format_map(given)
     except KeyError:
         return job_words(job.name)
+
+
+def title_with_table(job: JobView) -> str:
+    """Say in Markdown what a job does to which table: ``Merge `fix` into `main` of `air.planes` ``.
+
+    Args:
+        job: A job.
+    """
+    title = full_title(job)
+    if job.table is None or title == job_words(job.name):
+        return job_title(job.name, job.table)
+    return f"{title} of {_table(job.table)}"
 
 
 def _given(arguments: Mapping[str, Argument]) -> dict[str, str]:

@@ -5,7 +5,14 @@ from datetime import tzinfo
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.procedures.call.call import AGAIN
-from branch_console_app.models.parts.wording import code, full_count, moment, plain, size
+from branch_console_app.models.parts.wording import (
+    code,
+    day_and_time,
+    full_count,
+    moment,
+    plain,
+    size,
+)
 
 _LABELS = {
     "snapshots_added": "Snapshots added",
@@ -18,6 +25,25 @@ _LABELS = {
     "files_shared": "Data files shared",
     "files_removed": "Files removed",
 }
+_REVERT = "sys.revert("
+
+
+def truth_words(receipt: Receipt, undo: Receipt | None, zone: tzinfo | None) -> str:
+    """Say in a sentence what has become of an operation, as Markdown.
+
+    Args:
+        receipt: Of the operation.
+        undo: Of what took it back; None if it stands.
+        zone: Of the person who looks.
+    """
+    last = receipt if undo is None else undo
+    when = f"{plain(last.actor)} on {day_and_time(last.finished_millis, zone)}"
+    if undo is None:
+        return f"Done by {when}."
+    after = [move.after_id for move in undo.moves if move.is_one_snapshot]
+    if _REVERT in undo.statement and after:
+        return f"Reverted in snapshot {after[0]} by {when}."
+    return f"Undone by {when}."
 
 
 def job_of(receipt: Receipt) -> str:

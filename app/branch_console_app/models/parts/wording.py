@@ -100,6 +100,12 @@ def moment(millis: int | None, zone: tzinfo | None = None) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} {offset[:3]}:{offset[3:]}"
 
 
+def day_and_time(millis: int, zone: tzinfo | None = None) -> str:
+    """Write a point in time as people say it: `25 Nov, 21:58`."""
+    at = datetime.fromtimestamp(millis / 1000, tz=zone or UTC)
+    return f"{at.day} {at:%b}, {at:%H:%M}"
+
+
 def clock(millis: int, zone: tzinfo | None = None) -> str:
     """Write the time of day."""
     return f"{datetime.fromtimestamp(millis / 1000, tz=zone or UTC):%H:%M:%S}"

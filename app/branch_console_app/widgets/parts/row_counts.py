@@ -24,6 +24,7 @@ def show_row_counts(
     words: Callable[[RowCounts], str],
     *,
     by_itself: bool = True,
+    why: str = "These are records in files; one key can have several.",
 ) -> None:
     """Draw what rows of two states come to, or the job that counts them.
 
@@ -32,6 +33,7 @@ def show_row_counts(
         before: A state.
         after: The other one.
         words: Says of the counts what the page asks, as Markdown.
+        why: Why rows have to be counted, as a sentence.
         by_itself: Whether a running worker is asked without a click if there is little to read.
     """
     with guarded("The rows cannot be counted."):
@@ -40,10 +42,10 @@ def show_row_counts(
         if found is not None:
             st.markdown(words(found))
             return
-        _show_job(identifier, diff, by_itself=by_itself)
+        _show_job(identifier, diff, why, by_itself=by_itself)
 
 
-def _show_job(identifier: Identifier, diff: StateDiff, *, by_itself: bool) -> None:
+def _show_job(identifier: Identifier, diff: StateDiff, why: str, *, by_itself: bool) -> None:
     # Whoever looks at these two states follows one job, whose id follows from their contents.
     name = count_name(identifier, diff)
     job, work = last_attempt(COUNT_ROWS, name), reads.count_work(identifier, diff)
@@ -57,8 +59,8 @@ def _show_job(identifier: Identifier, diff: StateDiff, *, by_itself: bool) -> No
     if job is not None and job.state is not JobState.DONE:
         st.warning(f"**The rows were not counted.** {plain(job.message)} {code(job.error or '')}")
     st.caption(
-        "These are records in files; one key can have several. Counting the rows reads at most "
-        f"{full_count(work.records)} records ({size(work.size)})."
+        f"{why} Counting the rows reads at most {full_count(work.records)} records "
+        f"({size(work.size)})."
     )
     st.button(
         "Count rows", icon=":material/tag:", key=f"count-rows-{name[:8]}",
