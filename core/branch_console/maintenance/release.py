@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_once
@@ -81,9 +82,16 @@ def remove_files(
         if batches == _BATCHES_BETWEEN_LOOKS or clock() - looked > _SECONDS_BETWEEN_LOOKS:
             left, batches, looked = look_again(left), 0, clock()
             continue
-        batch, left = left.slice(0, _BATCH), left.slice(_BATCH)
+        count = _first_rank(left.slice(0, _BATCH))
+        batch, left = left.slice(0, count), left.slice(count)
         # What a crash brings back of them nothing refers to.
         paths = batch["path"].to_pylist()
         removed += store.remover.discard(paths) if trash is None else trash.put(paths)
         batches += 1
     return removed
+
+
+def _first_rank(files: pa.Table) -> int:
+    """How many of the files have the rank of the first one: a batch goes in any order."""
+    first: int = pc.sum(pc.equal(files["rank"], files["rank"][0])).as_py()
+    return first

@@ -11,6 +11,7 @@ from pathlib import Path
 from branch_console.errors import NotFound, StorageError
 from branch_console.storage.durable import sync_path
 from branch_console.storage.file_io import FileIO
+from branch_console.storage.side_by_side import many_side_by_side
 
 
 class FileRemover:
@@ -32,20 +33,18 @@ class FileRemover:
             InvalidInput: A path lies outside the warehouse; nothing was removed.
             StorageError: The store did not answer; what stands before that path is removed.
         """
-        doomed = tuple(paths)
-        removed = self.discard(doomed)
+        doomed = self._checked(paths)
+        removed = sum(self._file_io.remove(path) for path in doomed)
         self._sync_folders_of(doomed)
         return removed
 
     def discard(self, paths: Iterable[str]) -> int:
-        """Remove files that nothing refers to, which a crash may well bring back.
+        """Remove files that nothing refers to, in any order; a crash may well bring them back.
 
-        As `remove` otherwise, without a wait for the disk.
+        As `remove` otherwise, without a wait for the disk; where the store did not answer, any of
+        them may be removed.
         """
-        doomed = tuple(paths)
-        for path in doomed:
-            self._file_io.check_inside(path)
-        return sum(self._file_io.remove(path) for path in doomed)
+        return sum(many_side_by_side(self._file_io.remove, self._checked(paths)))
 
     @property
     def moves_freely(self) -> bool:
@@ -55,7 +54,7 @@ class FileRemover:
     def move(self, moves: Iterable[tuple[str, str]], *, for_good: bool = False) -> int:
         """Give files that nothing refers to other names; those that are gone are no error.
 
-        No two files may get one name.
+        They go in any order, and no two may get one name.
 
         Args:
             moves: Each file's path, and the one that it gets.
@@ -67,14 +66,13 @@ class FileRemover:
 
         Raises:
             InvalidInput: A path lies outside the warehouse; nothing was moved.
-            StorageError: The store did not answer; what stands before that path is moved.
+            StorageError: The store did not answer; any of them may be moved.
         """
         pairs = tuple(moves)
-        for path in (path for pair in pairs for path in pair):
-            self._file_io.check_inside(path)
+        self._checked(path for pair in pairs for path in pair)
         for folder in dict.fromkeys(path.rpartition("/")[0] for _, path in pairs):
             self._file_io.make_directory(folder)
-        moved = sum(self._has_moved(*pair) for pair in pairs)
+        moved = sum(many_side_by_side(lambda pair: self._has_moved(*pair), pairs))
         if for_good:
             self._sync_folders_of(path for _, path in pairs)
         return moved
@@ -85,6 +83,12 @@ class FileRemover:
         removed = sum(self._file_io.remove_empty_directory(path) for path in doomed)
         self._sync_folders_of(doomed)
         return removed
+
+    def _checked(self, paths: Iterable[str]) -> tuple[str, ...]:
+        checked = tuple(paths)
+        for path in checked:
+            self._file_io.check_inside(path)
+        return checked
 
     def _has_moved(self, from_path: str, to_path: str) -> bool:
         try:

@@ -17,6 +17,7 @@ _R = TypeVar("_R")
 
 _log = logging.getLogger(__name__)
 _AT_ONCE: Final = 16
+_MANY: Final = 32
 _PATIENCE_SECONDS: Final = 1.0
 
 
@@ -29,6 +30,20 @@ def each(files: FileReader, call: Callable[[_T], _R], items: Sequence[_T]) -> li
         return [call(item) for item in items]
     with ThreadPoolExecutor(min(_AT_ONCE, len(items))) as pool:
         return list(pool.map(call, items))
+
+
+def many_side_by_side(call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
+    """What a call returns for each of many items, in their order, wherever the store is.
+
+    For changes, each of which may wait on this machine, too: while others bring theirs down to the
+    disk, to remove a file takes a hundred times as long as else, and sixteen as long as one.
+    """
+    if len(items) < _MANY:
+        return [call(item) for item in items]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        shares = [items[start::_AT_ONCE] for start in range(_AT_ONCE)]
+        found = list(pool.map(lambda share: [call(item) for item in share], shares))
+    return [found[place % _AT_ONCE][place // _AT_ONCE] for place in range(len(items))]
 
 
 def both(files: FileReader, one: Callable[[], _T], other: Callable[[], _R]) -> tuple[_T, _R]:

@@ -1,7 +1,7 @@
 """What an expiry asks of a store: each manifest once, and the disk not once a snapshot."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from branch_console.procedures.maintenance.expire_snapshots import plan_expire
 from branch_console.procedures.maintenance.remove_orphan_files import plan_cleaning
 from branch_console.procedures.maintenance.storage import read_storage
 from branch_console.storage.file_publisher import Published
+from branch_console.storage.file_remover import FileRemover
 from branch_console.storage.local_publisher import LocalPublisher
 from branch_console.storage.metadata_cache import MetadataReader
 from tests.support.branch_bench import TrustingRows
@@ -138,3 +139,21 @@ def test_all_snapshots_that_expire_wait_for_the_disk_together(
         counts.append(len(published))
         assert max(published) == (snapshots - 1) * (2 if options else 1)
     assert counts[0] == counts[1]
+
+
+def test_what_leads_to_data_files_goes_after_all_of_them(
+    bench: ExpiryBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[set[str]] = []
+    discard = FileRemover.discard
+
+    def note(self: FileRemover, paths: Iterable[str]) -> int:
+        doomed = list(paths)
+        batches.append({Path(path).name.split("-")[0] for path in doomed})
+        return discard(self, doomed)
+
+    monkeypatch.setattr(FileRemover, "discard", note)
+    run(bench.warehouse(clock=lambda: LATER))
+    # Files of a batch go in any order.
+    assert batches[:2] == [{"data"}, {"manifest"}]
+    assert all(len(each) == 1 for each in batches)

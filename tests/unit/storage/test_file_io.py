@@ -223,3 +223,21 @@ def test_a_publish_whose_parts_are_not_found_may_have_been_carried_out() -> None
     store = FileIO(PartsGone(has_bucket=False), "s3", "bucket/wh")
     with pytest.raises(StorageError, match="'bucket' does not exist"):
         publisher_for(store).publish(path, b"1")
+
+
+def test_of_many_files_that_are_discarded_those_that_were_there_are_counted(store: FileIO) -> None:
+    made = [f"{store.root}/d/{number}" for number in range(100)]
+    for path in made[::2]:
+        store.create(path, b"")
+    assert FileRemover(store).discard(made) == 50
+    assert not store.names(f"{store.root}/d")
+
+
+def test_files_that_are_removed_for_good_go_in_the_order_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, gone = FileIO.for_url(str(tmp_path)), list[str]()
+    monkeypatch.setattr(store, "remove", lambda path: not gone.append(path))
+    paths = [f"{store.root}/{number}" for number in (7, *range(100))]
+    assert FileRemover(store).remove(paths) == 101
+    assert gone == paths
