@@ -6,7 +6,7 @@ from branch_console.errors import NotFound, PaimonError
 from branch_console_app import reads, state, theme
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.page_titles import TITLE_VIEW, page_title
-from branch_console_app.models.parts.wording import code
+from branch_console_app.models.parts.wording import code, plain
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.views import (
@@ -25,9 +25,12 @@ from branch_console_app.views import (
     sql,
     table,
 )
+from branch_console_app.widgets.parts.help import offer_help
 from branch_console_app.widgets.parts.problem import show_problem
 from branch_console_app.widgets.parts.publishing import show_publishing
+from branch_console_app.widgets.parts.search import offer_search
 from branch_console_app.widgets.parts.table_picker import here
+from branch_console_app.widgets.parts.tour import show_tour
 
 _TITLES = {
     PageName.OVERVIEW: ("Overview", ":material/dashboard:"),
@@ -62,6 +65,7 @@ def main() -> None:
         _show_sidebar()
         with st.container(key="page"):
             show_publishing()
+            show_tour(_name_of(page), here())
             page.run()
     except PaimonError as error:
         if isinstance(error, NotFound) and state.shows_earlier_reading():
@@ -104,8 +108,12 @@ def _title(name: PageName) -> str:
     return _OTHER_TITLES[name] if name in _OTHER_TITLES else _TITLES[name][0]
 
 
+def _name_of(page: st.Page) -> PageName:
+    return PageName(page.url_path or PageName.OVERVIEW)
+
+
 def _tab_title(page: st.Page) -> str:
-    name = PageName(page.url_path or PageName.OVERVIEW)
+    name = _name_of(page)
     url = get_services().settings.warehouse or ""
     view = state.view_of(*TITLE_VIEW)
     return page_title(name, _title(name), state.location(), view, warehouse=url)
@@ -116,6 +124,7 @@ def _show_sidebar() -> None:
     place = here()
     home = Location(warehouse=place.warehouse)
     with st.sidebar:
+        offer_search(place, _linked_pages(place))
         _entry(PageName.OVERVIEW, home)
         _entry(PageName.CATALOG, home)
         _entry(PageName.ACTIVITY, home)
@@ -132,8 +141,24 @@ def _show_sidebar() -> None:
         _entry(PageName.SQL, place)
         _entry(PageName.JOBS, home, suffix=f" :blue-badge[{active}]" if active else "")
         st.space("medium")
-        settings = get_services().settings
-        st.caption(f"No login: everyone here has the role {settings.role}.")
+        st.caption(_who())
+        offer_help(place)
+
+
+def _who() -> str:
+    settings = get_services().settings
+    actor = plain(settings.actor)
+    # Streamlit names no address where browser and console are on one machine.
+    if st.context.ip_address is None:
+        return f"Signed in as {actor} (this computer) · {settings.role}"
+    return f"Everyone who opens this console acts as {actor} · {settings.role}"
+
+
+def _linked_pages(place: Location) -> dict[PageName, str]:
+    """The pages that the sidebar leads to; those about a table once one is chosen."""
+    about_none = (PageName.OVERVIEW, PageName.CATALOG, PageName.ACTIVITY, PageName.SQL)
+    names = list(_TITLES) if place.full_table else [*about_none, PageName.JOBS]
+    return {name: _TITLES[name][0] for name in names}
 
 
 def _entry(

@@ -36,6 +36,7 @@ from branch_console.procedures.browse.page_values import (
     BranchGraph,
     BranchItem,
     FallbackView,
+    NamesInTable,
     SchemaItem,
     SnapshotDetail,
     SnapshotItem,
@@ -106,6 +107,12 @@ def table_items(*identifiers: Identifier) -> tuple[TableItem, ...]:
     for item in found:
         # Of ten thousand schemas nobody looks at more than the page that is open.
         known[item.identifier.on_branch(MAIN_BRANCH)] = replace(item, schema=None)
+    return found
+
+
+def names_within(*identifiers: Identifier) -> tuple[NamesInTable, ...]:
+    """Return the branches and tags of some tables; one that cannot be listed is left out."""
+    found: tuple[NamesInTable, ...] = _heads("names_within", *identifiers)
     return found
 
 

@@ -10,11 +10,12 @@ import functools
 
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.kept_counts import COUNTS, KeptCounts
-from branch_console.procedures.browse.page_values import TableItem
+from branch_console.procedures.browse.page_values import NamesInTable, TableItem
 from branch_console.procedures.browse.tables import (
     list_databases,
     list_table_names,
     list_tables,
+    read_names,
     read_table_items,
 )
 from branch_console.procedures.call.warehouse import Warehouse
@@ -57,6 +58,10 @@ class TableLists:
     def table_items(self, *tables: Identifier) -> tuple[TableItem, ...]:
         """Return some tables as a list shows them, broken ones with their error."""
         return read_table_items(self.warehouse, tables)
+
+    def names_within(self, *tables: Identifier) -> tuple[NamesInTable, ...]:
+        """Return the branches and tags of some tables; one that cannot be listed is left out."""
+        return read_names(self.warehouse, tables)
 
     def open_as(self, *, read_only: bool) -> Warehouse:
         """Open the warehouse of the settings; raises as `warehouse` does."""

@@ -127,3 +127,17 @@ def test_the_dark_theme_is_there_from_the_start(
 ) -> None:
     seen = visit(demo_console, scheme="dark").open()
     assert seen.page.evaluate(_BACKGROUND) == "rgb(14, 17, 23)"
+
+
+def test_a_branch_is_found_from_every_page_by_its_name(
+    visit: NewVisit, demo_console: RunningConsole
+) -> None:
+    seen = visit(demo_console).turn_to("jobs")
+    seen.page.keyboard.press("Control+k")
+    box = seen.page.get_by_role("dialog")
+    box.locator("input").press_sequentially("fix del")
+    box.get_by_role("link", name="fix-delays air.flights", exact=True).click()
+    seen.page.wait_for_url("**branch=fix-delays**")
+    seen.settle()
+    expect(seen.page.get_by_role("dialog")).to_have_count(0)
+    expect(seen.page).to_have_title("fix-delays · Branches · air.flights · Branch Console")

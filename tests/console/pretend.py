@@ -43,6 +43,7 @@ from branch_console.procedures.browse.page_values import (
     GraphLane,
     GraphNode,
     Health,
+    NamesInTable,
     SchemaItem,
     SnapshotDetail,
     SnapshotItem,
@@ -250,6 +251,20 @@ class PretendServices:
 
     def catalog_events(self) -> tuple[CatalogVersion, ...]:
         return ()
+
+    def catalog_branch_names(self) -> tuple[str, ...]:
+        return ()
+
+    def names_within(self, *tables: Identifier) -> tuple[NamesInTable, ...]:
+        return tuple(
+            NamesInTable(
+                table=each.identifier,
+                branches=tuple(name for name in each.branches if name != MAIN_BRANCH),
+                tags=tuple(tag.name for tag in each.branches[MAIN_BRANCH].tags),
+            )
+            for each in self.listed
+            if each.identifier in tables and each.error is None and MAIN_BRANCH in each.branches
+        )
 
     def table(self, table: Identifier) -> TableSummary:
         found = self._find(table)

@@ -52,7 +52,15 @@ def test_the_filter_of_the_address_is_kept(tmp_path: Path) -> None:
 
 def test_a_filter_that_finds_nothing_says_so(tmp_path: Path) -> None:
     page = air_console(tmp_path).open(ov_q="zzz")
-    assert "None of 5 tables is like that." in page.text
+    assert "No table or branch matches `zzz`." in page.text
+    assert ":gray[air.]flights" in [label for label, _ in page.click("ov-clear").links()]
+
+
+def test_the_box_finds_branches_too(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open(ov_q="delays")
+    (found,) = (query for label, query in page.links() if "delays :gray[air" in label)
+    assert "branch=fix-delays" in found
+    assert "No table or branch" not in page.text
 
 
 def test_only_what_needs_attention_can_be_listed(tmp_path: Path) -> None:
@@ -87,7 +95,7 @@ def test_a_warehouse_that_does_not_answer_is_a_card(tmp_path: Path) -> None:
 
 def test_the_role_is_told(tmp_path: Path) -> None:
     page = air_console(tmp_path, role="viewer").open()
-    assert "everyone here has the role viewer" in page.text
+    assert "acts as ada · viewer" in page.text
 
 
 def test_what_cannot_be_read_opens_with_its_way_out(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from branch_console_app.widgets.parts.job_status import state_badge
 from branch_console_app.widgets.parts.location import show_location
 from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.same_as import show_same_as
+from branch_console_app.widgets.parts.search import show_branch_hits
 from branch_console_app.widgets.parts.table_picker import here, is_open_warehouse
 
 _PER_PAGE = 25
@@ -194,8 +195,8 @@ def _show_tables(lines: Sequence[TableLine], place: Location) -> None:
     databases = sorted({line.identifier.database for line in lines})
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
         words = st.text_input(
-            "Find a table", key="ov_q", bind="query-params", type="search", width=280,
-            placeholder="Find a table", label_visibility="collapsed", live=True,
+            "Find a table or branch", key="ov_q", bind="query-params", type="search", width=280,
+            placeholder="Find a table or branch", label_visibility="collapsed", live=True,
         )  # fmt: skip
         database = st.selectbox(
             "Database", databases, index=None, key="ov_db", bind="query-params", width=200,
@@ -219,8 +220,10 @@ def _show_tables(lines: Sequence[TableLine], place: Location) -> None:
     chosen = choose_tables(wanted, words=words, database=database, order=order)
     if len(read) < len(lines) and (health is not None or order is not Order.NAME):
         st.caption(f"{count(len(read))} of {count(len(lines))} tables read: only these are sorted.")
+    has_branches = show_branch_hits(words or "", place)
     if not chosen:
-        st.info(f"None of {plural(len(lines), 'table')} is like that. Change the filters above.")
+        if not has_branches:
+            _show_nothing_found(words or "")
         return
     listed = rows.row_list("tables")
     visible = rows.page_of_rows("ov_p", len(chosen), _PER_PAGE)
@@ -230,6 +233,18 @@ def _show_tables(lines: Sequence[TableLine], place: Location) -> None:
         shown = _read_page(chosen[visible]) if is_large else chosen[visible]
         for number, line in enumerate(shown):
             _show_row(number, line, place)
+
+
+def _show_nothing_found(words: str) -> None:
+    with _line("nothing-found"):
+        named = f"matches {code(words)}" if words else "is like that"
+        st.markdown(f"No table or branch {named}.", width="content")
+        st.button("Clear", key="ov-clear", type="tertiary", on_click=_clear_filters)
+
+
+def _clear_filters() -> None:
+    for key, nothing in (("ov_q", ""), ("ov_db", None), ("ov_state", None)):
+        state.put(key, nothing)
 
 
 def _read_page(lines: Sequence[TableLine]) -> list[TableLine]:

@@ -103,9 +103,7 @@ def _show_editor(place: Location, job: JobView | None) -> str:
             )
             or ""
         )  # fmt: skip
-        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-            st.caption("Ctrl+Enter runs the statement as it stands here.", width="content")
-            st.space("stretch")
+        with st.container(horizontal=True, horizontal_alignment="right"):
             is_run = st.form_submit_button(
                 "Run", key="sql-run", type="primary", icon=":material/play_arrow:"
             )

@@ -5,11 +5,12 @@ import pytest
 
 from branch_console.commit.schema.schema_commit import SchemaChange, change_schema, set_options
 from branch_console.errors import ErrorKind
+from branch_console.format.identifier import Identifier
 from branch_console.procedures.browse.branches import list_branches
 from branch_console.procedures.browse.graph import read_graph
 from branch_console.procedures.browse.history import compare_schemas, list_schemas
 from branch_console.procedures.browse.page_values import Health
-from branch_console.procedures.browse.tables import list_tables
+from branch_console.procedures.browse.tables import list_tables, read_names
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
@@ -52,6 +53,13 @@ def test_columns_that_two_branches_added_under_one_id_are_two_columns(bench: Bra
     found = compare_schemas(bench.warehouse(), bench.identifier, "main", "dev")
     told = [(str(change.kind), change.subject) for change in found.changes]
     assert told == [("dropped", "delay"), ("added", "carrier")]
+
+
+def test_names_are_listed_of_the_tables_that_there_are(bench: BranchBench) -> None:
+    gone = Identifier.parse("db.gone")
+    (found,) = read_names(bench.warehouse(), (gone, bench.identifier))
+    assert (found.table, found.branches) == (bench.identifier, ("dev",))
+    assert found.tags == bench.table().tags.names()
 
 
 def comment(text: str | None) -> SchemaChange:

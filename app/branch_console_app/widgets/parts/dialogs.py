@@ -53,6 +53,11 @@ def show_dialog(dialogs: Dialogs) -> None:
     st.dialog(title, width="medium", on_dismiss=_close)(draw)(state.parameter(WHAT))
 
 
+def leave_dialog() -> None:
+    """Close the dialog of the address, before one that no address opens: a page shows one."""
+    state.set_parameters({DO: None, WHAT: None})
+
+
 def _close() -> None:
     state.forget_preview()
-    state.set_parameters({DO: None, WHAT: None})
+    leave_dialog()

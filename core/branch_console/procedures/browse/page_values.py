@@ -78,6 +78,15 @@ class TableEvents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamesInTable:
+    """The names that a table keeps, for a search: nothing behind them is read."""
+
+    table: Identifier
+    branches: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableSummary:
     """A table on one branch.
 

@@ -12,7 +12,13 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.lineage_event import under_present_names
 from branch_console.format.options import BRANCH_OPTIONS
 from branch_console.format.table_schema import TableSchema
-from branch_console.procedures.browse.page_values import Health, TableItem, TableKind, TableSummary
+from branch_console.procedures.browse.page_values import (
+    Health,
+    NamesInTable,
+    TableItem,
+    TableKind,
+    TableSummary,
+)
 from branch_console.procedures.call.row_figures import counted_figure, head_figure
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.storage.side_by_side import each
@@ -56,6 +62,23 @@ def read_table_items(warehouse: Warehouse, tables: Sequence[Identifier]) -> tupl
             for entry in warehouse.catalog.tables(database, names)
         ],
     )
+
+
+def read_names(warehouse: Warehouse, tables: Sequence[Identifier]) -> tuple[NamesInTable, ...]:
+    """Return the branches and tags of some tables; one that cannot be listed is left out."""
+    found = each(warehouse.file_io, lambda table: _names_in(warehouse, table), tables)
+    return tuple(names for names in found if names is not None)
+
+
+def _names_in(warehouse: Warehouse, identifier: Identifier) -> NamesInTable | None:
+    try:
+        table = warehouse.table(identifier)
+        hidden = unfinished_branches(warehouse, table)
+        branches = tuple(name for name in table.branches.names() if name not in hidden)
+        return NamesInTable(table=identifier, branches=branches, tags=table.tags.names())
+    except PaimonError:
+        # Whoever opens it is told what is wrong with it.
+        return None
 
 
 def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
