@@ -24,8 +24,9 @@ def test_a_query_runs_and_its_rows_are_shown_and_taken_away(
 ) -> None:
     seen = visit(working_console).turn_to("sql", branch="fix-delays")
     seen.sees("SELECT * FROM air.")
-    seen.page.get_by_role("textbox", name="Statement").fill(QUERY)
-    seen.page.get_by_role("button", name="Run").click()
+    editor = seen.page.get_by_role("textbox", name="Statement")
+    editor.fill(QUERY)
+    editor.press("Control+Enter")
     seen.page.wait_for_url("**/sql?**id=**")
     seen.sees("16 rows in")
     seen.sees("air.flights on fix-delays at snapshot")
