@@ -32,6 +32,7 @@ from branch_console_app.models.merge.merge_preview import (
     proven,
 )
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
+from branch_console_app.models.merge.resolver import groups_of
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.wording import code, count, plain
 from branch_console_app.services import get_services
@@ -177,6 +178,7 @@ def _show_draft(
         arguments=asked,
         resolution=resolution,
         has_file_conflicts=bool(conflicts),
+        groups=() if settled is None else tuple(groups_of(settled)),
         judge=decision.state,
         facts=facts,
     )

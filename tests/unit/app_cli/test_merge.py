@@ -167,7 +167,7 @@ def test_conflicts_are_listed_with_the_options_that_settle_them(
     before = metadata(colliding)
     answer = console(*DEV)
     assert answer.code == 1
-    assert answer.lines[0].startswith("conflicts: 1 conflict to settle, all in ")
+    assert answer.lines[0] == "conflicts: 1 conflict to settle. main is unchanged."
     (row,) = [line for line in answer.lines if "delete.insert" in line]
     assert "insert since the base" in row
     assert "delete since the base" in row

@@ -438,7 +438,7 @@ def test_a_revert_is_undone_as_its_preview_says(bench: BranchBench) -> None:
     bench.append("mine")
     merge(bench)
     before = metadata(bench)
-    assert preview(bench, "revert", operation="merge-1").undo.startswith("Undo works until")
+    assert preview(bench, "revert", operation="merge-1").undo.startswith("You can undo this until")
     run(bench, "revert", "back", operation="merge-1")
     assert undo_chance(bench, "merge-1").undone_by == "back"
     run(bench, "undo", "forth", operation="back")

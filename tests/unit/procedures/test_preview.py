@@ -62,7 +62,9 @@ def test_a_fast_forward_and_what_replacing_costs(bench: BranchBench) -> None:
 
 @pytest.mark.parametrize("name", ["fast_forward", "merge_branch"])
 def test_what_changes_nothing_promises_no_undo(bench: BranchBench, name: str) -> None:
-    assert preview(bench, name, branch="dev").undo.startswith("Undo works until 'main' moves")
+    assert preview(bench, name, branch="dev").undo.startswith(
+        "You can undo this until the next commit"
+    )
     bench.branch("idle")
     assert preview(bench, name, branch="idle").undo == "There is nothing to undo."
 

@@ -390,7 +390,7 @@ def _decided_by_heads(plan: Plan) -> MergeState | None:
 
 
 def _up_to_date(source: str, target: str) -> MergeState:
-    drop = MergeAction(step=NextStep.DROP_SOURCE, label=f"Drop {code(source)}…")
+    drop = MergeAction(step=NextStep.DROP_SOURCE, label=f"Drop {plain(source)}…")
     return MergeState(
         standing=MergeStanding.UP_TO_DATE,
         sentence=f"{code(target)} already has every change of {code(source)}.",
@@ -440,7 +440,7 @@ def _of_conflicts(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeStat
         return None
     found = conflicts_of(plan)
     if found:
-        names = dict.fromkeys(str(each.subject) for each in found)
+        names = dict.fromkeys(each.subject.name for each in found if each.subject.name)
         return _conflicts(len(found), names, plan.target, facts)
     if rows.open_number:
         return _conflicts(rows.open_number, rows.columns, plan.target, facts)
@@ -580,7 +580,7 @@ def _fast_forward(source: str, target: str, ahead: int | None) -> MergeState:
 
 
 def _merge(target: str) -> MergeAction:
-    return MergeAction(step=NextStep.MERGE, label=f"Merge into {code(target)}…")
+    return MergeAction(step=NextStep.MERGE, label=f"Merge into {plain(target)}…")
 
 
 def _becomes(plan: Plan, ahead: int | None) -> str:

@@ -1,6 +1,6 @@
 """The head of a merge, always in view: both branches, the verdict, and the buttons it leads to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -21,6 +21,7 @@ from branch_console_app.models.merge.merge_state import (
 )
 from branch_console_app.models.merge.merge_tabs import MergeTab
 from branch_console_app.models.merge.remedies import CheckRemedy
+from branch_console_app.models.merge.resolver import Group
 from branch_console_app.models.parts.actions import DO, WHAT, Action
 from branch_console_app.models.parts.wording import code, count, plain, shortened
 from branch_console_app.services import get_services
@@ -67,6 +68,7 @@ class Draft:
         arguments: Of the merge, without a policy.
         resolution: What there is to decide on; None of a fast-forward.
         has_file_conflicts: Whether conflicts of files stop it, which no resolver settles.
+        groups: Of the conflicts of rows; a single one is opened in the resolver at once.
         judge: Returns the verdict anew, with jobs that went on.
         facts: What the verdict followed from.
     """
@@ -77,6 +79,7 @@ class Draft:
     arguments: dict[str, Argument]
     resolution: Resolution | None
     has_file_conflicts: bool
+    groups: Sequence[Group] = ()
     judge: Callable[[MergeFacts], MergeState]
     facts: MergeFacts
 
@@ -169,7 +172,8 @@ def _show_action(
                     key="settle-conflicts",
                 )  # fmt: skip
             elif _button(action, is_primary=is_primary, key="settle-conflicts"):
-                state.go_to(PageName.CONFLICTS, here(), **resolver_view(draft.resolution))
+                only = draft.groups[0] if len(draft.groups) == 1 else None
+                state.go_to(PageName.CONFLICTS, here(), **resolver_view(draft.resolution, only))
         case NextStep.VIEW_JOB:
             if _button(action, is_primary=is_primary):
                 state.go_to(PageName.JOB, place, id=verdict.job_id)

@@ -16,7 +16,7 @@ from branch_console_app import reads
 from branch_console_app.models.merge.merge_preview import MergePreview
 from branch_console_app.models.merge.merge_state import MergeStanding, NextStep
 from branch_console_app.models.parts.actions import Form
-from branch_console_app.models.parts.wording import code
+from branch_console_app.models.parts.wording import code, plain
 from branch_console_app.widgets.merge.draft_jobs import begin_dry_run, begin_merge
 from branch_console_app.widgets.merge.verdict import draw_verdict, update_button
 from branch_console_app.widgets.parts.callbacks import ask_for_reason
@@ -80,7 +80,7 @@ def show_merge_dialog(preview: MergePreview, form: Form, *, is_protected: bool) 
         refused = refused or f"Type {plan.target} first."
     if is_staged:
         st.caption("Publishes the staged files. Nothing is computed again.")
-    label = "Publish this result" if is_staged else f"Merge into {code(plan.target)}"
+    label = "Publish this result" if is_staged else f"Merge into {plain(plan.target)}"
     if st.button(
         label, type="primary", icon=form.icon, disabled=refused is not None, help=refused,
         key="run-merge_branch",

@@ -206,7 +206,7 @@ def show_forward_dialog(
     if is_protected and not typed_name("merge", plan.target):
         refused = refused or f"Type {plan.target} first."
     if st.button(
-        f"Merge into {code(plan.target)}", type="primary", icon=":material/fast_forward:",
+        f"Merge into {plain(plan.target)}", type="primary", icon=":material/fast_forward:",
         disabled=refused is not None, help=refused, key="ff-run",
     ):  # fmt: skip
         given = {**_arguments(plan), **Agreement(override_gate=override).encode()}

@@ -78,7 +78,7 @@ def show_preview(preview: Preview, key: str = "preview") -> None:
                     st.markdown(_MARKS[weight])
                     for consequence in found:
                         _show_consequence(consequence)
-        lead = "" if preview.undo.startswith("Undo") else "Undo: "
+        lead = "" if "undo" in preview.undo.lower() else "Undo: "
         st.caption(f":material/undo: {lead}{plain(preview.undo)}")
 
 

@@ -121,7 +121,8 @@ def show_table_header(
         identifier: The table on its branch.
         summary: What is known of it.
         page: The page that asks.
-        title: What the page does, where it is about more than one branch and needs no picker.
+        title: What the page does, where it is about more than one branch and needs no picker; it
+            compares rows, so that how they are laid out is not told.
     """
     place = here()
     show_location(place)
@@ -129,7 +130,7 @@ def show_table_header(
         name = plain(identifier.table)
         words = f"{title} :gray[of] {name}" if title else name
         st.subheader(words, anchor=False, width="content")
-        for label in _traits(summary):
+        for label in _traits(summary) if title is None else _traits(summary)[:-1]:
             st.badge(label, color="gray")
         st.space("stretch")
         if title is None:

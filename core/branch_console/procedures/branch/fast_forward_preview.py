@@ -94,7 +94,7 @@ def preview_of_forward(
         told += removals_of(plan.target, plan.would_remove)
     if sharing is not None:
         told += sharing_of_history(sharing, plan.source, plan.target)
-    undo = f"Undo works until {plan.target!r} moves; it brings back every byte."
+    undo = f"You can undo this until the next commit on {plan.target!r}."
     if plan.verdict is Verdict.UP_TO_DATE:
         undo = NOTHING_TO_UNDO
         told.append(keeps(f"Branch {plan.target!r} already holds all of {plan.source!r}."))

@@ -150,12 +150,11 @@ def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge, rules: RuleSet |
     )
     rule = protection_of(events, plan.target)
     told = _in_the_way(plan)
-    buckets = cost_of(plan).buckets_to_compare
-    if buckets:
+    if cost_of(plan).buckets_to_compare:
         told.append(
             changes(
-                f"{count(buckets, 'bucket')} hold keys that both sides may have changed: their "
-                "rows are compared first, and a conflict stops the merge.",
+                f"Rows are compared first. If some collide, the merge stops and {plan.target!r} "
+                "stays.",
             )
         )
     told += open_ones
@@ -175,7 +174,7 @@ def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge, rules: RuleSet |
         role=Role.EDITOR if rule is None else Role.APPROVER,
         undo=NOTHING_TO_UNDO
         if isinstance(plan, UpToDatePlan)
-        else f"Undo works until {plan.target!r} moves; it brings back every byte.",
+        else f"You can undo this until the next commit on {plan.target!r}.",
     )
 
 
@@ -292,19 +291,17 @@ def _gains(plan: Plan) -> list[Consequence]:
 
 def _moved(plan: ThreeWayPlan) -> list[Consequence]:
     cost = plan.cost
-    how = ", ".join(f"{name} {number:,}" for name, number in plan.strategies.items())
     if cost.buckets_to_compare:
-        what = f"what of {plan.source!r} it brings is known once rows are compared."
+        what = "What it changes is known after the row comparison."
     else:
         reads = "" if cost.files_joined else " No row is read or written."
+        is_one = cost.files_added == 1
         what = (
-            f"{count(cost.files_added, 'file')} of {plan.source!r} come, "
-            f"{count(cost.files_removed, 'file')} go: {cost.figure.words(with_sign)}."
-            f"{reads}"
+            f"{count(cost.files_added, 'data file')} {'is' if is_one else 'are'} added to "
+            f"{plan.target!r}, {cost.files_removed:,} {'is' if cost.files_removed == 1 else 'are'} "
+            f"removed: {cost.figure.words(with_sign)}.{reads}"
         )
-    told = [
-        changes(f"{plan.target!r} gets 1 snapshot: {what}", (f"buckets: {how}",) if how else ())
-    ]
+    told = [changes(f"{plan.target!r} gets 1 snapshot. {what}")]
     if cost.files_restored:
         told.append(
             changes(
