@@ -175,7 +175,10 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "archive_branch": Case(arguments="table => 'db.t', branch => 'dev'"),
         "cherry_pick": Case(arguments="table => 'db.t', branch => 'dev', snapshot => 3"),
         "clear_consumers": Case(arguments="'db.t', 'e.*', NULL"),
-        "compact": Case(arguments="'db.t'"),
+        "compact": Case(
+            arguments="'db.p', NULL, NULL, NULL, NULL, 'name > \\'2020-01-01\\''",
+            before=_partitioned,
+        ),
         "compact_database": Case(arguments="'db', 'db\\\\.t'"),
         "compact_manifest": Case(arguments="'db.t'"),
         "create_branch": Case(arguments="'db.t', 'new', 'v1'"),

@@ -118,7 +118,7 @@ class AlterTableRequest(
     """Change columns, options or the name of a table."""
 
 
-_WHOLE_PARTITIONS: Final = "a compaction is of whole partitions. Name them in partitions"
+_ALL_BUCKETS: Final = "a partition is compacted with all its buckets"
 _IN_ORDER: Final = "rows keep the order in which they were written"
 _AS_ITS_OPTIONS: Final = "a compaction goes by the options of the table. Set them there"
 
@@ -139,9 +139,8 @@ class CompactRequest(
             refuses=(
                 ("order_strategy", _IN_ORDER),
                 ("order_by", _IN_ORDER),
-                ("where", _WHOLE_PARTITIONS),
                 ("options", _AS_ITS_OPTIONS),
-                ("buckets", _WHOLE_PARTITIONS),
+                ("buckets", _ALL_BUCKETS),
             ),
         ),
     ),
@@ -155,6 +154,10 @@ class CompactRequest(
         "left out.",
         default=None,
     )
+    where: str | None = argument(
+        "A condition on partition columns, in place of their names: \"day >= '2026-01-01'\".",
+        default=None,
+    )
     strategy: str | None = argument(
         "full, as Paimon calls it: a bucket is written as a whole.",
         default=None,
@@ -166,6 +169,16 @@ class CompactRequest(
         json="idle",
         sql=("idle", "partition_idle_time"),
     )
+
+    def check_partitions(self) -> None:
+        """Refuse names of partitions beside a condition, as Paimon does; raises InvalidInput."""
+        if self.where is not None and self.partitions is not None:
+            raise InvalidInput(
+                "The arguments 'partitions' and 'where' both say what is compacted. Nothing was "
+                "changed. Give one of them.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                argument="where",
+            )
 
     def check_strategy(self) -> None:
         """Refuse to write a part of a bucket, as Paimon's `minor` does; raises InvalidInput."""

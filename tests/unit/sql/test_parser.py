@@ -222,6 +222,8 @@ def test_what_is_taken_away_was_named(text: str, name: str | None) -> None:
             "column 35",
             "rows keep the order in which",
         ),
+        ("CALL sys.compact('x', buckets => '1')", "column 23", "with all its buckets"),
+        ("CALL sys.remove_unexisting_files('x', true, 4)", "column 45", "folders are listed"),
         ("CALL sys.compact_database(mode => 'combined')", "column 27", "one after the other"),
         ("CALL sys.create_branch('x', 'y', NULL, true)", "Line 1, column 40", "not served here"),
         ("CALL sys.undo('x' 'op')", "Line 1, column 19", "','"),

@@ -16,6 +16,7 @@ from branch_console.commit.rows.row_write import RowWrite
 from branch_console.commit.snapshot.conflict_detection import CommitRule
 from branch_console.diff.lineage import ROW_OPERATION
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput, StorageError
+from branch_console.expr.predicate import Condition, holds, names_in
 from branch_console.format import options as table_options
 from branch_console.format.kept_elsewhere import WITHOUT_CALLBACKS_PROPERTY
 from branch_console.format.manifest_entry import FileKind
@@ -23,6 +24,7 @@ from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.arrow_types import to_arrow
 from branch_console.format.values.binary_row import decode_row, encode_row
+from branch_console.format.values.binary_rows import decode_rows
 from branch_console.format.values.fine_times import scalar_of
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.permissions import Role, check_role
@@ -282,6 +284,7 @@ def compact_table(
     call: ProcedureCall,
     *,
     partitions: Sequence[Mapping[str, object]] = (),
+    where: Condition | None = None,
     idle_before_millis: int | None = None,
     buckets: Iterable[Bucket] | None = None,
     progress: Progress = _quiet,
@@ -294,6 +297,7 @@ def compact_table(
         table: The table on the branch to be written.
         call: As for `insert_rows`.
         partitions: Columns and values: only partitions that have all of one; empty for all.
+        where: Only partitions for which it holds; it speaks of partition columns alone.
         idle_before_millis: Only partitions whose newest file is older.
         buckets: Encoded partitions and buckets, where just these are meant.
         progress: As for `insert_rows`.
@@ -303,13 +307,17 @@ def compact_table(
         CommitConflict: Time and again another commit took a file away meanwhile; nothing is left.
     """
     specs = [_partition_values(table.schema(), each) for each in partitions]
-    is_of_all = idle_before_millis is None and not (specs and all(specs))
+    if where is not None:
+        _check_of_partitions(table.schema(), where)
+    is_of_all = where is None and idle_before_millis is None and not (specs and all(specs))
 
     def prepare(write_id: str) -> tuple[PreparedRows, RowCommit]:
         head = table.head()
         chosen = None if buckets is None else frozenset(buckets)
         if chosen is None and not is_of_all and head is not None:
-            found = [_buckets_of(table, head, each, idle_before_millis) for each in specs or [{}]]
+            found = [
+                _buckets_of(table, head, each, idle_before_millis, where) for each in specs or [{}]
+            ]
             chosen = frozenset[Bucket]().union(*found)
         prepared = writer.compact(table, chosen, write_id=write_id, progress=progress)
         return prepared, _commit_of(prepared)
@@ -489,11 +497,32 @@ def _replaced(
     return tuple(sorted(found))
 
 
+def _check_of_partitions(schema: TableSchema, where: Condition) -> None:
+    """Refuse a condition on anything but partition columns; raises InvalidInput."""
+    for name in names_in(where):
+        if name.side is not None or name.column not in schema.partition_keys:
+            known = ", ".join(schema.partition_keys) or "none"
+            raise InvalidInput(
+                f"The condition speaks of {name.column!r}, which is no partition column; the table "
+                f"has {known}. Nothing was changed.",
+                kind=ErrorKind.INVALID_ARGUMENT,
+                column=name.column,
+            )
+
+
+def _holds_for(schema: TableSchema, partitions: pa.Array, where: Condition) -> pa.Array:
+    """Whether a condition holds for each encoded partition; not where a value is missing."""
+    values = decode_rows(partitions, schema.partition_type)
+    held = holds(where, lambda name: values.field(schema.partition_keys.index(name.column)))
+    return pc.fill_null(held, False)
+
+
 def _buckets_of(
     table: FileStoreTable,
     head: Snapshot,
     spec: Mapping[str, object],
     idle_before_millis: int | None = None,
+    where: Condition | None = None,
 ) -> frozenset[Bucket]:
     """The buckets of partitions with such values, only of those whose newest file is older."""
     schema = table.schema()
@@ -508,9 +537,12 @@ def _buckets_of(
     places = files.group_by(["partition", "bucket"]).aggregate([])
     wanted = [(schema.partition_keys.index(name), value) for name, value in spec.items()]
     types = schema.partition_type.types
+    partitions = pc.unique(places["partition"])
+    if where is not None:
+        partitions = partitions.filter(_holds_for(schema, partitions, where))
     matching = {
         partition
-        for partition in pc.unique(places["partition"]).to_pylist()
+        for partition in partitions.to_pylist()
         if all(decode_row(partition, types)[at] == value for at, value in wanted)
     }
     return frozenset(

@@ -7,6 +7,7 @@ from typing import assert_never, cast
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch, Member
 from branch_console.errors import ErrorKind, InvalidInput, NotFound, Refused
+from branch_console.expr.predicate import parse_condition
 from branch_console.format.data_types import has_fine_times
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
@@ -81,8 +82,8 @@ def run_compact(
     """Compact a table.
 
     Arguments of the call: `table`; `partitions`, as `day=2026-01-01,region=eu` with semicolons
-    between, all if left out; `idle`, only those that got no file for so long; `without_callbacks`,
-    as for a statement that writes rows.
+    between, all if left out, or `where`, a condition on partition columns; `idle`, only those that
+    got no file for so long; `without_callbacks`, as for a statement that writes rows.
     """
 
     def compact(progress: Progress) -> Facts:
@@ -104,6 +105,7 @@ def compact_once(
     """
     asked = call.request(CompactRequest)
     asked.check_strategy()
+    asked.check_partitions()
     table = warehouse.table(Identifier.parse(asked.table))
     check_takes_commits(table, "compacted")
     written = compact_table(
@@ -112,6 +114,7 @@ def compact_once(
         table,
         call,
         partitions=tuple(map(_partition_of, (asked.partitions or "").split(";"))),
+        where=None if asked.where is None else parse_condition(asked.where),
         idle_before_millis=asked.idle_before_millis(warehouse.clock()),
         progress=progress,
     )
