@@ -26,7 +26,7 @@ from tests.reliability.worlds import World, copy_world
 from tests.support.branch_bench import store_of, tree
 from tests.support.examples import Examples
 from tests.support.expiry_bench import AT_ONCE, LATER, ExpiryBench
-from tests.support.expiry_oracle import RETIRED, SNAPSHOT, Oracle
+from tests.support.expiry_oracle import SNAPSHOT, Oracle
 from tests.support.faulty_store import At, Fault, FaultyStore, Killed, What, When
 
 _OVER: Final = 700_000
@@ -156,7 +156,7 @@ class Scene:
     def broken(self, *, retired: bool = True) -> frozenset[str]:
         """What a name must find and is not there, be it one that undo may bring back."""
         oracle = self.oracle
-        names = (each for each in oracle.names() if retired or each.kind != RETIRED)
+        names = (each for each in oracle.names() if retired or not each.is_retired)
         return oracle.broken(frozenset(names))
 
     def finish(self) -> None:

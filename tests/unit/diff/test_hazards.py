@@ -514,3 +514,211 @@ def test_what_is_told_stays_as_it_was_read(golden: Golden) -> None:
     }
     lines = [line for name, each in told.items() for line in (f"# {name}", *each)]
     golden.check("hazards.txt", "\n".join(lines) + "\n")
+
+
+UNKNOWN_ID = HazardFork(parent="main", identity=M1.identity, snapshot_id=None)
+
+
+def fences(*branches: str) -> list[dict[str, object]]:
+    return [{"table": "db.t", "branch": each} for each in branches]
+
+
+def remedies(finding: HealthFinding) -> list[dict[str, object]]:
+    return [dict(each.arguments) for each in finding.remedies]
+
+
+def test_f07_says_nothing_where_no_other_engine_expires() -> None:
+    found = findings(replace(FORWARDED, is_fenced=True), FENCED)
+    assert "F07" not in found["dev"]
+
+
+def test_f07_of_a_branch_whose_fork_has_no_number() -> None:
+    dev = facts("dev", [M1, D2, D3], fork=M1)
+    assert "F07" in findings(FORWARDED, replace(dev, fork=UNKNOWN_ID))["dev"]
+
+
+def test_f07_of_a_branch_of_a_branch_and_main() -> None:
+    sub = replace(SUB, trace=replace(SUB.trace, snapshots=(M1, D2, D3)))
+    found = findings(BARE, DEV, sub)
+    assert found["sub"]["F07"].evidence == ("snapshot 1 of sub", "branch main")
+    # What its own parent lost of it is told as a rollback.
+    lost = facts("dev", [M1, M2, D3], fork=M2)
+    assert set(bad(findings(facts("main", [M1, snapshot(2, "x")]), lost))) == {"dev F09"}
+
+
+def test_two_branches_that_share_what_main_never_had_are_fenced() -> None:
+    dev = facts("dev", [M1, D2, D3], fork=M1)
+    sub = facts("sub", [M1, D2, snapshot(3, "sub")], fork=M1)
+    main = facts("main", [M1, M2], named=T1)
+    moved = (event(LineageKind.FAST_FORWARDED, "sub", "dev"),)
+    found = findings(main, dev, sub, lost=("manifest/manifest-list-x-1",), events=moved)["dev"]
+    assert remedies(found["F07"]) == fences("sub", "dev")
+    assert found["F07"].advice == "Fence 'sub' and 'dev'. Or drop the branch."
+    # A fast-forward of another branch took nothing from main.
+    assert not {"F15", "F16"} & found.keys()
+
+
+def test_f15_is_not_told_where_main_is_all_of_a_branch_that_began_empty() -> None:
+    found = findings(REPLACED, EMPTY, older=("l1",), lost=("m/l1",))["dev"]
+    assert "F08" in found
+    assert "F15" not in found
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        event(LineageKind.MERGED, "main", "dev"),
+        event(LineageKind.FAST_FORWARDED, "main", "sub"),
+        event(LineageKind.FAST_FORWARDED, "sub", "dev"),
+    ],
+)
+def test_f15_is_taken_back_by_our_own_move_of_main_to_that_branch_alone(
+    other: LineageEvent,
+) -> None:
+    assert "F15" in findings(BOTH, MOVED, lost=("m/l1",), events=(other,))["dev"]
+
+
+def test_f16_needs_commits_of_both_that_nobody_merged() -> None:
+    tagged = tags(("t1", M1), ("d2", D2))
+    assert "F16" not in findings(facts("main", [M1, D2], named=tagged), MOVED)["dev"]
+    behind = facts("dev", [M1, D2], fork=M1)
+    assert "F16" not in findings(BOTH, behind)["dev"]
+    into_dev = replace(merged(D3, "main", "dev"), parents=(M3.identity,))
+    assert "F16" not in findings(BOTH, MOVED, events=(into_dev,))["dev"]
+
+
+@pytest.mark.parametrize(
+    ("main", "dev"),
+    [
+        (facts("main", []), EMPTY),
+        (facts("main", [M1]), EMPTY),
+        (REPLACED, facts("dev", [], began_empty=True)),
+    ],
+    ids=["an empty main", "another main", "an empty branch"],
+)
+def test_f08_needs_a_main_that_begins_as_the_branch_does(
+    main: BranchFacts, dev: BranchFacts
+) -> None:
+    assert "F08" not in findings(main, dev, older=("l1",))["dev"]
+
+
+def test_f08_without_a_main_that_can_be_read() -> None:
+    assert "F08" not in findings(EMPTY, older=("l1",))["dev"]
+
+
+CAME = (event(LineageKind.RESCUED, "rescue-1", "main"),)
+
+
+def test_f17_tells_of_snapshots_of_main_alone_and_not_of_the_head() -> None:
+    main = facts("main", [M1, M2, M3])
+    own = [M1, snapshot(2, "x"), snapshot(3, "x"), snapshot(4, "x")]
+    found = findings(main, facts("rescue-1", own, fork=M1, is_fenced=True), events=CAME)
+    assert found["rescue-1"]["F17"].evidence == ("snapshot 1 of main",)
+    cut = facts("rescue-1", [M1, M2], fork=M2, is_fenced=True)
+    assert findings(main, cut, events=CAME)["rescue-1"]["F17"].evidence == ("snapshot 1 of main",)
+    forked = (event(LineageKind.FORKED, "rescue-1", "main"),)
+    assert "F17" not in findings(main, cut, events=forked)["rescue-1"]
+
+
+@pytest.mark.parametrize(("number", "procedures"), [(20, {"create_tag"}), (21, {"fence_branch"})])
+def test_f17_pins_few_snapshots_and_fences_main_for_many(number: int, procedures: set[str]) -> None:
+    history = [snapshot(each, "main") for each in range(1, number + 2)]
+    rescue = facts("rescue-1", history, fork=history[-1], is_fenced=True)
+    finding = findings(facts("main", history), rescue, events=CAME)["rescue-1"]["F17"]
+    assert {each.procedure for each in finding.remedies} == procedures
+    assert finding.advice == ("Fence main." if number > 20 else "Tag them on main for good.")
+    assert len(finding.evidence) == 20
+
+
+def test_f13_names_the_branch_that_a_merge_came_from() -> None:
+    into_dev = replace(merged(D2, "main", "dev"), parents=(M1.identity,))
+    finding = findings(MAIN, DEV, events=(into_dev,))["dev"]["F13"]
+    assert finding.evidence == ("2 data files", "branch main")
+
+
+def test_f13_of_what_a_pin_keeps_asks_for_the_other_branch_alone() -> None:
+    pinned = replace(MERGED, trace=replace(MERGED.trace, tags=tags(("t1", M1), ("m3", M3))))
+    came = (merged(M3, "dev"),)
+    assert "F13" not in findings(pinned, FENCED, events=came)["dev"]
+    # Main is no side any more, so the option of the branch is all that protects.
+    told = findings(pinned, KEPT, events=came)["dev"]
+    assert told["F14"].evidence[0] == "dev: write-only"
+    assert remedies(told["F14"]) == fences("dev")
+
+
+def test_f13_of_a_fenced_main_asks_for_no_tag() -> None:
+    main = replace(MERGED, is_fenced=True)
+    assert remedies(findings(main, DEV, events=(merged(M3, "dev"),))["dev"]["F13"]) == fences("dev")
+
+
+def test_f13_of_a_merge_whose_state_nobody_noted_asks_for_fences() -> None:
+    nobody = replace(merged(M3, "dev"), after=None)
+    found = findings(MERGED, DEV, events=(nobody,))["dev"]
+    assert remedies(found["F13"]) == fences("main", "dev")
+
+
+def test_f13_of_several_merges_needs_a_pin_of_each() -> None:
+    events = (merged(M2, "dev"), replace(merged(M3, "dev"), id="another"))
+    one = replace(MERGED, trace=replace(MERGED.trace, tags=tags(("t1", M1), ("m2", M2))))
+    assert remedies(findings(one, FENCED, events=events)["dev"]["F13"])[-1]["snapshot"] == 3
+
+
+def test_f01_names_the_tag_of_the_parent_that_stands_on_the_fork_alone() -> None:
+    parent = replace(DEV, trace=replace(DEV.trace, tags=tags(("other", M1))))
+    assert "other" not in findings(MAIN, parent, SUB)["sub"]["F01"].text
+    on_it = replace(DEV, trace=replace(DEV.trace, tags=tags(("other", M1), ("b", D2))))
+    assert "Its base tag 'b' stands on 'dev'" in findings(MAIN, on_it, SUB)["sub"]["F01"].text
+
+
+def test_f03_a_brief_tag_of_what_expired_on_a_fenced_main_is_told() -> None:
+    brief = facts("main", [M3], named=tags(("t1", M1), days=7), is_fenced=True)
+    assert bad(findings(brief, DEV)) == {"dev F03": "critical"}
+
+
+def test_a_main_that_cannot_be_read_or_is_empty_was_not_rolled_back() -> None:
+    assert "F09" not in findings(DEV)["dev"]
+    assert "F09" not in findings(facts("main", []), DEV)["dev"]
+
+
+@pytest.mark.parametrize(
+    ("main", "dev"),
+    [
+        # The ledger knows where it began, so no tag has to tell.
+        (facts("main", [M1]), {"base_tag": "branch-base-dev"}),
+        # What the tag names is not what the branch begins with.
+        (facts("main", [M1]), {"named": tags(("t1", D3))}),
+        # Main has expired it.
+        (facts("main", [M3, M4]), {}),
+        # Another branch holds it.
+        (facts("main", [M1, M2]), {}),
+    ],
+)
+def test_f09_is_not_guessed_of_a_branch_that_tells_otherwise(
+    main: BranchFacts, dev: dict[str, object]
+) -> None:
+    given: dict[str, object] = {"fork": M1, "named": tags(("t2", M2)), **dev}
+    found = findings(main, facts("dev", [M2, D3], **given))  # type: ignore[arg-type]
+    assert "F09" not in found["dev"]
+
+
+def test_f05_leaves_out_what_main_keeps_and_what_expired_on_the_branch() -> None:
+    dev = facts("dev", [D3], fork=M1, named=tags(("gone", D2), ("own", D3)))
+    assert findings(MAIN, dev)["dev"]["F05"].evidence == ("tag own",)
+
+
+def test_f04_of_what_another_branch_only_tags_or_only_builds_on() -> None:
+    mine = facts("dev", [D3], fork=M1, named=tags(("own", D2)))
+    assert "F04" not in findings(MAIN, mine)["dev"]
+    tagging = facts("sub", [M1], fork=M1, named=tags(("theirs", D2)))
+    assert "F04" in findings(MAIN, mine, tagging)["dev"]
+    building = facts("sub", [D2, snapshot(3, "sub")], fork=D2)
+    assert "F04" in findings(MAIN, mine, building)["dev"]
+
+
+def test_f11_leaves_a_tag_that_the_branch_has_already() -> None:
+    main = facts("main", [M1, M2, M3], named=tags(("t1", M1), ("auto", D2)))
+    known = (event(LineageKind.FORKED, "dev", "main"),)
+    has_it = facts("dev", [M1, D2], fork=M1, named=tags(("auto", D2)))
+    for dev, procedures in ((DEV, ["create_tag", "delete_tag"]), (has_it, ["delete_tag"])):
+        finding = findings(main, dev, events=known)["main"]["F11"]
+        assert [each.procedure for each in finding.remedies] == procedures
