@@ -298,6 +298,9 @@ class FaultyRemover(FileRemover):
     def remove(self, paths: Iterable[str]) -> int:
         return sum(self._each("remove", path, self._inner.remove) for path in paths)
 
+    def remove_together(self, paths: Iterable[str]) -> int:
+        return sum(self._each("remove", path, self._inner.remove_together) for path in paths)
+
     def discard(self, paths: Iterable[str]) -> int:
         return sum(self._each("remove", path, self._inner.discard) for path in paths)
 

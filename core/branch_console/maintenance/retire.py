@@ -123,8 +123,8 @@ def forget_retired(
     for branch in branches:
         root = table.paths.on(branch).retired(operation_id).root
         for _ in range(LOOKS):
-            names = sorted(files_below(store.files, root))
-            store.remover.remove(f"{root}/{name}" for name in names)
+            names = files_below(store.files, root)
+            store.remover.remove_together(f"{root}/{name}" for name in sorted(names))
         remove_folder(store, root)
     store.remover.remove_empty_directories([f"{table.paths.retired_dir}/{operation_id}"])
 

@@ -38,6 +38,16 @@ class FileRemover:
         self._sync_folders_of(doomed)
         return removed
 
+    def remove_together(self, paths: Iterable[str]) -> int:
+        """Remove files for good, in any order; where the store failed, any of them may be gone.
+
+        As `remove` otherwise.
+        """
+        doomed = tuple(paths)
+        removed = self.discard(doomed)
+        self._sync_folders_of(doomed)
+        return removed
+
     def discard(self, paths: Iterable[str]) -> int:
         """Remove files that nothing refers to, in any order; a crash may well bring them back.
 

@@ -156,4 +156,4 @@ def test_what_leads_to_data_files_goes_after_all_of_them(
     run(bench.warehouse(clock=lambda: LATER))
     # Files of a batch go in any order.
     assert batches[:2] == [{"data"}, {"manifest"}]
-    assert all(len(each) == 1 for each in batches)
+    assert all(len(each) <= 1 for each in batches)

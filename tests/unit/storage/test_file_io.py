@@ -1,5 +1,6 @@
 """Stores behind one door: local paths and memory behave alike."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -225,11 +226,14 @@ def test_a_publish_whose_parts_are_not_found_may_have_been_carried_out() -> None
         publisher_for(store).publish(path, b"1")
 
 
-def test_of_many_files_that_are_discarded_those_that_were_there_are_counted(store: FileIO) -> None:
+@pytest.mark.parametrize("remove", [FileRemover.discard, FileRemover.remove_together])
+def test_of_many_files_that_go_in_any_order_those_that_were_there_are_counted(
+    store: FileIO, remove: Callable[[FileRemover, list[str]], int]
+) -> None:
     made = [f"{store.root}/d/{number}" for number in range(100)]
     for path in made[::2]:
         store.create(path, b"")
-    assert FileRemover(store).discard(made) == 50
+    assert remove(FileRemover(store), made) == 50
     assert not store.names(f"{store.root}/d")
 
 
