@@ -283,6 +283,42 @@ def test_missing_files_are_those_of_java_and_leave_what_java_leaves(
         assert mine[key] == yours[key], key
 
 
+@pytest.mark.parametrize("wide", ["false", "true"])
+def test_java_reads_the_vectors_of_what_stays(
+    java: JavaPaimon, tmp_path: Path, rng: Random, wide: str
+) -> None:
+    options = {
+        "bucket": "-1",
+        "deletion-vectors.enabled": "true",
+        "deletion-vectors.bitmap64": wide,
+        "write-only": "true",
+    }
+    table = java.create_table("db.t", {"id": "INT"}, options=options)
+    rows = {}
+    for number in range(3):
+        known = {str(each["file_name"]) for each in table.live_files()}
+        table.write([(10 * number + each,) for each in range(10)])
+        (name,) = {str(each["file_name"]) for each in table.live_files()} - known
+        rows[name] = number
+    gone = {name: sorted(rng.sample(range(10), 4)) for name in rows}
+    table.delete_positions(gone)
+    lost = rng.choice(sorted(rows))
+    (tmp_path / "java" / "db.db" / "t" / "bucket-0" / lost).unlink()
+    call = ProcedureCall(
+        name="remove_unexisting_files", arguments={"table": "db.t"}, actor="ann", operation_id="op"
+    )
+    run_call(Warehouse.open(str(tmp_path / "java")), LocalFiles(), call, InlineStages())
+    left = {
+        (10 * number + each,)
+        for name, number in rows.items()
+        for each in range(10)
+        if name != lost and each not in gone[name]
+    }
+    assert sorted(table.rows()) == sorted(left)
+    marked = {each["file"] for file in table.index_files() for each in file["deletion_vectors"]}
+    assert marked == rows.keys() - {lost}
+
+
 STILL_TO_COME = {
     "create_tag_from_timestamp",
     "create_tag_from_watermark",

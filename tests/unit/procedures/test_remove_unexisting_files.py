@@ -8,16 +8,21 @@ import pytest
 
 from branch_console.errors import Refused
 from branch_console.format.data_types import STRING
-from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY, IndexType
+from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY, deletion_vector_entry
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.snapshot import CommitKind
 from branch_console.format.values.binary_row import encode_row
+from branch_console.format.values.deletion_vector import (
+    DeletionVectorRange,
+    read_deletion_vectors,
+    write_deletion_vectors,
+)
 from branch_console.maintenance.named_files import DATA_RANK, RELEASED_FILES
 from branch_console.maintenance.trash import Trash
 from branch_console.procedures.call.consequence import Weight
 from branch_console.procedures.recover import recover_table
 from branch_console.table.data_file_paths import data_file_paths
-from tests.support.branch_bench import NOW, BranchBench, store_of
+from tests.support.branch_bench import NOW, BranchBench, store_of, tree
 from tests.support.commit_tables import UNPARTITIONED, data_files, message
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.lifecycle import preview, run
@@ -195,25 +200,33 @@ def test_a_merge_takes_the_rows_for_deleted(bench: BranchBench) -> None:
 
 def vectors(bench: BranchBench, *data: str) -> None:
     """Mark 3 rows of each file as deleted, in one index file."""
-    ranges = [
-        {"data_file": f"data-{name}.parquet", "offset": 1, "length": 30, "cardinality": 3}
-        for name in data
-    ]
-    entry = {
-        **dict.fromkeys(INDEX_MANIFEST_ENTRY.names),
-        "kind": 0,
-        "partition": UNPARTITIONED,
-        "bucket": 0,
-        "index_type": str(IndexType.DELETION_VECTORS),
-        "file_name": f"index-{'-'.join(data)}",
-        "file_size": 50,
-        "row_count": len(data),
-        "dv_ranges": ranges,
-    }
+    held = {f"data-{name}.parquet": (1, 4, 7) for name in data}
+    content, ranges = write_deletion_vectors(held)
+    name = f"index-{'-'.join(data)}"
+    path = Path(bench.table().paths.index(name))
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    entry = deletion_vector_entry((UNPARTITIONED, 0), name, len(content), ranges)
     made = pa.Table.from_pylist([entry], schema=INDEX_MANIFEST_ENTRY)
     bench.committer().commit(
         [message(new_index_files=made)], user="alice", identifier=hash(data) % (1 << 40)
     )
+
+
+def marked(bench: BranchBench) -> dict[str, list[int]]:
+    """The rows that the head marks as deleted, file by file, as its index files hold them."""
+    table = bench.table()
+    head = table.head()
+    assert head is not None
+    found: dict[str, list[int]] = {}
+    for entry in table.index_entries(head).to_pylist():
+        path = table.paths.index(entry["file_name"])
+        data = Path(path).read_bytes()
+        assert len(data) == entry["file_size"]
+        ranges = [DeletionVectorRange(**each) for each in entry["dv_ranges"]]
+        held = read_deletion_vectors(data, ranges, path)
+        found |= {name[5:-8]: list(rows) for name, rows in held.items()}
+    return found
 
 
 def test_vectors_of_missing_files_go_with_them(bench: BranchBench) -> None:
@@ -222,13 +235,41 @@ def test_vectors_of_missing_files_go_with_them(bench: BranchBench) -> None:
     told = preview(bench, REMOVE)
     assert "with 7 records" in told.consequences[0].text
     run(bench, REMOVE)
-    head = bench.table().head()
-    assert head is not None
-    assert bench.table().index_entries(head)["file_name"].to_pylist() == ["index-c"]
+    assert marked(bench) == {"c": [1, 4, 7]}
 
 
-def test_a_vector_beside_those_of_other_files_stands_in_the_way(bench: BranchBench) -> None:
+@pytest.mark.parametrize("bucket", ["-1", "1"])
+def test_vectors_of_other_files_stay_in_a_file_without_those(tmp_path: Path, bucket: str) -> None:
+    bench = BranchBench(tmp_path / "made", options={"bucket": bucket, "bucket-key": "id"}
+                        if bucket == "1" else {})  # fmt: skip
+    for name in "abc":
+        bench.append(name)
+    write(bench)
+    vectors(bench, "b", "c", "a")
+    before = tree(Path(bench.file_io.root))
+    place(bench)["b"].unlink()
+    run(bench, REMOVE)
+    assert marked(bench) == {"c": [1, 4, 7], "a": [1, 4, 7]}
+    run(bench, "undo", "back", operation="op")
+    assert marked(bench) == {name: [1, 4, 7] for name in "bca"}
+    assert before.keys() - tree(Path(bench.file_io.root)).keys() == {
+        "db.db/t/bucket-0/data-b.parquet"
+    }
+
+
+def test_a_kill_leaves_all_vectors_or_those_of_what_is_there(bench: BranchBench) -> None:
     vectors(bench, "b", "c")
-    with pytest.raises(Refused, match="mark deleted rows of missing files and of others at once"):
-        run(bench, REMOVE)
-    assert names(bench) == {"a", "b", "c"}
+    root = Path(bench.file_io.root)
+    counter = FaultyStore(inner=store_of(shutil.copytree(root, root.parent / "clean")))
+    run(BranchBench(root.parent / "clean"), REMOVE, store=counter.store)
+    for number in range(1, len(counter.changes) + 1):
+        copy = shutil.copytree(root, root.parent / f"vectors-{number}")
+        cut = BranchBench(copy)
+        faulty = FaultyStore(inner=store_of(copy), fault=At(call=number, when=When.AFTER))
+        with pytest.raises(Killed):
+            run(cut, REMOVE, store=faulty.store)
+        recover_table(cut.warehouse(clock=lambda: NOW + 3_600_000), cut.table())
+        assert (names(cut), sorted(marked(cut))) in (
+            ({"a", "b", "c"}, ["b", "c"]),
+            ({"a", "c"}, ["c"]),
+        )

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.message_codec import decode_messages, encode_messages
+from branch_console.commit.base.metadata_copy import publish_files
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
 from branch_console.commit.snapshot.publish_check import renew_hints
 from branch_console.diff.history_move import count
@@ -47,6 +48,7 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.protection import protection_of, rule_text
+from branch_console.procedures.maintenance.kept_vectors import kept_vectors, vector_files
 from branch_console.procedures.maintenance.missing_files import (
     branches_naming,
     cleanings_with,
@@ -75,6 +77,7 @@ def plan_removal(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     paths = tuple(found["path"].to_pylist())
     missing = found.select(MANIFEST_ENTRY.names)
     given_up = _vectors_of(table, head, missing)
+    kept = kept_vectors(table, given_up, set(missing["file_name"].to_pylist()))
     told = tuple(_told(warehouse, table, found, given_up))
     preview = Preview(
         procedure=call.name,
@@ -105,7 +108,7 @@ def plan_removal(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         journal=MissingFilesJournal(
             plan_id=preview.plan_id,
             reason=asked.reason,
-            messages=encode_messages(_messages(missing, given_up)),
+            messages=encode_messages(_messages(missing, given_up, kept)),
             paths=paths,
             expected_head=None if head is None else head.identity,
             expected_head_id=None if head is None else head.id,
@@ -121,10 +124,16 @@ def finish_removal(operation: Operation, journal: MissingFilesJournal) -> Receip
         CommitConflict: The branch moved in the meantime; nothing was removed.
     """
     table, store = operation.table.on(operation.intent.branch), operation.warehouse.store
+    messages = decode_messages(journal.messages)
+    for each in messages:
+        files = vector_files(
+            table, each.deleted_index_files.to_pylist(), each.new_index_files.to_pylist()
+        )
+        publish_files(store, files)
     landed = FileStoreCommit(
         table, store, without_callbacks=journal.without_callbacks is not None
     ).commit(
-        decode_messages(journal.messages),
+        messages,
         user=operation.intent.actor,
         identifier=operation.commit_identifier,
         expected_head=journal.expected_head,
@@ -183,12 +192,13 @@ def _vectors_of(table: FileStoreTable, head: Snapshot | None, missing: pa.Table)
     return entries.filter(pa.array(is_theirs, pa.bool_()))
 
 
-def _messages(missing: pa.Table, given_up: pa.Table) -> Iterator[CommitMessage]:
+def _messages(missing: pa.Table, given_up: pa.Table, kept: pa.Table) -> Iterator[CommitMessage]:
     places = missing.group_by(["partition", "bucket", "total_buckets"], use_threads=False)
     for place in places.aggregate([]).to_pylist():
         yield CommitMessage(
             **place,
             deleted_files=_in_bucket(missing, place["partition"], place["bucket"]),
+            new_index_files=_in_bucket(kept, place["partition"], place["bucket"]),
             deleted_index_files=_in_bucket(given_up, place["partition"], place["bucket"]),
         )
 
@@ -205,7 +215,6 @@ def _told(
         yield keeps(f"Every data file that {table.branch!r} names is there.")
         return
     yield from _ways_out(warehouse, table, found)
-    yield from _shared_vectors(table, found, given_up)
     hidden = _hidden_rows(found, given_up)
     records = int(pc.sum(found["row_count"]).as_py()) - hidden
     size = int(pc.sum(found["file_size"]).as_py())
@@ -244,25 +253,6 @@ def _ways_out(
             "Some of the files wait in the trash of the table. Undo what put them there.",
             ErrorKind.FILES_IN_USE,
             cleanings,
-        )
-
-
-def _shared_vectors(
-    table: FileStoreTable, found: pa.Table, given_up: pa.Table
-) -> Iterator[Consequence]:
-    """Refuse where one index file marks rows of files that are missing and of others."""
-    names = set(found["file_name"].to_pylist())
-    shared = tuple(
-        entry["file_name"]
-        for entry in given_up.to_pylist()
-        if not names.issuperset(each["data_file"] for each in entry["dv_ranges"])
-    )
-    if shared:
-        yield blocks(
-            "Index files mark deleted rows of missing files and of others at once. Compact "
-            f"{table.identifier} with Paimon first, or roll back.",
-            ErrorKind.UNSUPPORTED,
-            shared[:_MOST_SHOWN],
         )
 
 
