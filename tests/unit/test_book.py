@@ -30,6 +30,8 @@ _LINK: Final = re.compile(r"\]\(([^)#\s]+)[^)]*\)|src=\"([^\"]+)\"")
 _CONSOLE: Final = re.compile(r"```console\n(.*?)```", re.DOTALL)
 _QUOTED: Final = re.compile(r"```python\n# ((?:core|app|tests)/\S+\.py)\n(.*?)```", re.DOTALL)
 _PYTHON: Final = re.compile(r"```python\n(?!# (?:core|app|tests)/)(.*?)```", re.DOTALL)
+_SYMBOL: Final = re.compile(r"`((?:\w+\.)?(?=\w*[A-Z_])(?!BRANCH_CONSOLE)[A-Za-z_]{3,})`")
+_FOR_CHANGES: Final = ("assets/docs/architecture.md",)
 _PATH: Final = re.compile(r"`((?:core|app|tests|assets|\.ci|\.github)/[\w./-]+)`")
 # An id is cited in a sentence or a name: `C14`, `test_c14_…`, `M6.1`. Signs beside it are not it.
 _ID: Final = re.compile(
@@ -92,6 +94,28 @@ def test_each_file_that_is_named_is_there() -> None:
     named = {(each.name, path) for each in DOCUMENTS for path in _PATH.findall(each.read_text())}
     assert len(named) > 80
     assert {(name, path) for name, path in named if not (_ROOT / path).exists()} == set()
+
+
+def test_each_symbol_that_contributors_are_led_to_is_there() -> None:
+    texts = [(_ROOT / name).read_text() for name in (".github/CONTRIBUTING.md", *_FOR_CHANGES)]
+    named = {each.rpartition(".")[2] for text in texts for each in _SYMBOL.findall(text)}
+    assert len(named) > 30
+    words = [option for each in sorted(named) for option in ("-e", each)]
+    found = subprocess.run(
+        ["git", "grep", "-howF", *words, "--", "*.py"],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert named - set(found.stdout.split()) == set()
+
+
+@pytest.mark.parametrize(
+    "decision", sorted((_ROOT / "assets/decisions").glob("*.md")), ids=lambda each: each.stem[:4]
+)
+def test_a_decision_is_a_page(decision: Path) -> None:
+    assert len(decision.read_text().split()) <= 650
 
 
 def test_what_is_quoted_stands_in_its_file() -> None:
