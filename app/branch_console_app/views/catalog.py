@@ -13,6 +13,7 @@ from branch_console_app.charts.catalog_lanes import (
     legend_words,
 )
 from branch_console_app.charts.palette import CHART_CONFIG
+from branch_console_app.models.branches.table_overview import READ_AT_ONCE, totals_words
 from branch_console_app.models.catalog.lanes import CatalogLanes, draw_catalog
 from branch_console_app.models.catalog.objects import shown_branches
 from branch_console_app.models.parts.actions import Action
@@ -63,12 +64,20 @@ def show() -> None:
         overview = reads.catalog_overview()
     with line:
         show_location(home)
+    _show_counts()
     if names:
         _show_branches(overview, home)
     else:
         _show_empty()
     show_dialog(CatalogDialogs(names, reads.databases(), home).all())
     show_same_as("catalog", "list", page="catalog-page")
+
+
+def _show_counts() -> None:
+    """Say how many table branches there are, as the Overview and the command line count them."""
+    names = reads.table_names()
+    if len(names) <= READ_AT_ONCE:
+        st.caption(totals_words(reads.tables(), tables=len(names)))
 
 
 def _show_empty() -> None:

@@ -51,9 +51,8 @@ _KIND = Column(label="Kind", weight=1.5)
 _BRANCHES = Column(label="Branches", weight=1.0, align="right")
 _ROWS = Column(label="Rows", weight=1.8, align="right")
 _HEAD = Column(label="Last commit", weight=1.5)
-_LAST = Column(label="Last operation", weight=2.0)
 _HEALTH = Column(label="Health", weight=1.2)
-_COLUMNS = (_TABLE, _KIND, _BRANCHES, _ROWS, _HEAD, _LAST, _HEALTH)
+_COLUMNS = (_TABLE, _KIND, _BRANCHES, _ROWS, _HEAD, _HEALTH)
 
 
 def show() -> None:
@@ -278,9 +277,6 @@ def _show_row(number: int, line: TableLine, place: Location) -> None:
     rows.text(cells[_BRANCHES], _BRANCHES, item.branches.cell if item.branches else rows.NOTHING)
     rows.text(cells[_ROWS], _ROWS, short_figure(line.figure))
     rows.text(cells[_HEAD], _HEAD, age(head.time_millis, now) if head else ":gray[no commit yet]")
-    event = item.last_event
-    last = f"{event.kind} {code(shortened(event.branch, 18))}" if event else rows.NOTHING
-    rows.text(cells[_LAST], _LAST, last)
     rows.text(cells[_HEALTH], _HEALTH, health_badge(item.health))
 
 

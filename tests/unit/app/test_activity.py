@@ -62,6 +62,13 @@ def test_an_undo_joins_what_it_took_back_and_a_redo_parts_them() -> None:
     ]
 
 
+def test_what_an_operation_rescues_is_told_with_it() -> None:
+    replaced = event("m", LineageKind.REPLACED, 5, source_branch="dev")
+    kept = replace(event("k", LineageKind.RESCUED, 5, source_branch="main"), operation_id="m")
+    found = activity_feed([ledger(kept, replaced)])
+    assert [each.sentence for each in found] == ["ada replaced `main` by `dev` of air\\.flights"]
+
+
 def test_an_undo_of_what_the_ledger_lost_stands_alone() -> None:
     (entry,) = activity_feed([ledger(event("u", LineageKind.UNDONE, 5, undoes="gone"))])
     assert (entry.operation, entry.kind) == ("u", ActivityKind.UNDO)

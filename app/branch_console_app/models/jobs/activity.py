@@ -117,8 +117,11 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
     taken_back = undone_by(ledger.events)
     known = {event.operation_id for event in ledger.events}
     takers = {event.id for done, event in taken_back.items() if done in known}
+    told = {event.operation_id for event in ledger.events if event.kind is not LineageKind.RESCUED}
     for event in ledger.events:
-        if event.id in takers:
+        # What an operation rescues on its way is no operation of its own.
+        is_part = event.kind is LineageKind.RESCUED and event.operation_id in told
+        if event.id in takers or is_part:
             continue
         entry = Activity(
             time_millis=event.time_millis,

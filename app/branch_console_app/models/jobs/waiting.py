@@ -1,6 +1,7 @@
 """The jobs of a person that ended without what was asked for, and that nobody has run since."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from branch_console.jobs.progress import JobState, JobView
@@ -40,7 +41,5 @@ def waiting_jobs(jobs: Iterable[JobView], actor: str, now_millis: int) -> tuple[
 
 
 def _subject(job: JobView) -> tuple[str, str | None, str]:
-    if job.name in (*_PARTS_OF_MERGES, "merge_branch"):
-        sides = f"{job.arguments.get('branch')} {job.arguments.get('target') or 'main'}"
-        return "merge_branch", job.table, sides
-    return job.name, job.table, full_title(job)
+    name = _PARTS_OF_MERGES.get(job.name, job.name)
+    return name, job.table, full_title(replace(job, name=name))

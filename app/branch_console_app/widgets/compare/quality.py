@@ -5,6 +5,7 @@ import streamlit as st
 
 from branch_console.diff.state_diff import StateDiff
 from branch_console.format.identifier import Identifier
+from branch_console.operations.compare_requests import CompareQualityRequest
 from branch_console.procedures.compare.quality import COMPARE_QUALITY
 from branch_console.quality.comparison import (
     ColumnComparison,
@@ -141,7 +142,9 @@ def _review_merge(source: str, target: str) -> None:
 def _open_merged_once(found: QualityComparison) -> None:
     """Choose the merged rows when the job that this session waited for has ended."""
     job = find_job(state.parameter(_JOB))
-    if job is None or not job.arguments.get("merged"):
+    if job is None or job.name != COMPARE_QUALITY:
+        return
+    if not reads.call_of_job(job.id).request(CompareQualityRequest).merged:
         return
     if not job.state.is_over:
         state.await_job(job.id)
