@@ -193,10 +193,12 @@ def _vectors_of(table: FileStoreTable, head: Snapshot | None, missing: pa.Table)
 
 
 def _messages(missing: pa.Table, given_up: pa.Table, kept: pa.Table) -> Iterator[CommitMessage]:
-    places = missing.group_by(["partition", "bucket", "total_buckets"], use_threads=False)
-    for place in places.aggregate([]).to_pylist():
+    places = missing.group_by(["partition", "bucket"], use_threads=False)
+    for place in places.aggregate([("total_buckets", "max")]).to_pylist():
         yield CommitMessage(
-            **place,
+            partition=place["partition"],
+            bucket=place["bucket"],
+            total_buckets=place["total_buckets_max"],
             deleted_files=_in_bucket(missing, place["partition"], place["bucket"]),
             new_index_files=_in_bucket(kept, place["partition"], place["bucket"]),
             deleted_index_files=_in_bucket(given_up, place["partition"], place["bucket"]),
@@ -215,8 +217,8 @@ def _told(
         yield keeps(f"Every data file that {table.branch!r} names is there.")
         return
     yield from _ways_out(warehouse, table, found)
-    hidden = _hidden_rows(found, given_up)
-    records = int(pc.sum(found["row_count"]).as_py()) - hidden
+    records_of = _records(found, given_up)
+    records = sum(records_of.values())
     size = int(pc.sum(found["file_size"]).as_py())
     yield loses(
         f"{count(found.num_rows, 'data file')} of {table.branch!r} with "
@@ -224,7 +226,7 @@ def _told(
         "longer: their rows are gone for good.",
         tuple(found["path"].to_pylist()[:_MOST_SHOWN]),
     )
-    yield from _partitions(table, found)
+    yield from _partitions(table, records_of)
     if table.schema().primary_keys:
         yield changes(
             "Older rows of the same keys may show again, deleted ones too: what replaced or "
@@ -256,29 +258,29 @@ def _ways_out(
         )
 
 
-def _hidden_rows(found: pa.Table, given_up: pa.Table) -> int:
-    """How many rows of the missing files had been deleted before; a vector may not tell."""
-    names = set(found["file_name"].to_pylist())
-    return sum(
-        each["cardinality"] or 0
+def _records(found: pa.Table, given_up: pa.Table) -> Counter[bytes]:
+    """The records of missing files by partition, without those that had been deleted before.
+
+    Paimon 0.9 did not count what a vector deletes; such rows count as records.
+    """
+    deleted = {
+        each["data_file"]: each["cardinality"] or 0
         for ranges in given_up["dv_ranges"].to_pylist()
         for each in ranges
-        if each["data_file"] in names
-    )
+    }
+    records = Counter[bytes]()
+    for file in found.select(["partition", "file_name", "row_count"]).to_pylist():
+        records[file["partition"]] += file["row_count"] - deleted.get(file["file_name"], 0)
+    return records
 
 
-def _partitions(table: FileStoreTable, found: pa.Table) -> Iterator[Consequence]:
+def _partitions(table: FileStoreTable, records: Counter[bytes]) -> Iterator[Consequence]:
     schema = table.schema()
     if not schema.partition_keys:
         return
-    records = Counter[bytes]()
-    for partition, number in zip(
-        found["partition"].to_pylist(), found["row_count"].to_pylist(), strict=True
-    ):
-        records[partition] += number
     types = schema.partition_type.types
     yield loses(
-        f"{count(len(records), 'partition')} of {table.branch!r} have less rows.",
+        f"{count(len(records), 'partition')} of {table.branch!r} lose records.",
         tuple(
             f"{partition_path(decode_row(partition, types), schema)}: {count(number, 'record')}"
             for partition, number in sorted(records.items())[:_MOST_SHOWN]
