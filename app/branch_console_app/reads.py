@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 import pyarrow as pa
 import streamlit as st
 
+from branch_console.diff.expiry.dry_run import DueSnapshot
 from branch_console.diff.expiry.storage_cost import TableStorage
 from branch_console.diff.fast_forward import ForwardDecision
 from branch_console.diff.lifecycle.report import PolicyReport
@@ -270,6 +271,14 @@ def dry_run(procedure: str, arguments: Mapping[str, Argument]) -> DryRun:
     refused.
     """
     found: DryRun = _slowly("dry_run", procedure, tuple(sorted(arguments.items(), key=str)))
+    return found
+
+
+def due_snapshots(arguments: Mapping[str, Argument]) -> tuple[DueSnapshot, ...]:
+    """Return what is due to expire on the branches that can be read."""
+    found: tuple[DueSnapshot, ...] = _slowly(
+        "due_snapshots", tuple(sorted(arguments.items(), key=str))
+    )
     return found
 
 

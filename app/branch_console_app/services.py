@@ -25,6 +25,7 @@ from branch_console_app.table_lists import TableLists
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from branch_console.diff.expiry.dry_run import DueSnapshot
     from branch_console.diff.expiry.retention import TableHold
     from branch_console.diff.expiry.storage_cost import TableStorage
     from branch_console.diff.fast_forward import ForwardDecision
@@ -350,6 +351,15 @@ class Services(TableLists):
         planned = decide(verbs[name], self.warehouse, self.call(name, arguments, "preview"))
         assert planned.dry_run is not None, name
         return DryRun(preview=planned.preview, lines=planned.dry_run)
+
+    def due_snapshots(self, arguments: Mapping[str, Argument]) -> tuple[DueSnapshot, ...]:
+        """Return what is due to expire on the branches that can be read."""
+        from branch_console.procedures.maintenance.expire_snapshots import (
+            EXPIRE_SNAPSHOTS,
+            list_due,
+        )
+
+        return list_due(self.warehouse, self.call(EXPIRE_SNAPSHOTS.name, arguments, "preview"))
 
     def preview_fast_forward(self, table: Identifier, source: str, target: str) -> ForwardDecision:
         """Decide what a fast-forward would do, and change nothing."""

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from branch_console.diff.branch_counts import BranchCounts
+from branch_console.diff.expiry.dry_run import DueSnapshot
 from branch_console.diff.expiry.storage_cost import TableStorage
 from branch_console.diff.fast_forward import BranchHistory, ForwardDecision, plan_fast_forward
 from branch_console.diff.health.finding import PIN, HazardSeverity, HealthFinding, Remedy
@@ -219,6 +220,7 @@ class PretendServices:
     stored: TableStorage | PaimonError | None = None
     unchecked: tuple[Unchecked, ...] = ()
     report: PolicyReport | None = None
+    due: tuple[DueSnapshot, ...] = ()
 
     def databases(self) -> tuple[str, ...]:
         return tuple(sorted({table.identifier.database for table in self.listed}))
@@ -417,6 +419,9 @@ class PretendServices:
         if isinstance(found, PaimonError):
             raise found
         return found
+
+    def due_snapshots(self, arguments: Mapping[str, Argument]) -> tuple[DueSnapshot, ...]:
+        return self.due
 
     def policy_report(self, table: Identifier) -> PolicyReport:
         if self.report is None:

@@ -9,6 +9,7 @@ from branch_console.diff.expiry.dry_run import ExpiryDryRun
 from branch_console.diff.expiry.storage_cost import (
     FileAmount,
     FileOwner,
+    OrphanScan,
     Overlap,
     OwnerCost,
     OwnerKind,
@@ -243,6 +244,42 @@ def test_storage_shows_all_other_branches_beside_a_broken_one(services: PretendS
         services.stored, cost=StorageCost(total=none, reclaimable=none, owners=(), overlaps=())
     )
     assert "its bytes are not counted" in opened(services, "Storage").text
+
+
+def test_what_is_due_is_shown_where_a_broken_branch_stops_an_expiry(
+    services: PretendServices,
+) -> None:
+    found = services.dry_runs["expire_snapshots"]
+    assert isinstance(found, DryRun)
+    assert isinstance(found.lines, ExpiryDryRun)
+    services.due = found.lines.due
+    services.dry_runs["expire_snapshots"] = FormatError("Snapshot 3 of 'dev' is broken.")
+    page = opened(services, "Expire").click("dry-run-expire_snapshots")
+    assert "No file may leave the table until that can be read." in page.text
+    assert "**3 snapshots due**" in page.text
+    # None of them goes, and there is no button that takes them.
+    assert ":red-badge[\N{MINUS SIGN} expire]" not in page.text
+    assert not page.has_button("run-expire_snapshots")
+
+
+def test_orphans_that_wait_are_told_where_a_broken_branch_stops_a_cleaning(
+    services: PretendServices,
+) -> None:
+    none = FileAmount(file_count=0, byte_count=0)
+    services.stored = TableStorage(
+        cost=StorageCost(total=none, reclaimable=none, owners=(), overlaps=()),
+        holds={},
+        orphans=OrphanScan(
+            operation_id="cleaning",
+            time_millis=NOW,
+            waiting=FileAmount(file_count=2, byte_count=2048),
+        ),
+    )
+    services.dry_runs["remove_orphan_files"] = FormatError("Branch 'dev' has no schema.")
+    page = opened(services, "Orphans").click("dry-run-remove_orphan_files")
+    assert "No file may leave the table until that can be read." in page.text
+    assert "2 files with 2\\.0 KiB wait for the next cleaning" in page.text
+    assert not page.has_button("run-remove_orphan_files")
 
 
 def test_storage_that_cannot_be_told_is_a_card(services: PretendServices) -> None:

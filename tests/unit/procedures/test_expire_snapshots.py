@@ -15,7 +15,7 @@ from branch_console.errors import (
 )
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import Argument, ProcedureCall
-from branch_console.procedures.maintenance.expire_snapshots import plan_expire
+from branch_console.procedures.maintenance.expire_snapshots import list_due, plan_expire
 from branch_console.procedures.recover import recover_table
 from tests.support.branch_bench import store_of, tree
 from tests.support.expiry_bench import AT_ONCE, LATER, ExpiryBench
@@ -402,3 +402,33 @@ def test_what_cannot_be_meant_is_refused(
     with pytest.raises(InvalidInput, match=words):
         bench.expire(**arguments)  # type: ignore[arg-type]
     assert bench.snapshot_ids() == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["snapshot", "schema"])
+def test_what_is_due_is_listed_of_the_branches_that_can_be_read(
+    bench: ExpiryBench, name: str
+) -> None:
+    arguments: dict[str, Argument] = {
+        "table": "db.t",
+        "branches": "all",
+        "retain_max": 1,
+        "options": AT_ONCE,
+    }
+    call = ProcedureCall(
+        name="expire_snapshots", arguments=arguments, actor="ann", operation_id="p", role="viewer"
+    )
+    warehouse = bench.warehouse(clock=lambda: LATER)
+    planned = plan_expire(warehouse, call).dry_run
+    assert isinstance(planned, ExpiryDryRun)
+    due = [(each.branch, each.snapshot) for each in planned.due]
+    assert [(each.branch, each.snapshot) for each in list_due(warehouse, call)] == due
+    own = bench.table("dev").paths
+    broken = own.snapshot(bench.snapshot_ids("dev")[-1]) if name == "snapshot" else own.schema(0)
+    Path(broken).write_text("{")
+    with pytest.raises(FormatError):
+        plan_expire(warehouse, call)
+    left = list_due(bench.warehouse(clock=lambda: LATER), call)
+    assert [(each.branch, each.snapshot) for each in left] == [
+        (branch, snapshot) for branch, snapshot in due if branch != "dev"
+    ]
+    assert left

@@ -5,15 +5,22 @@ from collections.abc import Sequence
 import streamlit as st
 
 from branch_console.diff.expiry.dry_run import DueSnapshot, ExpiryDryRun
+from branch_console.errors import FormatError, NotFound
 from branch_console.format.identifier import Identifier
 from branch_console.operations.maintenance_requests import ExpireSnapshotsRequest
 from branch_console.procedures.browse.page_values import TableSummary
-from branch_console_app import state
+from branch_console_app import reads, state
 from branch_console_app.models.maintenance.holds import hold_chips, hold_help
 from branch_console_app.models.parts.location import Location, SnapshotPoint
 from branch_console_app.models.parts.wording import age, count, plain, plural, shortened
 from branch_console_app.state import PageName
-from branch_console_app.widgets.maintenance.dry_run import ask_for_dry_run, show_headline, show_run
+from branch_console_app.widgets.maintenance.dry_run import (
+    FAILED,
+    ask_for_dry_run,
+    show_headline,
+    show_run,
+    show_stopped,
+)
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.problem import guarded
 from branch_console_app.widgets.parts.rows import Column
@@ -34,8 +41,14 @@ _STAYS = ":green-badge[✓ stay]"
 def show_expire(identifier: Identifier, summary: TableSummary, place: Location) -> None:
     """Draw the tab."""
     request = _ask_for_limits(identifier, summary)
-    with guarded("The dry run failed. Nothing was changed."):
-        dry_run = ask_for_dry_run(request)
+    with guarded(FAILED):
+        try:
+            dry_run = ask_for_dry_run(request)
+        except (FormatError, NotFound) as error:
+            # What cannot be read may need any file; what is due elsewhere is known all the same.
+            show_stopped(error)
+            _show_due(reads.due_snapshots(request.encode()), place, is_stopped=True)
+            return
         if dry_run is None:
             return
         assert isinstance(dry_run.lines, ExpiryDryRun)
@@ -80,7 +93,7 @@ def _ask_for_limits(identifier: Identifier, summary: TableSummary) -> ExpireSnap
     )
 
 
-def _show_due(due: Sequence[DueSnapshot], place: Location) -> None:
+def _show_due(due: Sequence[DueSnapshot], place: Location, *, is_stopped: bool = False) -> None:
     if not due:
         return
     st.markdown(f"**{plural(len(due), 'snapshot')} due**")
@@ -89,10 +102,10 @@ def _show_due(due: Sequence[DueSnapshot], place: Location) -> None:
     with listed:
         rows.head("due", _COLUMNS)
         for number, each in enumerate(due[visible]):
-            _show_snapshot(number, each, place)
+            _show_snapshot(number, each, place, goes=each.goes and not is_stopped)
 
 
-def _show_snapshot(number: int, due: DueSnapshot, place: Location) -> None:
+def _show_snapshot(number: int, due: DueSnapshot, place: Location, *, goes: bool) -> None:
     cells = dict(zip(_COLUMNS, rows.row(f"due-{number}", _COLUMNS), strict=True))
     snapshot = due.snapshot
     rows.text(cells[_BRANCH], _BRANCH, plain(shortened(due.branch, 28)))
@@ -101,6 +114,6 @@ def _show_snapshot(number: int, due: DueSnapshot, place: Location) -> None:
         state.link(PageName.SNAPSHOTS, count(snapshot.id), place.at_snapshot(point))
     rows.text(cells[_KIND], _KIND, snapshot.commit_kind.lower())
     rows.text(cells[_WHEN], _WHEN, age(snapshot.time_millis, state.now_millis()))
-    rows.text(cells[_FATE], _FATE, _GOES if due.goes else _STAYS)
+    rows.text(cells[_FATE], _FATE, _GOES if goes else _STAYS)
     help_text = hold_help(due.holds, state.zone()) or None
     rows.text(cells[_HOLDS], _HOLDS, hold_chips(due.holds) or rows.NOTHING, help=help_text)

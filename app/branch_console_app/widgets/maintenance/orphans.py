@@ -3,12 +3,21 @@
 import streamlit as st
 
 from branch_console.diff.expiry.dry_run import CleaningDryRun
+from branch_console.errors import FormatError, NotFound
 from branch_console.format.identifier import Identifier
 from branch_console.operations.maintenance_requests import RemoveOrphanFilesRequest
+from branch_console_app import reads, state
 from branch_console_app.models.maintenance.dry_runs import OrphanLine, orphan_lines
+from branch_console_app.models.maintenance.storage import orphan_words
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, plural, size
-from branch_console_app.widgets.maintenance.dry_run import ask_for_dry_run, show_headline, show_run
+from branch_console_app.models.parts.wording import code, plain, plural, size
+from branch_console_app.widgets.maintenance.dry_run import (
+    FAILED,
+    ask_for_dry_run,
+    show_headline,
+    show_run,
+    show_stopped,
+)
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.problem import guarded
 from branch_console_app.widgets.parts.rows import Column
@@ -30,8 +39,14 @@ def show_orphans(identifier: Identifier, path: str, place: Location) -> None:
         place: The location that the job page keeps.
     """
     request = _ask_for_age(identifier)
-    with guarded("The dry run failed. Nothing was changed."):
-        dry_run = ask_for_dry_run(request)
+    with guarded(FAILED):
+        try:
+            dry_run = ask_for_dry_run(request)
+        except (FormatError, NotFound) as error:
+            # What cannot be read may name any file; what earlier cleanings noted still waits.
+            show_stopped(error)
+            st.caption(plain(orphan_words(reads.storage(identifier), state.now_millis())))
+            return
         if dry_run is None:
             return
         lines = dry_run.lines

@@ -8,11 +8,16 @@ from fnmatch import fnmatchcase
 import pyarrow as pa
 
 from branch_console.commit.branch.rescue import RESCUE_PREFIX
-from branch_console.diff.expiry.dry_run import SAMPLE_SIZE, ExpiryDryRun, due_snapshots
+from branch_console.diff.expiry.dry_run import (
+    SAMPLE_SIZE,
+    DueSnapshot,
+    ExpiryDryRun,
+    due_snapshots,
+)
 from branch_console.diff.expiry.retention import Expiry, HoldKind, SnapshotHold, plan_expiry
 from branch_console.diff.expiry.storage_cost import FileAmount
 from branch_console.diff.history_move import count, id_range
-from branch_console.errors import CommitConflict, ErrorKind, InvalidInput
+from branch_console.errors import CommitConflict, ErrorKind, FormatError, InvalidInput, NotFound
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.expiry import (
     EXPIRE_JOURNAL,
@@ -159,6 +164,28 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     )
 
 
+def list_due(warehouse: Warehouse, call: ProcedureCall) -> tuple[DueSnapshot, ...]:
+    """Return the snapshots that are due on the branches that can be read.
+
+    No expiry takes them while one branch cannot be read; a person still sees what waits.
+
+    Raises:
+        InvalidInput: A limit contradicts another, or no branch has such a name.
+        NotFound: There is no such table or branch.
+    """
+    asked, table = call.request(ExpireSnapshotsRequest), table_of(warehouse, call)
+    found: list[DueSnapshot] = []
+    for branch in _branches(table, asked.branches):
+        with suppress(FormatError, NotFound):
+            # Holds ask of all branches, of which one cannot be read.
+            plan = plan_branch_expiry(
+                branch, asked, warehouse.catalog_references, warehouse.clock(), heeds_holds=False
+            )
+            if plan is not None:
+                found += due_snapshots(branch.branch, plan.snapshots, plan.expiry)
+    return tuple(found)
+
+
 def finish_expire(
     operation: Operation, journal: ExpireJournal, answer: tuple[AnswerRow, ...] = ()
 ) -> Receipt:
@@ -247,6 +274,8 @@ def plan_branch_expiry(
     asked: ExpireSnapshotsRequest,
     catalog: CatalogReferences,
     now_millis: int,
+    *,
+    heeds_holds: bool = True,
 ) -> BranchExpiry | None:
     """Decide which snapshots of one branch expire; None where it has none.
 
@@ -255,6 +284,7 @@ def plan_branch_expiry(
         asked: The limits; what they leave out the options of the branch say.
         catalog: What branches and tags of the catalog name.
         now_millis: The time.
+        heeds_holds: Whether to look for what keeps a snapshot that is due.
 
     Raises:
         InvalidInput: A limit contradicts another, or is none.
@@ -270,7 +300,7 @@ def plan_branch_expiry(
     times = {number: each.time_millis for number, each in snapshots.items()}
     expiry = plan_expiry(times, retention)
     # To look for merge bases takes longer than all the rest: most branches have nothing to take.
-    if expiry.count:
+    if expiry.count and heeds_holds:
         holds = find_holds(table, options, catalog, now_millis=now_millis)
         expiry = plan_expiry(times, retention, holds)
     return BranchExpiry(
