@@ -130,7 +130,7 @@ def test_an_unknown_target_is_not_found_and_those_there_are_lead_to_the_same_mer
 ) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill", target="auditt")
     assert "**Branch `auditt` was not found.**" in page.text
-    assert "Merge :gray[of] flights" in page.text
+    assert "Merge flights" in page.text
     (query,) = (query for label, query in page.links() if label == "`audit`")
     assert parse_qs(query)["target"] == ["audit"]
     assert parse_qs(query)["source"] == ["backfill"]

@@ -98,6 +98,9 @@ def test_a_job_is_told_only_where_no_ledger_tells_of_it() -> None:
     (failed,) = (each for each in found if each.job == "f")
     assert failed.sentence == "Merge a branch of air\\.flights by ada failed"
     assert {each.table for each in found} == {"air.flights"}
+    assert "ada deleted rows from air\\.flights" in {each.sentence for each in found}
+    (built,) = activity_feed([], jobs=[job("b", state=JobState.DONE, name="build_demo", table="")])
+    assert built.sentence == "ada built the demo"
 
 
 def test_table_person_and_kind_choose() -> None:

@@ -298,11 +298,10 @@ def _of_jobs(jobs: Sequence[JobView], told: set[str]) -> Iterator[Activity]:
         if is_told or (job.state is JobState.DONE and job.name in READING_JOBS):
             continue
         table = (job.table or "").partition(BRANCH_MARK)[0] or None
-        of = f" of {plain(table)}" if table else ""
         yield Activity(
             time_millis=job.finished_millis or job.created_millis,
             kind=ActivityKind.JOBS,
-            sentence=f"{full_title(job)}{of} by {plain(job.actor)} {_ended(job)}",
+            sentence=_job_sentence(job, table),
             people=(job.actor,),
             table=table,
             branch=MAIN_BRANCH,
@@ -310,6 +309,31 @@ def _of_jobs(jobs: Sequence[JobView], told: set[str]) -> Iterator[Activity]:
             has_receipt=job.receipt_id is not None,
             job=job.id,
         )
+
+
+# What a job did, to be followed by its table, where no ledger tells of it.
+_DEEDS: Final = {
+    "alter_table": "altered table",
+    "build_demo": "built the demo",
+    "compact": "compacted",
+    "compact_database": "compacted the tables of a database",
+    "create_table": "created table",
+    "delete_rows": "deleted rows from",
+    "drop_table": "dropped table",
+    "insert_rows": "inserted rows into",
+    "merge_into": "merged rows into",
+    "overwrite_rows": "overwrote rows of",
+    "set_policy": "set the maintenance policy of",
+    "update_rows": "updated rows of",
+}
+
+
+def _job_sentence(job: JobView, table: str | None) -> str:
+    name = f" {plain(table)}" if table else ""
+    if job.state is JobState.DONE and job.name in _DEEDS:
+        return f"{plain(job.actor)} {_DEEDS[job.name]}{name}"
+    of = f" of{name}" if table else ""
+    return f"{full_title(job)}{of} by {plain(job.actor)} {_ended(job)}"
 
 
 def _ended(job: JobView) -> str:

@@ -128,7 +128,7 @@ def show_table_header(
     show_location(place)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="table-head"):
         name = plain(identifier.table)
-        words = f"{title} :gray[of] {name}" if title else name
+        words = f"{title} {name}" if title else name
         st.subheader(words, anchor=False, width="content")
         for label in _traits(summary) if title is None else _traits(summary)[:-1]:
             st.badge(label, color="gray")
