@@ -57,7 +57,15 @@ def test_partitions_are_written_over(sql: Statements) -> None:
     assert "written anew" in said or "had to change" in said
     said = sql("CALL sys.compact('db.parted', 'day=d1;day=d3', partition_idle_time => '1 d')")
     assert "had to change" in said
-    assert sql.rows("SELECT count(*) FROM db.parted") == [(4,)]
+    sql(
+        "INSERT INTO db.parted VALUES (30, 'e', 'd3'); INSERT INTO db.parted VALUES (31, 'f', 'd2')"
+    )
+    files = "SELECT `partition`, count(*) FROM db.`parted$files` GROUP BY 1 ORDER BY 1"
+    before = dict(sql.rows(files))
+    said = sql('CALL sys.compact(table => "db.parted", where => "day > \'d2\'")')
+    assert "2 rows written anew" in said
+    assert dict(sql.rows(files)) == {**before, "{d3}": 1}
+    assert sql.rows("SELECT count(*) FROM db.parted") == [(6,)]
 
 
 @pytest.mark.depth("full")
