@@ -172,7 +172,7 @@ def views(size: Large) -> list[View]:
             name="merge",
             path="merge",
             query={**large, "source": BRANCH},
-            clicks=(_radio("Publish"), _radio("Dry run")),
+            clicks=(_tab("Details"), _tab("Summary")),
         ),
         View(name="merge-conflicts", path="merge", query=merge),
         View(
@@ -200,10 +200,6 @@ def _tab(name: str) -> Callable[[Page], None]:
 def _button(key: str, name: str) -> Callable[[Page], None]:
     area = f".st-key-{key}"
     return lambda page: page.locator(area).get_by_text(name).first.click()
-
-
-def _radio(name: str) -> Callable[[Page], None]:
-    return lambda page: page.locator('[class*="st-key-merge-mode"]').get_by_text(name).first.click()
 
 
 CATALOG: Final = View(

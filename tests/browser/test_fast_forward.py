@@ -18,11 +18,14 @@ def test_it_runs_from_the_preview_to_the_receipt(
     seen.page.get_by_role("button", name="Review merge").click()
     seen.page.wait_for_url("**/merge?**")
     seen.settle()
-    seen.sees("Nothing: every snapshot, schema and tag stays.")
-    seen.page.get_by_role("button", name="Fast-forward main").click()
-    job_id = seen.runs_job()
-    seen.keep_picture("job-light", update=update_screenshots)
-    seen.link("Receipt").click()
+    seen.sees("it takes over the 2 commits of fix-delays as they are.")
+    seen.opens_merge()
+    seen.merges()
+    job_id = seen.is_merged()
+    if update_screenshots:
+        day = visit(working_console).turn_to("job", **flights, id=job_id)
+        day.keep_picture("job-light", update=True)
+    seen.page.get_by_role("button", name="View receipt").click()
     seen.page.wait_for_url("**/receipt?**")
     seen.settle()
     seen.sees("main: snapshot 12")
@@ -41,7 +44,7 @@ def test_it_runs_from_the_preview_to_the_receipt(
     assert source is not None
     assert head.identity.same_as(source.identity)
     seen.turn_to("merge", **flights, source="fix-delays", how="ff")
-    seen.sees("Nothing to do")
+    seen.sees("main already has every change of fix-delays.")
 
 
 @pytest.mark.depth("full")
@@ -50,9 +53,10 @@ def test_a_moved_target_is_refused_and_nothing_changes(
 ) -> None:
     before = _heads(demo_console)
     seen = visit(demo_console).turn_to("merge", **FLIGHTS, source="backfill-2013-12", how="ff")
-    seen.sees("Fast-forward refused: it would remove 1 commit")
-    expect(seen.page.get_by_role("button", name="Fast-forward main")).to_have_count(0)
-    seen.page.get_by_text("Replace main by backfill-2013-12").click()
+    seen.sees("It would remove 1 commit of main. Merge instead.")
+    expect(seen.page.locator(".st-key-merge-merge button")).to_have_count(0)
+    seen.page.get_by_role("tab", name="Details").click()
+    seen.settle().page.get_by_text("Replace main by backfill-2013-12").click()
     replace = seen.page.get_by_role("button", name="Replace main", exact=True)
     expect(replace).to_be_disabled()
     assert _heads(demo_console) == before

@@ -24,14 +24,20 @@ def test_an_option_settles_a_conflict_by_a_link(
     visit: NewVisit, demo_console: RunningConsole
 ) -> None:
     seen = visit(demo_console).turn_to("branches", **WEATHER, branch="fix-wind")
-    seen.link("Merge").click()
+    seen.page.get_by_role("button", name="Review merge").click()
     seen.page.wait_for_url("**/merge?**")
     seen.settle()
     seen.sees("1 conflict to settle")
+    seen.page.get_by_role("button", name="Settle 1 conflict").click()
+    seen.asks(tab="conflicts").settle()
     _follow(seen, "Isolation: snapshot", "isolation=snapshot")
     seen.sees("No conflicts. fix-wind (1 commit) becomes one new snapshot of main.")
-    seen.page.get_by_text("Buckets: 1 with files added").click()
-    expect(seen.page.get_by_role("button", name="Dry run").last).to_be_enabled()
+    seen.page.get_by_role("tab", name="Details").click()
+    seen.settle().page.get_by_text("Buckets: 1 with files added").click()
+    seen.opens_merge()
+    expect(seen.page.get_by_role("button", name="Start dry run")).to_be_enabled()
+    seen.page.keyboard.press("Escape")
+    seen.settle()
     seen.assert_fits()
 
 
@@ -45,17 +51,18 @@ def test_a_merge_is_tried_published_and_undone_and_stops_where_the_target_moved(
     working_console.settle(table.name, "theirs")
     seen = visit(working_console).turn_to("merge", **table.place, source="fix-delays")
     seen.page.get_by_role("button", name="Compare rows").click()
-    seen.sees("All 28 conflicts resolved.")
-    seen.page.get_by_role("button", name="Dry run").last.click()
-    seen.sees("Dry run finished; main is unchanged")
-    seen.sees("28 conflicts of rows settled")
+    seen.sees("All 28 conflicts are settled")
+    seen.opens_merge()
+    seen.page.get_by_role("button", name="Start dry run").click()
+    seen.sees("Dry run passed. main is unchanged")
     staged = {each.name for each in table.path.rglob("data-*")}
     seen.keep_picture("merge-dry-run-light", update=update_screenshots)
     assert table.head.identity.same_as(before.identity)
-    seen.page.get_by_role("button", name="Publish this result").click()
-    job_id = seen.runs_job()
+    seen.page.get_by_role("button", name="Publish this result…").click()
+    seen.page.get_by_role("dialog").get_by_role("button", name="Publish this result").click()
+    job_id = seen.is_merged()
     assert {each.name for each in table.path.rglob("data-*")} == staged
-    seen.link("Receipt").click()
+    seen.page.get_by_role("button", name="View receipt").click()
     seen.page.wait_for_url("**/receipt?**")
     seen.settle()
     assert table.head.id == before.id + 1
@@ -76,12 +83,12 @@ def test_a_merge_is_tried_published_and_undone_and_stops_where_the_target_moved(
 
     # After the undo all is decided still; then somebody commits, and nothing runs unseen.
     other = graph.turn_to("merge", **table.place, source="fix-delays")
-    other.sees("All 28 conflicts resolved.")
+    other.sees("All 28 conflicts are settled")
     table.write("main", delay=6, note="late")
-    other.page.get_by_role("button", name="Dry run").last.click()
-    other.sees("This preview is out of date: main moved from")
-    other.sees("Kept: 1 decision")
-    assert other.page.get_by_role("button", name="Dry run").count() == 0
+    other.page.locator(".st-key-merge-merge button").click()
+    other.sees("main got 1 snapshot")
+    other.sees("Your 1 decision is kept.")
+    assert other.page.get_by_role("button", name="Start dry run").count() == 0
 
 
 def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
@@ -93,9 +100,9 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     table = contested
     table.call("compare_rows", branch="fix-delays", target="main")
     seen = visit(working_console).turn_to("merge", **table.place, source="fix-delays")
-    seen.sees("28 of 28 conflicts unresolved.")
+    seen.sees("28 conflicts to settle")
     seen.assert_fits()
-    seen.link("Resolve").click()
+    seen.page.get_by_role("button", name="Settle 28 conflicts").click()
     seen.page.wait_for_url("**/conflicts?**")
     group = {**seen.settle().query, **FIRST_DAY}
     seen.turn_to("conflicts", **group)
@@ -143,8 +150,8 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     assert sorted(kept.choices["take"].to_pylist()) == ["theirs", "value"]
     seen.link("Continue").click()
     seen.page.wait_for_url("**/merge?**")
-    seen.sees("All 28 conflicts resolved.")
-    expect(seen.page.get_by_role("button", name="Dry run").last).to_be_enabled()
+    seen.sees("All 28 conflicts are settled")
+    expect(seen.page.locator(".st-key-merge-merge button")).to_be_enabled()
 
 
 # That a file settles the cells it names, tests/console/test_conflicts.py sees at every depth; which
@@ -197,12 +204,11 @@ def test_a_merge_that_is_cancelled_leaves_the_target_as_it_was(
     seen = visit(working_console).turn_to("merge", **table.place, source="fix-delays")
     seen.chooses_publish()
     ask_to_stop(services, "verify files ends")
-    seen.page.get_by_role("button", name="Merge fix-delays into main").click()
+    seen.merges()
     with held(services):
-        seen.page.wait_for_url("**/job?**")
         seen.page.get_by_role("button", name="Cancel", exact=True).click()
         seen.settle()
-    seen.sees("was cancelled. Cancelled before anything was published")
+    seen.sees("The merge was cancelled.")
     assert _metadata(table) == before
     (job,) = services.jobs(table=table.name)
     assert job.receipt_id is None

@@ -88,13 +88,15 @@ def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once
 
 
 def _press(seen: Visit) -> None:
-    button = seen.page.get_by_role("button", name="Merge fix-delays into main")
+    dialog = seen.page.get_by_role("dialog")
+    button = dialog.get_by_role("button", name="Merge into main", exact=True)
     expect(button).to_be_enabled()
     button.click()
 
 
 def _job_of(seen: Visit) -> str:
-    """The job that the page has moved on to."""
+    """The job that the page follows; its own page is opened."""
+    seen.page.get_by_role("button", name="View job").click()
     seen.page.wait_for_url("**/job?**")
     return seen.settle().query["id"]
 

@@ -58,11 +58,10 @@ def test_a_branch_is_found_judged_settled_in_three_ways_merged_undone_and_merged
     seen.sees("dep_delay most.")
 
     seen.page.goto(branch)
-    seen.settle().link("Merge").click()
+    seen.settle().page.get_by_role("button", name="Review merge").click()
     seen.page.wait_for_url("**/merge?**")
     seen.settle().page.get_by_role("button", name="Compare rows").click()
-    seen.sees("21,296 of 21,296 conflicts unresolved.")
-    seen.link("Resolve").click()
+    seen.page.get_by_role("button", name="Settle 21,296 conflicts").click()
     seen.page.wait_for_url("**/conflicts?**")
     seen.settle()
     edited = _key_of(seen.line(0)[0])
@@ -106,11 +105,11 @@ def test_a_branch_is_found_judged_settled_in_three_ways_merged_undone_and_merged
 
 def _merge(seen: Visit, *, as_snapshot: int) -> str:
     """Publish the merge whose page is open, and look at its receipt; the id of its job."""
-    seen.sees("All 21,296 conflicts resolved.")
+    seen.sees("All 21,296 conflicts are settled")
     seen.chooses_publish()
-    seen.page.get_by_role("button", name="Merge backfill-2013-12 into main").click()
-    job_id = seen.runs_job()
-    seen.link("Receipt").click()
+    seen.merges()
+    job_id = seen.is_merged()
+    seen.page.get_by_role("button", name="View receipt").click()
     seen.page.wait_for_url("**/receipt?**")
     seen.sees(f"as snapshot {as_snapshot}")
     return job_id

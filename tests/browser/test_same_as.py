@@ -37,16 +37,17 @@ def test_what_a_page_does_its_lines_do(
     dialog.get_by_role("button", name="Create sandbox").click()
     seen.runs_job()
 
-    seen.turn_to("merge", **flights, source="fix-delays", how="ff")
+    seen.turn_to("merge", **flights, source="fix-delays", how="ff", tab="details")
     pairs.append(lines_under(page))
-    page.get_by_role("button", name="Fast-forward main").click()
-    seen.runs_job()
+    seen.opens_merge()
+    seen.merges()
+    seen.is_merged()
 
-    seen.turn_to("merge", **weather, source="fix-wind", isolation="snapshot")
-    seen.chooses_publish()
+    seen.turn_to("merge", **weather, source="fix-wind", isolation="snapshot", tab="details")
     pairs.append(lines_under(page))
-    page.get_by_role("button", name="Merge fix-wind into main").click()
-    seen.runs_job()
+    seen.chooses_publish()
+    seen.merges()
+    seen.is_merged()
 
     settings = working_console.settings
     for name, value in settings.to_environment().items():

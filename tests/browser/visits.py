@@ -185,11 +185,27 @@ class Visit:
         return self.settle()
 
     def chooses_publish(self) -> None:
-        """Choose to publish a merge at once, where a dry run is preselected."""
-        self.page.get_by_role("radio", name="Publish").or_(
-            self.page.get_by_role("button", name="Publish", exact=True)
-        ).first.click()
+        """Open the dialog of a merge, and choose to merge at once."""
+        self.opens_merge()
+        dialog = self.page.get_by_role("dialog")
+        dialog.get_by_text("Merge now", exact=True).click()
         self.settle()
+
+    def opens_merge(self) -> None:
+        """Open the dialog that the one button of a merge page leads to."""
+        self.page.locator(".st-key-merge-merge button").click()
+        self.page.get_by_role("dialog").wait_for()
+        self.settle()
+
+    def merges(self, target: str = "main") -> None:
+        """Press the button of the open dialog."""
+        dialog = self.page.get_by_role("dialog")
+        dialog.get_by_role("button", name=f"Merge into {target}", exact=True).click()
+
+    def is_merged(self) -> str:
+        """Wait until the page says that the merge it has started is done; the id of its job."""
+        self.sees("Merged into")
+        return self.query["merged"].rpartition(":")[2]
 
     def types_in_cell(self, line: int, column: int, text: str) -> None:
         """Type into a cell of the editor, as the keyboard does it."""

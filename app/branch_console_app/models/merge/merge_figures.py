@@ -124,7 +124,7 @@ def files_by_place(*tables: pa.Table) -> FileSums:
 
 def _so_far(plan: ThreeWayPlan, label: str, number: int) -> Figure | None:
     """A count to which a row comparison may add."""
-    if not plan.cost.buckets_to_compare:
+    if not plan.cost.buckets_to_compare or not number:
         return _number(label, number)
     return Figure(label=label, value=count(number), known=LEAST)
 

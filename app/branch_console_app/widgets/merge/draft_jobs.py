@@ -23,7 +23,7 @@ def merge_of_draft(identifier: Identifier, source: str, target: str) -> MergeAtt
     job = job_here(MERGED, _draft(source, target))
     if job is None:
         return None
-    plan_id = str(reads.call_of_job(job.id).arguments.get("plan_id") or "")
+    plan_id = reads.call_of_job(job.id).agreement.plan_id or ""
     if job.receipt_id is None:
         return MergeAttempt(job=job, plan_id=plan_id, findings=_findings(job))
     table = identifier.on_branch("main")
