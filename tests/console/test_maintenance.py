@@ -260,6 +260,9 @@ def test_what_is_due_is_shown_where_a_broken_branch_stops_an_expiry(
     # None of them goes, and there is no button that takes them.
     assert ":red-badge[\N{MINUS SIGN} expire]" not in page.text
     assert not page.has_button("run-expire_snapshots")
+    services.due = ()
+    page = opened(services, "Expire").click("dry-run-expire_snapshots")
+    assert "No snapshot is due on the branches that can be read." in page.text
 
 
 def test_orphans_that_wait_are_told_where_a_broken_branch_stops_a_cleaning(

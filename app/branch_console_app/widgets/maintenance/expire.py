@@ -47,7 +47,10 @@ def show_expire(identifier: Identifier, summary: TableSummary, place: Location) 
         except (FormatError, NotFound) as error:
             # What cannot be read may need any file; what is due elsewhere is known all the same.
             show_stopped(error)
-            _show_due(reads.due_snapshots(request.encode()), place, is_stopped=True)
+            due = reads.due_snapshots(request.encode())
+            _show_due(due, place, is_stopped=True)
+            if not due:
+                st.caption("No snapshot is due on the branches that can be read.")
             return
         if dry_run is None:
             return
