@@ -49,6 +49,27 @@ def test_rules_are_listed_as_not_judged_yet(tmp_path: Path) -> None:
     assert list(listed["Severity"]) == ["block", "warn"]
 
 
+def test_rules_that_were_not_run_are_a_check_of_a_fast_forward(tmp_path: Path) -> None:
+    page = gated(tmp_path).open("merge", **FLIGHTS)
+    assert "**Quality rules:** 2 rules, run on the result before it is published." in page.text
+    assert "Checks (5 of 6 pass)" in [tab.label for tab in page.at.tabs]
+
+
+def test_a_gate_that_is_red_is_the_verdict_with_its_rows(tmp_path: Path) -> None:
+    console = gated(tmp_path)
+    page = console.open("merge", **FLIGHTS, do="merge").click("ff-run")
+    (call,) = console.services.sent
+    judged = _judged(console.services, job_id=call.operation_id)
+    known = judged.known_jobs[call.operation_id]
+    judged.known_jobs[call.operation_id] = replace(known, name="fast_forward")
+    page = page.run()
+    assert "**Blocked by rule `carrier`: 41 of 1,000 rows of the result fail it" in page.text
+    assert page.has_button("merge-show_rows")
+    assert page.has_button("merge-override")
+    assert "Checks (1 of 6 blocks)" in [tab.label for tab in page.at.tabs]
+    assert "Rows that fail" in " ".join(each.label for each in page.at.expander)
+
+
 def test_a_table_without_rules_has_no_gate(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS)
     assert "not judged yet" not in page.text
@@ -95,9 +116,11 @@ def test_what_newly_fails_comes_first_with_both_outcomes_and_counts(tmp_path: Pa
     assert places == sorted(places)
 
 
-def _judged(services: PretendServices, report: GateReport = REPORT) -> PretendServices:
-    refused = job("9f2a00", state=JobState.REFUSED, error=ErrorKind.GATE_FAILED)
+def _judged(
+    services: PretendServices, report: GateReport = REPORT, job_id: str = "9f2a00"
+) -> PretendServices:
+    refused = job(job_id, state=JobState.REFUSED, error=ErrorKind.GATE_FAILED)
     step = JobStep(name=STAGE, started_millis=NOW, finished_millis=NOW, error="GATE_FAILED")
-    services.known_jobs["9f2a00"] = replace(refused, steps=(*refused.steps, step))
-    services.answers["9f2a00"] = Answer(rows=findings_table(report), has_more=False, plan="")
+    services.known_jobs[job_id] = replace(refused, steps=(*refused.steps, step))
+    services.answers[job_id] = Answer(rows=findings_table(report), has_more=False, plan="")
     return services

@@ -257,7 +257,7 @@ def _show_forward(
     with slot.container():
         show_state(judge(facts), draft)
     preview = FastForwardPreview.of(plan)
-    show_fast_forward(preview, identifier, told)
+    show_fast_forward(preview, identifier, told, judge(facts), facts.merge)
     is_protected = target.protection is not None
     _show_dialogs(
         identifier,

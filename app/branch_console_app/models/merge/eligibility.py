@@ -142,7 +142,7 @@ def checks_of_draft(
     return (
         *_conflicts(state, rows),
         *_comparison(rows),
-        *_rules(state, rule_count),
+        *checks_of_rules(state, rule_count),
         *_dry_run(state),
     )
 
@@ -186,8 +186,14 @@ def _comparison(rows: RowsOfMerge) -> Iterator[Check]:
         yield Check(standing=CheckState.NOT_RUN, name=name, text="not run on these heads yet.")
 
 
-def _rules(state: MergeState, rule_count: int) -> Iterator[Check]:
-    if not rule_count:
+def checks_of_rules(state: MergeState, rule_count: int) -> Iterator[Check]:
+    """Yield how the quality rules of the table stand; nothing if it has none.
+
+    Args:
+        state: The verdict.
+        rule_count: The rules.
+    """
+    if not rule_count or state.standing in (MergeStanding.DONE, MergeStanding.UNDONE):
         return
     name, number = "Quality rules", plural(rule_count, "rule")
     match state.standing:

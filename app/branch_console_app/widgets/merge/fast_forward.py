@@ -14,7 +14,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
-from branch_console_app.models.merge.eligibility import Check
+from branch_console_app.models.merge.eligibility import Check, checks_of_rules
 from branch_console_app.models.merge.fast_forward import (
     FastForwardPreview,
     MovedCommits,
@@ -22,6 +22,8 @@ from branch_console_app.models.merge.fast_forward import (
     commit_rows,
     tag_words,
 )
+from branch_console_app.models.merge.merge_facts import MergeAttempt
+from branch_console_app.models.merge.merge_state import MergeState
 from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.exactness import Figure, figure_of
 from branch_console_app.models.parts.location import Location
@@ -41,7 +43,12 @@ from branch_console_app.widgets.parts.confirm import (
     typed_name,
 )
 from branch_console_app.widgets.parts.figures import show_figures
-from branch_console_app.widgets.parts.gates import override_field, show_gates, show_rules
+from branch_console_app.widgets.parts.gates import (
+    override_field,
+    show_gates,
+    show_judgement,
+    show_rules,
+)
 from branch_console_app.widgets.parts.row_counts import show_row_counts
 from branch_console_app.widgets.parts.same_as import show_same_as
 from branch_console_app.widgets.parts.table_picker import here
@@ -52,7 +59,11 @@ _MOST_FIGURES: Final = 4
 
 
 def show_fast_forward(
-    preview: FastForwardPreview, identifier: Identifier, told: Preview | None
+    preview: FastForwardPreview,
+    identifier: Identifier,
+    told: Preview | None,
+    verdict: MergeState,
+    merge: MergeAttempt | None,
 ) -> None:
     """Draw what a fast-forward would do, in tabs; the verdict stands above.
 
@@ -60,8 +71,13 @@ def show_fast_forward(
         preview: The plan in words.
         identifier: The table.
         told: The preview of the command; None where it is not offered.
+        verdict: The verdict.
+        merge: The job that carries it out, or did; None if there is none.
     """
-    plan, checks = preview.plan, preview.checks_with(told)
+    plan, rules = preview.plan, reads.rules(identifier)
+    of_rules = checks_of_rules(verdict, 0 if rules is None or told is None else len(rules.rules))
+    found = (*preview.checks_with(told), *of_rules)
+    checks = tuple(sorted(found, key=lambda check: check.standing))
     labels = tab_labels(0, checks)
     tabs = show_tabs({tab: label for tab, label in labels.items() if tab is not MergeTab.CONFLICTS})
     with tabs[MergeTab.SUMMARY]:
@@ -70,8 +86,9 @@ def show_fast_forward(
         _show_moves(preview)
     with tabs[MergeTab.CHECKS]:
         show_checks(checks, plan.source, plan.target)
-        rules = reads.rules(identifier)
-        if rules is not None:
+        if merge is not None and merge.findings:
+            show_judgement(merge.job)
+        elif rules is not None:
             show_rules(rules, "Quality rules", "They run on the result before it is published.")
     with tabs[MergeTab.DETAILS]:
         if plan.verdict is Verdict.REFUSED:
