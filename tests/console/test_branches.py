@@ -84,6 +84,16 @@ def test_a_broken_branch_is_a_card_with_its_ways_out_and_the_others_stay(tmp_pat
     assert "✕ cannot be read" in other.text
 
 
+def test_pages_about_a_broken_branch_show_main_and_say_so(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    for page in ("table", "snapshots", "schemas"):
+        opened = console.open(page, **FLIGHTS, branch="half-made")
+        assert "`half-made` cannot be read, so this page shows `main`." in opened.text, page
+        (query,) = (query for label, query in opened.links() if label == "See cause and fix")
+        assert "branch=half-made" in query
+        assert not opened.at.error, page
+
+
 def test_the_snapshot_of_the_address_is_inspected(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path))
     third = services.listed[1].branches["main"].snapshots[2]
