@@ -225,6 +225,7 @@ def _metadata(table: ContestedTable) -> dict[str, bytes]:
 
 def _follow(seen: Visit, label: str, parameter: str) -> None:
     """Follow a link of this page to this page."""
-    seen.page.locator(".st-key-line-settlings").get_by_role("link", name=label).click()
+    settlings = seen.page.locator('[class*="st-key-line-settlings"]')
+    settlings.get_by_role("link", name=label).click()
     seen.page.wait_for_url(f"**{parameter}**")
     seen.settle()
