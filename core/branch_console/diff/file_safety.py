@@ -48,7 +48,7 @@ class PinPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """A branch that is to hold files in common with another.
+    """A branch that is to share files with another.
 
     Attributes:
         is_fenced: Whether it has a fence that other engines heed.

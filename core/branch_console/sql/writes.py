@@ -137,7 +137,7 @@ class _Reader(TargetWords):
         place, start = self.place(self.at), self.tokens[self.at].start
         text, defaults = self.text[start:], self._defaults()
         for at in defaults:
-            # As long as the word, so that all places stay; the schema tells the value later.
+            # NULL is padded to the length of DEFAULT, so that places in the text stay right.
             text = text[:at] + "NULL".ljust(_DEFAULT_LENGTH) + text[at + _DEFAULT_LENGTH :]
         self.at = len(self.tokens)
         return Write(
@@ -293,7 +293,7 @@ class _Reader(TargetWords):
         condition = None
         if self.at < len(self.tokens):
             self.expect("WHERE")
-            # In parentheses it can be nothing but a condition.
+            # Within parentheses the engine can read nothing but a condition.
             query.add(" WHERE (")
             condition = self._condition(query)
             query.add(")")

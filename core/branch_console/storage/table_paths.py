@@ -167,7 +167,7 @@ class TablePaths:
         return f"{self.lineage_dir}/drafts/{draft}"
 
     def policy_draft(self, draft: str, version: int) -> str:
-        """The path of a version of a draft."""
+        """Return the path of a version of a draft."""
         return f"{self.policy_draft_dir(draft)}/{POLICY_PREFIX}{version}"
 
     @property

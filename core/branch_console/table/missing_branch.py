@@ -21,7 +21,7 @@ def no_branch(table: FileStoreTable, branch: str) -> NotFound:
 
 
 def perhaps_meant(table: FileStoreTable, branch: str) -> str:
-    """Say, after a space, which name a branch was given, else ask whether a near one is meant."""
+    """Return, after a space, the present name of a renamed branch, else a question on near ones."""
     listed = aside(lambda: _names(table))
     try:
         renamed = _told_renamed(table, branch)

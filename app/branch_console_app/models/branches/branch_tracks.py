@@ -203,5 +203,5 @@ def versus_words(ahead: int | None, behind: int | None) -> str:
 
 
 def with_service_branches(tracks: Iterable[Track], *, shown: bool) -> list[Track]:
-    """Leave rescue and staging branches out unless they are asked for."""
+    """Return tracks without rescue and staging branches, unless these are asked for."""
     return [track for track in tracks if shown or not is_service_branch(track.branch)]

@@ -48,7 +48,7 @@ class SnapshotEntry(Protocol):
 
     @property
     def schema_changed(self) -> bool:
-        """Whether its schema is another one than its predecessor's."""
+        """Whether its schema differs from its predecessor's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,7 @@ def draw_timeline(
         for entry in listed
         if (first_id is None or entry.id >= first_id) and (last_id is None or entry.id <= last_id)
     ]
-    # A branch need not have had what its first snapshot follows on; main has had it.
+    # The predecessor of a branch's first snapshot may lie on another branch; main had its own.
     begins_at = listed[0].id if listed and branch != MAIN_BRANCH else 0
     readable = [entry for entry in chosen if entry.snapshot is not None]
     wanted = [each for each in readable if each.snapshot and each.snapshot.commit_kind in kinds]

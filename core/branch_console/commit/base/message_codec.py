@@ -16,7 +16,7 @@ _TABLES: Final = tuple(
 
 
 def encode_messages(messages: Iterable[CommitMessage]) -> tuple[WriteMessage, ...]:
-    """Return messages as a journal has them; `decode_messages` reads them back."""
+    """Encode messages for a journal; `decode_messages` reads them back."""
     return tuple(
         WriteMessage(
             partition=each.partition,

@@ -21,7 +21,7 @@ class RetryPolicy:
 
     @classmethod
     def of(cls, options: Options) -> "RetryPolicy":
-        """Return what the options of a table ask for."""
+        """Return the retry policy that the options of a table set."""
         return cls(
             max_retries=options.read(table_options.COMMIT_MAX_RETRIES),
             min_wait=options.read(table_options.COMMIT_MIN_RETRY_WAIT),

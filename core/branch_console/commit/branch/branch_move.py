@@ -175,7 +175,7 @@ def _removals(names: list[str]) -> Iterator[list[str]]:
 def _remove_all_kept(
     store: CommitStore, source: FileStoreTable, kept: FileStoreTable, names: Sequence[str]
 ) -> None:
-    """Remove files of a branch that another one keeps, side by side where the store is far away."""
+    """Remove files of a branch that another one keeps, in parallel if the store is far away."""
 
     def remove(name: str) -> None:
         remove_kept(store, f"{source.paths.root}/{name}", f"{kept.paths.root}/{name}")

@@ -147,7 +147,7 @@ def swept(
     intent: Intent,
     names_of: Callable[[Intent | None], Collection[str]],
 ) -> str:
-    """Remove the files of a run that is over, and tell what became of them; see `sweep`."""
+    """Remove the files of a run that is over, and say what became of them."""
     try:
         on_branch = table.on(intent.branch)
     except NotFound:

@@ -28,7 +28,7 @@ def in_full(number: int) -> str:
 
 
 def with_sign(number: int) -> str:
-    """Write a change with all its digits and its sign."""
+    """Format a change with all its digits and its sign."""
     return f"{number:+,}"
 
 

@@ -46,7 +46,7 @@ def base64_bytes(name: str) -> Entry:
 
 
 def stream(name: str) -> Entry:
-    """Columns; what cannot be read as such is refused."""
+    """A key whose value is columns; a text that cannot be read as columns is refused."""
     return values(name, decode_stream, lambda value: value.text)
 
 

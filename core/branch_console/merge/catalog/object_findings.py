@@ -33,7 +33,7 @@ class ObjectFindings:
     """
 
     def __init__(self, states: ThreeWay[CatalogState], rules: ObjectRules) -> None:
-        """Begin with nothing found.
+        """Start without findings.
 
         Args:
             states: The three states of the catalog, which name the objects.

@@ -253,7 +253,7 @@ def move_out(
     """
     if not warehouse.file_io.exists(kept):
         check_nothing_new(warehouse, folder, known)
-        # Between a crash and its recovery a branch may have been made that holds one.
+        # A branch that holds a table may have been made between a crash and its recovery.
         if holders_in(warehouse, name_of_folder(folder)):
             return False
     return move_database(warehouse.store, paths_of(warehouse), folder, kept, file)

@@ -169,7 +169,7 @@ def _carry_out_step(merge: MergeOperation, step: MergeStep) -> None:
 
 
 def roll_back(merge: MergeOperation, reason: str) -> CommitConflict:
-    """Take back all that was prepared; return what tells that nothing was changed."""
+    """Forget all prepared steps; return the conflict, as nothing was changed."""
     for step in reversed(merge.steps):
         action_of(step.kind).forget(merge, step)
     merge.operation.end(Ending.ROLLED_BACK, reason)

@@ -244,7 +244,7 @@ def _retire(operation: Operation, journal: DropBranchJournal) -> None:
 def _files_of(
     warehouse: Warehouse, branch: FileStoreTable, tags: Collection[BranchTag]
 ) -> pa.Table:
-    """The files that nothing needs once the branch and its tags are gone."""
+    """Return the files that nothing needs once the branch and its tags are gone."""
     going: list[Reference] = []
     kept: list[Reference] = []
     for reference in list_references(branch):

@@ -470,9 +470,7 @@ def rules_of_journal(journal: MergeJournal) -> MergeRules:
             kinds=tuple((ConflictKind(kind), Take(take)) for kind, take in journal.kinds.items()),
         )
     except ValueError as error:
-        raise FormatError(f"The journal of a merge names a rule that is not known: {error}.") from (
-            error
-        )
+        raise FormatError(f"The journal of a merge names an unknown rule: {error}.") from error
 
 
 def _digest(moves: FileMoves) -> str:

@@ -350,7 +350,7 @@ def _check_answers(address: str, what: str) -> None:
     if not sign or scheme not in _PORTS:
         return
     reason = OSError("it names no host")
-    # An address of Spark Connect may go on with parameters.
+    # Parameters may follow the address of Spark Connect.
     for place in places.partition("/")[0].split(","):
         host = urlsplit(f"//{place}")
         try:

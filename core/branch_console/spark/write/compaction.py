@@ -1,4 +1,4 @@
-"""Full compaction: the rows of a bucket written anew, by key on the top level or in large files.
+"""Full compaction: rewrite the rows of a bucket, by key on the top level or in large files.
 
 Source: Paimon MergeTreeCompactManager, MergeTreeCompactRewriter, BucketedAppendCompactManager,
 AppendCompactCoordinator.
