@@ -30,7 +30,7 @@ from branch_console.jobs.progress import JobView, WorkerView
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.catalog.merged_part import MergedPart
 from branch_console.merge.policy_draft import PolicyDraft
-from branch_console.merge.settle_again import settle_again
+from branch_console.merge.reapply_policy import reapply_policy
 from branch_console.procedures.browse.branch_files import BranchFolder
 from branch_console.procedures.browse.catalog_values import CatalogOverview
 from branch_console.procedures.browse.page_values import (
@@ -458,7 +458,7 @@ def _settle(
     _draft: PolicyDraft,
 ) -> pa.Table:
     found = _read_conflicts(warehouse, actor, identifier, plan_id)
-    return settle_again(found, _draft.policy, identifier.on_branch(MAIN_BRANCH).table_name)
+    return reapply_policy(found, _draft.policy, identifier.on_branch(MAIN_BRANCH).table_name)
 
 
 def _heads(method: str, *arguments: Identifier | str) -> Any:

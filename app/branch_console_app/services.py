@@ -449,9 +449,9 @@ class Services(TableLists):
 
     def rules_of_catalog_merge(self, plan: CatalogMergePlan) -> tuple[Consequence, ...]:
         """Tell by which rules a merge of the catalog will be judged, table by table."""
-        from branch_console.procedures.catalog_merge.tables_gate import told_rules_of
+        from branch_console.procedures.catalog_merge.tables_gate import rule_consequences_of
 
-        return tuple(told_rules_of(self.warehouse, plan))
+        return tuple(rule_consequences_of(self.warehouse, plan))
 
     def catalog_branches(self) -> tuple[CatalogBranchItem, ...]:
         """Return the branches of the catalog by name, broken ones with their error."""

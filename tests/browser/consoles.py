@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import branch_console_app
-from branch_console.merge.policy import Policy, Settling
+from branch_console.merge.policy import Policy, PolicyChoice
 from branch_console.merge.policy_draft import with_table_rule
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
@@ -42,7 +42,7 @@ class RunningConsole:
         """Settle all conflicts of `fix-delays` with main in one way."""
         asked = {"table": table, "branch": "fix-delays", "target": "main"}
         services = self.services
-        policy = with_table_rule(Policy(), table, Settling.parse(take))
+        policy = with_table_rule(Policy(), table, PolicyChoice.parse(take))
         services.save_draft(asked, services.resolution(asked).draft, policy)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from branch_console.diff.branch_counts import BranchCounts
 from branch_console.diff.expiry.dry_run import DueSnapshot
 from branch_console.diff.expiry.storage_cost import TableStorage
-from branch_console.diff.fast_forward import BranchHistory, ForwardDecision, plan_fast_forward
+from branch_console.diff.fast_forward import BranchHistory, ForwardDecision, plan_forward_move
 from branch_console.diff.health.finding import PIN, HazardSeverity, HealthFinding, Remedy
 from branch_console.diff.lifecycle.report import PolicyReport
 from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure, add_up
@@ -747,7 +747,7 @@ def _forward(table: PretendTable, source: PretendBranch, target: PretendBranch) 
         )
         for side in (source, target)
     ]
-    return plan_fast_forward(table.identifier.table_name, *histories)
+    return plan_forward_move(table.identifier.table_name, *histories)
 
 
 NEW_FILES = FileMoves(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from branch_console.merge.policy import Policy, Settling
+from branch_console.merge.policy import Policy, PolicyChoice
 from branch_console.merge.policy_draft import with_column_rule
 from branch_console.procedures.call.call import Argument
 from branch_console_app.services import Services
@@ -113,7 +113,7 @@ def test_the_second_of_two_people_is_told_and_nothing_of_either_is_lost(
     page = ada.open("conflicts", **NOTES)
     services: Any = bob.services
     seen = services.resolution(ASKED).draft
-    of_note = with_column_rule(Policy(), NAME, "note", Settling.parse("ours"))
+    of_note = with_column_rule(Policy(), NAME, "note", PolicyChoice.parse("ours"))
     services.save_draft(ASKED, seen, of_note)
     # Ada's page is from before: her rule is of something else, and both stand.
     page.click("rest-theirs")
@@ -125,7 +125,7 @@ def test_the_second_of_two_people_is_told_and_nothing_of_either_is_lost(
     page.run()
     seen = services.resolution(ASKED).draft
     services.save_draft(
-        ASKED, seen, with_column_rule(seen.policy, NAME, "note", Settling.parse("base"))
+        ASKED, seen, with_column_rule(seen.policy, NAME, "note", PolicyChoice.parse("base"))
     )
     page.click("rule-keep")
     assert "**The choice was not kept.**" in page.text
@@ -141,7 +141,7 @@ def test_a_link_to_an_earlier_plan_says_so_and_keeps_decisions(
     services: Any = ada.services
     seen = services.resolution(ASKED)
     services.save_draft(
-        ASKED, seen.draft, with_column_rule(Policy(), NAME, "note", Settling.parse("ours"))
+        ASKED, seen.draft, with_column_rule(Policy(), NAME, "note", PolicyChoice.parse("ours"))
     )
     table.write("main", delay=9, note="later")
     page = ada.open("conflicts", **PLACE, plan=seen.plan.id)

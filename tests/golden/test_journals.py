@@ -23,7 +23,7 @@ from branch_console.format.journals.terms import TERMS, OperationJournal
 from branch_console.format.journals.written import StagedResult
 from branch_console.format.json_text import to_pretty_json
 from branch_console.procedures.recover import recover_table
-from branch_console.procedures.registry import JOURNALLED_BY_CATALOG, VERBS
+from branch_console.procedures.registry import JOURNALLED_BY_CATALOG, PROCEDURES
 from tests.support.branch_bench import NOW, BranchBench
 from tests.support.golden import FOLDER
 
@@ -101,9 +101,9 @@ def test_the_golden_files_hold_every_key_of_a_procedure(codec: Codec[Any]) -> No
 
 
 def test_each_procedure_has_a_codec() -> None:
-    assert set(VERBS) <= set(JOURNALS)
-    assert {name: verb.codec for name, verb in VERBS.items()} == {
-        name: JOURNALS[name] for name in VERBS
+    assert set(PROCEDURES) <= set(JOURNALS)
+    assert {name: verb.codec for name, verb in PROCEDURES.items()} == {
+        name: JOURNALS[name] for name in PROCEDURES
     }
     of_catalog = {name: verb.codec for name, verb in JOURNALLED_BY_CATALOG.items()}
     # No merge of the catalog begins yet.

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pytest
 
-from branch_console.diff.changes.logical_log import fold_log
+from branch_console.diff.changes.file_history import fold_history
 from branch_console.diff.changes.table_changes import TableChanges, changes_since
 from branch_console.diff.table_operation import TableOperation
 from branch_console.format.data_types import INT
@@ -25,12 +25,12 @@ from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import encode_row
 from branch_console.merge.conflict import OBJECT_KINDS, ConflictKind
 from branch_console.merge.conflict_matrix import CellRule, cells
-from branch_console.merge.file_moves import MergeRules, Naming
+from branch_console.merge.file_moves import DisplayNames, MergeRules
 from branch_console.merge.plan import Plan, blocks_of, conflicts_of
-from branch_console.merge.plan_merge import HeldState, MergeSide, MergeSides, plan_merge
+from branch_console.merge.plan_merge import BaseState, MergeSide, MergeSides, plan_merge
 from branch_console.operations.isolation import InsertScope, Isolation
 from tests.support.golden import Golden
-from tests.unit.diff.test_logical_log import delta
+from tests.unit.diff.test_file_history import delta
 from tests.unit.merge.test_schema_merge import AMOUNT, BASE, ID, NAME, column, of
 
 _NO_CHOICE: Final = MergeRules()
@@ -74,11 +74,11 @@ def did(side: str, what: str) -> TableChanges:
         made = replace(
             made, entries=made.entries.set_column(at, made.entries.schema.field(at), key)
         )
-    return changes_since(fold_log(()), fold_log([made]))
+    return changes_since(fold_history(()), fold_history([made]))
 
 
 def nothing() -> TableChanges:
-    return changes_since(fold_log(()), fold_log(()))
+    return changes_since(fold_history(()), fold_history(()))
 
 
 def planned(
@@ -105,7 +105,7 @@ def planned(
         MergeSides(
             table="db.t",
             base=_ROOT,
-            row_base=HeldState(snapshot=_ROOT, by_target=True) if has_row_base else None,
+            base_of_rows=BaseState(snapshot=_ROOT, in_target=True) if has_row_base else None,
             base_schema=base,
             ours=side("main", mine, ours),
             theirs=side("dev", other, theirs),
@@ -326,6 +326,8 @@ def test_what_is_offered_for_a_conflict_settles_it(section: str) -> None:
 
 @pytest.mark.parametrize("partitions", [(), ("day",), ("day", "hour")], ids=len)
 def test_partitions_are_named_where_there_are_any(partitions: tuple[str, ...]) -> None:
-    naming = Naming(table="db.t", partition=lambda _: "/".join(f"{each}=1" for each in partitions))
+    naming = DisplayNames(
+        table="db.t", partition=lambda _: "/".join(f"{each}=1" for each in partitions)
+    )
     place = naming.place(b"")
     assert place == (f"partition '{naming.partition(b'')}'" if partitions else "table db.t")

@@ -11,8 +11,8 @@ import pytest
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.format.data_types import DataType, parse_data_type
 from branch_console.format.table_schema import TableSchema
-from branch_console.merge.row_work import JoinedRows, RowScope
-from branch_console.procedures.run.prepare import DecidedRows
+from branch_console.merge.row_work import JoinedDeletesResult, RowScope
+from branch_console.procedures.run.prepare import AgreedConflicts
 from branch_console.spark.files.conform import check_assignable, conform, constant_for
 from branch_console.spark.files.data_files import check_deletes, check_writable
 from branch_console.spark.files.row_files import check_format
@@ -179,8 +179,8 @@ def settled_in_two_ways(table: ContestedTable) -> None:
 class Unmatched(TrustingRows):
     """Matches no row of one side with one of the other."""
 
-    def join_deletes(self, *_: object) -> JoinedRows[CommitMessage]:
-        return JoinedRows(messages=(), changed=("data-base.parquet",))
+    def join_deletes(self, *_: object) -> JoinedDeletesResult[CommitMessage]:
+        return JoinedDeletesResult(messages=(), unresolved_files=("data-base.parquet",))
 
 
 def unmatched(folder: Path) -> None:
@@ -193,7 +193,7 @@ def unmatched(folder: Path) -> None:
 
 
 def decided(seen: str, moved: str | None) -> None:
-    rows = DecidedRows(told=seen, moved=moved)
+    rows = AgreedConflicts(decided=seen, moved=moved)
     rows.check("other rows")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.procedures.browse.tables import list_table_names
-from branch_console.procedures.catalog.states import look, note_main, state_of_main
+from branch_console.procedures.catalog.states import note_main, read_main_now, state_of_main
 from tests.support.catalog_bench import CatalogBench
 from tests.support.catalog_rows import put
 from tests.support.java_paimon import JavaPaimon
@@ -41,7 +41,7 @@ def main_ids(sql: CatalogBench) -> dict[str, str]:
 def note(sql: CatalogBench) -> None:
     """Note in the ledger what main shows, as an operation does."""
     warehouse = sql.warehouse()
-    note_main(warehouse, look(warehouse), operation="note", actor="ann")
+    note_main(warehouse, read_main_now(warehouse), operation="note", actor="ann")
 
 
 def test_paimon_lists_and_reads_main_as_before_and_the_branch_once_it_is_made(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from branch_console.diff.changes import logical_log, table_changes
+from branch_console.diff.changes import file_history, table_changes
 from branch_console.diff.file_masks import FileMask, masks_since
 from branch_console.errors import CommitConflict, Refused
 from branch_console.merge import keyed_files, keyless_files, plan_merge
@@ -224,7 +224,7 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
         [("main", "hide", 0, 2), ("dev", "hide", 0, 0), ("main", "merge", 0, 0)],
     ),
     "a compaction stays undone though its result changed": (
-        logical_log._Fold,
+        file_history._Fold,
         "_count_as_written",
         lambda *_: (frozenset(), frozenset()),
         KeylessWalk,
@@ -302,14 +302,14 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
     ),
     "what was picked is picked once more": (
         sides,
-        "with_held_by_both",
+        "base_with_shared_files",
         lambda base, *_: base,
         PickingWalk,
         _PICKED_TWICE,
     ),
     "what both took in of a third branch comes again": (
         sides,
-        "with_taken_by_both",
+        "base_with_received_files",
         lambda base, *_, **__: base,
         ForgettingWalk,
         _TAKEN_IN_BY_BOTH,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from branch_console.diff.changes.logical_log import original_name
+from branch_console.diff.changes.file_history import original_name
 from branch_console.format.identifier import Identifier
 from branch_console.merge.file_moves import MergeRules
 from branch_console.merge.plan import MergeVerdict, blocks_of, verdict_of

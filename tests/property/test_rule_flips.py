@@ -15,17 +15,17 @@ from typing import Any, Final
 import pytest
 from pyroaring import BitMap64
 
-from branch_console.diff.changes.logical_log import SnapshotDelta, fold_log
+from branch_console.diff.changes.file_history import SnapshotDelta, fold_history
 from branch_console.diff.changes.table_changes import changes_since
 from branch_console.diff.database_operation import DatabaseOperation
 from branch_console.diff.file_masks import FileMask
 from branch_console.diff.table_operation import TableOperation
 from branch_console.merge import conflict_matrix, engine_rules
 from branch_console.merge.conflict_matrix import CellRule
-from branch_console.merge.file_moves import FileMoves, MergeRules, Naming
+from branch_console.merge.file_moves import DisplayNames, FileMoves, MergeRules
 from branch_console.merge.keyless_files import merge_keyless_files
 from tests.support.commit_tables import UNPARTITIONED
-from tests.unit.diff.test_logical_log import delta
+from tests.unit.diff.test_file_history import delta
 from tests.unit.merge import test_catalog_merge, test_conflict_matrix, test_row_merge
 
 _TABLES: Final = (
@@ -36,7 +36,7 @@ _TABLES: Final = (
         test_conflict_matrix.test_a_cell_of_the_database_matrix,
     ),
 )
-_NAMING: Final = Naming(table="db.t", partition=lambda _: "")
+_NAMING: Final = DisplayNames(table="db.t", partition=lambda _: "")
 _FILES: Final = ("f", "h")
 
 
@@ -205,7 +205,7 @@ def step(side: str, done: str) -> SnapshotDelta:
 
 def merged(case: Case) -> FileMoves:
     ours, theirs = (
-        changes_since(fold_log(()), fold_log([step(side, done)]))
+        changes_since(fold_history(()), fold_history([step(side, done)]))
         for side, done in (("ours", case.ours), ("theirs", case.theirs))
     )
     return merge_keyless_files(ours, theirs, MergeRules(), _NAMING)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from branch_console.diff.changes.logical_log import keys_of
+from branch_console.diff.changes.file_history import keys_of
 from branch_console.diff.file_masks import HiddenRows
 from tests.property.walk_steps import Walks, walking
 from tests.support.commit_tables import UNPARTITIONED

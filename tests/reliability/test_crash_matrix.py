@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import pytest
 
 from branch_console.commit.journal import Journal
-from branch_console.diff.changes.logical_log import original_name
+from branch_console.diff.changes.file_history import original_name
 from branch_console.format.receipt import Receipt
 from branch_console.storage.table_paths import TablePaths
 from tests.reliability import states

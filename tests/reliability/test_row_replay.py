@@ -135,9 +135,9 @@ def _work(base: pa.Table, ours: pa.Table, theirs: pa.Table) -> RowWork:
     return RowWork(
         partition=EMPTY_ROW,
         bucket=0,
-        base=BucketFiles(entries=base, marks=NO_INDEX_FILES, by_target=True),
-        ours=BucketFiles(entries=ours, marks=NO_INDEX_FILES, by_target=True),
-        theirs=BucketFiles(entries=theirs, marks=NO_INDEX_FILES, by_target=False),
+        base=BucketFiles(entries=base, marks=NO_INDEX_FILES, in_target=True),
+        ours=BucketFiles(entries=ours, marks=NO_INDEX_FILES, in_target=True),
+        theirs=BucketFiles(entries=theirs, marks=NO_INDEX_FILES, in_target=False),
         ours_changed=changed[0],
         theirs_changed=changed[1],
     )

@@ -151,7 +151,7 @@ def test_own_rows_are_those_that_the_other_side_does_not_share(
     assert whole.rows == (2_000, 2_200)
     # In a tenth of the rows hardly to be seen, and plain in the new ones.
     assert column(own, "x").rating is Rating.ALARM
-    assert [each.name for each in own.columns if each.rating.is_told] == ["x"]
+    assert [each.name for each in own.columns if each.rating.is_reported] == ["x"]
     # Each append has larger ids than all before it.
     assert "serial number" in (column(own, "id").why_not_rated or "")
     assert column(own, "x").severity > 5 * column(whole, "x").severity

@@ -71,7 +71,7 @@ def test_planted_drift_is_found_in_tables_with_a_key(
             for name in PLANTS:
                 column = own.find(names[name])
                 assert column is not None
-                found[name, share] += column.rating.is_told
+                found[name, share] += column.rating.is_reported
     for name in PLANTS:
         rates = " | ".join(f"{found[name, share] / tables:.0%}" for share in shares)
         print(f"| {name} | update of {changed:,} in a table by key | {rates} |")

@@ -128,9 +128,9 @@ class MergeBench:
                 RowWork(
                     partition=place["partition"],
                     bucket=place["bucket"],
-                    base=BucketFiles(entries=live[0], marks=NO_INDEX_FILES, by_target=True),
-                    ours=BucketFiles(entries=live[1], marks=NO_INDEX_FILES, by_target=True),
-                    theirs=BucketFiles(entries=live[2], marks=NO_INDEX_FILES, by_target=False),
+                    base=BucketFiles(entries=live[0], marks=NO_INDEX_FILES, in_target=True),
+                    ours=BucketFiles(entries=live[1], marks=NO_INDEX_FILES, in_target=True),
+                    theirs=BucketFiles(entries=live[2], marks=NO_INDEX_FILES, in_target=False),
                     ours_changed=None if ours_gone else changed[0],
                     theirs_changed=None if theirs_gone else changed[1],
                 )
@@ -529,7 +529,7 @@ def test_a_partition_of_dynamic_buckets_is_written_by_the_index_of_the_target(
     heads = (bench.base, bench.head("main"), bench.head("dev"))
     live = [main.live_files(heads[0]), main.live_files(heads[1]), dev.live_files(heads[2])]
     base, ours, theirs = (
-        BucketFiles(entries=each, marks=NO_INDEX_FILES, by_target=each is not live[2])
+        BucketFiles(entries=each, marks=NO_INDEX_FILES, in_target=each is not live[2])
         for each in live
     )
     work = RowWork(

@@ -20,8 +20,8 @@ class State:
     Attributes:
         parents: What it builds on, over merges too.
         known: What was taken in and not taken back, though it may have been deleted since.
-        takes_back: Of a revert, and of one that was picked, the state that it took back and the one
-            before that.
+        is_reverting: Of a revert, and of one that was picked, the state that it took back and the
+            one before that.
     """
 
     rows: Rows

@@ -5,7 +5,7 @@ from branch_console.jobs.kept_profiles import KeptQuality
 from branch_console.procedures.call.row_engine import NoRowEngine
 from branch_console.procedures.compare.quality import quality_name, with_base, with_result
 from branch_console.procedures.compare.states import compare_states
-from branch_console.procedures.merge.trial_merge import would_be_result
+from branch_console.procedures.merge.trial_merge import trial_merge
 from branch_console.quality.comparison import QualityComparison
 from branch_console.quality.work import plan_quality
 from branch_console.spark.compare.profile_pass import SHARED_BYTES, NothingKept, ProfilePass
@@ -33,7 +33,7 @@ def keep_quality(
     planned = with_base(plan_quality(diff), table)
     if merges:
         call = services.call("compare_quality", {"table": identifier.table_name})
-        with would_be_result(warehouse, NoRowEngine(), call, diff, lambda *_: None) as result:
+        with trial_merge(warehouse, NoRowEngine(), call, diff, lambda *_: None) as result:
             work = with_result(planned, result)
             found = made.compare(table, work, merged=result.state, finished_millis=now)
     else:

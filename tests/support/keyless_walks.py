@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.commit.base.commit_message import CommitMessage
-from branch_console.diff.changes.logical_log import Place, keys_of, original_name
+from branch_console.diff.changes.file_history import Place, keys_of, original_name
 from branch_console.diff.file_masks import HiddenRows, MaskKey
 from branch_console.diff.masks import masks_of
 from branch_console.diff.three_way import each_side
@@ -23,7 +23,7 @@ from branch_console.format.values.binary_row import encode_row
 from branch_console.merge.conflict import Take
 from branch_console.merge.file_moves import FileMoves
 from branch_console.merge.joined_deletes import HeldFiles, JoinedDeletes, kept_by_both
-from branch_console.merge.row_work import JoinedRows, RowScope
+from branch_console.merge.row_work import JoinedDeletesResult, RowScope
 from branch_console.procedures.merge.deletion_vectors import write_masks
 from branch_console.procedures.merge.side_log import read_masks
 from branch_console.table.file_store_table import FileStoreTable
@@ -260,7 +260,7 @@ class NamedRows(TrustingRows):
 
     def join_deletes(
         self, _: FileStoreTable, scope: RowScope, work: Sequence[JoinedDeletes], *__: object
-    ) -> JoinedRows[CommitMessage]:
+    ) -> JoinedDeletesResult[CommitMessage]:
         messages, changed = [], []
         for each in work:
             files = pa.concat_tables([each.ours, each.theirs])
@@ -285,7 +285,7 @@ class NamedRows(TrustingRows):
             if left:
                 new = {"new_files": self.walk.entries(self.walk.new_file(left, files))}
             messages.append(self.walk.part(each.place, **new))
-        return JoinedRows(messages=tuple(messages), changed=tuple(changed))
+        return JoinedDeletesResult(messages=tuple(messages), unresolved_files=tuple(changed))
 
 
 def joined(held: HeldFiles, rows: Mapping[str, frozenset[str]]) -> list[str]:

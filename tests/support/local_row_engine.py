@@ -11,7 +11,7 @@ import pyarrow as pa
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.merge.joined_deletes import JoinedDeletes
 from branch_console.merge.policy import Policy
-from branch_console.merge.row_work import JoinedRows, Reconciled, RowScope, RowWork
+from branch_console.merge.row_work import JoinedDeletesResult, Reconciled, RowScope, RowWork
 from branch_console.procedures.call.row_engine import NoRowEngine, Progress
 from branch_console.spark.files.data_files import WriteTarget
 from branch_console.spark.merge import join_deletes
@@ -75,7 +75,7 @@ class LocalRows(LocalFiles):
         marks: pa.Table,
         progress: Progress,
         write_id: str = "",
-    ) -> JoinedRows[CommitMessage]:
+    ) -> JoinedDeletesResult[CommitMessage]:
         """See `RowEngine`."""
         task = join_deletes.task_of(self._store, table, scope, write_id)
         task = replace(task, target=replace(task.target, created=_now()))

@@ -7,7 +7,7 @@ from typing import Any
 from branch_console.diff.fast_forward import ForwardDecision
 from branch_console.diff.file_safety import NOTHING_TO_DO
 from branch_console.format.manifest_entry import MANIFEST_ENTRY
-from branch_console.merge.file_moves import FileMoves, MergeRules, Naming
+from branch_console.merge.file_moves import DisplayNames, FileMoves, MergeRules
 from branch_console.merge.plan import (
     BaseAndHeads,
     FastForwardPlan,
@@ -66,7 +66,7 @@ def made_plan(
         schema=SchemaMerge(schemas=(), final_id=0, id_map={}, field_ids={}),
         source_schema_id=0,
         reach=PlanReach(
-            naming=Naming(table=heads.table, partition=lambda _: ""),
+            naming=DisplayNames(table=heads.table, partition=lambda _: ""),
             bucket_mode=None,
             places=frozenset(),
             settled=frozenset(),

@@ -15,7 +15,7 @@ import numpy as np
 from branch_console.errors import ErrorKind, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.merge.policy import Policy
-from branch_console.merge.settle_again import settle_again
+from branch_console.merge.reapply_policy import reapply_policy
 from branch_console.procedures.browse.conflicts import read_row_conflicts
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
@@ -45,7 +45,7 @@ def main(folder: str, count: str) -> None:
     said["page"] = [row["key"]["id"] for row in page]
     said["page_seconds"] = time.perf_counter() - started
     started = time.perf_counter()
-    settled = settle_again(found, Policy.from_yaml(_POLICY), TABLE)
+    settled = reapply_policy(found, Policy.from_yaml(_POLICY), TABLE)
     said["settled"] = settled.num_rows - settled["take"].null_count
     said["settled_seconds"] = time.perf_counter() - started
     said["peak_bytes"] = _peak_bytes()

@@ -13,7 +13,7 @@ from branch_console.format.values.arrow_types import arrow_schema
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.statement.write_rows import compact_table, insert_rows
-from branch_console.spark.write.file_rewrite import FILE, POSITION, plan_files, take_out
+from branch_console.spark.write.file_rewrite import FILE, POSITION, delete_positions, plan_files
 from branch_console.spark.write.row_writer import SparkRowWriter
 from branch_console.storage.file_io import FileIO
 from branch_console.table.file_store_table import FileStoreTable
@@ -53,7 +53,7 @@ class OurRows:
             for position in positions.get(unit.entry["file_name"], ())
         ]
         numbers, places = np.array(gone).T
-        prepared = take_out(
+        prepared = delete_positions(
             self._session,
             self._store,
             table,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from branch_console.catalog.filesystem_catalog import FilesystemCatalog
-from branch_console.diff.fast_forward import plan_fast_forward
-from branch_console.procedures.history.merge_heads import find_heads
+from branch_console.diff.fast_forward import plan_forward_move
+from branch_console.procedures.history.merge_heads import find_merge_heads
 from branch_console.procedures.merge.sides import read_reverse_sides, read_sides
 from branch_console.storage.file_io import LocalFileIO
 from tests.support.branch_bench import BranchBench
@@ -61,9 +61,9 @@ def read_counts() -> Iterator[ReadCounts]:
     counts = ReadCounts()
     with pytest.MonkeyPatch.context() as patched:
         for name, functions in (
-            ("heads", (find_heads,)),
+            ("heads", (find_merge_heads,)),
             ("sides", (read_sides, read_reverse_sides)),
-            ("forwards", (plan_fast_forward,)),
+            ("forwards", (plan_forward_move,)),
         ):
             for each in functions:
                 _replace(patched, each, _counting(counts, name, each))

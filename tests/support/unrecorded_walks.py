@@ -9,7 +9,7 @@ from typing import ClassVar, Final, TypeAlias
 import pyarrow as pa
 
 from branch_console.commit.base.commit_message import CommitMessage
-from branch_console.diff.changes.logical_log import Place, keys_of
+from branch_console.diff.changes.file_history import Place, keys_of
 from branch_console.diff.file_masks import HiddenRows, MaskKey
 from branch_console.format.data_types import INT
 from branch_console.format.values.binary_row import encode_row

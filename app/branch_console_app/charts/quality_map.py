@@ -9,7 +9,7 @@ from branch_console_app.charts.palette import GRID, SELECTED, ColourRole, framed
 from branch_console_app.models.compare.quality_map import QualityCell, QualityMap
 from branch_console_app.models.parts.wording import chart_text, shortened
 
-_LOOKS: Final = {
+_SIGNS: Final = {
     Rating.ALARM: ("!", ColourRole.CONFLICT),
     Rating.WATCH: ("~", ColourRole.THEIRS),
     Rating.SMALL: ("+", ColourRole.OURS),
@@ -31,7 +31,7 @@ def quality_map_figure(
         uirevision: What zoom and pan belong to.
     """
     figure = framed(100 + _ROW * len(drift.partitions), uirevision=uirevision, left=150, right=12)
-    for rating, (sign, role) in _LOOKS.items():
+    for rating, (sign, role) in _SIGNS.items():
         cells = [each for each in drift.cells if each.rating is rating]
         if cells:
             figure.add_trace(_trace(drift, cells, sign, role, selected))

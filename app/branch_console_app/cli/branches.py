@@ -25,7 +25,7 @@ from branch_console.operations.branch_requests import (
     RecoverRequest,
 )
 from branch_console.procedures.call.consequence import Preview
-from branch_console.quality.findings import Finding, findings_of
+from branch_console.quality.findings import RuleFinding, findings_of
 from branch_console.sql.call_result import CallResult, result_of
 from branch_console_app.cli.arguments import (
     JsonOption,
@@ -130,9 +130,9 @@ def fast_forward(
     rules = services.rules(identifier) if plan.can_run or preview is not None else None
     is_counted = dry_run and (plan.can_run or preview is not None)
     counts = counts_of_forward(services, plan) if is_counted else None
-    told = {**plan.to_object(), **counts_document(counts), **gate_document(rules)}
+    document = {**plan.to_object(), **counts_document(counts), **gate_document(rules)}
     if preview is not None:
-        told["preview"] = preview.to_object()
+        document["preview"] = preview.to_object()
     if not as_json:
         print_plan(plan, force=force)
         if is_counted:
@@ -140,7 +140,7 @@ def fast_forward(
         print_gate(rules)
     if dry_run or refusal is not None or plan.verdict is Verdict.UP_TO_DATE:
         if as_json:
-            print_json({**told, **error_beside(refusal)})
+            print_json({**document, **error_beside(refusal)})
         elif refusal is not None:
             print_error(refusal, as_json=False)
         return DONE if refusal is None else REFUSED
@@ -150,7 +150,7 @@ def fast_forward(
         arguments,
         background=background,
         as_json=as_json,
-        beside=told,
+        beside=document,
     )
 
 
@@ -338,14 +338,14 @@ def _print_failure(
     services: Services, job: JobView, beside: Mapping[str, object], *, as_json: bool
 ) -> int:
     error = job.failure()
-    judged: tuple[Finding, ...] = ()
+    judged: tuple[RuleFinding, ...] = ()
     if error.kind is ErrorKind.GATE_FAILED:
         with suppress(NotFound):  # where it was the rules that moved, nothing was judged
             judged = findings_of(services.answer(job.id).rows.to_pylist())
     if as_json:
         found = {"findings": findings_document(judged)} if judged else {}
-        error_told = error_object(error)
-        print_json({**beside, **found, "operation_id": job.id, "error": error_told, "job": job})
+        error_document = error_object(error)
+        print_json({**beside, **found, "operation_id": job.id, "error": error_document, "job": job})
     else:
         if judged:
             print_line()

@@ -107,7 +107,7 @@ def show(
             ("changed", "name", "what happened"),
             [(each.kind, each.name, _happened(each)) for each in found.changes],
         )
-    told = found.members if every else found.members[:_SHOWN]
+    items = found.members if every else found.members[:_SHOWN]
     print_rows(
         ("table", "state", "changed", "base", "head"),
         [
@@ -118,11 +118,11 @@ def show(
                 each.base,
                 None if each.head is None else each.head.id,
             )
-            for each in told
+            for each in items
         ],
     )
-    if len(told) < len(found.members):
-        print_line(f"… {count(len(found.members) - len(told), 'more table')}; --all prints them")
+    if len(items) < len(found.members):
+        print_line(f"… {count(len(found.members) - len(items), 'more table')}; --all prints them")
 
 
 def _happened(change: ChangedObject) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.operations.compare_requests import CheckRulesRequest
-from branch_console.quality.findings import Finding, GateReport, GateVerdict, findings_of
+from branch_console.quality.findings import GateReport, GateVerdict, RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console_app.cli.arguments import (
     JsonOption,
@@ -69,7 +69,7 @@ def check(
     return _REFUSED if report.verdict.blocks else 0
 
 
-def findings_document(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+def findings_document(findings: Iterable[RuleFinding]) -> list[dict[str, Any]]:
     """Return findings for a JSON document, with the rows that fail as objects."""
     document = GateReport(digest="", findings=tuple(findings)).worst_first()
     return [
@@ -77,7 +77,7 @@ def findings_document(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     ]
 
 
-def print_findings(findings: Iterable[Finding]) -> None:
+def print_findings(findings: Iterable[RuleFinding]) -> None:
     """Print what was found of each rule, and some of the rows that fail."""
     listed = tuple(findings)
     print_rows(

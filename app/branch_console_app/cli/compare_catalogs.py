@@ -80,13 +80,13 @@ def print_compared(
     if not found.objects:
         return
     print_line()
-    told = found.objects if every else found.objects[:_SHOWN]
+    objects = found.objects if every else found.objects[:_SHOWN]
     print_rows(
         ("kind", "object", "differs in", "in A", "in B", "A to B", "schema", "quality"),
-        [_row(each, reports.get(each.id)) for each in told],
+        [_row(each, reports.get(each.id)) for each in objects],
         total=differing,
     )
-    for each in told:
+    for each in objects:
         if each.before and each.after and each.before != each.after:
             print_line(f"{each.after}: {branches[0]} calls it {each.before}.")
         if each.properties:
@@ -136,8 +136,8 @@ def _row(each: ComparedObject, report: GateReport | None) -> tuple[object, ...]:
 
 def _difference(rows: RowDifference) -> str | None:
     parts = (("added", rows.added), ("removed", rows.removed), ("changed", rows.changed))
-    told = [f"{bounds_text(bounds)} {what}" for what, bounds in parts if bounds.high]
-    return ", ".join(told) or None
+    differences = [f"{bounds_text(bounds)} {what}" for what, bounds in parts if bounds.high]
+    return ", ".join(differences) or None
 
 
 def _object(each: ComparedObject, report: GateReport | None) -> dict[str, object]:

@@ -106,7 +106,7 @@ def print_quality(found: QualityComparison) -> None:
 
 def _print_drifted(found: QualityComparison, scope: ScopeComparison) -> None:
     for column in scope.columns:
-        if not column.rating.is_told:
+        if not column.rating.is_reported:
             continue
         print_line()
         print_line(f"{column.name}:")

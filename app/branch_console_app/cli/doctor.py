@@ -120,7 +120,7 @@ def _key(remedy: Remedy) -> tuple[str, tuple[tuple[str, object], ...]]:
 
 def _fix(services: Services, remedy: Remedy) -> dict[str, object]:
     """Run a remedy to its end; tell its job, and why it failed where it did."""
-    told: dict[str, object] = {
+    found: dict[str, object] = {
         "procedure": remedy.procedure,
         "arguments": dict(remedy.arguments),
         "operation_id": None,
@@ -135,9 +135,9 @@ def _fix(services: Services, remedy: Remedy) -> dict[str, object]:
             arguments |= Agreement(plan_id=preview.plan_id).encode()
         job = follow_job(services, services.start(remedy.procedure, arguments))
     except PaimonError as error:
-        return {**told, "error": error_object(error)}
+        return {**found, "error": error_object(error)}
     failure = None if job.state is JobState.DONE else error_object(job.failure())
-    return {**told, "operation_id": job.id, "error": failure}
+    return {**found, "operation_id": job.id, "error": failure}
 
 
 def _document(health: TableHealth) -> dict[str, object]:

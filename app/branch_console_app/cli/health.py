@@ -46,8 +46,8 @@ def lost_commits(
     identifier = named_table(table, branch)
     found = open_services(warehouse).lost_commits(identifier)
     if as_json:
-        told = {"lost_commits": found.items, "unread": found.unread}
-        print_json({"table": identifier.full_name, **told})
+        reported = {"lost_commits": found.items, "unread": found.unread}
+        print_json({"table": identifier.full_name, **reported})
         return _FOUND if found.items else DONE
     if found.items:
         print_rows(

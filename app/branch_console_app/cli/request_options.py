@@ -96,9 +96,9 @@ def takes(
         ]
 
         @functools.wraps(command)
-        def run(**told: Any) -> int | None:
-            given = {name: told.pop(name) for name in names}
-            return command(**{_ASKED: _asked(request, served, given)}, **told)
+        def run(**found: Any) -> int | None:
+            given = {name: found.pop(name) for name in names}
+            return command(**{_ASKED: _asked(request, served, given)}, **found)
 
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -146,13 +146,13 @@ def _parameter(
         kind = kind | None
     if argument.written is WrittenAs.SEVERAL:
         kind, default = list[str] | None, None
-    told = (
+    described = (
         typer.Option(*syntax.options, metavar=syntax.metavar, help=syntax.help)
         if syntax.options
         else typer.Argument(metavar=syntax.metavar, help=syntax.help)
     )
     return inspect.Parameter(
-        argument.field, _KEYWORD, default=default, annotation=Annotated[kind, told]
+        argument.field, _KEYWORD, default=default, annotation=Annotated[kind, described]
     )
 
 

@@ -172,9 +172,9 @@ class _Queries:
 
     def _reads_rows(self, arguments: Mapping[str, Argument]) -> bool:
         """Whether Spark is needed; what only metadata tell is told at once."""
-        from branch_console.sql.looks import parse_look  # noqa: PLC0415 - as where the statement was read
+        from branch_console.sql.show_statements import parse_show  # noqa: PLC0415 - as where the statement was read
 
-        return parse_look(QueryRequest.decode(QUERY, arguments).sql).reads_rows
+        return parse_show(QueryRequest.decode(QUERY, arguments).sql).reads_rows
 
     def close(self) -> None:
         """Stop Spark where it was started."""

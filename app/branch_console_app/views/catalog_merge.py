@@ -148,7 +148,7 @@ def _show_merge(arguments: dict[str, Argument], home: Location) -> None:
     with st.skeleton(height=240):
         resolution = reads.catalog_resolution(arguments)
         asked = {**arguments, "policy": resolution.policy}
-        told = reads.preview(PROCEDURE, asked)
+        preview = reads.preview(PROCEDURE, asked)
     plan = resolution.plan
     resolver = CatalogResolver(resolution, arguments)
     # A decision makes another plan, and is no change that somebody else made.
@@ -164,7 +164,7 @@ def _show_merge(arguments: dict[str, Argument], home: Location) -> None:
     if part is _Part.CONFLICTS:
         resolver.show()
     elif plan.objects:
-        show_merged_objects(plan, told)
+        show_merged_objects(plan, preview)
     for text in plan.reported:
         st.caption(plain(text))
     show_options()
@@ -178,7 +178,7 @@ def _show_merge(arguments: dict[str, Argument], home: Location) -> None:
         {
             Action.MERGE_CATALOG: (
                 f"Merge {plain(plan.source)} into {plain(plan.target)}",
-                lambda _: show_catalog_confirm(plan, told, form, home),
+                lambda _: show_catalog_confirm(plan, preview, form, home),
             )
         }
     )

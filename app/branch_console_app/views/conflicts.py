@@ -14,10 +14,10 @@ from branch_console_app.widgets.merge.plan import merge_arguments
 from branch_console_app.widgets.merge.resolver import (
     Resolver,
     groups_by_partition,
+    last_error,
     picked_group,
     show_cells,
     show_groups,
-    told,
 )
 from branch_console_app.widgets.merge.resolver_rules import show_policy_file, show_rest, show_rules
 from branch_console_app.widgets.merge.row_conflicts import (
@@ -84,7 +84,7 @@ def _show(resolver: Resolver, identifier: Identifier) -> None:
         )
         st.space("stretch")
         _show_way_back(is_done=not open_number)
-    error = told()
+    error = last_error()
     if error is not None:
         show_problem(error, headline="The choice was not kept.")
     if not settled.num_rows:

@@ -303,8 +303,8 @@ def _show_commands(job: JobView, place: Location) -> None:
         (why_not, True),
     )
     # Several buttons may ask for the same role, which is told once.
-    for told in dict.fromkeys(reason for reason, is_shown in offers if reason and is_shown):
-        st.caption(told)
+    for text in dict.fromkeys(reason for reason, is_shown in offers if reason and is_shown):
+        st.caption(text)
 
 
 def _show_way_back(job: JobView) -> None:

@@ -237,11 +237,11 @@ def _show_forward(
 ) -> None:
     """Draw a merge that takes over a history: its verdict in the bar, its tabs, its dialogs."""
     source, target = items[plan.source], items[plan.target]
-    told = forward_preview(plan)
+    answer = forward_preview(plan)
     facts = MergeFacts(
         merge=merge_of_draft(identifier, plan.source, plan.target),
-        blocks=() if told is None else told.blocks,
-        **_person(source, Role.EDITOR if told is None else told.role),
+        blocks=() if answer is None else answer.blocks,
+        **_person(source, Role.EDITOR if answer is None else answer.role),
     )
     judge = partial(MergeState.of_forward, plan)
     draft = Draft(
@@ -257,7 +257,7 @@ def _show_forward(
     with slot.container():
         show_state(judge(facts), draft)
     preview = FastForwardPreview.of(plan)
-    show_fast_forward(preview, identifier, told, judge(facts), facts.merge)
+    show_fast_forward(preview, identifier, answer, judge(facts), facts.merge)
     is_protected = target.protection is not None
     _show_dialogs(
         identifier,

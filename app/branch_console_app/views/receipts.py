@@ -154,8 +154,8 @@ def _show_truth(
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-undo"):
         # Without the receipt of what took it back only that much is known.
-        told = words if undo is not None else "Undone."
-        st.markdown(f":orange[:material/undo: **{told}**]", width="content")
+        text = words if undo is not None else "Undone."
+        st.markdown(f":orange[:material/undo: **{text}**]", width="content")
         state.link(PageName.RECEIPT, "See that receipt", place, view={"id": chance.undone_by})
 
 

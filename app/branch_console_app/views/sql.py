@@ -11,7 +11,7 @@ from branch_console.procedures.catalog.main_tables import DROPPED
 from branch_console.sql.parser import WRITING, parse_statements
 from branch_console.sql.statement import QUERY, Statement
 from branch_console.sql.tables import TableStatementKind
-from branch_console.sql.words import quoted_name
+from branch_console.sql.token_reader import quoted_name
 from branch_console_app import reads, state
 from branch_console_app.models.jobs.job_titles import job_title
 from branch_console_app.models.parts.location import Location

@@ -252,7 +252,7 @@ class CatalogOnBranch:
 
     def members(self) -> tuple[Member, ...]:
         """All tables of the branch, by name."""
-        found = self._reader.each(self.member, list(self.recorded.tables))
+        found = self._reader.map_parallel(self.member, list(self.recorded.tables))
         return tuple(sorted(found, key=lambda each: each.name))
 
     def find_member(self, identifier: Identifier) -> Member | None:

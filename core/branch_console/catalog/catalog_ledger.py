@@ -167,7 +167,7 @@ class CatalogLedger:
         first = 1 if found is None else found.number + 1
         found = found or CatalogCheckpoint(branch=branch, number=0)
         names = [VersionName(branch=branch, number=each) for each in range(first, number + 1)]
-        for version in self._reader.each(self.version, names):
+        for version in self._reader.map_parallel(self.version, names):
             found = found.then(version)
         return found
 

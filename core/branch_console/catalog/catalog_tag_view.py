@@ -70,7 +70,7 @@ def with_present_folders(
         found = folders[table.source or MAIN_BRANCH].find(table)
         return table if found is None else replace(table, folder=found.folder)
 
-    tables = reader.each(placed, list(tag.tables.values()))
+    tables = reader.map_parallel(placed, list(tag.tables.values()))
     return replace(tag, tables=dict(zip(tag.tables, tables, strict=True)))
 
 

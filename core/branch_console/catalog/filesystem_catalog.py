@@ -30,7 +30,7 @@ from branch_console.format.table_schema import TableSchema
 from branch_console.storage.catalog_paths import DATABASE_SUFFIX, CatalogPaths
 from branch_console.storage.file_io import FileReader, FileStatus
 from branch_console.storage.metadata_cache import MetadataCache, MetadataReader
-from branch_console.storage.side_by_side import aside
+from branch_console.storage.parallel_io import aside
 from branch_console.table.branch_manager import name_error
 from branch_console.table.database_files import find_database_file
 from branch_console.table.file_store_table import FileStoreTable, check_branch_segment
@@ -75,7 +75,7 @@ class FilesystemCatalog:
         found = [name.removesuffix(DATABASE_SUFFIX) for name in names if name != DATABASE_SUFFIX]
         if not self._may_share_folders():
             return tuple(found)
-        shown = self._reader.each(self._is_on_main, found)
+        shown = self._reader.map_parallel(self._is_on_main, found)
         return tuple(name for name, is_on_main in zip(found, shown, strict=True) if is_on_main)
 
     def tables(self, database: str, names: Collection[str] | None = None) -> tuple[TableEntry, ...]:
@@ -88,7 +88,7 @@ class FilesystemCatalog:
             folders = [each for each in found_folders if each is not None and each.is_directory]
         if not folders:
             self._check_database(database)
-        found = self._reader.each(lambda folder: self._entries(database, folder), folders)
+        found = self._reader.map_parallel(lambda folder: self._entries(database, folder), folders)
         return tuple(entry for entries in found for entry in entries)
 
     def _may_share_folders(self) -> bool:
@@ -108,7 +108,7 @@ class FilesystemCatalog:
 
     def _of_main(self, folders: list[FileStatus]) -> list[FileStatus]:
         """Those of some folders in which main has a table."""
-        shown = self._reader.each(self._has_schema, folders)
+        shown = self._reader.map_parallel(self._has_schema, folders)
         return [each for each, is_shown in zip(folders, shown, strict=True) if is_shown]
 
     def _has_schema(self, folder: FileStatus) -> bool:

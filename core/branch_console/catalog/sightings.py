@@ -43,14 +43,14 @@ def look_at_main(
     """
     folders = [each for each in _folders(reader, paths.warehouse) if _names_database(each)]
     names = [each.name.removesuffix(DATABASE_SUFFIX) for each in folders]
-    databases = reader.each(lambda name: _database(reader, paths, name), names)
-    listed = reader.each(lambda folder: _folders(reader, folder.path), folders)
+    databases = reader.map_parallel(lambda name: _database(reader, paths, name), names)
+    listed = reader.map_parallel(lambda folder: _folders(reader, folder.path), folders)
     found = [
         (name, folder) for name, tables in zip(names, listed, strict=True) for folder in tables
     ]
     left_out: dict[str, str] = {}
 
-    def look(item: tuple[str, FileStatus]) -> SightedTable | None:
+    def sighted(item: tuple[str, FileStatus]) -> SightedTable | None:
         database, folder = item
         try:
             return _table(reader, paths, database, folder)
@@ -58,7 +58,7 @@ def look_at_main(
             left_out[f"{database}.{folder.name}"] = error.message
             return None
 
-    tables = [each for each in reader.each(look, found) if each is not None]
+    tables = [each for each in reader.map_parallel(sighted, found) if each is not None]
     shared = _repeated(each.birth for each in tables) | _repeated(births)
     return Sighting(
         databases=tuple(databases),

@@ -173,7 +173,7 @@ class Journal:
         """Take back a step, for good: what it says must not be done any more."""
         self._store.remover.remove([self._path("step", f"{operation_id}-{step}")])
 
-    def forget(self, operation_id: str, steps: Sequence[str] = ()) -> None:
+    def remove_intent(self, operation_id: str, steps: Sequence[str] = ()) -> None:
         """Remove the intent and steps of an operation of which nothing is left to be done."""
         # For good and first: an intent that came back without its steps would be read as one
         # that had not got so far.
@@ -304,11 +304,11 @@ def _intent_from(path: str, data: bytes) -> Intent:
 def _unreadable(path: str, error: FormatError) -> FormatError:
     """Return what is told of an intent or a step that cannot be read, with its file."""
     if error.kind is ErrorKind.UNKNOWN_VERSION:
-        told = f"{path} cannot be read. {error.message}"
+        text = f"{path} cannot be read. {error.message}"
     else:
-        told = (
+        text = (
             f"{path} is broken: {error.message} What its operation was at is not known. Put the "
             "file back from a copy, then run: branch-console recover. Where there is no copy, look "
             "whether the branches of the table are as they should be, then remove the file."
         )
-    return FormatError(told, kind=error.kind, **{**error.facts, "path": path})
+    return FormatError(text, kind=error.kind, **{**error.facts, "path": path})

@@ -84,7 +84,7 @@ def distance_of(snapshots: Sequence[Snapshot]) -> SnapshotDistance:
 def _since(
     bases: Sequence[SnapshotIdentity], head: Snapshot, other_head: Snapshot, lineage: Lineage
 ) -> SnapshotDistance:
-    line = lineage.whole_line(head.identity)
+    line = lineage.full_history(head.identity)
     places = (line.places.get(each.manifest_lists) for each in bases)
     newest = min((each for each in places if each is not None), default=None)
     if newest is None:
@@ -99,7 +99,7 @@ def _only_in(head: Snapshot, other_head: Snapshot, lineage: Lineage) -> Snapshot
         tuple(
             takewhile(
                 lambda each: each.identity.manifest_lists not in reached,
-                lineage.line(head.identity),
+                lineage.history(head.identity),
             )
         )
     )

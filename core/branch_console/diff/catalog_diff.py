@@ -158,7 +158,7 @@ def _is_of_the_target(sides: ThreeWay[CatalogState], seen: ThreeWay[TableState |
     if theirs is None or theirs.content is not Content.PINNED:
         return False
     is_empty = theirs.head is None and base is not None and base.schema == theirs.schema
-    return is_empty or (theirs.lies_on or MAIN_BRANCH) == sides.ours.branch
+    return is_empty or (theirs.read_branch or MAIN_BRANCH) == sides.ours.branch
 
 
 def _is_changed(change: ChangedDatabase | ChangedTable) -> bool:

@@ -44,7 +44,7 @@ class TableState:
         birth: The SHA-256 of the bytes of its first schema file, in hexadecimal digits.
         head: None before its first commit.
         schema: The id of its newest schema.
-        lies_on: The table branch that pinned content is read on; None of what is made or lost.
+        read_branch: The table branch that pinned content is read on; None of what is made or lost.
     """
 
     id: str
@@ -55,7 +55,7 @@ class TableState:
     head: SnapshotIdentity | None
     schema: int
     content: Content = Content.MADE
-    lies_on: str | None = None
+    read_branch: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,11 +20,11 @@ from branch_console.diff.history_move import (
     count,
     find_fork,
     id_range,
+    is_in_history,
     is_same,
     missing_ids,
     removals,
     replaced_fork,
-    stands_in,
 )
 from branch_console.errors import ErrorKind
 from branch_console.format.receipt import identity_to
@@ -124,12 +124,12 @@ class ForwardDecision:
         }
 
 
-def plan_fast_forward(table: str, source: BranchHistory, target: BranchHistory) -> ForwardDecision:
+def plan_forward_move(table: str, source: BranchHistory, target: BranchHistory) -> ForwardDecision:
     """Decide whether `target` may be moved to the head of `source`, and what that would do."""
     fork, fork_is_known = find_fork(source, target)
     reasons = _reasons(source, target, fork, fork_is_known)
     would_remove, refused = Removals(), bool(reasons)
-    is_behind = not reasons and stands_in(source.head, target) and not is_same(source, target)
+    is_behind = not reasons and is_in_history(source.head, target) and not is_same(source, target)
     arrives = Arrivals() if is_behind else arrivals(source, target, fork)
     if refused:
         verdict, kept = Verdict.REFUSED, replaced_fork(source, target)
@@ -169,7 +169,7 @@ def _reasons(
         )
     if not fork_is_known:
         return (_no_common_history(source, target), *_name_clashes(source, target))
-    if stands_in(source.head, target):
+    if is_in_history(source.head, target):
         # Where both are at one snapshot schemas and tags may come all the same.
         comes = is_same(source, target) and not arrivals(source, target, fork).is_empty
         return _name_clashes(source, target) if comes else ()
@@ -283,18 +283,18 @@ def sharing_notes(source: str, target: str, arrives: Arrivals) -> tuple[str, ...
     if not arrives.snapshots:
         return ()
     return (
-        *_lies_on_notes(source, arrives),
+        *_ancestor_notes(source, arrives),
         f"Afterwards {source!r} and {target!r} share "
         f"{count(len(arrives.snapshots), 'more snapshot')}. Other engines expire files by "
         "looking at one branch: keep their automatic expiry off, or keep a tag on main.",
     )
 
 
-def _lies_on_notes(source: str, arrives: Arrivals) -> tuple[str, ...]:
+def _ancestor_notes(source: str, arrives: Arrivals) -> tuple[str, ...]:
     """Say which snapshots the source does not list itself, and where they come from."""
     found: dict[str, list[int]] = {}
-    for snapshot_id in sorted(arrives.lies_on):
-        found.setdefault(arrives.lies_on[snapshot_id], []).append(snapshot_id)
+    for snapshot_id in sorted(arrives.listed_on):
+        found.setdefault(arrives.listed_on[snapshot_id], []).append(snapshot_id)
     return tuple(
         f"{'Snapshot' if len(ids) == 1 else 'Snapshots'} {id_range(ids)} "
         f"{'comes' if len(ids) == 1 else 'come'} from branch {branch!r}, which {source!r} was made "

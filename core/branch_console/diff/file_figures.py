@@ -48,10 +48,10 @@ def state_figure(
         load_marks: Reads the index files of a snapshot, as INDEX_MANIFEST_ENTRY; asked only where
             it matters.
     """
-    told = snapshot_figure(snapshot, schema, branch)
-    if snapshot is None or told.most_rows is None:
-        return told
-    return _keyless_figure(told.most_rows, load_marks(snapshot))
+    figure = snapshot_figure(snapshot, schema, branch)
+    if snapshot is None or figure.most_rows is None:
+        return figure
+    return _keyless_figure(figure.most_rows, load_marks(snapshot))
 
 
 def files_figure(files: pa.Table, marks: pa.Table, schema: TableSchema, branch: str) -> RowFigure:

@@ -68,9 +68,9 @@ def hidden_on_sides(sides: ThreeWay[Masks]) -> dict[MaskKey, ThreeWay[HiddenRows
     """The masks of each side for files that any of them mentions, all counted from one root."""
     found = {}
     for key in {*sides.base, *sides.ours, *sides.theirs}:
-        told = [each.get(key) for each in (sides.base, sides.ours, sides.theirs)]
-        root = next(each.before for each in told if each is not None)
-        base, ours, theirs = (root if each is None else each.after for each in told)
+        masks = [each.get(key) for each in (sides.base, sides.ours, sides.theirs)]
+        root = next(each.before for each in masks if each is not None)
+        base, ours, theirs = (root if each is None else each.after for each in masks)
         found[key] = ThreeWay(base=base, ours=ours, theirs=theirs)
     return found
 

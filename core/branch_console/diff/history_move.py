@@ -23,7 +23,7 @@ class BranchHistory:
         vital_tags: Tags that other branches stand on; they never leave.
         inherited: What it builds on that it does not list itself, from the newest snapshot on that
             the other branch knows; oldest first. Read where it takes that to relate the two.
-        lies_on: The branch that lists each of these, by snapshot id.
+        listed_on: The branch that lists each of these, by snapshot id.
     """
 
     branch: str
@@ -33,7 +33,7 @@ class BranchHistory:
     consumers: tuple[tuple[str, int], ...] = ()
     vital_tags: frozenset[str] = frozenset()
     inherited: tuple[Snapshot, ...] = ()
-    lies_on: Mapping[int, str] = field(default_factory=dict)
+    listed_on: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def head(self) -> Snapshot | None:
@@ -41,7 +41,7 @@ class BranchHistory:
         return self.snapshots[-1] if self.snapshots else None
 
     @property
-    def line(self) -> tuple[Snapshot, ...]:
+    def history(self) -> tuple[Snapshot, ...]:
         """The snapshots of its history on all branches, as far as they were read."""
         return (*self.inherited, *self.snapshots)
 
@@ -52,14 +52,14 @@ class Arrivals:
 
     Attributes:
         changes: What the commit of each snapshot changed.
-        lies_on: The branch that lists a snapshot which the source does not, by snapshot id.
+        listed_on: The branch that lists a snapshot which the source does not, by snapshot id.
     """
 
     snapshots: tuple[Snapshot, ...] = ()
     changes: tuple[RowFigure, ...] = ()
     schema_ids: tuple[int, ...] = ()
     tags: tuple[Tag, ...] = ()
-    lies_on: Mapping[int, str] = field(default_factory=dict)
+    listed_on: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def figure(self) -> RowFigure:
@@ -100,7 +100,7 @@ class Removals:
         return not (self.snapshots or self.schema_ids or self.tags or self.consumers)
 
 
-class Known:
+class SnapshotSet:
     """Which snapshots a branch knows, by identity: ids of two branches collide by design."""
 
     def __init__(self, snapshots: Iterable[Snapshot]) -> None:
@@ -123,16 +123,16 @@ class Known:
         return uuid is None or (uuid != "" and identity.uuid is None)
 
 
-def known_of(history: BranchHistory) -> Known:
+def provable_snapshots(history: BranchHistory) -> SnapshotSet:
     """Return what a branch can prove to have held."""
     # A tag keeps a snapshot readable, and provable, after its file has expired.
-    return Known([*history.line, *(tag.snapshot for tag in history.tags)])
+    return SnapshotSet([*history.history, *(tag.snapshot for tag in history.tags)])
 
 
-def line_of(history: BranchHistory) -> Known:
+def history_snapshots(history: BranchHistory) -> SnapshotSet:
     """Return what a branch can prove to stand on."""
-    first = min((each.id for each in history.line), default=0)
-    return Known([*history.line, *expired_of(history.tags, first)])
+    first = min((each.id for each in history.history), default=0)
+    return SnapshotSet([*history.history, *expired_of(history.tags, first)])
 
 
 def expired_of(tags: Iterable[Tag], oldest_id: int) -> tuple[Snapshot, ...]:
@@ -148,9 +148,9 @@ def expired_of(tags: Iterable[Tag], oldest_id: int) -> tuple[Snapshot, ...]:
     return tuple(tag.snapshot for tag in tags if tag.snapshot.id < oldest_id)
 
 
-def stands_in(snapshot: Snapshot | None, history: BranchHistory) -> bool:
+def is_in_history(snapshot: Snapshot | None, history: BranchHistory) -> bool:
     """Whether a snapshot is in the history of a branch."""
-    return snapshot is not None and snapshot.identity in line_of(history)
+    return snapshot is not None and snapshot.identity in history_snapshots(history)
 
 
 def is_same(left: BranchHistory, right: BranchHistory) -> bool:
@@ -162,17 +162,17 @@ def is_same(left: BranchHistory, right: BranchHistory) -> bool:
 
 def find_fork(source: BranchHistory, target: BranchHistory) -> tuple[Snapshot | None, bool]:
     """Return the newest snapshot of the target that the source has, and whether they relate."""
-    known = line_of(source)
-    for snapshot in reversed(target.line):
+    known = history_snapshots(source)
+    for snapshot in reversed(target.history):
         if snapshot.identity in known:
             return snapshot, True
     # An empty history is a beginning of every history.
     return None, target.head is None
 
 
-def is_told(source: BranchHistory, target: BranchHistory) -> bool:
+def is_relation_known(source: BranchHistory, target: BranchHistory) -> bool:
     """Whether what both list themselves tells how they relate, and nothing between is missing."""
-    if source.head is None or target.head is None or stands_in(source.head, target):
+    if source.head is None or target.head is None or is_in_history(source.head, target):
         return True
     fork, is_known = find_fork(source, target)
     return is_known and not missing_ids(source, fork)
@@ -185,7 +185,7 @@ def missing_ids(source: BranchHistory, fork: Snapshot | None) -> Sequence[int]:
     """
     first = 1 if fork is None else fork.id + 1
     last = 0 if source.head is None else source.head.id
-    present = {snapshot.id for snapshot in source.line}
+    present = {snapshot.id for snapshot in source.history}
     if last - first < MOST_MISSING:
         return [each for each in range(first, last + 1) if each not in present]
     lowest = next((each for each in range(first, last + 1) if each not in present), last + 1)
@@ -228,7 +228,7 @@ def clashing_tags(source: BranchHistory, target: BranchHistory) -> list[Tag]:
 def arrivals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None) -> Arrivals:
     """List what comes from the source; what clashes comes only where the target is replaced."""
     # Not what a tag alone keeps: the history would get a hole where that snapshot belongs.
-    known = Known(target.snapshots)
+    known = SnapshotSet(target.snapshots)
     snapshots = tuple(each for each in after(source, fork) if each.identity not in known)
     schemas = {schema.id: schema.fingerprint for schema in target.schemas}
     tags = {tag.name: tag.snapshot.identity for tag in target.tags}
@@ -244,15 +244,15 @@ def arrivals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None
             if tag.name not in target.vital_tags
             and not (tag.name in tags and tags[tag.name].same_as(tag.snapshot.identity))
         ),
-        lies_on={
-            each.id: source.lies_on[each.id] for each in snapshots if each.id in source.lies_on
+        listed_on={
+            each.id: source.listed_on[each.id] for each in snapshots if each.id in source.listed_on
         },
     )
 
 
 def removals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None) -> Removals:
     """List what has to leave the target before the source's history is all it holds."""
-    known = known_of(source)
+    known = provable_snapshots(source)
     theirs = {schema.id: schema.fingerprint for schema in source.schemas}
     shared = -1 if fork is None else fork.schema_id
     clashing = set(clashing_schemas(source, target))
@@ -284,7 +284,7 @@ def _changes(history: BranchHistory, snapshots: Sequence[Snapshot]) -> tuple[Row
     if not snapshots:
         return ()
     first = snapshots[0].id
-    before = next((each for each in reversed(history.line) if each.id < first), None)
+    before = next((each for each in reversed(history.history) if each.id < first), None)
     schema = history.schemas[-1] if history.schemas else None
     return commit_figures(snapshots, before, schema, history.branch)
 
@@ -293,7 +293,7 @@ def after(history: BranchHistory, fork: Snapshot | None) -> tuple[Snapshot, ...]
     """Return the snapshots behind the fork; all that the branch lists where there is none."""
     if fork is None:
         return history.snapshots
-    return tuple(snapshot for snapshot in history.line if snapshot.id > fork.id)
+    return tuple(snapshot for snapshot in history.history if snapshot.id > fork.id)
 
 
 def count(number: int, noun: str) -> str:

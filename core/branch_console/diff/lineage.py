@@ -46,7 +46,7 @@ _MOST_KNOWN: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class History:
     """A history on whatever branches it lies.
 
     Attributes:
@@ -72,7 +72,7 @@ class Lineage:
     snapshots: Mapping[Lists, Snapshot]
     older: Mapping[Lists, Lists]
 
-    def line(self, head: SnapshotIdentity) -> Iterator[Snapshot]:
+    def history(self, head: SnapshotIdentity) -> Iterator[Snapshot]:
         """The history of a snapshot from itself back, across the branches that it lies on.
 
         What has expired is left out, and so is what merges took in.
@@ -86,15 +86,15 @@ class Lineage:
                 yield self.snapshots[lists]
             lists = self.older.get(lists)
 
-    def whole_line(self, head: SnapshotIdentity) -> Line:
-        """All that `line` yields, kept for a head that many are compared with."""
+    def full_history(self, head: SnapshotIdentity) -> History:
+        """All that `history` yields, kept for a head that many are compared with."""
         known = self._lines.get(head.manifest_lists)
         if known is None:
             if len(self._lines) >= _MOST_KNOWN:
                 self._lines.clear()
-            snapshots = tuple(self.line(head))
+            snapshots = tuple(self.history(head))
             places = {each.identity.manifest_lists: at for at, each in enumerate(snapshots)}
-            known = Line(snapshots=snapshots, places=places)
+            known = History(snapshots=snapshots, places=places)
             self._lines[head.manifest_lists] = known
         return known
 
@@ -138,7 +138,7 @@ class Lineage:
         return found
 
     @cached_property
-    def _lines(self) -> dict[Lists, Line]:
+    def _lines(self) -> dict[Lists, History]:
         return {}
 
     @cached_property
@@ -295,7 +295,7 @@ def rewrites_from(properties: Mapping[str, str]) -> Rewrites | None:
     if noted == REWRITES_ALL or (noted is None and OPERATION not in properties):
         return None
     try:
-        told = json.loads(noted or "{}")
-        return Rewrites(*(frozenset(map(str, told[each])) for each in Rewrites._fields))
+        raw = json.loads(noted or "{}")
+        return Rewrites(*(frozenset(map(str, raw[each])) for each in Rewrites._fields))
     except (ValueError, TypeError, KeyError):
         return Rewrites()  # none, or written by other software under our key

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from branch_console.diff.changes.logical_log import original_name
+from branch_console.diff.changes.file_history import original_name
 from branch_console.diff.file_masks import MaskKey
 from branch_console.format.index_manifest import deletion_vector_entries
 from branch_console.format.values.deletion_vector import (

@@ -282,13 +282,13 @@ class SharedFiles:
     def newest_shared(self, branch: str, other: str) -> Snapshot | None:
         """The newest snapshot of a branch's history that another branch builds on too."""
         head, held = self._traces[branch].head, self._held(other)
-        line = () if head is None else self._lineage.line(head.identity)
+        line = () if head is None else self._lineage.history(head.identity)
         return next((each for each in line if each.identity.manifest_lists in held), None)
 
     def _held(self, branch: str) -> Container[Lists]:
         """The history of a branch, by manifest lists."""
         head = self._traces[branch].head
-        return () if head is None else self._lineage.whole_line(head.identity).places
+        return () if head is None else self._lineage.full_history(head.identity).places
 
 
 def text_of_hiding(tag: str, snapshot_id: int, own: Iterable[Tag]) -> str | None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.changes.logical_log import change_counts, original_names
+from branch_console.diff.changes.file_history import change_counts, original_names
 from branch_console.diff.file_masks import MaskKey
 from branch_console.diff.masks import MaskChange
 from branch_console.diff.rows.row_bounds import (

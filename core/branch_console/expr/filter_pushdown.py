@@ -26,7 +26,7 @@ class ColumnTest(Protocol):
     def values(self) -> tuple[str | int | date, ...]: ...  # noqa: D102
 
 
-def condition_of(schema: TableSchema, comparisons: Iterable[ColumnTest]) -> Condition | None:
+def condition_from(schema: TableSchema, comparisons: Iterable[ColumnTest]) -> Condition | None:
     """Return what a reader can leave rows out by; None where that is nothing.
 
     A comparison counts where value and column are of one kind, so that Spark casts neither.

@@ -255,26 +255,26 @@ def under_present_names(events: Iterable[LineageEvent]) -> tuple[LineageEvent, .
         events: In the order they happened.
     """
     now: dict[str, str] = {}
-    told = []
+    renamed = []
     for event in reversed(tuple(events)):
         name = event.branch
         match event.kind:
             case LineageKind.DROPPED:
                 # The name is free from here on; whoever took it later is somebody else.
-                told.append(event)
+                renamed.append(event)
                 kept = name_after_drop(event)
                 now[name] = now.pop(kept, kept)
                 continue
             case LineageKind.RENAMED | LineageKind.RESTORED if event.source_branch is not None:
-                told.append(_named(event, now.get(name, name), event.source_branch))
+                renamed.append(_named(event, now.get(name, name), event.source_branch))
                 now[event.source_branch] = now.pop(name, name)
                 continue
         source = event.source_branch
         known_source = None if source is None else now.get(source, source)
-        told.append(_named(event, now.get(name, name), known_source))
+        renamed.append(_named(event, now.get(name, name), known_source))
         if event.kind in BIRTHS:
             now.pop(name, None)
-    return tuple(reversed(told))
+    return tuple(reversed(renamed))
 
 
 def _named(event: LineageEvent, branch: str, source_branch: str | None) -> LineageEvent:

@@ -13,7 +13,7 @@ from branch_console.format.avro_encoding import required
 from branch_console.format.folder_kind import FolderKind
 from branch_console.format.table_schema import TableSchema
 from branch_console.storage.file_io import FileReader, FileStatus
-from branch_console.storage.side_by_side import each
+from branch_console.storage.parallel_io import map_parallel
 from branch_console.table.file_columns import name_prints
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -94,7 +94,9 @@ class LocalLister:
         self, files: FileReader, folders: Mapping[str, FolderKind], wanted: Wanted
     ) -> pa.Table:
         """Return the wanted files of some folders; raises StorageError."""
-        listed = each(files, lambda item: list_folder(files, *item, wanted), [*folders.items()])
+        listed = map_parallel(
+            files, lambda item: list_folder(files, *item, wanted), [*folders.items()]
+        )
         return pa.concat_tables([LISTED_FILES.empty_table(), *listed])
 
 

@@ -14,7 +14,7 @@ from branch_console.commit.schema.tag_commit import put_tags, remove_tag
 from branch_console.errors import CommitConflict, ErrorKind, FormatError
 from branch_console.format.journals.expiry import BranchRetirement, RetiredSnapshot
 from branch_console.format.snapshot import Snapshot
-from branch_console.storage.side_by_side import each
+from branch_console.storage.parallel_io import map_parallel
 from branch_console.storage.table_paths import (
     CHANGELOG_PREFIX,
     EARLIEST,
@@ -24,7 +24,7 @@ from branch_console.storage.table_paths import (
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.versioned_files import list_numbered, list_prefixed
 
-LOOKS: Final = 2
+ROUNDS: Final = 2
 """How often is listed what must not be left behind: one listing may be short."""
 
 
@@ -45,7 +45,9 @@ def retire(
     paths = table.paths
     check_successor(table, retirement.successor)
     planned = {paths.snapshot(each.id): each for each in retirement.snapshots}
-    contents = dict(zip(planned, each(store.files, store.files.find, [*planned]), strict=True))
+    contents = dict(
+        zip(planned, map_parallel(store.files, store.files.find, [*planned]), strict=True)
+    )
     doomed = {path: data for path, data in contents.items() if data is not None}
     for path, data in doomed.items():
         _check_same(path, data, planned[path])
@@ -122,7 +124,7 @@ def forget_retired(
     """
     for branch in branches:
         root = table.paths.on(branch).retired(operation_id).root
-        for _ in range(LOOKS):
+        for _ in range(ROUNDS):
             names = files_below(store.files, root)
             store.remover.remove_together(f"{root}/{name}" for name in sorted(names))
         remove_folder(store, root)

@@ -100,7 +100,11 @@ def _dropped_by_theirs(
         ConflictKind.COLUMN,
         _COLUMNS,
         name,
-        ThreeWay(base=_told(base), ours=_told(ours) if did == "altered" else did, theirs="dropped"),
+        ThreeWay(
+            base=_column_text(base),
+            ours=_column_text(ours) if did == "altered" else did,
+            theirs="dropped",
+        ),
         f"Column {name!r} was dropped on the source and {did} on the target: it is dropped.",
         "If you keep it, it is empty in rows that the source rewrote.",
     )
@@ -111,7 +115,7 @@ def _dropped_by_ours(
     base: DataField, theirs: DataField, rules: ColumnRules, path: str
 ) -> DataField | None:
     name = path + theirs.name
-    sides = ThreeWay(base=_told(base), ours="dropped", theirs=_told(theirs))
+    sides = ThreeWay(base=_column_text(base), ours="dropped", theirs=_column_text(theirs))
     if theirs != base:
         take = rules.findings.conflict(
             ConflictKind.COLUMN,
@@ -298,31 +302,31 @@ def _check_names(
         if len(numbers) == 1:
             continue
         are_new = all(number not in sides.base for number in numbers)
-        told = each_side(sides, partial(_told_of, tuple(numbers)))
+        texts = each_side(sides, partial(_column_texts, tuple(numbers)))
         if are_new:
             kind, rule, text = ConflictKind.COLUMN_TYPE, _TYPES, "Each side added its own column"
         else:
             kind, rule, text = ConflictKind.COLUMN_NAME, _COLUMNS, "Two columns would be called"
         advice = f"{text} {path + name!r}. Rename one of them."
-        rules.findings.conflict(kind, rule, path + name, told, advice)
+        rules.findings.conflict(kind, rule, path + name, texts, advice)
     if not merged and sides.ours:
-        told = each_side(sides, lambda side: ", ".join(field.name for field in side.values()))
+        texts = each_side(sides, lambda side: ", ".join(field.name for field in side.values()))
         rules.findings.conflict(
             ConflictKind.COLUMN,
             _COLUMNS,
             path.rstrip(".") or None,
-            told,
+            texts,
             "Together the two sides dropped all columns. Keep one.",
         )
 
 
-def _told(field: DataField) -> str:
+def _column_text(field: DataField) -> str:
     default = "" if field.default_value is None else f" DEFAULT {field.default_value!r}"
     return f"{field.name} {field.type}{default}"
 
 
-def _told_of(numbers: tuple[int, ...], side: dict[int, DataField]) -> str:
-    return ", ".join(_told(side[each]) for each in numbers if each in side) or "none"
+def _column_texts(numbers: tuple[int, ...], side: dict[int, DataField]) -> str:
+    return ", ".join(_column_text(side[each]) for each in numbers if each in side) or "none"
 
 
 def _merge_order(
@@ -385,7 +389,7 @@ def find_gaps(
     ours, theirs = by_id.ours, by_id.theirs
     for field in merged:
         name = path + field.name
-        told = each_side(by_id, partial(_told_of, (field.id,)))
+        texts = each_side(by_id, partial(_column_texts, (field.id,)))
         for take, side, wrote in (
             (Take.OURS, ours, rules.ours_wrote),
             (Take.THEIRS, theirs, rules.theirs_wrote),
@@ -401,7 +405,7 @@ def find_gaps(
                 ConflictKind.NOT_NULL,
                 _NO_NULLS,
                 name,
-                told,
+                texts,
                 f"The {who} wrote rows that may have no {name!r}, which must not be null. Allow "
                 "nulls in it, then merge.",
             )

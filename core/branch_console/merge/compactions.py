@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterable
 
-from branch_console.diff.changes.logical_log import LogicalLog
+from branch_console.diff.changes.file_history import FileHistory
 from branch_console.diff.changes.table_changes import TableChanges
 
 
-def undo_compactions(wanted: Iterable[str], log: LogicalLog) -> tuple[set[str], set[str]]:
+def undo_compactions(wanted: Iterable[str], log: FileHistory) -> tuple[set[str], set[str]]:
     """Return which files come back, and which live ones go, so that the wanted ones are there.
 
     Raises:
@@ -19,7 +19,7 @@ def undo_compactions(wanted: Iterable[str], log: LogicalLog) -> tuple[set[str], 
     def bring_back(identity: str) -> None:
         compaction = reads[identity]
         for each in sorted(compaction.after):
-            if each not in restored and each not in log.arrived:
+            if each not in restored and each not in log.came:
                 bring_back(each)
         for each in compaction.after:
             if each in restored:
@@ -41,5 +41,5 @@ def live_files(identities: Collection[str], side: TableChanges) -> set[str]:
     return {
         each
         for each in identities
-        if each in side.log.arrived or not (each in side.log.left or each in came)
+        if each in side.log.came or not (each in side.log.went or each in came)
     }

@@ -99,8 +99,8 @@ class Conflict:
     @property
     def id(self) -> str:
         """The same for the same conflict in another preview."""
-        told = (self.kind, self.rule, self.subject, self.sides)
-        return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
+        digest_parts = (self.kind, self.rule, self.subject, self.sides)
+        return hashlib.sha256(repr(digest_parts).encode()).hexdigest()[:12]
 
     def offering(self, takes: tuple[Take, ...]) -> "Conflict":
         """The conflict with what was tried and settles it; the advice takes back what does not."""

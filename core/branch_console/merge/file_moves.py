@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from branch_console.diff.changes.logical_log import Place
+from branch_console.diff.changes.file_history import Place
 from branch_console.diff.file_masks import HiddenRows, MaskKey, rows_digest
 from branch_console.errors import ErrorKind
 from branch_console.format.manifest_entry import MANIFEST_ENTRY
@@ -163,16 +163,16 @@ class FileMoves:
         return not (any(each.num_rows for each in tables) or any(others))
 
     @property
-    def told(self) -> list[list[str]]:
+    def digest_parts(self) -> list[list[str]]:
         """Return JSON values that differ if the files of two decisions differ."""
         tables = (self.add, self.replays, self.restore, self.remove)
         hidden = sorted(f"{key!r} {rows_digest(rows)}" for key, rows in self.masks.items())
         files = (sorted(table["identity"].to_pylist()) for table in tables)
-        return [*files, hidden, *(each.told for each in self.joins)]
+        return [*files, hidden, *(each.digest_parts for each in self.joins)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Naming:
+class DisplayNames:
     """How files and partitions are told to people.
 
     Attributes:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Final
 
-from branch_console.diff.changes.logical_log import Step
+from branch_console.diff.changes.file_history import Step
 from branch_console.diff.changes.table_changes import TableChanges
 from branch_console.diff.file_masks import MaskKey
 from branch_console.diff.table_operation import TableOperation

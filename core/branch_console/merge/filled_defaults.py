@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from branch_console.diff.changes.logical_log import Place, keys_of
+from branch_console.diff.changes.file_history import Place, keys_of
 from branch_console.diff.changes.table_changes import TableChanges, by_place, files_in
 from branch_console.diff.file_masks import HiddenRows, MaskKey
 from branch_console.diff.three_way import ThreeWay

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.changes.logical_log import Place
+from branch_console.diff.changes.file_history import Place
 from branch_console.diff.changes.table_changes import TableChanges, files_in
 from branch_console.diff.file_masks import HiddenRows, MaskKey, rows_digest
 from branch_console.diff.history_move import count
@@ -95,7 +95,7 @@ class JoinedDeletes:
         return before - self._rows(self.held.theirs)
 
     @property
-    def told(self) -> list[str]:
+    def digest_parts(self) -> list[str]:
         """Return JSON values that differ for different decisions."""
         held = (
             " ".join(
@@ -216,12 +216,12 @@ class Kept(NamedTuple):
     Attributes:
         stay: Which rows of the target stay.
         come: Which rows of the source come to them.
-        beaten: Rows that the target wrote in place of ones that the source deleted.
+        overruled_rows: Rows that the target wrote in place of ones that the source deleted.
     """
 
     stay: Bools
     come: Bools
-    beaten: int
+    overruled_rows: int
 
 
 def kept_by_both(
@@ -267,7 +267,7 @@ def kept_by_both(
     return Kept(
         stay=_rank(of_side[1]) < stay[of_side[1]],
         come=_rank(of_side[2]) < come[of_side[2]],
-        beaten=beaten,
+        overruled_rows=beaten,
     )
 
 
@@ -318,14 +318,14 @@ def kept_by_columns(
     def by_version(rows: Ids) -> Ids:
         return np.bincount(version, weights=rows, minlength=len(versions)).astype(np.int64)
 
-    is_told = by_version(had).max() == by_version(ours).max() == 1
-    if not is_told or not np.array_equal(by_version(came), by_version(went)):
+    is_one_version = by_version(had).max() == by_version(ours).max() == 1
+    if not is_one_version or not np.array_equal(by_version(came), by_version(went)):
         return None
     is_gone = by_version(base - np.minimum(base, theirs)) > 0
     return Kept(
         stay=~is_gone[version[of_side[1]]],
         come=_rank(of_side[2]) < (theirs - np.minimum(base, theirs))[of_side[2]],
-        beaten=int(came[is_gone[version]].sum()),
+        overruled_rows=int(came[is_gone[version]].sum()),
     )
 
 
@@ -384,7 +384,7 @@ def kept_by_ids(
         return None
     stay = np.isin(ids.ours, np.setdiff1d(ids.base, ids.theirs), invert=True)
     come = np.isin(ids.theirs, ids.base, invert=True)
-    return Kept(stay=stay, come=come, beaten=int(updated(ids.ours, rows.ours)[~stay].sum()))
+    return Kept(stay=stay, come=come, overruled_rows=int(updated(ids.ours, rows.ours)[~stay].sum()))
 
 
 def _rank(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

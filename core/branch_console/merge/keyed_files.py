@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from branch_console.diff.changes.logical_log import Place
+from branch_console.diff.changes.file_history import Place
 from branch_console.diff.changes.table_changes import TableChanges, by_place, files_in
 from branch_console.errors import ErrorKind
 from branch_console.format import options as table_options
@@ -20,17 +20,17 @@ from branch_console.format.values.key_order import key_rank
 from branch_console.merge.file_moves import (
     Block,
     BucketMove,
+    DisplayNames,
     FileMoves,
     Findings,
     Knowledge,
-    Naming,
     Strategy,
 )
 from branch_console.merge.replay import Replay
 
 
 def merge_keyed_files(
-    schema: TableSchema, ours: TableChanges, theirs: TableChanges, naming: Naming
+    schema: TableSchema, ours: TableChanges, theirs: TableChanges, naming: DisplayNames
 ) -> FileMoves:
     """Decide what a merge does with the files of a table with a primary key.
 
@@ -88,12 +88,12 @@ def merge_keyed_files(
             delta = BucketMove(place=place, strategy=Strategy.DELTA, knowledge=Knowledge.KEYS)
             moves.append(delta)
     return FileMoves(
-        add=theirs.files(add - ours.log.arrived),
+        add=theirs.files(add - ours.log.came),
         restore=ours.files(restore),
         remove=files_in(remove, ours.log, theirs.log),
         buckets=tuple(moves),
         row_places=tuple(row_places),
-        replays=theirs.files(replays - ours.log.arrived),
+        replays=theirs.files(replays - ours.log.came),
         blocks=tuple(found.blocks),
         adopts_index=frozenset(adopts_index),
     )
@@ -107,8 +107,8 @@ def _swap(
     Returns:
         Files of the source that come, files from before the root that come back, files that go.
     """
-    arrived_ours, left_ours = _at(place, ours, ours.log.arrived), _at(place, ours, ours.log.left)
-    arrived, left = _at(place, theirs, theirs.log.arrived), _at(place, theirs, theirs.log.left)
+    arrived_ours, left_ours = _at(place, ours, ours.log.came), _at(place, ours, ours.log.went)
+    arrived, left = _at(place, theirs, theirs.log.came), _at(place, theirs, theirs.log.went)
     return arrived - arrived_ours, left_ours - left, (arrived_ours - arrived) | (left - left_ours)
 
 
@@ -160,7 +160,7 @@ def _shared_partitions(
 
 
 def _check_bucket_mode(
-    schema: TableSchema, shared: Iterable[bytes], found: Findings, naming: Naming
+    schema: TableSchema, shared: Iterable[bytes], found: Findings, naming: DisplayNames
 ) -> None:
     """Refuse where a key that both sides placed cannot be given one bucket."""
     if schema.bucket_mode is BucketMode.KEY_DYNAMIC:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from branch_console.diff.changes.logical_log import Place, Step, keys_of
-from branch_console.diff.changes.rewrite_graph import NOTHING_TOLD, Descent
+from branch_console.diff.changes.file_history import Place, Step, keys_of
+from branch_console.diff.changes.rewrite_graph import NO_REWRITES, RewriteGraph
 from branch_console.diff.changes.table_changes import TableChanges, files_in
 from branch_console.diff.file_masks import HiddenRows, MaskKey, hidden_on_sides
 from branch_console.diff.history_move import count
@@ -23,11 +23,11 @@ from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
 from branch_console.merge.conflict_matrix import Cell, CellRule, cells
 from branch_console.merge.file_moves import (
     BucketMove,
+    DisplayNames,
     FileMoves,
     Findings,
     Knowledge,
     MergeRules,
-    Naming,
     Strategy,
 )
 from branch_console.merge.file_touches import (
@@ -81,8 +81,8 @@ def merge_keyless_files(
     ours: TableChanges,
     theirs: TableChanges,
     rules: MergeRules,
-    naming: Naming,
-    descent: Descent = NOTHING_TOLD,
+    naming: DisplayNames,
+    rewrites: RewriteGraph = NO_REWRITES,
 ) -> FileMoves:
     """Decide what a merge does with the files of a table without a primary key.
 
@@ -91,9 +91,9 @@ def merge_keyless_files(
         theirs: What the source did.
         rules: What was chosen.
         naming: How things are told.
-        descent: What is known of what files were made of.
+        rewrites: What is known of what files were made of.
     """
-    return _KeylessMerge(ours, theirs, rules, naming, descent).result()
+    return _KeylessMerge(ours, theirs, rules, naming, rewrites).result()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,14 +139,14 @@ class _KeylessMerge:
         ours: TableChanges,
         theirs: TableChanges,
         rules: MergeRules,
-        naming: Naming,
-        descent: Descent,
+        naming: DisplayNames,
+        rewrites: RewriteGraph,
     ) -> None:
         self._ours = ours
         self._theirs = theirs
         self._rules = rules
         self._naming = naming
-        self._descent = descent
+        self._rewrites = rewrites
         self._found = Findings()
         self._keys = {**_keys(ours), **_keys(theirs)}
         changed = (self._keys[each] for each in ours.added | ours.removed)
@@ -260,7 +260,7 @@ class _KeylessMerge:
 
     def _check_shared(self, incoming: Set[str], held: Set[str]) -> None:
         """Rows that the target holds in files that were written with them before, or since."""
-        for each, other in self._descent.shared(incoming, held).items():
+        for each, other in self._rewrites.files_sharing_rows(incoming, held).items():
             has = f"has rows of it in {self._keys[other][2]}"
             sides = ThreeWay(base="", ours=has, theirs="adds it")
             self._file_rewritten(self._keys[each][2], sides, _TWICE_ADVICE)

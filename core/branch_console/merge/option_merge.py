@@ -68,7 +68,7 @@ def merge_options(
             key=key,
             name=_with_names(key, known),
             values=values,
-            told=each_side(values, partial(_told, known)),
+            texts=each_side(values, partial(_value_text, known)),
         )
         value = _merge_option(option, schemas, names, findings)
         is_left = names.keys() >= _columns_in(key)
@@ -81,12 +81,12 @@ def merge_options(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Option:
-    """One option on three sides; `key` and `values` with marks, `name` and `told` to be read."""
+    """One option on three sides; `key` and `values` with marks, `name` and `texts` to be read."""
 
     key: str
     name: str
     values: ThreeWay[str | None]
-    told: ThreeWay[str]
+    texts: ThreeWay[str]
 
 
 def _merge_option(
@@ -106,7 +106,7 @@ def _merge_option(
             ConflictKind.OPTION,
             _RULE,
             option.name,
-            option.told,
+            option.texts,
             f"{option.name!r} must be the same on both sides: {harm}.",
         )
         return None
@@ -117,7 +117,7 @@ def _merge_option(
         ConflictKind.OPTION,
         _RULE,
         option.name,
-        option.told,
+        option.texts,
         f"Both sides changed {option.name!r}: choose one value.",
         EITHER_SIDE,
     )
@@ -133,7 +133,7 @@ def _merge_branch_option(option: _Option, findings: SchemaFindings) -> str | Non
         ConflictKind.OPTION,
         _RULE,
         option.name,
-        option.told,
+        option.texts,
         f"Option {option.name!r} is about the source branch itself: it is not merged.",
     )
     return values.theirs if take is Take.THEIRS else values.ours
@@ -159,7 +159,7 @@ def _value_of(key: str, names: Mapping[int, str], options: Mapping[str, str]) ->
     return ",".join(left) or None
 
 
-def _told(names: Mapping[int, str], value: str | None) -> str:
+def _value_text(names: Mapping[int, str], value: str | None) -> str:
     return "unset" if value is None else _with_names(value, names) or "an empty text"
 
 

@@ -141,7 +141,7 @@ class ThreeWayPlan(MergePlan):
         conflicts: Nothing runs while there are any.
         reach: What later commits of the target are held against.
         safety: Whether the target may name the source's own files, and what that takes.
-        lies_on: The branches that the source was made from, whose commits come with it.
+        ancestor_branches: The branches that the source was made from, whose commits come with it.
         did: What each side did since the base.
     """
 
@@ -153,7 +153,7 @@ class ThreeWayPlan(MergePlan):
     conflicts: tuple[Conflict, ...] = ()
     cost: PlanCost = PlanCost()
     safety: FileSafety = NOTHING_TO_DO
-    lies_on: tuple[str, ...] = ()
+    ancestor_branches: tuple[str, ...] = ()
     did: ThreeWay[SideWork] = NOTHING_DONE
 
     @property
@@ -429,7 +429,7 @@ def plan_digest(
     schema: SchemaMerge | None = None,
 ) -> str:
     """Return the id of a plan: the digest of what it rests on and of what it decides."""
-    told = (
+    digest_parts = (
         heads.table,
         heads.source,
         heads.target,
@@ -438,10 +438,10 @@ def plan_digest(
         str(verdict),
         [each.id for each in conflicts],
         [each.text for each in blocks],
-        [] if moves is None else moves.told,
+        [] if moves is None else moves.digest_parts,
         None if schema is None else _schema_object(schema),
     )
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(digest_parts).encode()).hexdigest()[:16]
 
 
 def _with_safety(plan: ThreeWayPlan, safety: FileSafety, *, has_links: bool) -> ThreeWayPlan:

@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.changes.rewrite_graph import NOTHING_TOLD, Descent
+from branch_console.diff.changes.rewrite_graph import NO_REWRITES, RewriteGraph
 from branch_console.diff.changes.table_changes import TableChanges
 from branch_console.diff.changes.virtual_base import Base
 from branch_console.diff.rows.row_figure import is_row_per_record
@@ -23,9 +23,9 @@ from branch_console.format.values.binary_row import decode_row
 from branch_console.merge.conflict import Conflict, ConflictKind, Take
 from branch_console.merge.file_moves import (
     Block,
+    DisplayNames,
     FileMoves,
     MergeRules,
-    Naming,
 )
 from branch_console.merge.filled_defaults import FilledColumns, fill_defaults
 from branch_console.merge.keyed_files import merge_keyed_files
@@ -55,7 +55,8 @@ class MergeSide:
     Attributes:
         schemas: All of the branch, by id.
         changes: What it did since the base.
-        lies_on: The branches that it was made from, which hold files of it too, and their schemas.
+        ancestor_branches: The branches that it was made from, which hold files of it too, and their
+            schemas.
     """
 
     branch: str
@@ -63,15 +64,15 @@ class MergeSide:
     schema: TableSchema
     schemas: Mapping[int, TableSchema]
     changes: TableChanges
-    lies_on: Mapping[str, TableSchema] = field(default_factory=dict)
+    ancestor_branches: Mapping[str, TableSchema] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldState:
+class BaseState:
     """A snapshot, and whether the target holds it: then its files name schemas of the target."""
 
     snapshot: Snapshot
-    by_target: bool
+    in_target: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,21 +82,21 @@ class MergeSides:
     Attributes:
         table: Database and table, without a branch.
         base: The snapshot that both sides build on; the last of several.
-        row_base: What the rows of both come from; None where that is gone.
+        base_of_rows: What the rows of both come from; None where that is gone.
         base_schema: The newest schema of then.
         known_field_ids: Of the target by those of the source, from earlier merges of it.
-        descent: What files of a table without a key were made of, where that can matter: where
+        rewrites: What files of a table without a key were made of, where that can matter: where
             changes were picked or taken back, one side may hold again what the other wrote anew.
     """
 
     table: str
     base: Snapshot
-    row_base: Base[HeldState] | None
+    base_of_rows: Base[BaseState] | None
     base_schema: TableSchema
     ours: MergeSide
     theirs: MergeSide
     known_field_ids: Mapping[int, int] = field(default_factory=dict)
-    descent: Descent = NOTHING_TOLD
+    rewrites: RewriteGraph = NO_REWRITES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,7 +123,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
     """
     decided = _decided(sides, rules, now_millis)
     tried = _with_tried_options(sides, rules, decided)
-    return _told(sides, rules, replace(decided, conflicts=tried))
+    return _plan_of(sides, rules, replace(decided, conflicts=tried))
 
 
 def _decided(sides: MergeSides, rules: MergeRules, now_millis: int) -> _Decided:
@@ -132,7 +133,7 @@ def _decided(sides: MergeSides, rules: MergeRules, now_millis: int) -> _Decided:
     if ours.schema.primary_keys:
         moves = merge_keyed_files(ours.schema, ours.changes, theirs.changes, naming)
     else:
-        moves = merge_keyless_files(ours.changes, theirs.changes, rules, naming, sides.descent)
+        moves = merge_keyless_files(ours.changes, theirs.changes, rules, naming, sides.rewrites)
     moves = replace(moves, brings_back=_brings_back(moves, ours.changes))
     conflicts = (*schema.conflicts, *moves.conflicts)
     gaps = ThreeWay(base=(), ours=schema.ours_gaps, theirs=schema.theirs_gaps)
@@ -141,12 +142,12 @@ def _decided(sides: MergeSides, rules: MergeRules, now_millis: int) -> _Decided:
         gaps = _NO_GAPS
     elif (filled := _with_defaults(sides, gaps, moves)) is not None:
         moves, gaps = filled, _NO_GAPS
-    lost = (lost_base(sides),) if sides.row_base is None and moves.row_places else ()
+    lost = (lost_base(sides),) if sides.base_of_rows is None and moves.row_places else ()
     blocks = (*_unserved(sides), *_gaps(gaps), *lost, *moves.blocks)
     return _Decided(moves=moves, schema=schema, conflicts=conflicts, blocks=blocks)
 
 
-def _told(sides: MergeSides, rules: MergeRules, decided: _Decided) -> Plan:
+def _plan_of(sides: MergeSides, rules: MergeRules, decided: _Decided) -> Plan:
     """Tell a decision as the plan that it is."""
     ours, theirs, moves, schema = sides.ours, sides.theirs, decided.moves, decided.schema
     has_key = bool(ours.schema.primary_keys)
@@ -183,7 +184,7 @@ def _told(sides: MergeSides, rules: MergeRules, decided: _Decided) -> Plan:
         reach=_reach(sides, rules, moves, schema),
         conflicts=decided.conflicts,
         cost=_cost(moves, is_of_rows=_is_of_rows(sides)),
-        lies_on=tuple(theirs.lies_on),
+        ancestor_branches=tuple(theirs.ancestor_branches),
         did=ThreeWay(
             base=SideWork(),
             ours=work_of(ours.changes, schema.did.ours, has_key=has_key),
@@ -206,9 +207,9 @@ def _told(sides: MergeSides, rules: MergeRules, decided: _Decided) -> Plan:
             return found
 
 
-def _naming(sides: MergeSides) -> Naming:
+def _naming(sides: MergeSides) -> DisplayNames:
     schema = sides.ours.schema
-    return Naming(table=sides.table, partition=lambda data: _partition_text(data, schema))
+    return DisplayNames(table=sides.table, partition=lambda data: _partition_text(data, schema))
 
 
 def _reach(
@@ -406,7 +407,7 @@ def _notes(sides: MergeSides, moves: FileMoves) -> tuple[str, ...]:
     name = sides.theirs.branch
     notes += [
         f"{name!r} was made from {each!r}: what that had done by then comes too."
-        for each in sides.theirs.lies_on
+        for each in sides.theirs.ancestor_branches
     ]
     producer = sides.ours.schema.options.get("changelog-producer", "none")
     if moves.add.num_rows and producer != "none":

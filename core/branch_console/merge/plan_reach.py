@@ -12,14 +12,14 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.changes.logical_log import Place, Step, original_names, recorded_operation
+from branch_console.diff.changes.file_history import Place, Step, original_names, recorded_operation
 from branch_console.diff.changes.table_changes import TableChanges
 from branch_console.diff.lineage import OPERATION
 from branch_console.diff.table_operation import TableOperation
 from branch_console.format.manifest_entry import FileKind
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.table_schema import BucketMode
-from branch_console.merge.file_moves import FileMoves, MergeRules, Naming
+from branch_console.merge.file_moves import DisplayNames, FileMoves, MergeRules
 from branch_console.operations.isolation import InsertScope, Isolation
 
 _CHANGES_ROWS: Final = (TableOperation.DELETE, TableOperation.UPDATE)
@@ -65,7 +65,7 @@ class PlanReach:
         needs_rows: Whether rows that the target gets may lack the value of a new column.
     """
 
-    naming: Naming
+    naming: DisplayNames
     bucket_mode: BucketMode | None
     places: frozenset[Place]
     settled: frozenset[Place]
@@ -84,7 +84,7 @@ def reach_of(
     moves: FileMoves,
     theirs: TableChanges,
     rules: MergeRules,
-    naming: Naming,
+    naming: DisplayNames,
     *,
     bucket_mode: BucketMode | None,
     needs_rows: bool,
@@ -133,10 +133,12 @@ def find_overlap(reach: PlanReach, commit: CommitSince) -> str | None:
         return f"changed data file {min(touched)}, which this merge moves or writes again"
     index = commit.index_places & reach.indexed
     if index:
-        return f"changed the index files of {_told(reach, index)}, which this merge changes too"
+        return (
+            f"changed the index files of {_place_text(reach, index)}, which this merge changes too"
+        )
     if commit.snapshot.commit_kind is CommitKind.COMPACT:
         both = commit.places & reach.settled if reach.bucket_mode is not None else frozenset()
-        return f"compacted {_told(reach, both)}, which this merge replaces" if both else None
+        return f"compacted {_place_text(reach, both)}, which this merge replaces" if both else None
     if not commit.places:
         return None
     if reach.needs_rows:
@@ -153,13 +155,17 @@ def _overlap_of_keys(reach: PlanReach, commit: CommitSince) -> str | None:
     match reach.bucket_mode:
         case BucketMode.HASH_FIXED:
             both = commit.places & reach.places
-            return f"wrote to {_told(reach, both)}, which this merge changes too" if both else None
+            return (
+                f"wrote to {_place_text(reach, both)}, which this merge changes too"
+                if both
+                else None
+            )
         case BucketMode.HASH_DYNAMIC | BucketMode.POSTPONE_MODE:
             return _overlap_of_partitions(reach, commit, "wrote to")
         case _:
-            is_told = bool(reach.places)
+            is_known = bool(reach.places)
             return (
-                "wrote rows, and a key may move from one partition to another" if is_told else None
+                "wrote rows, and a key may move from one partition to another" if is_known else None
             )
 
 
@@ -212,7 +218,7 @@ def _partitions(steps: Iterable[Step]) -> frozenset[bytes]:
     return frozenset[bytes]().union(*(step.partitions for step in steps))
 
 
-def _told(reach: PlanReach, places: Collection[Place]) -> str:
+def _place_text(reach: PlanReach, places: Collection[Place]) -> str:
     partition, bucket = min(places)
     where = reach.naming.place(partition)
     return where if reach.bucket_mode is None else f"bucket {bucket} of {where}"

@@ -75,7 +75,7 @@ class Settle(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settling:
+class PolicyChoice:
     """A way to settle, with what it needs.
 
     Attributes:
@@ -88,7 +88,7 @@ class Settling:
     separator: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> "Settling":
+    def parse(cls, text: str) -> "PolicyChoice":
         """Read what `str` of a settling gives.
 
         Raises:
@@ -116,7 +116,7 @@ class KindRule:
     """Settles all conflicts of a kind."""
 
     kind: ConflictKind
-    take: Settling
+    take: PolicyChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ class ColumnRule:
     """Settles the cells of a column."""
 
     column: str
-    take: Settling
+    take: PolicyChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,7 @@ class PredicateRule:
     """Settles rows that a condition holds for, see `expr.predicate`; `column` narrows it."""
 
     when: str
-    take: Settling
+    take: PolicyChoice
     column: str | None = None
 
 
@@ -171,7 +171,7 @@ class TablePolicy:
     """
 
     table: str
-    take: Settling | None = None
+    take: PolicyChoice | None = None
     kinds: tuple[KindRule, ...] = ()
     columns: tuple[ColumnRule, ...] = ()
     where: tuple[PredicateRule, ...] = ()
@@ -330,10 +330,10 @@ class _Part(YamlPart):
 
     what: ClassVar[str] = "the policy"
 
-    def settling(self) -> Settling:
+    def settling(self) -> PolicyChoice:
         """A way to settle."""
         try:
-            return Settling.parse(self.text())
+            return PolicyChoice.parse(self.text())
         except InvalidInput as error:
             raise self.error(f"cannot be read: {error.message}") from error
 

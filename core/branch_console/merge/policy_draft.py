@@ -22,8 +22,8 @@ from branch_console.merge.policy import (
     ColumnRule,
     KindRule,
     Policy,
+    PolicyChoice,
     PredicateRule,
-    Settling,
     TablePolicy,
 )
 
@@ -96,7 +96,7 @@ def _not_of_rows(rules: tuple[KindRule, ...]) -> tuple[KindRule, ...]:
 # --- changes ------------------------------------------------------------------------------------
 
 
-def with_column_rule(policy: Policy, table: str, column: str, take: Settling | None) -> Policy:
+def with_column_rule(policy: Policy, table: str, column: str, take: PolicyChoice | None) -> Policy:
     """Settle the cells of a column; None takes its rule away."""
 
     def change(before: TablePolicy) -> TablePolicy:
@@ -107,18 +107,18 @@ def with_column_rule(policy: Policy, table: str, column: str, take: Settling | N
     return _changed(policy, table, change)
 
 
-def with_table_rule(policy: Policy, table: str, take: Settling | None) -> Policy:
+def with_table_rule(policy: Policy, table: str, take: PolicyChoice | None) -> Policy:
     """Settle all that nothing stronger does; None takes that away."""
     return _changed(policy, table, lambda before: replace(before, take=take))
 
 
-def with_kind_rule(policy: Policy, kind: ConflictKind, take: Settling | None) -> Policy:
+def with_kind_rule(policy: Policy, kind: ConflictKind, take: PolicyChoice | None) -> Policy:
     """Settle a kind of conflicts in every table; None takes that away."""
     return replace(policy, kinds=_with_kind(policy.kinds, kind, take))
 
 
 def with_kind_rule_in(
-    policy: Policy, table: str, kind: ConflictKind, take: Settling | None
+    policy: Policy, table: str, kind: ConflictKind, take: PolicyChoice | None
 ) -> Policy:
     """Settle a kind of conflicts in one table; None takes that away."""
     return _changed(
@@ -129,7 +129,7 @@ def with_kind_rule_in(
 
 
 def _with_kind(
-    rules: tuple[KindRule, ...], kind: ConflictKind, take: Settling | None
+    rules: tuple[KindRule, ...], kind: ConflictKind, take: PolicyChoice | None
 ) -> tuple[KindRule, ...]:
     others = tuple(rule for rule in rules if rule.kind is not kind)
     return others if take is None else (*others, KindRule(kind=kind, take=take))
@@ -200,10 +200,10 @@ def rebase(seen: Policy, wanted: Policy, newest: Policy) -> Policy:
         and _said(now.get(subject)) != _said(after.get(subject))
     ]
     if others:
-        told = "; ".join(_told(subject, now.get(subject)) for subject in others[:_SHOWN])
+        text = "; ".join(_choice_text(subject, now.get(subject)) for subject in others[:_SHOWN])
         more = f"; and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
         raise Refused(
-            f"Somebody has decided this in the meantime: {told}{more}. That stands, and your "
+            f"Somebody has decided this in the meantime: {text}{more}. That stands, and your "
             "choice was not kept; look at it, then choose again.",
             kind=ErrorKind.COMMIT_CONFLICT,
         )
@@ -278,7 +278,7 @@ def _said(value: Any) -> object:
     return tuple(value[name] for name in _SAID) if isinstance(value, dict) else value
 
 
-def _told(subject: _Subject, value: Any) -> str:
+def _choice_text(subject: _Subject, value: Any) -> str:
     if isinstance(value, dict):
         what = value["column"] or "the whole row"
         took = value["value"] if value["take"] == "value" else value["take"]

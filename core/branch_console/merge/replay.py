@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.changes.logical_log import Compaction, LogicalLog, Place
+from branch_console.diff.changes.file_history import Compaction, FileHistory, Place
 from branch_console.diff.changes.table_changes import TableChanges
 
 _FIRST: Final = ("identity", "min_sequence_number")
@@ -99,7 +99,7 @@ def _by_bucket(compactions: Iterable[Compaction]) -> dict[Place, list[Compaction
     return found
 
 
-def _numbers(log: LogicalLog) -> dict[str, int]:
+def _numbers(log: FileHistory) -> dict[str, int]:
     """The highest sequence number of each file."""
     return dict(zip(*(log.entries[name].to_pylist() for name in _LAST), strict=True))
 

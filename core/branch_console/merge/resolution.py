@@ -23,8 +23,8 @@ from branch_console.merge.policy import (
     EVERY_TABLE,
     KindRule,
     Policy,
+    PolicyChoice,
     Settle,
-    Settling,
     TablePolicy,
 )
 from branch_console.merge.row_text import parse_cells
@@ -193,7 +193,7 @@ def _by_predicates(conflicts: OpenConflicts, policy: TablePolicy) -> Iterator[_L
 
 
 def _by_rule(
-    conflicts: OpenConflicts, settling: Settling, mask: pa.Array | None, decided_by: str
+    conflicts: OpenConflicts, settling: PolicyChoice, mask: pa.Array | None, decided_by: str
 ) -> _Layer:
     settles, values = _apply(conflicts, settling)
     return _Layer(
@@ -204,7 +204,7 @@ def _by_rule(
     )
 
 
-def _apply(conflicts: OpenConflicts, settling: Settling) -> tuple[pa.Array, pa.Array]:
+def _apply(conflicts: OpenConflicts, settling: PolicyChoice) -> tuple[pa.Array, pa.Array]:
     """Where a way to settle gives an answer, and which."""
     sides = conflicts.values
     everywhere = pa.array(np.ones(len(conflicts.ids), dtype=bool))
@@ -239,7 +239,7 @@ def _apply(conflicts: OpenConflicts, settling: Settling) -> tuple[pa.Array, pa.A
 
 
 def _join(
-    sides: ThreeWay[pa.Array], settling: Settling, everywhere: pa.Array
+    sides: ThreeWay[pa.Array], settling: PolicyChoice, everywhere: pa.Array
 ) -> tuple[pa.Array, pa.Array]:
     match settling.how:
         case Settle.NON_NULL:

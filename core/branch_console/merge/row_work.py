@@ -120,12 +120,12 @@ class BucketFiles:
     Attributes:
         entries: The live files, with the columns of MANIFEST_ENTRY.
         marks: The index files of deletion vectors, with the columns of INDEX_MANIFEST_ENTRY.
-        by_target: Whether they name schemas of the target.
+        in_target: Whether they name schemas of the target.
     """
 
     entries: pa.Table
     marks: pa.Table
-    by_target: bool
+    in_target: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -179,16 +179,16 @@ class Reconciled(Generic[Message]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JoinedRows(Generic[Message]):
+class JoinedDeletesResult(Generic[Message]):
     """The result of joining both sides' deletes in files.
 
     Attributes:
         messages: What the commit takes.
-        changed: The names of files of the base of which nothing tells what is left, as a side did
-            more than delete rows.
-        beaten: Rows that the target updated and that the source deleted.
+        unresolved_files: The names of files of the base of which nothing tells what is left, as a
+            side did more than delete rows.
+        overruled_rows: Rows that the target updated and that the source deleted.
     """
 
     messages: tuple[Message, ...]
-    changed: tuple[str, ...]
-    beaten: int = 0
+    unresolved_files: tuple[str, ...]
+    overruled_rows: int = 0

@@ -51,10 +51,10 @@ def plan_schema_merge(
     found = merge(settled=settled) if settled else found
     if not (found.conflicts or found.schemas or found.is_settled):
         return nothing
-    told = (nothing.id, repr(rules), [each.id for each in found.conflicts], found.final_id)
+    digest_parts = (nothing.id, repr(rules), [each.id for each in found.conflicts], found.final_id)
     fingerprints = [each.fingerprint for each in found.schemas]
     return SchemaPlan(
-        id=hashlib.sha256(repr((told, fingerprints)).encode()).hexdigest()[:16],
+        id=hashlib.sha256(repr((digest_parts, fingerprints)).encode()).hexdigest()[:16],
         heads=nothing.heads,
         rules=rules,
         notes=found.notes,

@@ -285,8 +285,8 @@ def _millis_of(asked: Request, argument: str, text: str) -> int:
         # Without a zone a time is one of this machine, as in Paimon.
         return int(datetime.fromisoformat(text.strip()).timestamp() * 1000)
     except (ValueError, OverflowError) as error:
-        told = f"is {text!r}, which is no time. Write it as '2026-01-31 12:00:00'."
-        raise _refusal(asked, argument, told) from error
+        sentence = f"is {text!r}, which is no time. Write it as '2026-01-31 12:00:00'."
+        raise _refusal(asked, argument, sentence) from error
 
 
 def _duration_millis(asked: Request, argument: str, text: str | None, default: int) -> int:
@@ -295,13 +295,13 @@ def _duration_millis(asked: Request, argument: str, text: str | None, default: i
     try:
         return parse_duration(text)
     except ValueError as error:
-        told = f"is {text!r}: {error}. Write it as '10 min'."
-        raise _refusal(asked, argument, told) from error
+        sentence = f"is {text!r}: {error}. Write it as '10 min'."
+        raise _refusal(asked, argument, sentence) from error
 
 
-def _refusal(asked: Request, argument: str, told: str) -> InvalidInput:
+def _refusal(asked: Request, argument: str, text: str) -> InvalidInput:
     return InvalidInput(
-        f"The argument {argument!r} of {asked.procedure} {told} {_UNCHANGED}",
+        f"The argument {argument!r} of {asked.procedure} {text} {_UNCHANGED}",
         kind=ErrorKind.INVALID_ARGUMENT,
         argument=argument,
     )

@@ -28,7 +28,7 @@ from branch_console.procedures.call.stages import Facts, InlineStages, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.policy_report import read_policy_report
 from branch_console.procedures.maintenance.release_branch import RELEASE_BRANCH
-from branch_console.procedures.registry import VERBS
+from branch_console.procedures.registry import PROCEDURES
 from branch_console.procedures.run.kept_policies import get_policy, keep_policy, subject_of
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.receipts import (
@@ -36,7 +36,7 @@ from branch_console.procedures.run.receipts import (
     receipt_without_change,
     texts_of,
 )
-from branch_console.procedures.run.runner import run_verb
+from branch_console.procedures.run.runner import run_procedure
 
 _PROCEDURES: Final[Mapping[LifecycleStep, str]] = MappingProxyType(
     {
@@ -157,7 +157,7 @@ def _take_step(
         operation_id=step_id,
     )
     try:
-        receipt = run_verb(VERBS[procedure], warehouse, rows, step, InlineStages())
+        receipt = run_procedure(PROCEDURES[procedure], warehouse, rows, step, InlineStages())
     except (Refused, CommitConflict, NotFound) as error:
         return {"notes": [error.message]}
     return {"notes": list(receipt.notes)}

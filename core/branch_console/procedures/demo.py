@@ -44,7 +44,7 @@ from branch_console.procedures.call.stages import Facts, InlineStages, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import run_catalog_verb
 from branch_console.procedures.demo_marker import MARKER
-from branch_console.procedures.registry import CATALOG_VERBS
+from branch_console.procedures.registry import CATALOG_PROCEDURES
 from branch_console.quality.rule_file import rule_path
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.file_store_table import FileStoreTable
@@ -290,7 +290,7 @@ class _Bench:
         self._run(create_branch, "create_branch", arguments)
 
     def catalog_branch(self, name: str, *, tables: Sequence[str], reason: str, owner: str) -> None:
-        create = partial(run_catalog_verb, CATALOG_VERBS["create_catalog_branch"])
+        create = partial(run_catalog_verb, CATALOG_PROCEDURES["create_catalog_branch"])
         arguments: dict[str, Argument] = {
             "branch": name,
             "tables": ",".join(tables),
@@ -556,8 +556,8 @@ def _fill_missing_hours(bench: _Bench) -> None:
     hours = pc.unique(year["time_hour"])
     filled = []
     for station, neighbour in (("EWR", "LGA"), ("JFK", "LGA"), ("LGA", "JFK")):
-        told = year.filter(pc.equal(year["origin"], station))["time_hour"]
-        silent = hours.filter(pc.invert(pc.is_in(hours, value_set=told.combine_chunks())))
+        known = year.filter(pc.equal(year["origin"], station))["time_hour"]
+        silent = hours.filter(pc.invert(pc.is_in(hours, value_set=known.combine_chunks())))
         spoken = year.filter(
             pc.and_(
                 pc.equal(year["origin"], neighbour),

@@ -20,11 +20,15 @@ from branch_console.procedures.compare.quality import COMPARE_QUALITY, compare_q
 from branch_console.procedures.compare.rows import compare_rows_of_states
 from branch_console.procedures.demo import build_demo
 from branch_console.procedures.merge.merge_branch import MERGE_BRANCH
-from branch_console.procedures.merge.reconcile_rows import compare_rows
+from branch_console.procedures.merge.reconcile_rows import find_row_conflicts
 from branch_console.procedures.recover import recover
-from branch_console.procedures.registry import CATALOG_VERBS, VERBS, find_catalog_verb
-from branch_console.procedures.run.procedure import Verb
-from branch_console.procedures.run.runner import run_verb
+from branch_console.procedures.registry import (
+    CATALOG_PROCEDURES,
+    PROCEDURES,
+    find_catalog_procedure,
+)
+from branch_console.procedures.run.procedure import Procedure
+from branch_console.procedures.run.runner import run_procedure
 from branch_console.procedures.statement.compact_database import run_compact_database
 from branch_console.procedures.statement.query import run_query
 from branch_console.procedures.statement.table_statement import run_table_statement
@@ -33,24 +37,24 @@ from branch_console.sql.statement import COMPACT, COMPACT_DATABASE, QUERY
 from branch_console.sql.tables import TableStatementKind
 from branch_console.sql.writes import WriteKind
 
-Procedure: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
+CallRunner: TypeAlias = Callable[[Warehouse, RowEngine, ProcedureCall, Stages], Receipt]
 
 
-def _procedure(verb: Verb[Any, Any], *, is_dry: bool = False) -> Procedure:
-    return partial(run_verb, verb, is_dry=is_dry)
+def _runner(verb: Procedure[Any, Any], *, is_dry: bool = False) -> CallRunner:
+    return partial(run_procedure, verb, is_dry=is_dry)
 
 
-PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
+RUNNERS: Final[Mapping[str, CallRunner]] = MappingProxyType(
     {
         "apply_policy": apply_policy,
         "build_demo": build_demo,
         "check_rules": check_rules,
         COMPARE_QUALITY: compare_quality,
-        "compare_rows": compare_rows,
+        "compare_rows": find_row_conflicts,
         "compare_states": compare_rows_of_states,
         COUNT_ROWS: count_rows,
         "create_branch": create_branch,
-        "dry_run_merge": _procedure(MERGE_BRANCH, is_dry=True),
+        "dry_run_merge": _runner(MERGE_BRANCH, is_dry=True),
         QUERY: run_query,
         COMPACT: run_compact,
         COMPACT_DATABASE: run_compact_database,
@@ -58,8 +62,8 @@ PROCEDURES: Final[Mapping[str, Procedure]] = MappingProxyType(
         **{str(kind): run_table_statement for kind in TableStatementKind},
         "recover": recover,
         "set_policy": set_policy,
-        **{name: _procedure(verb) for name, verb in VERBS.items()},
-        **{name: partial(run_catalog_verb, verb) for name, verb in CATALOG_VERBS.items()},
+        **{name: _runner(verb) for name, verb in PROCEDURES.items()},
+        **{name: partial(run_catalog_verb, verb) for name, verb in CATALOG_PROCEDURES.items()},
     }
 )
 
@@ -70,13 +74,13 @@ def run_call(warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages:
     Raises:
         InvalidInput: There is no procedure of that name.
     """
-    of_catalog = find_catalog_verb(call)
+    of_catalog = find_catalog_procedure(call)
     if of_catalog is not None:
         return run_catalog_verb(of_catalog, warehouse, rows, call, stages)
-    procedure = PROCEDURES.get(call.name)
+    procedure = RUNNERS.get(call.name)
     if procedure is None:
         raise InvalidInput(
-            f"There is no procedure {call.name!r}. There are {', '.join(sorted(PROCEDURES))}.",
+            f"There is no procedure {call.name!r}. There are {', '.join(sorted(RUNNERS))}.",
             kind=ErrorKind.INVALID_NAME,
             procedure=call.name,
         )

@@ -9,7 +9,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog_merge.turn_back import find_waiting_words
 from branch_console.procedures.recover import tables_of
-from branch_console.procedures.registry import VERBS, find_catalog_verb
+from branch_console.procedures.registry import PROCEDURES, find_catalog_procedure
 from branch_console.procedures.run.open_operation import find_receipt
 from branch_console.sql.tables import TableStatementKind
 
@@ -47,9 +47,9 @@ def read_receipt(
 
 def is_recorded(warehouse: Warehouse, call: ProcedureCall, receipt: Receipt) -> bool:
     """Whether `read_receipt` finds what a call returned: what changed nothing is in no ledger."""
-    if find_catalog_verb(call) is not None or call.name in set(TableStatementKind):
+    if find_catalog_procedure(call) is not None or call.name in set(TableStatementKind):
         return CatalogOperation.find(warehouse, receipt.operation_id) is not None
-    if receipt.moves or call.name not in VERBS:
+    if receipt.moves or call.name not in PROCEDURES:
         return bool(receipt.moves)
     try:
         read_receipt(warehouse, receipt.operation_id, Identifier.parse(call.table))

@@ -5,8 +5,12 @@ from branch_console.procedures.branch.create_branch import plan_creation
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, Preview, Weight
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.registry import CATALOG_VERBS, VERBS, find_catalog_verb
-from branch_console.procedures.run.procedure import Planned, decide
+from branch_console.procedures.registry import (
+    CATALOG_PROCEDURES,
+    PROCEDURES,
+    find_catalog_procedure,
+)
+from branch_console.procedures.run.procedure import PlannedOperation, decide
 
 __all__ = ["Consequence", "Preview", "Weight", "preview_call"]
 
@@ -21,16 +25,16 @@ def preview_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
     """
     if call.name == "create_branch":
         return plan_creation(warehouse, call).preview
-    of_catalog = find_catalog_verb(call)
+    of_catalog = find_catalog_procedure(call)
     if of_catalog is not None:
         return of_catalog.plan(warehouse, call).preview
-    verb = VERBS.get(call.name)
+    verb = PROCEDURES.get(call.name)
     if verb is None:
-        known = ", ".join(sorted({*VERBS, *CATALOG_VERBS, "create_branch"}))
+        known = ", ".join(sorted({*PROCEDURES, *CATALOG_PROCEDURES, "create_branch"}))
         raise InvalidInput(
             f"There is no preview of {call.name!r}. There are previews of {known}.",
             kind=ErrorKind.INVALID_NAME,
             procedure=call.name,
         )
-    planned: Planned = decide(verb, warehouse, call)
+    planned: PlannedOperation = decide(verb, warehouse, call)
     return planned.preview

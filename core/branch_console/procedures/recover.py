@@ -35,7 +35,7 @@ from branch_console.procedures.catalog_merge.publish_catalog import forget_prepa
 from branch_console.procedures.catalog_merge.sign_of_life import as_last_seen
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation
 from branch_console.procedures.catalog_merge.turn_back import turned_back_lately
-from branch_console.procedures.registry import JOURNALLED_BY_CATALOG, VERBS
+from branch_console.procedures.registry import JOURNALLED_BY_CATALOG, PROCEDURES
 from branch_console.procedures.run.all_tables import all_tables
 from branch_console.procedures.run.dry_run_results import forget_old_results, names_kept
 from branch_console.procedures.run.open_operation import FRESH_MILLIS, OpenOperation, Operation
@@ -93,7 +93,7 @@ def recover_catalog(warehouse: Warehouse, *, running: Collection[str] = ()) -> t
         operation = CatalogOperation(
             warehouse=warehouse, journal=journal, intent=intent, paths=paths
         )
-        with operation.taken_up() as held:
+        with operation.resumed() as held:
             if held is not None:
                 done.append(_recover(held, _finish_of_catalog))
     done += _taken_back_late(warehouse, running)
@@ -181,7 +181,7 @@ def _taken_up(operation: Operation) -> AbstractContextManager[Operation | None]:
     if operation.intent.procedure in (row_write.PROCEDURE, staged_rows.PROCEDURE):
         # Rows have steps of their own that tell whose they are.
         return nullcontext(replace(operation, is_resumed=True))
-    return operation.taken_up()
+    return operation.resumed()
 
 
 def _unreadable(subject: str, broken: BrokenIntent) -> Recovery:
@@ -255,16 +255,16 @@ def _finish(operation: Operation) -> End:
             )
         case staged_rows.PROCEDURE:
             warehouse = operation.warehouse
-            told = staged_rows.swept(
+            text = staged_rows.recovered_rows(
                 operation.table,
                 warehouse.store,
                 operation.intent,
                 lambda begun: _names_of_rows(operation, begun),
             )
             # Of rows that nobody was shown no end is kept.
-            return End(ending=Ending.ROLLED_BACK, time_millis=warehouse.clock(), message=told)
-        case name if name in VERBS:
-            finish_verb(VERBS[name], operation)
+            return End(ending=Ending.ROLLED_BACK, time_millis=warehouse.clock(), message=text)
+        case name if name in PROCEDURES:
+            finish_verb(PROCEDURES[name], operation)
         case _:
             raise _unknown(operation)
     return _end_of(operation)
@@ -286,7 +286,7 @@ def _end_as_partial(warehouse: Warehouse, operation_id: str, actor: str) -> Reco
             operation_id=operation_id,
         )
     ask_for_partial(MergeOperation.of(operation), actor)
-    with operation.taken_up() as held:
+    with operation.resumed() as held:
         if held is not None:
             return _recover(held, _finish_of_catalog)
     raise Refused(

@@ -49,7 +49,7 @@ from branch_console.procedures.maintenance.repair_earliest_snapshot import (
     REPAIR_EARLIEST_SNAPSHOT,
 )
 from branch_console.procedures.merge.merge_branch import CHERRY_PICK, MERGE_BRANCH, REVERT
-from branch_console.procedures.run.procedure import Verb
+from branch_console.procedures.run.procedure import Procedure
 from branch_console.procedures.statement.table_statement import (
     CREATE_TABLE,
     DROP_TABLE,
@@ -96,7 +96,9 @@ _ALL: Final = (
     WARN_BRANCH,
 )
 
-VERBS: Final[Mapping[str, Verb[Any, Any]]] = MappingProxyType({verb.name: verb for verb in _ALL})
+PROCEDURES: Final[Mapping[str, Procedure[Any, Any]]] = MappingProxyType(
+    {verb.name: verb for verb in _ALL}
+)
 
 _OF_CATALOG: Final = (
     ADD_TO_CATALOG_BRANCH,
@@ -112,7 +114,7 @@ _OF_CATALOG: Final = (
     DROP_TABLE,
 )
 
-CATALOG_VERBS: Final[Mapping[str, CatalogVerb[Any]]] = MappingProxyType(
+CATALOG_PROCEDURES: Final[Mapping[str, CatalogVerb[Any]]] = MappingProxyType(
     {verb.name: verb for verb in _OF_CATALOG}
 )
 """The procedures on databases, and on tables as objects of the catalog."""
@@ -123,11 +125,11 @@ JOURNALLED_BY_CATALOG: Final[Mapping[str, CatalogVerb[Any]]] = MappingProxyType(
 """What the journal of the catalog holds, by the name in an intent."""
 
 
-def find_catalog_verb(call: ProcedureCall) -> CatalogVerb[Any] | None:
+def find_catalog_procedure(call: ProcedureCall) -> CatalogVerb[Any] | None:
     """Return the procedure of a call that changes objects of the catalog, None for others.
 
     An undo without a table is of an operation of the catalog.
     """
     if call.name == UNDO.name and call.request(UndoRequest).table is None:
         return UNDO_OF_CATALOG
-    return CATALOG_VERBS.get(call.name)
+    return CATALOG_PROCEDURES.get(call.name)

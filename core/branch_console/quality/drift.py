@@ -100,7 +100,7 @@ class Rating(StrEnum):
         return list(Rating).index(self)
 
     @property
-    def is_told(self) -> bool:
+    def is_reported(self) -> bool:
         """Whether something differs for certain."""
         return self.rank >= Rating.SMALL.rank
 

@@ -28,7 +28,7 @@ class GateVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class RuleFinding:
     """The finding on one rule; numbers are None if nothing was counted.
 
     Attributes:
@@ -67,7 +67,7 @@ class GateReport:
     """All findings of one judgement; `digest` is of the rule file."""
 
     digest: str
-    findings: tuple[Finding, ...]
+    findings: tuple[RuleFinding, ...]
 
     @property
     def verdict(self) -> GateVerdict:
@@ -78,12 +78,12 @@ class GateReport:
         return GateVerdict.PASS if worst is GateVerdict.INFO else worst
 
     @property
-    def blocking(self) -> tuple[Finding, ...]:
+    def blocking(self) -> tuple[RuleFinding, ...]:
         """The findings that let nothing be published, as they are told."""
-        return tuple(each for each in self.told if GateVerdict(each.verdict).blocks)
+        return tuple(each for each in self.in_order if GateVerdict(each.verdict).blocks)
 
     @property
-    def told(self) -> tuple[Finding, ...]:
+    def in_order(self) -> tuple[RuleFinding, ...]:
         """All findings as they are told: what fails newly first, then the worst first."""
         order = [str(each) for each in GateVerdict]
         return tuple(
@@ -100,13 +100,13 @@ class GateReport:
 
     def worst_first(self) -> list[dict[str, Any]]:
         """Return the findings as they are told, as JSON values."""
-        return [_object(each) for each in self.told]
+        return [_object(each) for each in self.in_order]
 
 
-def findings_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:
+def findings_of(rows: Iterable[Mapping[str, Any]]) -> tuple[RuleFinding, ...]:
     """Return findings from the JSON values of a report, or from the rows of its table."""
-    return tuple(Finding(**{**row, "examples": tuple(row["examples"])}) for row in rows)
+    return tuple(RuleFinding(**{**row, "examples": tuple(row["examples"])}) for row in rows)
 
 
-def _object(finding: Finding) -> dict[str, Any]:
+def _object(finding: RuleFinding) -> dict[str, Any]:
     return {**asdict(finding), "examples": list(finding.examples)}

@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from branch_console.quality.findings import Finding, GateReport, GateVerdict
+from branch_console.quality.findings import GateReport, GateVerdict, RuleFinding
 from branch_console.quality.rules import (
     Outcome,
     QualityRule,
@@ -74,7 +74,7 @@ def judge(
     """
     findings = [_judged(rule, after[rule.id], before.get(rule.id)) for rule in rules.rules]
     findings += [
-        Finding(
+        RuleFinding(
             rule=SCHEMA_RULE,
             asked="no breaking change of the schema",
             severity=str(Severity.BLOCK),
@@ -92,11 +92,11 @@ def judge_state(rules: RuleSet, found: Mapping[str, RuleResult]) -> GateReport:
     return GateReport(digest=rules.digest, findings=findings)
 
 
-def _judged(rule: QualityRule, after: RuleResult, before: RuleResult | None) -> Finding:
+def _judged(rule: QualityRule, after: RuleResult, before: RuleResult | None) -> RuleFinding:
     ended = outcome(rule, after)
     stood = None if before is None else outcome(rule, before)
     worse = None if before is None else worse_by(rule, after, before)
-    return Finding(
+    return RuleFinding(
         rule=rule.id,
         asked=rule.text,
         severity=str(rule.severity),

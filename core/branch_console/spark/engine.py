@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.merge.joined_deletes import JoinedDeletes
 from branch_console.merge.policy import Policy
-from branch_console.merge.row_work import JoinedRows, Reconciled, RowScope, RowWork
+from branch_console.merge.row_work import JoinedDeletesResult, Reconciled, RowScope, RowWork
 from branch_console.spark.files.file_lister import SparkFileLister
 from branch_console.spark.files.verify_files import verify_data_files
 from branch_console.spark.merge.join_deletes import join_deletes
@@ -83,7 +83,7 @@ class SparkRowEngine(SparkRowWriter):
         marks: pa.Table,
         progress: Progress,
         write_id: str = "",
-    ) -> JoinedRows[CommitMessage]:
+    ) -> JoinedDeletesResult[CommitMessage]:
         """Write files again without the rows that either side deleted of them."""
         return join_deletes(
             self._session,

@@ -63,9 +63,9 @@ def _rows_of(
 ) -> tuple[AnswerRow, ...]:
     if not any(each.tells is Tells.ROW for each in answers):
         return ({},)
-    told = () if done is None else done.answer
+    rows = () if done is None else done.answer
     nothing = {each.name: each.nothing for each in answers if each.nothing is not None}
-    return told or ((nothing,) if nothing else ())
+    return rows or ((nothing,) if nothing else ())
 
 
 def _cell(

@@ -18,7 +18,7 @@ from branch_console.format.data_types import (
 )
 from branch_console.format.identifier import Identifier
 from branch_console.format.table_schema import TableSchema
-from branch_console.sql.words import quoted_name
+from branch_console.sql.token_reader import quoted_name
 
 # Spark's words, where they are not Paimon's.
 _TIMES: Final = {

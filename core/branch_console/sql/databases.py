@@ -17,7 +17,7 @@ from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import check_object_name
 from branch_console.operations.argument import Argument
 from branch_console.sql.place import Place
-from branch_console.sql.words import Words, wrong
+from branch_console.sql.token_reader import TokenReader, statement_error
 
 COMMENT: Final = "comment"
 """The property that holds the comment of a database."""
@@ -108,7 +108,7 @@ def parse_database_statement(text: str, start: Place | None = None) -> DatabaseS
     return found
 
 
-def read_database(words: Words, what: str = "a database") -> str:
+def read_database(words: TokenReader, what: str = "a database") -> str:
     """Take the name of a database.
 
     Raises:
@@ -121,11 +121,11 @@ def read_database(words: Words, what: str = "a database") -> str:
     try:
         check_object_name(name)
     except InvalidInput as error:
-        raise wrong(place, error.message.rstrip("."), error.kind) from error
+        raise statement_error(place, error.message.rstrip("."), error.kind) from error
     return name
 
 
-class _Reader(Words):
+class _Reader(TokenReader):
     def statement(self) -> DatabaseStatement:
         if self._takes_verb("CREATE"):
             return self._create()
@@ -218,9 +218,9 @@ class _Reader(Words):
         for key in found:
             if key in _KEPT_BY_ENGINES:
                 what = f"{key!r} is no property here: {_KEPT_BY_ENGINES[key]}"
-                raise wrong(place, what, ErrorKind.INVALID_OPTION)
+                raise statement_error(place, what, ErrorKind.INVALID_OPTION)
             if key in already:
-                raise wrong(place, f"the property {key!r} is given twice")
+                raise statement_error(place, f"the property {key!r} is given twice")
         return found
 
     def _comment(self) -> str:

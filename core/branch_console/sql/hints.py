@@ -13,7 +13,7 @@ from sqlglot import Token, TokenType
 from branch_console.errors import ErrorKind
 from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.sql.place import Place
-from branch_console.sql.words import Words, quoted_name, wrong
+from branch_console.sql.token_reader import TokenReader, quoted_name, statement_error
 
 _START: Final = "/*+"
 _END: Final = "*/"
@@ -46,7 +46,7 @@ def table_options(hint: str, place: Place) -> Mapping[str, str]:
     name, at = words.name(_OPTIONS), words.place(0)
     if name.upper() != _OPTIONS:
         what = f"the hint {name} is not honoured behind a table, but {_OPTIONS}('key' = 'value')"
-        raise wrong(at, what, ErrorKind.UNSUPPORTED)
+        raise statement_error(at, what, ErrorKind.UNSUPPORTED)
     found = words.options()
     words.expect_end()
     return found
@@ -58,7 +58,7 @@ def clause_options(clause: str, place: Place) -> Mapping[str, str]:
     Raises:
         InvalidInput: It is none.
     """
-    words = Words(clause, place)
+    words = TokenReader(clause, place)
     words.expect("WITH")
     found = words.options()
     words.expect_end()
@@ -93,7 +93,7 @@ def spark_hint(hint: str, place: Place, relations: Collection[str]) -> str:
         at = words.place(words.at)
         name = words.name("a hint")
         if name.upper() not in SPARK_HINTS:
-            raise wrong(at, _unknown(name), ErrorKind.UNSUPPORTED)
+            raise statement_error(at, _unknown(name), ErrorKind.UNSUPPORTED)
         parts.append(name + _arguments(words, name, relations))
     return f"{_START} {', '.join(parts)} {_END}"
 
@@ -106,7 +106,7 @@ def _unknown(name: str) -> str:
     return f"{what};{near.replace(' Did', ' did')}" if near else what
 
 
-def _arguments(words: Words, name: str, relations: Collection[str]) -> str:
+def _arguments(words: TokenReader, name: str, relations: Collection[str]) -> str:
     if words.kind() is not TokenType.L_PAREN:
         return ""
     if name.upper() in _JOIN_HINTS:
@@ -118,7 +118,7 @@ def _arguments(words: Words, name: str, relations: Collection[str]) -> str:
     return f"({', '.join(given)})"
 
 
-def _number_or_column(words: Words, hint: str) -> str:
+def _number_or_column(words: TokenReader, hint: str) -> str:
     first = words.at
     if words.kind() is TokenType.NUMBER:
         return str(words.number())
@@ -131,16 +131,16 @@ def _number_or_column(words: Words, hint: str) -> str:
     return ".".join(map(quoted_name, parts))
 
 
-def _relation(words: Words, known: Collection[str]) -> str:
+def _relation(words: TokenReader, known: Collection[str]) -> str:
     at = words.place(words.at)
     name = words.name("a table of the statement")
     while words.takes_kind(TokenType.DOT):
         # Spark sees a table under its own name, without its database.
         name = words.name("a table of the statement")
     if name.lower() not in known:
-        raise wrong(at, f"the hint names {name!r}, which the statement does not read")
+        raise statement_error(at, f"the hint names {name!r}, which the statement does not read")
     return name
 
 
-def _words_of(hint: str, place: Place) -> Words:
-    return Words(hint[len(_START) : -len(_END)], place.behind(_START))
+def _words_of(hint: str, place: Place) -> TokenReader:
+    return TokenReader(hint[len(_START) : -len(_END)], place.behind(_START))

@@ -16,10 +16,10 @@ from branch_console.sql.targets import (
     Part,
     Span,
     Target,
-    TargetWords,
+    TargetReader,
     read_written_target,
 )
-from branch_console.sql.words import quoted_name, wrong
+from branch_console.sql.token_reader import quoted_name, statement_error
 
 # How the check calls the source; nobody else sees it.
 _GIVEN: Final = "given"
@@ -54,7 +54,7 @@ class Clause:
     """
 
     place: Place
-    meeting: MatchKind
+    match_kind: MatchKind
     action: ClauseAction
     condition: Part | None
     values: tuple[tuple[NamedColumn, Part | None], ...] | None
@@ -87,7 +87,7 @@ class RowClause:
             from the source.
     """
 
-    meeting: MatchKind
+    match_kind: MatchKind
     action: ClauseAction
     condition: str | None
     values: Mapping[str, str] | None
@@ -112,7 +112,7 @@ class MergeClauses:
     clauses: tuple[RowClause, ...]
 
 
-def read_merge(words: TargetWords) -> tuple[Target, Query, Merge]:
+def read_merge(words: TargetReader) -> tuple[Target, Query, Merge]:
     """Take a statement behind MERGE INTO.
 
     Returns:
@@ -129,7 +129,9 @@ def read_merge(words: TargetWords) -> tuple[Target, Query, Merge]:
     place = words.place(words.at)
     source, source_name = _source(words)
     if source_name.lower() == target.name.lower():
-        raise wrong(place, f"source and target are both called {source_name!r}; give one an alias")
+        raise statement_error(
+            place, f"source and target are both called {source_name!r}; give one an alias"
+        )
     words.expect("ON")
     condition = words.expression("WHEN")
     clauses = [_clause(words, target)]
@@ -147,13 +149,13 @@ class _Clause:
     """A clause as words of the statement."""
 
     place: Place
-    meeting: MatchKind
+    match_kind: MatchKind
     action: ClauseAction
     condition: Span | None
     values: _Values
 
 
-def _source(words: TargetWords) -> tuple[Span, str]:
+def _source(words: TargetReader) -> tuple[Span, str]:
     """Take what is behind USING, and its name."""
     first, name = words.at, _GIVEN
     if words.kind() is TokenType.L_PAREN:
@@ -168,25 +170,27 @@ def _source(words: TargetWords) -> tuple[Span, str]:
     return Span(start=first, end=words.at), name
 
 
-def _take_parentheses(words: TargetWords) -> None:
+def _take_parentheses(words: TargetReader) -> None:
     words.at += 1
     words.expression(before=(TokenType.R_PAREN,))
     words.expect_kind(TokenType.R_PAREN, "')'")
 
 
-def _clause(words: TargetWords, target: Target) -> _Clause:
+def _clause(words: TargetReader, target: Target) -> _Clause:
     if words.stands("WITH SCHEMA EVOLUTION"):
-        raise wrong(words.place(words.at), "no columns are added", ErrorKind.UNSUPPORTED)
+        raise statement_error(words.place(words.at), "no columns are added", ErrorKind.UNSUPPORTED)
     words.expect("WHEN")
-    meeting = _meeting(words)
+    match_kind = _match_kind(words)
     condition = words.expression("THEN") if words.takes("AND") else None
     words.expect("THEN")
     place = words.place(words.at)
-    action, values = _action(words, target, meeting)
-    return _Clause(place=place, meeting=meeting, action=action, condition=condition, values=values)
+    action, values = _action(words, target, match_kind)
+    return _Clause(
+        place=place, match_kind=match_kind, action=action, condition=condition, values=values
+    )
 
 
-def _meeting(words: TargetWords) -> MatchKind:
+def _match_kind(words: TargetReader) -> MatchKind:
     if words.takes("NOT MATCHED BY SOURCE"):
         return MatchKind.NOT_MATCHED_BY_SOURCE
     if words.takes("NOT MATCHED"):
@@ -197,8 +201,10 @@ def _meeting(words: TargetWords) -> MatchKind:
     raise words.unexpected("MATCHED, NOT MATCHED or NOT MATCHED BY SOURCE")
 
 
-def _action(words: TargetWords, target: Target, meeting: MatchKind) -> tuple[ClauseAction, _Values]:
-    if meeting is MatchKind.NOT_MATCHED:
+def _action(
+    words: TargetReader, target: Target, match_kind: MatchKind
+) -> tuple[ClauseAction, _Values]:
+    if match_kind is MatchKind.NOT_MATCHED:
         words.expect("INSERT")
         return ClauseAction.INSERT, _inserted(words, target)
     if words.takes("DELETE"):
@@ -207,7 +213,7 @@ def _action(words: TargetWords, target: Target, meeting: MatchKind) -> tuple[Cla
         raise words.unexpected("UPDATE or DELETE")
     has_set = words.takes("SET")
     if words.kind() is TokenType.STAR:
-        if meeting is MatchKind.NOT_MATCHED_BY_SOURCE:
+        if match_kind is MatchKind.NOT_MATCHED_BY_SOURCE:
             raise words.error("there is no row of the source to take values from")
         words.at += 1
         return ClauseAction.UPDATE, None
@@ -219,7 +225,7 @@ def _action(words: TargetWords, target: Target, meeting: MatchKind) -> tuple[Cla
     return ClauseAction.UPDATE, tuple(values)
 
 
-def _inserted(words: TargetWords, target: Target) -> _Values:
+def _inserted(words: TargetReader, target: Target) -> _Values:
     if words.takes_kind(TokenType.STAR):
         return None
     words.expect_kind(TokenType.L_PAREN, "'*', or '(' and columns")
@@ -235,21 +241,21 @@ def _inserted(words: TargetWords, target: Target) -> _Values:
         words.expect_kind(TokenType.COMMA, "','")
         values.append(words.expression(before=_IN_LIST))
     if len(columns) != len(values):
-        raise wrong(place, f"there are {len(columns)} columns and {len(values)} values")
+        raise statement_error(place, f"there are {len(columns)} columns and {len(values)} values")
     return tuple(zip(columns, values, strict=True))
 
 
 def _check_reached(clauses: Sequence[_Clause]) -> None:
     """Refuse clauses behind one that holds for all rows, which nothing would ever come to."""
     for number, clause in enumerate(clauses):
-        before = (each for each in clauses[:number] if each.meeting is clause.meeting)
+        before = (each for each in clauses[:number] if each.match_kind is clause.match_kind)
         if any(each.condition is None for each in before):
-            what = f"an earlier clause is for every row that is {clause.meeting}"
-            raise wrong(clause.place, f"{what}; say AND and a condition there")
+            what = f"an earlier clause is for every row that is {clause.match_kind}"
+            raise statement_error(clause.place, f"{what}; say AND and a condition there")
 
 
 def _assembled(
-    words: TargetWords,
+    words: TargetReader,
     named: Span,
     source: Span,
     source_name: str,
@@ -265,21 +271,21 @@ def _assembled(
     source_part = Part(start=start, end=query.take(source).end)
     query.add(") SELECT 1 FROM ")
     matching: Part | None = None
-    for meeting in MatchKind:
-        query.add("(SELECT 1" if meeting is MatchKind.MATCHED else ", (SELECT 1")
+    for match_kind in MatchKind:
+        query.add("(SELECT 1" if match_kind is MatchKind.MATCHED else ", (SELECT 1")
         for number, clause in enumerate(clauses):
-            if clause.meeting is meeting:
+            if clause.match_kind is match_kind:
                 found[number] = _placed(query, clause)
         query.add(" FROM ")
-        if meeting is not MatchKind.NOT_MATCHED:
+        if match_kind is not MatchKind.NOT_MATCHED:
             query.take_target(named)
-        if meeting is MatchKind.MATCHED:
+        if match_kind is MatchKind.MATCHED:
             query.add(f" JOIN {given} ON (")
             matching = query.take(condition)
             query.add(")")
-        elif meeting is MatchKind.NOT_MATCHED:
+        elif match_kind is MatchKind.NOT_MATCHED:
             query.add(given)
-        query.add(f") AS {meeting.replace(' ', '_')}")
+        query.add(f") AS {match_kind.replace(' ', '_')}")
     assert matching is not None
     return query.query(), Merge(
         source=source_part,
@@ -306,7 +312,7 @@ def _placed(query: Assembled, clause: _Clause) -> Clause:
         query.add(")")
     return Clause(
         place=clause.place,
-        meeting=clause.meeting,
+        match_kind=clause.match_kind,
         action=clause.action,
         condition=condition,
         values=None if values is None else tuple(values),

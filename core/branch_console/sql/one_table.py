@@ -8,7 +8,7 @@ from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import Identifier
 from branch_console.sql.place import Origins
 from branch_console.sql.query import Query, parse_query
-from branch_console.sql.words import Words, quoted_name, wrong
+from branch_console.sql.token_reader import TokenReader, quoted_name, statement_error
 
 _DEPTH: Final = {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}
 
@@ -20,19 +20,19 @@ def check_condition(text: str, table: Identifier) -> None:
         InvalidInput: It cannot be read, ends the brackets around it, or reads a table; the message
             names the place in it.
     """
-    words = Words(text)
+    words = TokenReader(text)
     depth = 0
     for number, token in enumerate(words.tokens):
         depth += _DEPTH.get(token.token_type, 0)
         if depth < 0:
             break
         if token.token_type is TokenType.SEMICOLON:
-            raise wrong(words.place(number), "';' cannot stand in a condition")
+            raise statement_error(words.place(number), "';' cannot stand in a condition")
     if depth:
         raise InvalidInput(
             f"The brackets of {text!r} do not match.", kind=ErrorKind.INVALID_ARGUMENT
         )
-    if len(Words(f"{text})").tokens) == len(words.tokens):
+    if len(TokenReader(f"{text})").tokens) == len(words.tokens):
         raise InvalidInput(
             f"{text!r} ends with a comment, which would hide what is behind it. Leave it out.",
             kind=ErrorKind.INVALID_ARGUMENT,

@@ -28,9 +28,9 @@ from branch_console.sql.databases import (
     DatabaseStatementKind,
     parse_database_statement,
 )
-from branch_console.sql.looks import LOOKS, LookKind, parse_look
 from branch_console.sql.not_served import NOT_SERVED
 from branch_console.sql.place import Place
+from branch_console.sql.show_statements import SHOWS, ShowKind, parse_show
 from branch_console.sql.statement import (
     CALLED,
     COMPACT,
@@ -44,16 +44,16 @@ from branch_console.sql.statement import (
 )
 from branch_console.sql.tables import TableStatementKind, parse_table_statement
 from branch_console.sql.targets import Target
-from branch_console.sql.words import Words, quoted_name, wrong
+from branch_console.sql.token_reader import TokenReader, quoted_name, statement_error
 from branch_console.sql.writes import WriteKind, parse_write
 
 WRITING: Final = frozenset({*WriteKind, *TableStatementKind, COMPACT, COMPACT_DATABASE})
 """The procedures of statements that change rows or tables, and have no preview."""
 
-_LOOKED_AT: Final = MappingProxyType({"doctor": LookKind.HEALTH, "storage": LookKind.STORAGE})
+_LOOKED_AT: Final = MappingProxyType({"doctor": ShowKind.HEALTH, "storage": ShowKind.STORAGE})
 _WRITES: Final = frozenset({"INSERT", "TRUNCATE", "UPDATE", "DELETE", "MERGE INTO"})
 _TABLES: Final = frozenset({"CREATE TABLE", "DROP TABLE", "ALTER TABLE"})
-_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", *LOOKS})
+_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", *SHOWS})
 
 
 def parse_statements(text: str, branch: str = MAIN_BRANCH) -> tuple[Statement, ...]:
@@ -70,7 +70,7 @@ def parse_statements(text: str, branch: str = MAIN_BRANCH) -> tuple[Statement, .
     return tuple(_Parser(text, branch).statements())
 
 
-class _Parser(Words):
+class _Parser(TokenReader):
     def __init__(self, text: str, branch: str) -> None:
         super().__init__(text)
         self._branch = branch
@@ -119,7 +119,7 @@ class _Parser(Words):
 
     def query(self) -> Statement:
         place, text = self.place(self.at), self.to_end_of_statement()
-        parse_look(text, place)
+        parse_show(text, place)
         return Statement(procedure=QUERY, arguments=self._itself(text, place))
 
     def write(self) -> Statement:
@@ -275,7 +275,7 @@ class _Parser(Words):
         name = self.name("a procedure").lower()
         if name in NOT_SERVED:
             place = self.place(self.at - 1)
-            raise wrong(
+            raise statement_error(
                 place, f"{name} is not served here: {NOT_SERVED[name]}", ErrorKind.UNSUPPORTED
             )
         if name not in CALLED:
@@ -287,8 +287,8 @@ class _Parser(Words):
         confirms = next((str(name) for name in said if name is not None), None)
         given.pop(CONFIRM, None)
         if called.procedure == QUERY:
-            look = self._look_at(_LOOKED_AT[name], given.get("table"))
-            return Statement(procedure=QUERY, arguments=look)
+            shown = self._look_at(_LOOKED_AT[name], given.get("table"))
+            return Statement(procedure=QUERY, arguments=shown)
         is_dry = given.pop(DRY_RUN, False)
         if not isinstance(is_dry, bool):
             raise self.error(f"{DRY_RUN} is true or false, not {is_dry!r}")
@@ -300,7 +300,7 @@ class _Parser(Words):
             called=name,
         )
 
-    def _look_at(self, kind: LookKind, table: Argument) -> dict[str, Argument]:
+    def _look_at(self, kind: ShowKind, table: Argument) -> dict[str, Argument]:
         """The arguments of the query that tells something of a table."""
         found = Identifier.parse(str(table or ""))
         database, name = (quoted_name(each) for each in (found.database, found.table))
@@ -397,4 +397,4 @@ _STATEMENTS: Final[Mapping[str, Callable[[_Parser], Statement | None]]] = Mappin
     }
 )
 _DATABASES: Final = ("CREATE DATABASE", "DROP DATABASE", "ALTER DATABASE")
-_ALL: Final = ("SELECT", *LOOKS, *sorted(_WRITES), *sorted(_TABLES), *_DATABASES, *_STATEMENTS)
+_ALL: Final = ("SELECT", *SHOWS, *sorted(_WRITES), *sorted(_TABLES), *_DATABASES, *_STATEMENTS)

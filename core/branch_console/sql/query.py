@@ -25,7 +25,7 @@ from branch_console.sql.functions import TABLE_FUNCTIONS
 from branch_console.sql.hints import clause_length, clause_options, spark_hint, table_options
 from branch_console.sql.place import Origins, Place
 from branch_console.sql.pushdown import PushedComparison, comparisons_in
-from branch_console.sql.words import HintTokenizer, cut, quoted_name
+from branch_console.sql.token_reader import HintTokenizer, cut, quoted_name
 
 _MAX_LENGTH: Final = 100_000
 _VERSION_WORDS: Final = (
@@ -218,11 +218,11 @@ class Query:
 
     def at_times(self, millis: Sequence[int]) -> "Query":
         """Return the query with the times that its expressions of times tell, in their order."""
-        told = iter(millis)
+        moments = iter(millis)
         references = tuple(
             each
             if each.time_expression is None
-            else replace(each, time_millis=next(told), time_expression=None)
+            else replace(each, time_millis=next(moments), time_expression=None)
             for each in self.references
         )
         return replace(self, references=references)
@@ -494,16 +494,16 @@ class _Reader:
         return end
 
     def _syntax_error(self, error: ParseError) -> InvalidInput:
-        told = error.errors[0] if error.errors else {}
-        word = str(told.get("highlight") or "")
+        found = error.errors[0] if error.errors else {}
+        word = str(found.get("highlight") or "")
         lines = self._text.split("\n")
-        line, column = int(told.get("line") or 1), int(told.get("col") or 1)
+        line, column = int(found.get("line") or 1), int(found.get("col") or 1)
         before = sum(len(each) + 1 for each in lines[: line - 1])
         offset = before + max(0, column - max(1, len(word)))
         what = f"{word!r} cannot stand there" if word else "the statement is not complete"
         if self._origins.is_behind(offset):
             return self.error(offset, "the condition is not complete")
-        why = str(told.get("description", "")).rstrip(".")
+        why = str(found.get("description", "")).rstrip(".")
         if self._origins.end is not None and why == "Expecting )":
             # That bracket is none that anybody wrote.
             why = "what stands before it is complete"

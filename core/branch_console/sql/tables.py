@@ -13,8 +13,8 @@ from branch_console.errors import InvalidInput
 from branch_console.format.data_types import DataField, DataType, with_nullable
 from branch_console.sql.place import Place
 from branch_console.sql.targets import NamedColumn, Target, read_target
+from branch_console.sql.token_reader import TokenReader, statement_error
 from branch_console.sql.types import parse_type
-from branch_console.sql.words import Words, wrong
 
 _ENDS_TYPE: Final = frozenset(
     {"NOT", "NULL", "COMMENT", "DEFAULT", "GENERATED", "FIRST", "AFTER", "PRIMARY"}
@@ -164,7 +164,7 @@ def parse_table_statement(text: str, start: Place | None = None) -> TableStateme
     return found
 
 
-class _Reader(Words):
+class _Reader(TokenReader):
     def statement(self) -> TableStatement:
         if self.takes("CREATE TABLE"):
             return self._create()
@@ -262,7 +262,9 @@ class _Reader(Words):
         try:
             return parse_type(self.between(first), next_id)
         except InvalidInput as error:
-            raise wrong(self.place(first), error.message.rstrip("."), error.kind) from error
+            raise statement_error(
+                self.place(first), error.message.rstrip("."), error.kind
+            ) from error
 
     def _alter(self) -> TableStatement:
         target = read_target(self)

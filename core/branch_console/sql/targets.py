@@ -15,7 +15,7 @@ from branch_console.format.scan_options import check_branch, written_branch
 from branch_console.sql.hints import clause_length, clause_options, table_options
 from branch_console.sql.place import Origins, Place
 from branch_console.sql.query import Query, RewrittenQuery, TableReference, parse_query
-from branch_console.sql.words import Words, wrong
+from branch_console.sql.token_reader import TokenReader, statement_error
 
 _TRAVELS: Final = tuple(
     f"{before}{what} AS OF"
@@ -85,7 +85,7 @@ class Part:
         return query.part(self.start, self.end)
 
 
-def read_target(words: Words) -> Target:
+def read_target(words: TokenReader) -> Target:
     """Take the name of a table that is changed; options behind it are not taken.
 
     Raises:
@@ -100,16 +100,16 @@ def read_target(words: Words) -> Target:
     try:
         identifier = Identifier.parse(f"{database}.{name}")
     except InvalidInput as error:
-        raise wrong(place, error.message.rstrip("."), error.kind) from error
+        raise statement_error(place, error.message.rstrip("."), error.kind) from error
     if identifier.system_table is not None:
-        raise wrong(place, "a system table is read-only", ErrorKind.UNSUPPORTED)
+        raise statement_error(place, "a system table is read-only", ErrorKind.UNSUPPORTED)
     if identifier.catalog_tag is not None:
-        raise wrong(place, "a tag of the catalog is read-only", ErrorKind.UNSUPPORTED)
+        raise statement_error(place, "a tag of the catalog is read-only", ErrorKind.UNSUPPORTED)
     names_branch = BRANCH_MARK in name or identifier.is_of_catalog
     return Target(identifier=identifier, names_branch=names_branch, place=place, name=name)
 
 
-def read_written_target(words: Words) -> Target:
+def read_written_target(words: TokenReader) -> Target:
     """Take the name of a table whose rows are changed, with the dynamic options behind it.
 
     Raises:
@@ -120,7 +120,9 @@ def read_written_target(words: Words) -> Target:
     options = dict(_options_behind(words))
     reason = options.pop(WITHOUT_CALLBACKS_OPTION, None)
     if reason is not None and not reason.strip():
-        raise wrong(place, f"the option {WITHOUT_CALLBACKS_OPTION!r} needs a reason as its value")
+        raise statement_error(
+            place, f"the option {WITHOUT_CALLBACKS_OPTION!r} needs a reason as its value"
+        )
     target = replace(target, without_callbacks=reason)
     try:
         branch = written_branch(options)
@@ -128,11 +130,11 @@ def read_written_target(words: Words) -> Target:
             return target
         check_branch(target.identifier, branch, names_branch=target.names_branch)
     except InvalidInput as error:
-        raise wrong(place, error.message.rstrip("."), error.kind) from error
+        raise statement_error(place, error.message.rstrip("."), error.kind) from error
     return replace(target, identifier=target.identifier.on_branch(branch), names_branch=True)
 
 
-def _options_behind(words: Words) -> Mapping[str, str]:
+def _options_behind(words: TokenReader) -> Mapping[str, str]:
     """Take dynamic options: a hint, or a clause WITH."""
     place, following = words.place(words.at), words.tokens[words.at :]
     if words.kind() is TokenType.HINT:
@@ -150,7 +152,7 @@ class Span:
     end: int
 
 
-class TargetWords(Words):
+class TargetReader(TokenReader):
     """The words of a statement that changes rows of a table which it calls by a name."""
 
     def with_alias(self, target: Target, following: str) -> Target:
@@ -180,7 +182,7 @@ class TargetWords(Words):
         name = self.name("a column")
         if self.takes_kind(TokenType.DOT):
             if name.lower() != target.name.lower():
-                raise wrong(place, f"{name!r} is not the table that is updated")
+                raise statement_error(place, f"{name!r} is not the table that is updated")
             name = self.name("a column")
         if self.kind() is TokenType.DOT:
             raise self.error("a column is updated as a whole")
@@ -221,7 +223,7 @@ class Assembled:
         text: The query so far.
     """
 
-    def __init__(self, words: Words, text: str) -> None:
+    def __init__(self, words: TokenReader, text: str) -> None:
         """Begin with words that are not the statement's."""
         self.text = text
         self._words = words

@@ -23,11 +23,11 @@ from branch_console.sql.targets import (
     Part,
     Span,
     Target,
-    TargetWords,
+    TargetReader,
     is_default,
     read_written_target,
 )
-from branch_console.sql.words import quoted_name
+from branch_console.sql.token_reader import quoted_name
 
 Constant = Argument | Decimal
 
@@ -105,7 +105,7 @@ def parse_write(text: str, start: Place | None = None) -> Write:
     return _Reader(text, start).write()
 
 
-class _Reader(TargetWords):
+class _Reader(TargetReader):
     def write(self) -> Write:
         if self.takes("INSERT INTO"):
             return self._insert(WriteKind.INSERT)

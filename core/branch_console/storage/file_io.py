@@ -20,8 +20,8 @@ import fsspec
 
 from branch_console.errors import ErrorKind, InvalidInput, NotFound, PaimonError
 from branch_console.storage.durable import make_directory, sync_path, write_synced
+from branch_console.storage.parallel_io import map_parallel
 from branch_console.storage.regular_files import check_regular, open_regular, read_regular
-from branch_console.storage.side_by_side import each
 from branch_console.storage.store_answers import (
     bucket_of,
     etag_of,
@@ -34,11 +34,11 @@ from branch_console.storage.store_answers import (
     says_taken,
 )
 from branch_console.storage.store_urls import (
-    checked_path,
     host_of,
     is_of_store,
     local_root,
     open_filesystem,
+    safe_path,
 )
 
 _T = TypeVar("_T")
@@ -163,7 +163,7 @@ class FileIO:
         scheme, separator, _ = url.partition("://")
         if not separator:
             scheme = "file"
-        checked_path(url)
+        safe_path(url)
         if scheme in ("file", "local"):
             root = local_root(url)
             return LocalFileIO(fsspec.filesystem("file"), "file", root)
@@ -216,7 +216,7 @@ class FileIO:
 
     def read(self, path: str) -> bytes:
         """The whole file; raises NotFound or StorageError."""
-        return self._ask(path, lambda: self._whole(checked_path(path)))
+        return self._ask(path, lambda: self._whole(safe_path(path)))
 
     def find(self, path: str) -> bytes | None:
         """The whole file, None if there is none."""
@@ -230,13 +230,13 @@ class FileIO:
         return self._ask(
             path,
             lambda: bytes(
-                self._filesystem.cat_file(checked_path(path), start=offset, end=offset + length)
+                self._filesystem.cat_file(safe_path(path), start=offset, end=offset + length)
             ),
         )
 
     def read_many(self, paths: Sequence[str]) -> list[bytes]:
         """Whole files in the order of the paths, fetched in parallel."""
-        return each(self, self.read, paths)
+        return map_parallel(self, self.read, paths)
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or directory of that path."""
@@ -245,14 +245,14 @@ class FileIO:
     def status(self, path: str) -> FileStatus | None:
         """Return the status of the path, None if there is nothing."""
         try:
-            return _status(self._ask(path, lambda: self._filesystem.info(checked_path(path))))
+            return _status(self._ask(path, lambda: self._filesystem.info(safe_path(path))))
         except NotFound:
             return None
 
     def list(self, path: str) -> list[FileStatus]:
         """The direct children by name, temporary ones too; empty if there is no such directory."""
         try:
-            rows = self._ask(path, lambda: self._rows(checked_path(path)))
+            rows = self._ask(path, lambda: self._rows(safe_path(path)))
         except NotFound:
             return []
         own = path.rstrip("/")
@@ -283,7 +283,7 @@ class FileIO:
             self.replace(path, data)
             return
         try:
-            self._filesystem.pipe_file(checked_path(path), data, mode="create")
+            self._filesystem.pipe_file(safe_path(path), data, mode="create")
         except Exception as error:  # a store's package raises its own classes
             if says_taken(error):
                 raise FileExistsError(path) from error
@@ -296,7 +296,7 @@ class FileIO:
     def replace(self, path: str, data: bytes) -> None:
         """Write a file, in place of another if there is one."""
         self.check_inside(path)
-        self._ask(path, lambda: self._filesystem.pipe_file(checked_path(path), data))
+        self._ask(path, lambda: self._filesystem.pipe_file(safe_path(path), data))
 
     def rename(self, from_path: str, to_path: str) -> None:
         """Give a file another name; what a taken one does is up to the store."""
@@ -308,7 +308,7 @@ class FileIO:
         """Remove one file; False if the store tells that there was none."""
         self.check_inside(path)
         try:
-            self._ask(path, lambda: self._filesystem.rm_file(checked_path(path)))
+            self._ask(path, lambda: self._filesystem.rm_file(safe_path(path)))
         except NotFound:
             return False
         return True
@@ -324,7 +324,7 @@ class FileIO:
 
     def check_inside(self, path: str) -> None:
         """Raise InvalidInput if a change of that path would leave the warehouse."""
-        if not checked_path(path).startswith(f"{self.root}/") and path != self.root:
+        if not safe_path(path).startswith(f"{self.root}/") and path != self.root:
             raise InvalidInput(
                 f"{path} lies outside the warehouse {self.root}. Nothing was changed.",
                 path=path,
@@ -404,26 +404,26 @@ class LocalFileIO(FileIO):
 
     def native_path(self, path: str) -> str:
         """The path as the operating system takes it."""
-        return checked_path(path)
+        return safe_path(path)
 
     def native_file(self, path: str) -> str:
         """The path of a regular file as the operating system takes it."""
 
         def find() -> str:
-            check_regular(checked_path(path), self.root)
+            check_regular(safe_path(path), self.root)
             return path
 
         return self._ask(path, find)
 
     def read(self, path: str) -> bytes:
         """The whole file; raises NotFound or StorageError."""
-        return self._ask(path, lambda: read_regular(checked_path(path), self.root))
+        return self._ask(path, lambda: read_regular(safe_path(path), self.root))
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """A part of the file; shorter than `length` only at its end."""
 
         def read() -> bytes:
-            descriptor = open_regular(checked_path(path), self.root)
+            descriptor = open_regular(safe_path(path), self.root)
             with os.fdopen(descriptor, "rb") as file:
                 file.seek(offset)
                 return file.read(length)
@@ -434,7 +434,7 @@ class LocalFileIO(FileIO):
         """Return the status of the path, None if there is nothing."""
 
         def ask() -> FileStatus:
-            found = os.lstat(checked_path(path))
+            found = os.lstat(safe_path(path))
             is_link = stat.S_ISLNK(found.st_mode)
             if is_link:
                 found = _stat_local(path)
@@ -449,7 +449,7 @@ class LocalFileIO(FileIO):
         """The direct children by name, temporary ones too; empty if there is no such directory."""
 
         def scan() -> Iterable[FileStatus]:
-            with os.scandir(checked_path(path)) as entries:
+            with os.scandir(safe_path(path)) as entries:
                 for entry in entries:
                     is_link = entry.is_symlink()
                     try:
@@ -467,7 +467,7 @@ class LocalFileIO(FileIO):
     def names(self, path: str) -> Collection[str]:
         """Their names alone, in any order; nothing is asked about each of them."""
         try:
-            return self._ask(path, lambda: os.listdir(checked_path(path)))  # noqa: PTH208
+            return self._ask(path, lambda: os.listdir(safe_path(path)))  # noqa: PTH208
         except NotFound:
             return []
 
@@ -475,7 +475,7 @@ class LocalFileIO(FileIO):
         """The names of those that are folders, in any order; a listing tells which they are."""
 
         def scan() -> Collection[str]:
-            with os.scandir(checked_path(path)) as entries:
+            with os.scandir(safe_path(path)) as entries:
                 return [entry.name for entry in entries if entry.is_dir()]
 
         try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from branch_console.errors import NotFound, StorageError
 from branch_console.storage.durable import sync_path
 from branch_console.storage.file_io import FileIO
-from branch_console.storage.side_by_side import many_side_by_side
+from branch_console.storage.parallel_io import many_side_by_side
 
 
 class FileRemover:

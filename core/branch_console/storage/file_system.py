@@ -49,7 +49,7 @@ def _is_known(device: int) -> bool:
     if release is None or tuple(map(int, release.groups())) < _LEAST_RELEASE:
         return False
     wanted = f"{os.major(device)}:{os.minor(device)}"
-    for line in _told_by_system("/proc/self/mountinfo").splitlines():
+    for line in _read_system_file("/proc/self/mountinfo").splitlines():
         mount, _, kind = line.partition(" - ")
         if mount.split(" ", 3)[2:3] == [wanted]:
             return kind.split(" ", 1)[0] in _KINDS
@@ -57,11 +57,11 @@ def _is_known(device: int) -> bool:
 
 
 def _is_little_waiting() -> bool:
-    found = _WAITING.findall(_told_by_system("/proc/meminfo"))
+    found = _WAITING.findall(_read_system_file("/proc/meminfo"))
     return len(found) == 2 and sum(map(int, found)) <= _MOST_WAITING_KIB
 
 
-def _told_by_system(path: str) -> str:
+def _read_system_file(path: str) -> str:
     try:
         return Path(path).read_text()
     except OSError:

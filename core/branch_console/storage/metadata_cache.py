@@ -24,7 +24,7 @@ from typing import Final, TypeVar, cast
 
 from branch_console.errors import FormatError
 from branch_console.format.bounds import MOST_JSON_BYTES
-from branch_console.storage import side_by_side
+from branch_console.storage import parallel_io
 from branch_console.storage.file_io import FileReader, FileStatus
 from branch_console.storage.listed_once import ListedOnce
 from branch_console.storage.shelf import Shelf
@@ -144,7 +144,7 @@ class MetadataReader:
             return self.files.read(path)
         return self._cache.get(self._key(path), lambda: self.files.read(path))
 
-    def look(self, path: str) -> FileStatus | None:
+    def find_status(self, path: str) -> FileStatus | None:
         """What `files.status` tells of a small file; one far away is read at once, for `decode`.
 
         Its bytes take no longer than its status, and are the version of which this one tells.
@@ -212,24 +212,24 @@ class MetadataReader:
         finally:
             files.look_anew()
 
-    def each(self, call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
+    def map_parallel(self, call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
         """Call for each item, in parallel where the store is far away."""
-        return side_by_side.each(self.files, call, items)
+        return parallel_io.map_parallel(self.files, call, items)
 
     def both(self, one: Callable[[], _T], other: Callable[[], _R]) -> tuple[_T, _R]:
         """Return the results of two calls, in parallel if the store is far away."""
-        return side_by_side.both(self.files, one, other)
+        return parallel_io.both(self.files, one, other)
 
-    def asking(self) -> AbstractContextManager[side_by_side.Asking]:
+    def asking(self) -> AbstractContextManager[parallel_io.Asking]:
         """As `both`, for any number of calls."""
-        return side_by_side.asking(self.files)
+        return parallel_io.asking(self.files)
 
     def local_files(self, paths: Sequence[str]) -> list[str]:
         """Paths on this machine with the bytes of immutable files: in place where they are."""
         if self._cache is None or self.files.is_local:
             return [self.files.native_file(path) for path in paths]
         cache = self._cache
-        return self.each(
+        return self.map_parallel(
             lambda path: cache.file(self._key(path), lambda: self.files.read(path)), paths
         )
 

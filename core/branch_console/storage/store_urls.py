@@ -44,7 +44,7 @@ def is_of_store(location: str, scheme: str) -> bool:
     return _SAME.get(found, found) == _SAME.get(scheme, scheme)
 
 
-def checked_path(path: str) -> str:
+def safe_path(path: str) -> str:
     """The path, if it stays where it begins.
 
     Raises:

@@ -113,14 +113,14 @@ class BranchManager:
     ) -> tuple[tuple[BranchState, ...], tuple[FileState[LineageEvent], ...]]:
         """The same, and the states of the ledger, which is read for their base tags anyway."""
         with self._reader.asking() as ask:
-            told = ask(LineageLedger(self._reader, self._paths).states)
+            read_events = ask(LineageLedger(self._reader, self._paths).states)
             found, listed = ask(self._main_folder), ask(self._listing)
-        events, main = under_present_names(in_order(told.result())), found.result()
+        events, main = under_present_names(in_order(read_events.result())), found.result()
         folders = list(listed.result().items())
         if main is not None:
             folders = [(MAIN_BRANCH, main), *folders]
-        states = self._reader.each(lambda item: self._state(*item, events), folders)
-        return tuple(states), told.result()
+        states = self._reader.map_parallel(lambda item: self._state(*item, events), folders)
+        return tuple(states), read_events.result()
 
     def _main_folder(self) -> FileStatus | None:
         is_there = self.exists(MAIN_BRANCH)

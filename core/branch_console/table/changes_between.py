@@ -126,7 +126,7 @@ def _commits(own: ChangedState, start: int, end: int) -> ChangedState:
             f"branch {own.table.branch!r} there are {there}. Choose a range within.",
             BETWEEN,
         )
-    found = own.table.reader.each(snapshots.get, range(start + 1, end + 1))
+    found = own.table.reader.map_parallel(snapshots.get, range(start + 1, end + 1))
     left_out = _LEFT_OUT[own.mode]
     return replace(
         own,

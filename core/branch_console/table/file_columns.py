@@ -12,7 +12,7 @@ from branch_console.format.file_columns import FILE_COLUMNS
 from branch_console.format.manifest_entry import FileSource
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.manifest_scan import ManifestScan
-from branch_console.table.text_prints import text_prints
+from branch_console.table.string_hashes import string_hashes
 
 _ENTRIES_AT_ONCE: Final = 200_000
 _MADE: Final = "file columns"
@@ -47,7 +47,7 @@ def read_file_columns(
 
 def name_prints(names: pa.ChunkedArray) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
     """The numbers that the column `name` has for file names."""
-    return text_prints(pc.binary_join_element_wise(_BEFORE_NAME, names, ""))
+    return string_hashes(pc.binary_join_element_wise(_BEFORE_NAME, names, ""))
 
 
 def read_made(
@@ -108,7 +108,7 @@ def _columns(entries: pa.Table) -> pa.Table:
     is_compacted = pc.fill_null(pc.equal(source, int(FileSource.COMPACT)), False)
     return pa.Table.from_arrays(
         [
-            pa.array(text_prints(entries["identity"])),
+            pa.array(string_hashes(entries["identity"])),
             pa.array(name_prints(entries["file_name"])),
             whole(entries["file_size"]),
             whole(entries["kind"].cast(pa.int8())),

@@ -17,7 +17,7 @@ from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.storage.file_io import FileReader
 from branch_console.storage.metadata_cache import MetadataCache, MetadataReader
-from branch_console.storage.side_by_side import aside
+from branch_console.storage.parallel_io import aside
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.branch_manager import BranchManager, is_openable
 from branch_console.table.consumer_manager import ConsumerManager
@@ -255,7 +255,7 @@ class FileStoreTable:
         """
         names = (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.index_manifest)
         paths = [self.paths.manifest(name) for name in names if name is not None]
-        are_there = self.reader.each(self.reader.files.exists, paths)
+        are_there = self.reader.map_parallel(self.reader.files.exists, paths)
         for path, is_there in zip(paths, are_there, strict=True):
             if not is_there:
                 raise missing_file(path)
@@ -271,7 +271,7 @@ class FileStoreTable:
         if snapshot.index_manifest is not None:
             names, sizes = [*names, snapshot.index_manifest], [*sizes, None]
         paths = [self.paths.manifest(name) for name in names]
-        found = self.reader.each(self.reader.files.status, paths)
+        found = self.reader.map_parallel(self.reader.files.status, paths)
         for path, size, status in zip(paths, sizes, found, strict=True):
             if status is None:
                 raise missing_file(path)

@@ -48,7 +48,7 @@ def read_manifest_lists(table: FileStoreTable, names: Sequence[str]) -> dict[str
             )
             found.update(together)
     left = [name for name in unknown if name not in found]
-    read = table.reader.each(lambda name: _read_one(table, name), left)
+    read = table.reader.map_parallel(lambda name: _read_one(table, name), left)
     found.update(zip(left, read, strict=True))
     return {name: _pairs(found[name]) for name in names}
 
@@ -81,7 +81,9 @@ def _read_together(table: FileStoreTable, names: Sequence[str]) -> dict[str, pa.
 def _contents(
     table: FileStoreTable, paths: TablePaths, names: Sequence[str]
 ) -> Iterable[tuple[str, bytes]]:
-    found = table.reader.each(table.reader.files.find, [paths.manifest(name) for name in names])
+    found = table.reader.map_parallel(
+        table.reader.files.find, [paths.manifest(name) for name in names]
+    )
     return [(name, data) for name, data in zip(names, found, strict=True) if data is not None]
 
 

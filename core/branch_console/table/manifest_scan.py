@@ -31,7 +31,7 @@ from branch_console.storage.metadata_cache import MetadataReader
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.manifest_query import ManifestSource, query_manifests
 from branch_console.table.scan_filter import ScanFilter, Values
-from branch_console.table.text_prints import recurring, text_prints
+from branch_console.table.string_hashes import recurring, string_hashes
 from branch_console.table.versioned_files import missing_file, naming_file
 
 _Key = tuple[object, ...]
@@ -75,7 +75,7 @@ class ManifestScan:
         """The manifests of each snapshot; their lists are fetched together, each once."""
         wanted = [(each.base_manifest_list, each.delta_manifest_list) for each in snapshots]
         names = list(dict.fromkeys(itertools.chain.from_iterable(wanted)))
-        lists = self._reader.each(lambda name: self.read_list(paths, name), names)
+        lists = self._reader.map_parallel(lambda name: self.read_list(paths, name), names)
         found = dict(zip(names, lists, strict=True))
         return [pa.concat_tables([found[name] for name in pair]) for pair in wanted]
 
@@ -347,7 +347,7 @@ def _check_distinct(entries: pa.Table, chosen: _Mask) -> None:
     """Find out whether two of the chosen entries are of the same file."""
     # Names alone tell it nearly always, and are half as long as identities.
     suspect = chosen.copy()
-    suspect[chosen] = recurring(text_prints(entries["file_name"])[chosen])
+    suspect[chosen] = recurring(string_hashes(entries["file_name"])[chosen])
     if not suspect.any():
         return
     suspects = entries.select(_CHECKED).filter(pa.array(suspect))

@@ -75,7 +75,7 @@ class SchemaManager:
             FormatError: It cannot be decoded.
         """
         path = self._paths.schema(schema_id)
-        status = self._reader.look(path)
+        status = self._reader.find_status(path)
         if status is None:
             raise NotFound(
                 f"Branch {self._paths.branch!r} has no schema {schema_id}: {path} is missing.",

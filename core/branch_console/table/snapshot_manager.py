@@ -188,7 +188,9 @@ class SnapshotManager:
         """
         if self._seen_id is None:
             return None
-        found, following = self._reader.each(self._status, [self._seen_id, self._seen_id + 1])
+        found, following = self._reader.map_parallel(
+            self._status, [self._seen_id, self._seen_id + 1]
+        )
         for snapshot_id in range(self._seen_id + 2, self._seen_id + _STEPS):
             if found is None or following is None:
                 break
@@ -236,12 +238,12 @@ class SnapshotManager:
         if not newest or len(listed) == newest - oldest + 1:
             return listed
         missing = missing_numbers(oldest, newest, listed, "snapshots")
-        found = zip(missing, self._reader.each(self._status, missing), strict=True)
+        found = zip(missing, self._reader.map_parallel(self._status, missing), strict=True)
         there = {number: status for number, status in found if status is not None}
         return dict(sorted({**listed, **there}.items()))
 
     def _status(self, snapshot_id: int) -> FileStatus | None:
-        status = self._reader.look(self._paths.snapshot(snapshot_id))
+        status = self._reader.find_status(self._paths.snapshot(snapshot_id))
         return None if status is None or status.is_directory else status
 
     def _range(self) -> str:

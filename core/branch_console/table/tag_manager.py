@@ -9,7 +9,7 @@ from branch_console.format.near_names import did_you_mean, nearest_names
 from branch_console.format.tag import Tag
 from branch_console.storage.file_io import FileStatus
 from branch_console.storage.metadata_cache import MetadataReader
-from branch_console.storage.side_by_side import aside
+from branch_console.storage.parallel_io import aside
 from branch_console.storage.table_paths import TAG_PREFIX, TablePaths
 from branch_console.table.versioned_files import (
     FileState,
@@ -44,7 +44,7 @@ class TagManager:
         Raises:
             FormatError: It cannot be decoded.
         """
-        status = self._reader.look(self._paths.tag(name))
+        status = self._reader.find_status(self._paths.tag(name))
         if status is None or status.is_directory:
             return None
         return replace(decode(self._reader, status, _unnamed), name=name)

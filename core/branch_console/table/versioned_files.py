@@ -103,7 +103,9 @@ def decode_states(
     reader: MetadataReader, statuses: dict[str, FileStatus], decoder: Callable[[bytes], T]
 ) -> tuple[FileState[T], ...]:
     """Return the content of each listed file, or its error; files gone since are left out."""
-    states = reader.each(lambda item: _state_of(reader, *item, decoder), list(statuses.items()))
+    states = reader.map_parallel(
+        lambda item: _state_of(reader, *item, decoder), list(statuses.items())
+    )
     return tuple(each for each in states if each is not None)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from branch_console.procedures.call.call import Argument, ProcedureCall
-from branch_console.procedures.registry import VERBS
+from branch_console.procedures.registry import PROCEDURES
 from branch_console_app.models.jobs.run_again import (
     Again,
     arguments_again,
@@ -17,7 +17,7 @@ def called(name: str, **arguments: Argument) -> ProcedureCall:
     return ProcedureCall(name=name, arguments=arguments, actor="ada", operation_id="9f")
 
 
-@pytest.mark.parametrize("name", [*VERBS, "create_branch", "drop_table", "compact"])
+@pytest.mark.parametrize("name", [*PROCEDURES, "create_branch", "drop_table", "compact"])
 def test_nothing_that_changes_a_table_runs_again_by_a_click(name: str) -> None:
     assert way_again(name) is not Again.AT_ONCE
 

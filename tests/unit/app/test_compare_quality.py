@@ -15,7 +15,7 @@ from branch_console.quality.comparison import (
     ScopeComparison,
     compare_profiles,
 )
-from branch_console.quality.findings import Finding
+from branch_console.quality.findings import RuleFinding
 from branch_console.quality.profile import EXACT, Detail
 from branch_console.quality.profile_rows import profile_rows
 from branch_console.quality.rules import Outcome
@@ -135,8 +135,8 @@ def test_charts_hold_what_their_tables_say() -> None:
     )
 
 
-def finding(rule: str, before: Outcome, after: Outcome) -> Finding:
-    return Finding(
+def finding(rule: str, before: Outcome, after: Outcome) -> RuleFinding:
+    return RuleFinding(
         rule=rule, asked="", severity="block", verdict="block", said="", outcome=after,
         outcome_before=before,
     )  # fmt: skip

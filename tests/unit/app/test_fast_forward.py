@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from branch_console.diff.fast_forward import BranchHistory, WayOut, plan_fast_forward
+from branch_console.diff.fast_forward import BranchHistory, WayOut, plan_forward_move
 from branch_console.diff.rows.row_figure import RowFigure
 from branch_console.errors import ErrorKind
 from branch_console.format.options import Options
@@ -28,7 +28,7 @@ def branch(name: str, snapshots: tuple[Snapshot, ...], *tags: Tag) -> BranchHist
 
 
 def preview(source: BranchHistory, target: BranchHistory) -> FastForwardPreview:
-    return FastForwardPreview.of(plan_fast_forward("air.flights", source, target))
+    return FastForwardPreview.of(plan_forward_move("air.flights", source, target))
 
 
 def test_a_legal_fast_forward_says_what_comes_and_that_nothing_goes() -> None:

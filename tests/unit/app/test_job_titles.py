@@ -1,11 +1,11 @@
 import pytest
 
-from branch_console.procedures.dispatch import PROCEDURES
+from branch_console.procedures.dispatch import RUNNERS
 from branch_console_app.models.jobs.job_titles import job_title, job_words
 
 
 def test_every_procedure_has_words_of_its_own() -> None:
-    assert len({job_words(name) for name in PROCEDURES}) == len(PROCEDURES)
+    assert len({job_words(name) for name in RUNNERS}) == len(RUNNERS)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from branch_console.merge.file_moves import Block
 from branch_console.merge.plan import FastForwardPlan, MergeVerdict, Plan, PlanCost
 from branch_console.procedures.call.consequence import blocks
 from branch_console.procedures.call.permissions import Role
-from branch_console.quality.findings import Finding
+from branch_console.quality.findings import RuleFinding
 from branch_console_app.models.merge.merge_facts import (
     MergeAttempt,
     MergeFacts,
@@ -37,7 +37,7 @@ Planned: TypeAlias = Callable[..., Plan]
 COMPARED = PlanCost(buckets_to_compare=2)
 S, T = "fix-delays", "main"
 GAP = RoleGap(own=Role.EDITOR, needed=Role.APPROVER)
-TAIL = Finding(
+TAIL = RuleFinding(
     rule="tail", asked="tailnum not null", severity="block", verdict="block", said="It fails.",
     rows=335_751, failures=27_004, failures_before=2_512,
 )  # fmt: skip

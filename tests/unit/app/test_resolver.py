@@ -8,9 +8,9 @@ import pytest
 from branch_console.errors import InvalidInput
 from branch_console.format.identifier import Identifier
 from branch_console.format.table_schema import TableSchema
-from branch_console.merge.policy import Policy, Settling
+from branch_console.merge.policy import Policy, PolicyChoice
 from branch_console.merge.policy_draft import with_column_rule, with_predicate, with_table_rule
-from branch_console.merge.settle_again import settle_again
+from branch_console.merge.reapply_policy import reapply_policy
 from branch_console.procedures.browse.conflicts import read_row_conflicts
 from branch_console.procedures.merge.inputs import preview_merge
 from branch_console_app.models.merge.resolver import (
@@ -53,7 +53,7 @@ def typed(
     """The conflicts after one line of the editor was changed."""
     decider = Decider(table=NAME, schema=found[1], actor="ada", time_millis=1, by_row=by_row)
     policy = decided(Policy(), found[0], edits_of({at: cells}), decider)
-    return settle_again(found[0], policy, NAME)
+    return reapply_policy(found[0], policy, NAME)
 
 
 def test_groups_are_counted_by_kind_column_and_partition(
@@ -119,7 +119,7 @@ def test_a_choice_is_taken_back(found: tuple[pa.Table, TableSchema]) -> None:
     decider = Decider(table=NAME, schema=found[1], actor="ada", time_millis=1)
     chosen = decided(Policy(), found[0], edits_of({0: {TAKE: "ours"}, 1: {TAKE: "base"}}), decider)
     left = decided(chosen, found[0], edits_of({0: {TAKE: "open"}}), decider)
-    assert settle_again(found[0], left, NAME)["take"].to_pylist()[:2] == [None, "base"]
+    assert reapply_policy(found[0], left, NAME)["take"].to_pylist()[:2] == [None, "base"]
 
 
 def test_the_rest_of_each_group_is_settled_by_one_rule_and_nothing_else_is(
@@ -129,8 +129,8 @@ def test_the_rest_of_each_group_is_settled_by_one_rule_and_nothing_else_is(
     partitions = partition_texts(kept, schema)
     for group in (*groups_of(kept, partitions), *groups_of(kept)):
         inside = of_group(kept, partitions, group, Shown.ALL)
-        rule = rule_of_group(group, inside.slice(0, 1), schema, Settling.parse("base"))
-        after = settle_again(kept, with_predicate(Policy(), NAME, rule), NAME)
+        rule = rule_of_group(group, inside.slice(0, 1), schema, PolicyChoice.parse("base"))
+        after = reapply_policy(kept, with_predicate(Policy(), NAME, rule), NAME)
         assert effect_of(kept, after).settles == group.number, group
         again = of_group(after, partitions, group, Shown.SETTLED)
         assert again.num_rows == group.number, group
@@ -139,17 +139,17 @@ def test_the_rest_of_each_group_is_settled_by_one_rule_and_nothing_else_is(
 def test_no_rule_settles_what_readers_would_not_see(found: tuple[pa.Table, TableSchema]) -> None:
     hidden = Group(kind="hidden result", column=WHOLE_ROW, number=1)
     with pytest.raises(InvalidInput, match="hidden result"):
-        rule_of_group(hidden, found[0].slice(0, 1), found[1], Settling.parse("ours"))
+        rule_of_group(hidden, found[0].slice(0, 1), found[1], PolicyChoice.parse("ours"))
 
 
 def test_rules_are_listed_the_strongest_first_with_what_they_decide(
     found: tuple[pa.Table, TableSchema],
 ) -> None:
-    policy = with_table_rule(Policy(), NAME, Settling.parse("base"))
-    policy = with_column_rule(policy, NAME, "dep_delay", Settling.parse("max"))
+    policy = with_table_rule(Policy(), NAME, PolicyChoice.parse("base"))
+    policy = with_column_rule(policy, NAME, "dep_delay", PolicyChoice.parse("max"))
     text = f"{policy.to_yaml()}    where:\n    - {{when: flight = 0, take: ours}}\n"
     policy = Policy.from_yaml(text)
-    settled = settle_again(found[0], policy, NAME)
+    settled = reapply_policy(found[0], policy, NAME)
     lines = rule_lines(policy, NAME, settled)
     assert [(line.scope, line.number) for line in lines] == [
         (RuleScope.PREDICATE, 4),
@@ -157,7 +157,7 @@ def test_rules_are_listed_the_strongest_first_with_what_they_decide(
         (RuleScope.TABLE, 2),
     ]
     without = lines[0].removed_from(policy)
-    effect = effect_of(settled, settle_again(found[0], without, NAME))
+    effect = effect_of(settled, reapply_policy(found[0], without, NAME))
     assert (effect.settles, effect.changes, effect.opens) == (0, 4, 0)
     empty = lines[1].removed_from(lines[2].removed_from(without))
-    assert effect_of(settled, settle_again(found[0], empty, NAME)).opens == 8
+    assert effect_of(settled, reapply_policy(found[0], empty, NAME)).opens == 8

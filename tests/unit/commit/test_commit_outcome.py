@@ -20,7 +20,7 @@ from branch_console.commit.snapshot.commit_outcome import (
     Why,
     outcome_of,
 )
-from branch_console.commit.snapshot.live_file_tracker import LiveView
+from branch_console.commit.snapshot.live_file_tracker import LiveFileTracker
 from branch_console.errors import PaimonError, StorageError
 from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.storage.file_publisher import Published
@@ -245,7 +245,7 @@ def test_a_commit_stands_or_is_tried_again_and_the_reason_is_told(
 ) -> None:
     bench = CommitBench(tmp_path)
     snapshot = bench.append("a")
-    tried = Tried(seen_id=0, may_have_landed=False, live=LiveView(bench.table(), None))
+    tried = Tried(seen_id=0, may_have_landed=False, live=LiveFileTracker(bench.table(), None))
     match outcome_of(snapshot, tried, *seen):
         case Landed() as landed:
             assert (why, landed.snapshot) == (None, snapshot)
@@ -256,8 +256,8 @@ def test_a_commit_stands_or_is_tried_again_and_the_reason_is_told(
 @pytest.mark.parametrize("answer", Published)
 def test_only_what_was_not_lost_may_be_in_the_history(answer: Published, tmp_path: Path) -> None:
     bench = CommitBench(tmp_path)
-    head, afresh = bench.append("a"), LiveView(bench.table(), None)
-    first = Tried(seen_id=None, may_have_landed=False, live=LiveView(bench.table(), None))
+    head, afresh = bench.append("a"), LiveFileTracker(bench.table(), None)
+    first = Tried(seen_id=None, may_have_landed=False, live=LiveFileTracker(bench.table(), None))
     error = StorageError("The store did not answer.")
     after = first.after(head, answer, error, afresh)
     assert (after.seen_id, after.failure) == (1, error)

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from branch_console.commit.base.commit_queue import NoQueue
-from branch_console.commit.snapshot.commit_identity import snapshots_behind
+from branch_console.commit.snapshot.commit_identity import snapshots_after
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
-from branch_console.commit.snapshot.live_file_tracker import LiveView
+from branch_console.commit.snapshot.live_file_tracker import LiveFileTracker
 from branch_console.errors import CommitConflict, InvalidInput, NotFound, StorageError
 from branch_console.format.data_types import INT
 from branch_console.format.snapshot import Snapshot
@@ -134,7 +134,7 @@ def test_c12_the_incremental_view_is_the_full_one_and_reads_only_what_is_new(
         seen = step(number, deletes=False)
     reader = CountingReader(bench.store.files)
     table = FileStoreTable.open(reader, bench.path, bench.identifier)  # type: ignore[arg-type]
-    view = LiveView(table, frozenset(partitions[:1]))
+    view = LiveFileTracker(table, frozenset(partitions[:1]))
     view.at(seen)
     for number in range(foreign):
         head = step(10 + number, deletes=rng.random() < 0.5)
@@ -157,7 +157,7 @@ def files(name: str, partition: bytes) -> object:
 def test_c12_an_overwrite_in_between_is_read_in_full(tmp_path: Path) -> None:
     bench = CommitBench(tmp_path)
     seen = bench.append("a", "b")
-    view = LiveView(bench.table(), None)
+    view = LiveFileTracker(bench.table(), None)
     view.at(seen)
     bench.committer().overwrite(new("c"), user="x")
     head = bench.append("d")
@@ -203,7 +203,7 @@ def test_c16_what_came_since_is_seen_though_a_listing_leaves_it_out(tmp_path: Pa
     lists = Fault(what=What.PARTIAL)
     weather = FaultyStore(inner=bench.store, draw=lambda kind: lists if kind == "list" else None)
     table = FileStoreTable.open(weather.store.files, bench.path, bench.identifier)
-    assert [each.id for each in snapshots_behind(table, 1)] == [2, 3]
+    assert [each.id for each in snapshots_after(table, 1)] == [2, 3]
 
 
 def test_c16_what_came_since_cannot_be_told_where_some_of_it_has_expired(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_c16_what_came_since_cannot_be_told_where_some_of_it_has_expired(tmp_pat
         bench.append(name)
     Path(bench.table().paths.snapshot(2)).unlink()
     with pytest.raises(NotFound, match="snapshot 2 has expired"):
-        list(snapshots_behind(bench.table(), 1))
+        list(snapshots_after(bench.table(), 1))
 
 
 def test_c18_a_store_that_never_answers_keeps_what_may_still_appear(tmp_path: Path) -> None:

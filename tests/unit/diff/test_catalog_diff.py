@@ -67,7 +67,7 @@ def test_a_target_that_was_pinned_elsewhere_than_at_the_base_has_other_content()
 
 
 @pytest.mark.parametrize(
-    ("lies_on", "at", "schema", "is_new"),
+    ("ancestor_branches", "at", "schema", "is_new"),
     [
         ("main", 2, 0, False),
         ("main", 2, 1, False),
@@ -79,10 +79,11 @@ def test_a_target_that_was_pinned_elsewhere_than_at_the_base_has_other_content()
     ],
 )
 def test_what_a_source_reads_on_a_third_branch_is_new_to_the_target(
-    lies_on: str, at: int, schema: int, is_new: bool
+    ancestor_branches: str, at: int, schema: int, is_new: bool
 ) -> None:
     pinned = replace(
-        table("t", "d.flights", at, schema=schema, content=Content.PINNED), lies_on=lies_on
+        table("t", "d.flights", at, schema=schema, content=Content.PINNED),
+        read_branch=ancestor_branches,
     )
     found = catalog_changes(three(BASE, BASE, catalog(AIR, pinned, version="late@1"))).tables
     assert [each.theirs.has_content for each in found] == [True] * is_new

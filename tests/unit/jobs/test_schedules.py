@@ -12,8 +12,8 @@ from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.run.kept_policies import all_policies, keep_policy
 from branch_console.procedures.run.scheduled_calls import SERVED, call_of, schedules_of
-from branch_console.sql.looks import LookKind, parse_look
 from branch_console.sql.place import Place
+from branch_console.sql.show_statements import ShowKind, parse_show
 from tests.support.branch_bench import BranchBench, TrustingRows
 
 HOUR = 3_600_000
@@ -95,8 +95,8 @@ def test_each_task_is_a_call_that_its_procedure_can_read(task: ScheduledTask) ->
     said = call.arguments.items()
     assert {name: each for name, each in said if name not in ("reason", "branch")} == kind
     if task is ScheduledTask.DOCTOR:
-        look = parse_look(str(call.arguments["sql"]), Place(line=1, column=1))
-        assert look.kind is LookKind.HEALTH
+        look = parse_show(str(call.arguments["sql"]), Place(line=1, column=1))
+        assert look.kind is ShowKind.HEALTH
         assert look.target is not None
         assert look.target.identifier.table == "t`t"
 

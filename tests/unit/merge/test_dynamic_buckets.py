@@ -6,17 +6,17 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from branch_console.diff.changes.logical_log import Place, fold_log
+from branch_console.diff.changes.file_history import Place, fold_history
 from branch_console.diff.changes.table_changes import TableChanges, changes_since
 from branch_console.format.data_types import STRING
 from branch_console.format.manifest_entry import file_identity
 from branch_console.format.options import Options
 from branch_console.format.table_schema import BucketMode, TableSchema
 from branch_console.format.values.binary_row import encode_row
-from branch_console.merge.file_moves import FileMoves, Naming, Strategy
+from branch_console.merge.file_moves import DisplayNames, FileMoves, Strategy
 from branch_console.merge.keyed_files import merge_keyed_files
 from tests.support.commit_tables import data_files
-from tests.unit.diff.test_logical_log import delta
+from tests.unit.diff.test_file_history import delta
 from tests.unit.merge.test_schema_merge import ID, NAME, of
 
 _DAY_1, _DAY_2 = (encode_row([day], [STRING]) for day in ("d1", "d2"))
@@ -43,11 +43,11 @@ def wrote(side: str, *places: Place) -> TableChanges:
     at = entries.schema.get_field_index("identity")
     entries = entries.set_column(at, entries.schema.field(at), file_identity(entries))
     made = replace(delta(2, f"+{side}"), entries=entries)
-    return changes_since(fold_log(()), fold_log([made]))
+    return changes_since(fold_history(()), fold_history([made]))
 
 
 def merge(table: TableSchema, ours: Sequence[Place], theirs: Sequence[Place]) -> FileMoves:
-    naming = Naming(table="db.t", partition=repr)
+    naming = DisplayNames(table="db.t", partition=repr)
     return merge_keyed_files(table, wrote("ours", *ours), wrote("theirs", *theirs), naming)
 
 

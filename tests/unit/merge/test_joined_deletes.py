@@ -122,7 +122,7 @@ def known_again(
     )
     if found is None:
         return None
-    return [*compress(ours, found.stay), *compress(theirs, found.come)], found.beaten
+    return [*compress(ours, found.stay), *compress(theirs, found.come)], found.overruled_rows
 
 
 @pytest.mark.parametrize("update", Update)
@@ -233,7 +233,7 @@ def test_ids_always_tell_what_is_left(acts: list[tuple[bytes, str, bool]]) -> No
     assert sorted(compress(sides.ours, found.stay)) == sorted(left)
     assert not found.come.any()
     gone = [act for _, act, stays in acts if not stays]
-    assert found.beaten == sum(act in ("x", "y") for act in gone)
+    assert found.overruled_rows == sum(act in ("x", "y") for act in gone)
 
 
 def test_ids_that_a_writer_gave_anew_and_rows_that_the_source_updated_tell_nothing() -> None:

@@ -8,16 +8,16 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
-from branch_console.diff.changes.logical_log import SnapshotDelta, fold_log
+from branch_console.diff.changes.file_history import SnapshotDelta, fold_history
 from branch_console.diff.changes.table_changes import TableChanges, changes_since
 from branch_console.diff.file_masks import FileMask
 from branch_console.diff.table_operation import TableOperation
 from branch_console.format.manifest_entry import MANIFEST_ENTRY
 from branch_console.format.snapshot import CommitKind
-from branch_console.merge.file_moves import MergeRules, Naming
+from branch_console.merge.file_moves import DisplayNames, MergeRules
 from branch_console.merge.keyless_files import merge_keyless_files
 from tests.support.commit_tables import UNPARTITIONED
-from tests.unit.diff.test_logical_log import delta
+from tests.unit.diff.test_file_history import delta
 
 COMPACT: Final = CommitKind.COMPACT
 INSERTED: Final = delta(2, "+mine*1", operation="WRITE")
@@ -32,7 +32,7 @@ def hide(number: int, name: str, *rows: int, operation: str | None = "DELETE") -
 
 
 def side(*deltas: SnapshotDelta) -> TableChanges:
-    return changes_since(fold_log(()), fold_log(deltas))
+    return changes_since(fold_history(()), fold_history(deltas))
 
 
 def with_null_counts(made: SnapshotDelta, counts: Mapping[str, list[int]]) -> SnapshotDelta:
@@ -76,7 +76,7 @@ def test_rows_that_a_side_inserted_and_changed_again_are_inserted(
     assert theirs.wrote_rows
     for source, target in ((theirs, side(INSERTED)), (side(INSERTED), theirs)):
         moves = merge_keyless_files(
-            target, source, MergeRules(), Naming(table="db.t", partition=lambda _: "")
+            target, source, MergeRules(), DisplayNames(table="db.t", partition=lambda _: "")
         )
         assert moves.conflicts == ()
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from branch_console.diff.changes.logical_log import Place, with_kind
+from branch_console.diff.changes.file_history import Place, with_kind
 from branch_console.diff.lineage import OPERATION, ROW_OPERATION
 from branch_console.format.manifest_entry import NO_FILES, FileKind
 from branch_console.format.options import Options
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.table_schema import BucketMode
-from branch_console.merge.file_moves import Naming
+from branch_console.merge.file_moves import DisplayNames
 from branch_console.merge.plan_reach import CommitSince, PlanReach, find_overlap
 from tests.support.commit_tables import data_files
 
 A, B, C = (bytes([0, 0, 0, each]) for each in range(3))
-NAMING = Naming(table="db.t", partition=lambda data: f"p={data[3]}")
+NAMING = DisplayNames(table="db.t", partition=lambda data: f"p={data[3]}")
 PLAN = PlanReach(
     naming=NAMING,
     bucket_mode=None,

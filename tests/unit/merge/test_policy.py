@@ -6,7 +6,7 @@ import branch_console.merge.policy
 from branch_console.errors import InvalidInput
 from branch_console.merge.catalog.object_rules import ObjectRules
 from branch_console.merge.conflict import ConflictKind
-from branch_console.merge.policy import Policy, RowRule, Settle, Settling
+from branch_console.merge.policy import Policy, PolicyChoice, RowRule, Settle
 
 TEXT = """\
 version: 1
@@ -72,8 +72,8 @@ def test_a_policy_holds_what_its_file_says() -> None:
         (ConflictKind.OPTION, "theirs"),
         (ConflictKind.ADD_ADD, "newest by at"),
     ]
-    assert table.columns[1].take == Settling(how=Settle.CONCATENATE, separator="; ")
-    assert table.columns[2].take == Settling(how=Settle.NEWEST, by="updated_at")
+    assert table.columns[1].take == PolicyChoice(how=Settle.CONCATENATE, separator="; ")
+    assert table.columns[2].take == PolicyChoice(how=Settle.NEWEST, by="updated_at")
     assert table.where[1].column == "note"
     (choice,) = table.choices.to_pylist()
     assert choice["key"] == '{"id": "7", "dt": "2026-11-01"}'

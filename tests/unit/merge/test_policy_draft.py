@@ -5,7 +5,7 @@ import pytest
 
 from branch_console.errors import ErrorKind, Refused
 from branch_console.merge.conflict import ConflictKind, Take
-from branch_console.merge.policy import Policy, PredicateRule, Settling, choose
+from branch_console.merge.policy import Policy, PolicyChoice, PredicateRule, choose
 from branch_console.merge.policy_draft import (
     laid_over,
     policy_to_compare_by,
@@ -21,7 +21,7 @@ from tests.unit.merge.merged_rows import TABLE, keyed, merge
 
 SCHEMA = keyed({"id": "INT NOT NULL", "a": "INT"})
 FOUND = merge(SCHEMA, [(1, 1), (2, 1)], [(1, 2), (2, 2)], [(1, 3), (2, 3)]).conflicts
-OURS, MAX = Settling.parse("ours"), Settling.parse("max")
+OURS, MAX = PolicyChoice.parse("ours"), PolicyChoice.parse("max")
 SEEN = Policy.from_yaml("""
 version: 1
 rows: row
@@ -84,7 +84,9 @@ def test_rules_come_together_unless_they_are_of_one_thing() -> None:
 def test_a_kind_in_one_table_is_decided_beside_the_same_kind_in_another() -> None:
     option = ConflictKind.OPTION
     mine = with_kind_rule_in(SEEN, TABLE, option, OURS)
-    joined = rebase(SEEN, mine, with_kind_rule_in(SEEN, "db.u", option, Settling.parse("theirs")))
+    joined = rebase(
+        SEEN, mine, with_kind_rule_in(SEEN, "db.u", option, PolicyChoice.parse("theirs"))
+    )
     assert {
         each.table: [(rule.kind, str(rule.take)) for rule in each.kinds] for each in joined.tables
     } == {
@@ -94,7 +96,7 @@ def test_a_kind_in_one_table_is_decided_beside_the_same_kind_in_another() -> Non
     }
     assert with_kind_rule_in(mine, TABLE, option, None).to_yaml() == SEEN.to_yaml()
     with pytest.raises(Refused, match="kind in table"):
-        rebase(SEEN, mine, with_kind_rule_in(SEEN, TABLE, option, Settling.parse("theirs")))
+        rebase(SEEN, mine, with_kind_rule_in(SEEN, TABLE, option, PolicyChoice.parse("theirs")))
 
 
 def test_nothing_gets_lost_on_the_way() -> None:

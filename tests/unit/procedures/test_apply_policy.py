@@ -215,14 +215,14 @@ def test_a_step_that_was_cut_off_is_finished_by_the_same_call(
     aging.set_policy()
     aging.apply(2)
     aging.apply(6)
-    real = applying.run_verb
+    real = applying.run_procedure
 
     def killed(*given: Any) -> Any:
         """Does the step, and is killed before anybody knows."""
         real(*given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(applying, "run_verb", killed)
+    monkeypatch.setattr(applying, "run_procedure", killed)
     with pytest.raises(KeyboardInterrupt):
         aging.apply(10, "drop")
     monkeypatch.undo()

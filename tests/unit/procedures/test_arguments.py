@@ -7,7 +7,7 @@ import pytest
 from branch_console.errors import InvalidInput
 from branch_console.operations.declared import REQUESTS
 from branch_console.procedures.call.call import ProcedureCall
-from branch_console.procedures.dispatch import PROCEDURES
+from branch_console.procedures.dispatch import RUNNERS
 from branch_console.sql.parser import parse_statements
 from branch_console.sql.statement import CALLED, CONFIRM, DRY_RUN, EITHER
 
@@ -17,10 +17,10 @@ ARGUMENTS = {
 
 
 def test_every_procedure_declares_its_arguments() -> None:
-    assert set(REQUESTS) == set(PROCEDURES)
+    assert set(REQUESTS) == set(RUNNERS)
 
 
-@pytest.mark.parametrize("name", sorted(PROCEDURES))
+@pytest.mark.parametrize("name", sorted(RUNNERS))
 def test_a_misspelt_argument_is_refused_with_the_nearest(name: str) -> None:
     for argument in ARGUMENTS[name]:
         wrong = argument[:1] + argument[2:] + "x"

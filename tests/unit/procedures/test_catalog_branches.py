@@ -38,8 +38,8 @@ from branch_console.procedures.catalog.browse_catalog import (
 from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog.left_behind import why_not_back
 from branch_console.procedures.catalog.states import (
-    look,
     note_main,
+    read_main_now,
     state_of_branch,
     state_of_main,
 )
@@ -876,7 +876,7 @@ def test_dropping_checkpoints_changes_no_answer(made: CatalogWarehouse) -> None:
     for number in range(2, 66):
         made.commit("air.flights", number)
         warehouse = made.warehouse
-        note_main(warehouse, look(warehouse), operation=f"note-{number}", actor="ann")
+        note_main(warehouse, read_main_now(warehouse), operation=f"note-{number}", actor="ann")
     made.create("last", databases="air", lazy=True)
 
     def answers() -> list[object]:

@@ -5,7 +5,7 @@ from operator import attrgetter
 
 import pytest
 
-from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut, plan_fast_forward
+from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut, plan_forward_move
 from branch_console.diff.history_move import BranchHistory
 from branch_console.errors import ErrorKind
 from branch_console.format.data_types import INT, DataField
@@ -86,7 +86,7 @@ class Case:
     removes_tags: tuple[str, ...] = ()
 
     def plan(self, *, uuids: bool = True) -> ForwardDecision:
-        return plan_fast_forward(
+        return plan_forward_move(
             "db.t",
             history("dev", self.source, self.source_schemas, self.source_tags, uuids=uuids),
             history("main", self.target, self.target_schemas, self.target_tags, uuids=uuids),
@@ -301,7 +301,7 @@ def test_a_legal_fast_forward_removes_nothing(case: Case) -> None:
 
 
 def test_the_refusal_says_who_moved_the_target() -> None:
-    plan = plan_fast_forward("db.t", history("dev", "2 3"), history("main", "2 3x 4x"))
+    plan = plan_forward_move("db.t", history("dev", "2 3"), history("main", "2 3x 4x"))
     assert plan.reasons[0].text == (
         "Branch 'main' has 2 commits of its own since the shared snapshot 2 (by etl) that 'dev' "
         "does not hold."
@@ -312,12 +312,12 @@ def test_the_refusal_says_who_moved_the_target() -> None:
 
 def test_consumers_that_would_read_again_are_listed() -> None:
     target = history("main", "1 2 3x", consumers=(("behind", 2), ("next", 3), ("past", 4)))
-    plan = plan_fast_forward("db.t", history("dev", "2 3"), target)
+    plan = plan_forward_move("db.t", history("dev", "2 3"), target)
     assert plan.would_remove.consumers == (("past", 4),)
 
 
 def test_without_a_common_history_there_is_no_merge_to_offer() -> None:
-    plan = plan_fast_forward("db.t", history("dev", "1x"), history("main", "1"))
+    plan = plan_forward_move("db.t", history("dev", "1x"), history("main", "1"))
     assert plan.ways_out == (WayOut.COMPARE, WayOut.REPLACE)
     assert plan.can_replace
 
@@ -325,7 +325,7 @@ def test_without_a_common_history_there_is_no_merge_to_offer() -> None:
 def test_the_id_changes_with_whatever_the_decision_rests_on() -> None:
     source, target = history("dev", "2 3", tags="a=2"), history("main", "1 2")
     ids = {
-        plan_fast_forward("db.t", *sides).id
+        plan_forward_move("db.t", *sides).id
         for sides in (
             (source, target),
             (history("dev", "2 3 4", tags="a=2"), target),
@@ -335,11 +335,11 @@ def test_the_id_changes_with_whatever_the_decision_rests_on() -> None:
         )
     }
     assert len(ids) == 5
-    assert plan_fast_forward("db.t", source, target).id in ids
+    assert plan_forward_move("db.t", source, target).id in ids
 
 
 def test_the_plan_prints_as_json_values() -> None:
-    plan = plan_fast_forward("db.t", history("dev", "2 3"), history("main", "1 2"))
+    plan = plan_forward_move("db.t", history("dev", "2 3"), history("main", "1 2"))
     printed = plan.to_object()
     assert printed["verdict"] == "fast-forward"
     assert printed["arrives"] == {
@@ -365,23 +365,23 @@ def test_the_plan_prints_as_json_values() -> None:
 def from_dev(snapshots: str, inherited: str) -> BranchHistory:
     """A branch of a branch: what it builds on stands on `dev`, down to what main holds too."""
     found = tuple(snapshot(each) for each in inherited.split())
-    lies_on = {each.id: "main" if each is found[0] else "dev" for each in found}
-    return replace(history("sub", snapshots), inherited=found, lies_on=lies_on)
+    ancestor_branches = {each.id: "main" if each is found[0] else "dev" for each in found}
+    return replace(history("sub", snapshots), inherited=found, listed_on=ancestor_branches)
 
 
 def test_what_lies_on_the_branch_in_between_arrives_from_there() -> None:
-    plan = plan_fast_forward("db.t", from_dev("3 4", "1 2"), history("main", "1"))
+    plan = plan_forward_move("db.t", from_dev("3 4", "1 2"), history("main", "1"))
     assert plan.verdict is Verdict.FAST_FORWARD
     assert plan.fork == snapshot("1")
     assert [each.id for each in plan.arrives.snapshots] == [2, 3, 4]
-    assert plan.arrives.lies_on == {2: "dev"}
+    assert plan.arrives.listed_on == {2: "dev"}
     assert plan.notes[0] == (
         "Snapshot 2 comes from branch 'dev', which 'sub' was made from: the history lies on it."
     )
 
 
 def test_a_branch_of_a_branch_is_refused_for_what_the_target_did() -> None:
-    plan = plan_fast_forward("db.t", from_dev("3 4", "1 2"), history("main", "1 2x"))
+    plan = plan_forward_move("db.t", from_dev("3 4", "1 2"), history("main", "1 2x"))
     assert [each.kind for each in plan.reasons] == [ErrorKind.TARGET_MOVED]
     assert WayOut.MERGE in plan.ways_out
     assert [each.id for each in plan.arrives.snapshots] == [2, 3, 4]
@@ -389,19 +389,19 @@ def test_a_branch_of_a_branch_is_refused_for_what_the_target_did() -> None:
 
 
 def test_a_hole_in_the_branch_in_between_is_told() -> None:
-    plan = plan_fast_forward("db.t", from_dev("4 5", "1 3"), history("main", "1"))
+    plan = plan_forward_move("db.t", from_dev("4 5", "1 3"), history("main", "1"))
     assert [each.kind for each in plan.reasons] == [ErrorKind.SNAPSHOT_NOT_FOUND]
     assert plan.reasons[0].text.startswith("Snapshots 2 of 'sub' have expired")
 
 
 def test_a_branch_of_a_branch_already_holds_what_it_lies_on() -> None:
-    plan = plan_fast_forward("db.t", history("main", "1"), from_dev("3 4", "1 2"))
+    plan = plan_forward_move("db.t", history("main", "1"), from_dev("3 4", "1 2"))
     assert plan.verdict is Verdict.UP_TO_DATE
     assert plan.notes == ("Branch 'sub' already holds all of 'main' and more.",)
 
 
 def test_a_branch_of_a_branch_cannot_follow_a_target_that_moved() -> None:
-    plan = plan_fast_forward("db.t", history("main", "1 2x"), from_dev("3 4", "1 2"))
+    plan = plan_forward_move("db.t", history("main", "1 2x"), from_dev("3 4", "1 2"))
     assert [each.kind for each in plan.reasons] == [ErrorKind.TARGET_MOVED]
     assert "3 commits of its own since the shared snapshot 1" in plan.reasons[0].text
     # It does not hold the shared snapshot itself, so replaced it would hold nothing before.

@@ -9,7 +9,7 @@ import pytest
 
 from branch_console.commit.base.fences import fence_state, remove_fence
 from branch_console.commit.schema.schema_commit import change_schema, set_options
-from branch_console.diff.changes.logical_log import copy_name
+from branch_console.diff.changes.file_history import copy_name
 from branch_console.errors import ErrorKind, NotAllowed, Refused
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import Argument

@@ -10,7 +10,7 @@ import pytest
 
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.schema.schema_commit import change_schema, set_options
-from branch_console.diff.changes.logical_log import copy_name
+from branch_console.diff.changes.file_history import copy_name
 from branch_console.diff.three_way import ThreeWay, each_side
 from branch_console.errors import (
     CommitConflict,
@@ -26,7 +26,7 @@ from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.file_moves import Knowledge, MergeRules, Strategy
 from branch_console.merge.plan import MergeVerdict, Plan, verdict_of
-from branch_console.merge.row_work import JoinedRows
+from branch_console.merge.row_work import JoinedDeletesResult
 from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import NOTHING_TO_UNDO
@@ -101,8 +101,10 @@ class Joining(TrustingRows):
         super().__init__()
         self.files = data_files([name], rows=rows, total_buckets=-1)
 
-    def join_deletes(self, *_: object) -> JoinedRows[CommitMessage]:
-        return JoinedRows(messages=(message(total_buckets=-1, new_files=self.files),), changed=())
+    def join_deletes(self, *_: object) -> JoinedDeletesResult[CommitMessage]:
+        return JoinedDeletesResult(
+            messages=(message(total_buckets=-1, new_files=self.files),), unresolved_files=()
+        )
 
 
 def written(bench: BranchBench, name: str, bucket: int = 0) -> Path:

@@ -23,7 +23,7 @@ import pytest
 
 from branch_console.errors import ErrorKind, Refused
 from branch_console.merge.conflict import ConflictKind
-from branch_console.merge.policy import EVERY_TABLE, KindRule, Policy, Settling
+from branch_console.merge.policy import EVERY_TABLE, KindRule, Policy, PolicyChoice
 from branch_console.merge.policy_draft import with_table_rule
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress
@@ -106,7 +106,7 @@ class Case:
         return warehouse, LocalRows(warehouse.file_io)
 
 
-THEIRS = with_table_rule(Policy(), EVERY_TABLE, Settling.parse("theirs")).to_yaml()
+THEIRS = with_table_rule(Policy(), EVERY_TABLE, PolicyChoice.parse("theirs")).to_yaml()
 DEV = {"branch": "dev"}
 
 CASES: Mapping[str, Case] = {
@@ -281,7 +281,7 @@ def test_a_policy_of_a_draft_is_decided_by_on_the_sides_that_were_read(
     call = call_of("merge_branch", {"table": NAME, "branch": "fix-delays"})
     if is_decided:
         plain = find_resolution(table.warehouse, call)
-        rule = KindRule(kind=ConflictKind.COLUMN_TYPE, take=Settling.parse("ours"))
+        rule = KindRule(kind=ConflictKind.COLUMN_TYPE, take=PolicyChoice.parse("ours"))
         save_draft(table.warehouse, call, plain.draft, Policy(kinds=(rule,)))
     warehouse = Warehouse.open(str(table.folder))
     with read_counts() as counts:

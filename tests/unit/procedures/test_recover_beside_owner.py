@@ -149,7 +149,7 @@ def test_the_operation_of_another_machine_is_left_alone_for_longer(origin: Path)
         run(bench, "drop_branch", store=killed_at(bench, 2).store, branch="dev")
     journal = Journal(bench.store, bench.table().paths)
     (intent,) = journal.unfinished()
-    journal.forget("op")
+    journal.remove_intent("op")
     journal.begin(replace(intent, host="elsewhere"))
     run(bench, "recover", "soon", now=LATER)
     assert open_operations(bench) == ["op"]

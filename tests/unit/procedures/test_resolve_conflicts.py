@@ -8,9 +8,9 @@ import pytest
 from branch_console.errors import ErrorKind, NotAllowed, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.merge.conflict import Take
-from branch_console.merge.policy import Policy, Settling, choose
+from branch_console.merge.policy import Policy, PolicyChoice, choose
 from branch_console.merge.policy_draft import with_column_rule
-from branch_console.merge.settle_again import settle_again
+from branch_console.merge.reapply_policy import reapply_policy
 from branch_console.procedures.browse.conflicts import read_row_conflicts
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.merge.conflicts import find_resolution, save_draft
@@ -38,7 +38,7 @@ def test_a_draft_is_kept_shared_and_carried_over_a_head_that_moved(tmp_path: Pat
         table.warehouse, CALL, first.draft, first.draft.policy.with_choices(NAME, cell)
     )
     # Bob has the page open from before: what does not touch comes on top, what does is told.
-    rule = with_column_rule(first.draft.policy, NAME, "note", Settling.parse("ours"))
+    rule = with_column_rule(first.draft.policy, NAME, "note", PolicyChoice.parse("ours"))
     joined = save_draft(table.warehouse, replace(CALL, actor="bob"), first.draft, rule)
     assert joined.version == draft.version + 1 == 2
     other = choose(found.slice(0, 1), Take.OURS, decided_by="bob", time_millis=2)
@@ -50,7 +50,7 @@ def test_a_draft_is_kept_shared_and_carried_over_a_head_that_moved(tmp_path: Pat
     again = find_resolution(table.warehouse, CALL)
     assert again.draft.policy.to_yaml() == joined.policy.to_yaml()
     assert again.plan.id == first.plan.id
-    settled = settle_again(found, again.draft.policy, NAME)
+    settled = reapply_policy(found, again.draft.policy, NAME)
     assert settled["decided_by"].to_pylist()[:2] == ["ada", "column note"]
 
     table.write("main", delay=6, note="<b>by hand</b>", every=10)
@@ -60,7 +60,7 @@ def test_a_draft_is_kept_shared_and_carried_over_a_head_that_moved(tmp_path: Pat
     table.call("compare_rows", branch="fix-delays")
     now = read_row_conflicts(table.warehouse, Identifier.parse(NAME), moved.plan.id)
     assert now is not None
-    looked = settle_again(now, moved.draft.policy, NAME)
+    looked = reapply_policy(now, moved.draft.policy, NAME)
     # Ada chose where ours was 5; it is 6 now.
     assert looked["needs_another_look"].to_pylist()[:2] == [True, False]
     assert looked["result"].to_pylist()[:2] == [None, "<b>by hand</b>"]
@@ -70,12 +70,12 @@ def test_old_versions_go_and_no_choice_is_taken_for_a_new_one(tmp_path: Path) ->
     table = ContestedTable(tmp_path / "warehouse", flights=2)
     draft = first = find_resolution(table.warehouse, CALL).draft
     for number in range(60):
-        rule = Settling.parse("ours" if number % 2 else "theirs")
+        rule = PolicyChoice.parse("ours" if number % 2 else "theirs")
         wanted = with_column_rule(draft.policy, NAME, "note", rule)
         draft = save_draft(table.warehouse, CALL, draft, wanted)
     (folder,) = (tmp_path / "warehouse/air.db/delays/branch-lineage/drafts").iterdir()
     assert len(list(folder.iterdir())) == 50
-    stale = with_column_rule(first.policy, NAME, "note", Settling.parse("base"))
+    stale = with_column_rule(first.policy, NAME, "note", PolicyChoice.parse("base"))
     with pytest.raises(Refused) as refused:
         save_draft(table.warehouse, CALL, first, stale)
     assert refused.value.kind is ErrorKind.COMMIT_CONFLICT

@@ -13,7 +13,7 @@ from branch_console.errors import ErrorKind, PaimonError, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.merge.plan import merging
-from branch_console.merge.policy import Policy, Settling
+from branch_console.merge.policy import Policy, PolicyChoice
 from branch_console.merge.policy_draft import with_column_rule, with_table_rule
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
@@ -28,7 +28,7 @@ from branch_console.table.file_store_table import FileStoreTable
 from tests.support.contested_table import NAME, ContestedTable
 from tests.support.local_row_engine import LocalRows
 
-THEIRS = with_table_rule(Policy(), NAME, Settling.parse("theirs")).to_yaml()
+THEIRS = with_table_rule(Policy(), NAME, PolicyChoice.parse("theirs")).to_yaml()
 ASKED: dict[str, Argument] = {"table": NAME, "branch": "fix-delays", "policy": THEIRS}
 
 
@@ -112,7 +112,7 @@ def test_what_was_staged_is_forgotten_once_it_is_of_no_use(table: ContestedTable
     walk("dry_run_merge")
     staged = data_files(table) - before
     # Somebody decides otherwise: the files of before go.
-    other = with_table_rule(Policy(), NAME, Settling.parse("ours")).to_yaml()
+    other = with_table_rule(Policy(), NAME, PolicyChoice.parse("ours")).to_yaml()
     walk("dry_run_merge", policy=other)
     assert not staged & data_files(table)
     assert kept(table) == 1
@@ -320,7 +320,7 @@ def test_what_the_source_got_since_is_left_to_the_next_merge(table: ContestedTab
 def test_a_policy_that_leaves_conflicts_open_is_refused_and_stages_nothing(
     table: ContestedTable,
 ) -> None:
-    some = with_column_rule(Policy(), NAME, "note", Settling.parse("ours")).to_yaml()
+    some = with_column_rule(Policy(), NAME, "note", PolicyChoice.parse("ours")).to_yaml()
     before = data_files(table)
     with pytest.raises(Refused) as refused:
         Walk(table)("dry_run_merge", policy=some)
@@ -337,7 +337,7 @@ def test_rows_whose_base_has_expired_since_they_were_planned_are_refused(
     merge = decided_merge(table.warehouse, call)
     plan = merging(merge.plan)
     assert plan is not None
-    sides = replace(merge.sides(plan.heads), row_base=None)
+    sides = replace(merge.sides(plan.heads), base_of_rows=None)
     with pytest.raises(Refused, match="so nothing tells which side changed a row since") as caught:
         row_work(*merge.as_decided, sides, plan.moves.row_places)
     assert caught.value.kind is ErrorKind.SNAPSHOT_NOT_FOUND

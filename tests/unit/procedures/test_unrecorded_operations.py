@@ -165,6 +165,6 @@ def test_keys_are_compared_whatever_a_commit_records(tmp_path: Path) -> None:
         commit(bench, new=keyed_files("new", 40, 50))
         found = plan_with(bench)
         assert found.moves is not None
-        told.append((verdict_of(found), found.moves.told, found.moves.row_places))
+        told.append((verdict_of(found), found.moves.digest_parts, found.moves.row_places))
     assert told[0][0] is MergeVerdict.UNDECIDED
     assert told == [told[0]] * 3

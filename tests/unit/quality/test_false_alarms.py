@@ -36,8 +36,8 @@ def test_an_unchanged_column_is_told_in_one_of_a_hundred_cases(
         before = population.draw(rng, size, 0)
         after = population.draw(rng, more, size)
         found = compared(before, after, population.type, Scope.OWN if number % 3 else Scope.WHOLE)
-        told["column"] += found.rating.is_told
+        told["column"] += found.rating.is_reported
         for drift in found.drifts:
-            told[drift.measure] += drift.rating.is_told
+            told[drift.measure] += drift.rating.is_reported
     print(f"{name} | {size:,} | {runs:,} | {told['column'] / runs:.2%} | {dict(+told)}")
     assert {each: count for each, count in told.items() if count > most_of(runs)} == {}

@@ -75,7 +75,7 @@ def test_large_whole_numbers_keep_their_digits() -> None:
     assert told.before.deviation == pytest.approx(288.819, abs=0.001)
     assert len(set(told.before.quantiles)) == len(QUANTILES)
     assert told.before.quantiles[3] == start + 499
-    assert told.rating.is_told
+    assert told.rating.is_reported
 
 
 def test_a_mean_of_the_largest_numbers_is_no_infinity() -> None:

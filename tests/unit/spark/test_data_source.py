@@ -19,7 +19,7 @@ from branch_console.spark.connector.data_source import (
     FilteredReader,
     condition_of,
 )
-from branch_console.spark.connector.notebook_errors import told_first
+from branch_console.spark.connector.notebook_errors import sentence_first
 from tests.support.local_tables import LocalTable
 from tests.support.table_files import a_schema
 
@@ -55,7 +55,7 @@ def test_a_refusal_is_a_sentence_before_its_traceback(tmp_path: Path) -> None:
 def test_the_notes_of_a_refusal_are_kept() -> None:
     refusal = NotFound("There is none.")
     refusal.add_note("What a task tells of it.")
-    with pytest.raises(NotFound) as error, told_first():
+    with pytest.raises(NotFound) as error, sentence_first():
         raise refusal
     assert error.value.__notes__ == ["What a task tells of it."]
 

@@ -4,9 +4,9 @@ import pytest
 
 from branch_console.errors import InvalidInput
 from branch_console.format.identifier import Identifier
-from branch_console.sql.looks import parse_look
 from branch_console.sql.parser import parse_statements
 from branch_console.sql.query import parse_query
+from branch_console.sql.show_statements import parse_show
 from branch_console.sql.tables import SetOptions, UnsetOptions, parse_table_statement
 from branch_console.sql.writes import parse_write
 
@@ -135,7 +135,7 @@ def test_what_nobody_honours_is_refused_by_its_name(text: str, named: str) -> No
 
 
 def test_a_table_that_is_described_takes_options() -> None:
-    look = parse_look("DESCRIBE d.t /*+ OPTIONS('branch'='dev') */ VERSION AS OF 1")
+    look = parse_show("DESCRIBE d.t /*+ OPTIONS('branch'='dev') */ VERSION AS OF 1")
     assert look.query is not None
     assert [dict(each.options) for each in look.query.references] == [DEV]
 

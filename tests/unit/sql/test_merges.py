@@ -31,7 +31,7 @@ def test_clauses_come_in_their_order_with_what_they_see() -> None:
     insert, update = ClauseAction.INSERT, ClauseAction.UPDATE
     assert [
         (
-            each.meeting,
+            each.match_kind,
             each.action,
             None if each.condition is None else each.condition.of(over),
             {column.name: part.of(over) for column, part in each.values or ()},

@@ -4,7 +4,7 @@ from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.operations.argument import Unserved
 from branch_console.operations.declared import REQUESTS
 from branch_console.procedures.call.call import ProcedureCall
-from branch_console.procedures.registry import VERBS
+from branch_console.procedures.registry import PROCEDURES
 from branch_console.sql.not_served import NOT_SERVED
 from branch_console.sql.parser import parse_statements
 from branch_console.sql.statement import CALLED
@@ -296,9 +296,9 @@ def test_the_statement_of_a_receipt_runs_again() -> None:
 
 
 def test_every_verb_can_be_called() -> None:
-    served = {name for name in VERBS if not isinstance(REQUESTS[name].in_sql, Unserved)}
+    served = {name for name in PROCEDURES if not isinstance(REQUESTS[name].in_sql, Unserved)}
     assert {called.procedure for called in CALLED.values()} >= served
-    assert VERBS.keys() - served == {"warn_branch"}
+    assert PROCEDURES.keys() - served == {"warn_branch"}
 
 
 @pytest.mark.parametrize(

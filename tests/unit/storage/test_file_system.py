@@ -25,7 +25,7 @@ def tell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[.
             f"21 1 0:5 / /proc rw - proc proc rw\n22 1 {number} / /a rw shared:1 - {kind} /dev/b"
         )
         told = {"/proc/self/mountinfo": mounts, "/proc/meminfo": memory}
-        monkeypatch.setattr(file_system, "_told_by_system", told.__getitem__)
+        monkeypatch.setattr(file_system, "_read_system_file", told.__getitem__)
         monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release=release))
 
     file_system._is_known.cache_clear()

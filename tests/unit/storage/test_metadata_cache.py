@@ -43,10 +43,10 @@ def test_a_look_at_a_file_far_away_brings_its_bytes_along(
         monkeypatch.setattr(
             FileIO, name, lambda *given, ask=ask, name=name: asked.append(name) or ask(*given)
         )
-    assert reader.look(path) is None
+    assert reader.find_status(path) is None
     for content in (b"old", b"new", b"new"):
         store.replace(path, content)
-        status = reader.look(path)
+        status = reader.find_status(path)
         assert status is not None
         assert (status.name, status.size, status.is_directory) == ("snapshot-1", 3, False)
         assert reader.decode(status, bytes.decode) == content.decode()

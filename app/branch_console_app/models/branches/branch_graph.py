@@ -298,9 +298,9 @@ class _Layout:
                 yield self._edge(EdgeKind.FORK, state, fork, numbers[0])
             for earlier, later in itertools.pairwise(numbers):
                 yield self._edge(EdgeKind.LANE, state, earlier, later)
-        for source, landing in self._merges:
+        for source, arrow_end in self._merges:
             state = self._tracks[self._items[source].row].state
-            yield self._edge(EdgeKind.MERGE, state, source, landing)
+            yield self._edge(EdgeKind.MERGE, state, source, arrow_end)
 
     def _place(self) -> None:
         """Give each snapshot to the first lane that holds it, and each lane its fork."""
@@ -363,13 +363,13 @@ class _Layout:
     def join(self, parents: Iterable[tuple[SnapshotIdentity, SnapshotIdentity]]) -> None:
         """Add the edges that neither a lane nor a fork draws."""
         for child, parent in parents:
-            landing, source = self._known.find(child), self._known.find(parent)
-            if landing is None or source is None:
+            arrow_end, source = self._known.find(child), self._known.find(parent)
+            if arrow_end is None or source is None:
                 continue
-            item = self._items[landing]
+            item = self._items[arrow_end]
             # A parent on the same lane is an ancestor already, folded or not.
             if source not in item.parents and self._items[source].row != item.row:
-                self._merges.append((source, landing))
+                self._merges.append((source, arrow_end))
                 item.parents.append(source)
 
     def mark(self, selected: SnapshotIdentity | None) -> None:

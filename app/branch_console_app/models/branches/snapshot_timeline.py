@@ -213,8 +213,8 @@ def _number(figure: RowFigure, *, is_of_rows: bool) -> int | None:
 
 def _bar(x: int, group: Sequence[SnapshotEntry], *, is_of_rows: bool) -> Bar:
     snapshots = [entry.snapshot for entry in group if entry.snapshot is not None]
-    told = (_number(each.change, is_of_rows=is_of_rows) for each in group)
-    deltas = [each for each in told if each is not None]
+    figure = (_number(each.change, is_of_rows=is_of_rows) for each in group)
+    deltas = [each for each in figure if each is not None]
     last = snapshots[-1]
     return Bar(
         x=x,

@@ -97,9 +97,9 @@ def newest_tables(items: Iterable[TableItem], *, most: int) -> tuple[Identifier,
 
     The newest n operations of all tables stand in the ledgers of the n tables found with that n.
     """
-    told = [item for item in items if item.last_event is not None]
-    told.sort(key=lambda item: -item.last_event.time_millis if item.last_event else 0)
-    return tuple(item.identifier for item in told[:most])
+    table_items = [item for item in items if item.last_event is not None]
+    table_items.sort(key=lambda item: -item.last_event.time_millis if item.last_event else 0)
+    return tuple(item.identifier for item in table_items[:most])
 
 
 def choose_tables(items: Iterable[T], *, words: str, database: str | None, order: Order) -> list[T]:

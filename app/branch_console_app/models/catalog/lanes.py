@@ -206,6 +206,6 @@ def _forked_millis(branch: CatalogBranchStanding) -> tuple[int, str]:
 
 
 def _alt(lanes: Sequence[CatalogLane]) -> str:
-    told = "; ".join(f"{lane.branch}: {lane.standing}" for lane in lanes[1:])
+    text = "; ".join(f"{lane.branch}: {lane.standing}" for lane in lanes[1:])
     number = plural(len(lanes) - 1, "branch", "branches")
-    return f"{number} of the catalog, below main. {told}".strip(". ") + "."
+    return f"{number} of the catalog, below main. {text}".strip(". ") + "."

@@ -145,7 +145,7 @@ def read_words(found: QualityComparison) -> str:
 
 def rating_words(column: ColumnComparison) -> str:
     """Tell why a column is rated as it is, in one line."""
-    if column.why_not_rated is not None and not column.rating.is_told:
+    if column.why_not_rated is not None and not column.rating.is_reported:
         return column.why_not_rated
     worst = column.worst
     if column.rating is Rating.FEW_ROWS or worst is None:
@@ -227,7 +227,7 @@ def bin_shares(column: ColumnComparison, scope: Scope = Scope.WHOLE) -> BinShare
 
 def explaining_words(column: ColumnComparison, scope: Scope) -> str | None:
     """Tell in which values the sides of a column differ most; None where it did not drift."""
-    if not column.rating.is_told:
+    if not column.rating.is_reported:
         return None
     first, other = side_titles(scope)
     parts = [

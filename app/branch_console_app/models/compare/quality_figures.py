@@ -138,7 +138,7 @@ def figure_table(
         for side in sides
         for there in [side.scope.find(column.name)]
     }
-    told = [side for side in sides if side.less is not None]
+    reported_sides = [side for side in sides if side.less is not None]
     lines = []
     for name in dict.fromkeys(name for there in known.values() for name in there):
         found_lines = [known[side.title].get(name) for side in sides]
@@ -151,7 +151,7 @@ def figure_table(
                 ),
                 *(
                     "" if name not in known[side.title] else known[side.title][name].delta
-                    for side in told
+                    for side in reported_sides
                 ),
                 _weaker(*found_lines),
             )
@@ -160,7 +160,7 @@ def figure_table(
         titles=(
             "Figure",
             *(side.title for side in sides),
-            *(f"{side.title} less {side.less}" for side in told),
+            *(f"{side.title} less {side.less}" for side in reported_sides),
             "Label",
         ),
         lines=tuple(lines),

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from branch_console.quality.comparison import ScopeComparison
 from branch_console.quality.drift import Rating
-from branch_console.quality.findings import Finding
+from branch_console.quality.findings import RuleFinding
 from branch_console.quality.rules import Outcome
 from branch_console_app.models.parts.wording import code, listed, plural
 
@@ -29,7 +29,7 @@ class QualityVerdict:
 
 
 def quality_verdict(
-    scope: ScopeComparison, findings: Sequence[Finding], versus: str
+    scope: ScopeComparison, findings: Sequence[RuleFinding], versus: str
 ) -> QualityVerdict:
     """Judge a side by the drift of its columns and by the rules that newly fail or pass on it.
 
@@ -70,6 +70,6 @@ def quality_verdict(
     )
 
 
-def _is_mended(finding: Finding) -> bool:
+def _is_mended(finding: RuleFinding) -> bool:
     """Whether a rule passes that failed on the other side."""
     return (finding.outcome, finding.outcome_before) == (Outcome.PASSES, Outcome.FAILS)

@@ -90,8 +90,8 @@ def activity_feed(
             for entry in _of_table(each)
             if not (parts and entry.operation and entry.operation.startswith(parts))
         )
-    told = {name for entry in found for name in (entry.operation, entry.undo) if name}
-    found += _of_jobs(jobs, told)
+    texts = {name for entry in found for name in (entry.operation, entry.undo) if name}
+    found += _of_jobs(jobs, texts)
     return tuple(sorted(found, key=lambda entry: -entry.time_millis))
 
 
@@ -117,10 +117,10 @@ def _of_table(ledger: TableEvents) -> Iterator[Activity]:
     taken_back = undone_by(ledger.events)
     known = {event.operation_id for event in ledger.events}
     takers = {event.id for done, event in taken_back.items() if done in known}
-    told = {event.operation_id for event in ledger.events if event.kind is not LineageKind.RESCUED}
+    texts = {event.operation_id for event in ledger.events if event.kind is not LineageKind.RESCUED}
     for event in ledger.events:
         # What an operation rescues on its way is no operation of its own.
-        is_part = event.kind is LineageKind.RESCUED and event.operation_id in told
+        is_part = event.kind is LineageKind.RESCUED and event.operation_id in texts
         if event.id in takers or is_part:
             continue
         entry = Activity(
@@ -292,10 +292,10 @@ def _deed_of(version: CatalogVersion) -> str | None:
             assert_never(version.kind)
 
 
-def _of_jobs(jobs: Sequence[JobView], told: set[str]) -> Iterator[Activity]:
+def _of_jobs(jobs: Sequence[JobView], texts: set[str]) -> Iterator[Activity]:
     for job in jobs:
-        is_told = job.id in told or (job.receipt_id is not None and job.receipt_id in told)
-        if is_told or (job.state is JobState.DONE and job.name in READING_JOBS):
+        is_listed = job.id in texts or (job.receipt_id is not None and job.receipt_id in texts)
+        if is_listed or (job.state is JobState.DONE and job.name in READING_JOBS):
             continue
         table = (job.table or "").partition(BRANCH_MARK)[0] or None
         yield Activity(

@@ -43,13 +43,13 @@ def policy_preview(report: PolicyReport) -> Preview | None:
     due = [row for row in report.branches if row.is_due]
     if not due:
         return None
-    told = tuple(changes(row.sentence) for row in due)
+    consequences = tuple(changes(row.sentence) for row in due)
     facts = repr([(report.table, report.version), *(row.sentence for row in due)])
     return Preview(
         procedure=ApplyPolicyRequest.procedure,
         title=f"Apply the maintenance policy to {report.table}",
         plan_id=hashlib.sha256(facts.encode()).hexdigest()[:16],
-        consequences=told,
+        consequences=consequences,
         typed_name=str(len(due)),
         role=Role.OPERATOR,
         undo="Undo takes back each step by itself; each has a receipt.",

@@ -13,7 +13,7 @@ from branch_console.merge.catalog.object_merge import ObjectMerge
 from branch_console.merge.catalog.object_rules import ObjectChoice
 from branch_console.merge.conflict import OBJECT_KINDS, Conflict, ConflictKind, Take
 from branch_console.merge.plan import MergeVerdict
-from branch_console.merge.policy import KindRule, Policy, Settling
+from branch_console.merge.policy import KindRule, Policy, PolicyChoice
 from branch_console.merge.policy_draft import (
     with_kind_rule,
     with_kind_rule_in,
@@ -248,7 +248,7 @@ def settled_by(
         text = f"{Take.RENAME}={new_name or ''}" if take is Take.RENAME else str(take)
         choice = ObjectChoice.parse(line.table, line.kind, text)
         return with_object_choice(policy, line.table, line.kind, choice)
-    return with_kind_rule_in(policy, line.decided_on, line.kind, Settling.parse(str(take)))
+    return with_kind_rule_in(policy, line.decided_on, line.kind, PolicyChoice.parse(str(take)))
 
 
 def opened_again(policy: Policy, line: CatalogConflictLine) -> Policy:

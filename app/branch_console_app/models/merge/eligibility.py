@@ -219,17 +219,17 @@ def _dry_run(state: MergeState) -> Iterator[Check]:
         yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
 
 
-def check_of(told: Consequence) -> Check:
+def check_of(consequence: Consequence) -> Check:
     """Return the condition that a consequence of a command fails, or warns of."""
-    if told.weight is not Weight.BLOCKS:
-        return Check(standing=CheckState.WARNS, text=plain(told.text))
-    advice, remedies = BY_KIND.get(told.kind or ErrorKind.UNEXPECTED, ("", ()))
-    if told.excused_by is not None:
+    if consequence.weight is not Weight.BLOCKS:
+        return Check(standing=CheckState.WARNS, text=plain(consequence.text))
+    advice, remedies = BY_KIND.get(consequence.kind or ErrorKind.UNEXPECTED, ("", ()))
+    if consequence.excused_by is not None:
         advice, remedies = "The dialog asks for a reason.", ()
     return Check(
         standing=CheckState.FAILS,
-        text=plain(told.text),
-        kind=told.kind,
+        text=plain(consequence.text),
+        kind=consequence.kind,
         advice=advice,
         remedies=remedies,
     )

@@ -115,18 +115,18 @@ class FastForwardPreview:
         """The code of a refusal."""
         return self.plan.reasons[0].kind if self.plan.reasons else None
 
-    def checks_with(self, told: Preview | None) -> tuple[Check, ...]:
+    def checks_with(self, preview: Preview | None) -> tuple[Check, ...]:
         """Return the conditions with those that the command itself has, what fails first.
 
         Args:
-            told: The preview of the command; None where it is not offered.
+            preview: The preview of the command; None where it is not offered.
         """
-        if told is None:
+        if preview is None:
             return self.checks
         reasons = {reason.text for reason in self.plan.reasons}
         others = (
             check_of(each)
-            for each in told.consequences
+            for each in preview.consequences
             if (each.weight is Weight.BLOCKS or each.excused_by) and each.text not in reasons
         )
         return tuple(sorted((*self.checks, *others), key=lambda check: check.standing))

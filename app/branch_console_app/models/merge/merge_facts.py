@@ -13,7 +13,7 @@ from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.plan import Plan, cost_of
 from branch_console.procedures.call.consequence import Consequence
 from branch_console.procedures.call.permissions import Role
-from branch_console.quality.findings import Finding, GateVerdict
+from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console_app.models.merge.resolver import WHOLE_ROW, groups_of
 
 STAGED_HOURS: Final = 24
@@ -92,7 +92,7 @@ class MergeAttempt:
     snapshot_id: int | None = None
     can_undo: bool = False
     undone: UndoneMerge | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[RuleFinding, ...] = ()
 
     @property
     def is_at_work(self) -> bool:
@@ -105,7 +105,7 @@ class MergeAttempt:
         return self.job.state is JobState.DONE
 
     @property
-    def blocking(self) -> tuple[Finding, ...]:
+    def blocking(self) -> tuple[RuleFinding, ...]:
         """The rules that let nothing be published."""
         return tuple(each for each in self.findings if GateVerdict(each.verdict).blocks)
 

@@ -18,7 +18,7 @@ from branch_console.merge.plan import (
     conflicts_of,
     cost_of,
 )
-from branch_console.quality.findings import Finding, GateVerdict
+from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.remedies import remedy_of
 from branch_console_app.models.merge.resolver import WHOLE_ROW
@@ -455,11 +455,11 @@ def _of_conflicts(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeStat
 
 
 def _conflicts(number: int, names: Iterable[str], target: str, facts: MergeFacts) -> MergeState:
-    told = plural(number, "conflict")
-    settle = MergeAction(step=NextStep.SETTLE, label=f"Settle {told}")
+    text = plural(number, "conflict")
+    settle = MergeAction(step=NextStep.SETTLE, label=f"Settle {text}")
     return MergeState(
         standing=MergeStanding.CONFLICTS,
-        sentence=f"{told} to settle{_in_columns(names)}.",
+        sentence=f"{text} to settle{_in_columns(names)}.",
         detail=f"{code(target)} is unchanged.",
         primary=settle if facts.may_settle else _VIEW_CONFLICTS,
         secondary=None if facts.may_settle else _COPY_LINK,
@@ -517,7 +517,7 @@ def _gate_red(plan_id: str, target: str, facts: MergeFacts) -> MergeState | None
     return None
 
 
-def _blocked_by(blocking: tuple[Finding, ...], target: str) -> str:
+def _blocked_by(blocking: tuple[RuleFinding, ...], target: str) -> str:
     first, others = blocking[0], len(blocking) - 1
     more = f" {plural(others, 'more rule blocks', 'more rules block')} it, too." if others else ""
     if first.verdict == GateVerdict.NOT_EVALUATED or first.failures is None:

@@ -14,9 +14,9 @@ from branch_console.format.values.fine_times import readable
 from branch_console.merge.conflict import ConflictKind, Take
 from branch_console.merge.policy import Policy, choose
 from branch_console.merge.policy_draft import without_choices
+from branch_console.merge.reapply_policy import row_level_conflicts
 from branch_console.merge.row_text import cell_texts, parse_cells
 from branch_console.merge.row_work import ROWS_OF_SIDES
-from branch_console.merge.settle_again import as_whole_rows
 from branch_console_app.models.compare.rows import cell_text
 
 WHOLE_ROW: Final = "whole row"
@@ -32,7 +32,7 @@ class Shown(StrEnum):
     ALL = "all"
     OPEN = "open"
     SETTLED = "settled"
-    LOOK = "look"
+    CHECK_AGAIN = "look"
 
 
 class Choice(StrEnum):
@@ -148,7 +148,7 @@ def of_group(conflicts: pa.Table, partitions: pa.Array, group: Group, shown: Sho
             is_meant.append(pc.is_null(conflicts["take"]))
         case Shown.SETTLED:
             is_meant.append(pc.is_valid(conflicts["take"]))
-        case Shown.LOOK:
+        case Shown.CHECK_AGAIN:
             is_meant.append(conflicts["needs_another_look"])
         case Shown.ALL:
             pass
@@ -286,7 +286,7 @@ def decided(policy: Policy, lines: pa.Table, edits: Sequence[Edit], decider: Dec
     """
     for edit in edits:
         line = lines.slice(edit.at, 1)
-        conflict = as_whole_rows(line) if decider.by_row else line
+        conflict = row_level_conflicts(line) if decider.by_row else line
         found = _taken(conflict, edit, decider)
         if found is None:
             policy = _reopened(policy, conflict, decider)

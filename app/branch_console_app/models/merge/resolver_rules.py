@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.conflict import ConflictKind
-from branch_console.merge.policy import EVERY_TABLE, Policy, PredicateRule, Settle, Settling
+from branch_console.merge.policy import EVERY_TABLE, Policy, PolicyChoice, PredicateRule, Settle
 from branch_console.merge.policy_draft import (
     with_column_rule,
     with_kind_rule,
@@ -170,15 +170,15 @@ def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine,
     return tuple(lines)
 
 
-def settling_of(how: Settle, *, by: str | None = None, separator: str = "") -> Settling | None:
+def settling_of(how: Settle, *, by: str | None = None, separator: str = "") -> PolicyChoice | None:
     """Return a way to settle, None while it lacks the column that tells what is newer."""
     if how is Settle.NEWEST:
-        return None if by is None else Settling(how=how, by=by)
-    return Settling(how=how, separator=separator if how is Settle.CONCATENATE else "")
+        return None if by is None else PolicyChoice(how=how, by=by)
+    return PolicyChoice(how=how, separator=separator if how is Settle.CONCATENATE else "")
 
 
 def rule_of_group(
-    group: Group, some: pa.Table, schema: TableSchema, take: Settling
+    group: Group, some: pa.Table, schema: TableSchema, take: PolicyChoice
 ) -> PredicateRule:
     """Return the rule that settles a group, however many conflicts it holds.
 

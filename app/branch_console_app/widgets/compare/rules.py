@@ -9,7 +9,7 @@ from branch_console.diff.state_diff import StateDiff
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobState
 from branch_console.procedures.call.call import Argument
-from branch_console.quality.findings import Finding
+from branch_console.quality.findings import RuleFinding
 from branch_console.quality.rules import RuleSet
 from branch_console_app import reads
 from branch_console_app.models.parts.wording import code, plain
@@ -24,7 +24,7 @@ from branch_console_app.widgets.parts.job_here import follow_here, job_here, sta
 _JOB = "cmp_rules"
 
 
-def findings_on_sides(identifier: Identifier, diff: StateDiff) -> Sequence[Finding]:
+def findings_on_sides(identifier: Identifier, diff: StateDiff) -> Sequence[RuleFinding]:
     """Return what the rules found on the second side; none while they are not judged."""
     rules = reads.rules(identifier)
     if rules is None:

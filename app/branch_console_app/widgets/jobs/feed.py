@@ -45,13 +45,13 @@ def show_feed(entries: Sequence[Activity], place: Location) -> None:
         with st.container(
             horizontal=True, gap="small", vertical_alignment="center", key=f"line-feed-{number}"
         ):
-            told = [entry.sentence, f":gray[{age(entry.time_millis, now)}]"]
+            texts = [entry.sentence, f":gray[{age(entry.time_millis, now)}]"]
             if entry.undone is not None:
-                told.insert(1, f":orange-badge[:material/undo: {entry.undone}]")
+                texts.insert(1, f":orange-badge[:material/undo: {entry.undone}]")
             reason = entry.reason and plain(shortened(entry.reason, _LONGEST_REASON))
             if reason:
-                told.insert(1, f":gray[“{reason}”]")
-            st.markdown(" · ".join(told), width="stretch")
+                texts.insert(1, f":gray[“{reason}”]")
+            st.markdown(" · ".join(texts), width="stretch")
             _show_links(entry, _place_of(entry, place))
 
 

@@ -21,13 +21,13 @@ _MOST_RULES = 5
 
 
 def show_catalog_confirm(
-    plan: CatalogMergePlan, told: Preview, form: Form, place: Location
+    plan: CatalogMergePlan, preview: Preview, form: Form, place: Location
 ) -> None:
     """Draw the dialog: what happens, what stays, how far undo reaches, and the button.
 
     Args:
         plan: The merge.
-        told: The preview of its command.
+        preview: The preview of its command.
         form: The command, with the policy that settles conflicts.
         place: The location that the job page keeps.
     """
@@ -44,9 +44,9 @@ def show_catalog_confirm(
             "If another one arrives while this merge publishes, it is planned again or taken back.",
             icon=":material/schedule:",
         )
-    lead = "" if told.undo.startswith("Undo") else "Undo: "
-    st.caption(f":material/undo: {lead}{plain(told.undo)}")
-    blocks = [each for each in told.consequences if each.weight is Weight.BLOCKS]
+    lead = "" if preview.undo.startswith("Undo") else "Undo: "
+    st.caption(f":material/undo: {lead}{plain(preview.undo)}")
+    blocks = [each for each in preview.consequences if each.weight is Weight.BLOCKS]
     for each in blocks[:_MOST_BLOCKS]:
         suffix = f" {code(each.kind)}" if each.kind else ""
         st.warning(f"{plain(each.text)}{suffix}", icon=":material/block:")
@@ -64,4 +64,4 @@ def show_catalog_confirm(
         "reason": reason_field(),
         **Agreement(override_gate=override, plan_again=again).encode(),
     }
-    show_button(told, replace(form, arguments={**form.arguments, **said}), place)
+    show_button(preview, replace(form, arguments={**form.arguments, **said}), place)

@@ -98,8 +98,8 @@ class CatalogResolver:
         sides = line.conflict.sides
         subject = "" if line.subject == line.table else f" {plain(line.subject)}"
         # Buttons say what settles it in the words of the page.
-        told = plain(line.conflict.advice) if line.needs_advice else ""
-        advice = f"  \n:small[:gray[{told}]]" if told else ""
+        text = plain(line.conflict.advice) if line.needs_advice else ""
+        advice = f"  \n:small[:gray[{text}]]" if text else ""
         rows.text(
             cells[_WHAT], _WHAT,
             f"**{plain(line.table)}**{subject} :gray[{plain(line.kind)}]{advice}",

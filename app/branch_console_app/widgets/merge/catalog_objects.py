@@ -36,12 +36,12 @@ _BADGES = {
 }
 
 
-def show_merged_objects(plan: CatalogMergePlan, told: Preview) -> None:
+def show_merged_objects(plan: CatalogMergePlan, preview: Preview) -> None:
     """Draw a line an object, blocked ones first; one of them is open, as the address says.
 
     Args:
         plan: The merge.
-        told: The preview of its command.
+        preview: The preview of its command.
     """
     lines = object_lines(plan)
     listed = rows.row_list("merged-objects")
@@ -54,7 +54,7 @@ def show_merged_objects(plan: CatalogMergePlan, told: Preview) -> None:
             _show_line(number, line, is_open=is_open)
             if is_open:
                 with st.container(border=True, key="card-object"):
-                    _show_opened(line, told)
+                    _show_opened(line, preview)
 
 
 def _show_line(number: int, line: MergedObjectLine, *, is_open: bool) -> None:
@@ -74,7 +74,7 @@ def _show_line(number: int, line: MergedObjectLine, *, is_open: bool) -> None:
     rows.text(cells[_CELLS], _CELLS, rule or rows.NOTHING)
 
 
-def _show_opened(line: MergedObjectLine, told: Preview) -> None:
+def _show_opened(line: MergedObjectLine, preview: Preview) -> None:
     merged = line.merged
     did = did_words(merged)
     rows.facts(
@@ -96,7 +96,7 @@ def _show_opened(line: MergedObjectLine, told: Preview) -> None:
     with guarded("The preview of this table cannot be made."):
         table = Identifier.parse(merged.plan.heads.table).on_branch(merged.plan.target)
         schema = reads.table(table).schema
-        decision = MergeDecision(plan=merged.plan, preview=told)
+        decision = MergeDecision(plan=merged.plan, preview=preview)
         show_outcome(MergePreview.of(decision, schema))
 
 

@@ -49,19 +49,19 @@ def show_merge_dialog(preview: MergePreview, form: Form, *, is_protected: bool) 
         form: The command, with the policy that settles conflicts.
         is_protected: Whether the name of the target has to be typed.
     """
-    plan, told, verdict = preview.plan, preview.command, preview.state
+    plan, answer, verdict = preview.plan, preview.command, preview.state
     actions = (verdict.primary, verdict.secondary)
     if not any(each is not None and each.step in _OFFERS for each in actions):
         draw_verdict(verdict)
         if verdict.standing is MergeStanding.STALE:
             update_button("dialog-plan-again")
         return
-    show_preview(told)
-    ask_for_reason(told, f"{plan.source}-{plan.target}")
+    show_preview(answer)
+    ask_for_reason(answer, f"{plan.source}-{plan.target}")
     is_staged = verdict.standing is MergeStanding.STAGED
     mode = Mode.MERGE if is_staged or verdict.standing is MergeStanding.GATE_RED else _mode()
     if mode is Mode.DRY_RUN:
-        _show_dry_run_button(told, form, plan)
+        _show_dry_run_button(answer, form, plan)
         return
     override = override_field(Identifier.parse(plan.table))
     said = {"reason": reason_field(), **Agreement(override_gate=override).encode()}
@@ -75,7 +75,7 @@ def show_merge_dialog(preview: MergePreview, form: Form, *, is_protected: bool) 
         format_func=lambda each: _WAITS.get(each, "a few times"),
     )  # fmt: skip
     said |= Agreement(plan_again=again, wait=wait).encode()
-    refused = lacks_role(told.role) or (None if told.can_run else IN_THE_WAY)
+    refused = lacks_role(answer.role) or (None if answer.can_run else IN_THE_WAY)
     if is_protected and not typed_name("merge", plan.target):
         refused = refused or f"Type {plan.target} first."
     if is_staged:
@@ -90,9 +90,9 @@ def show_merge_dialog(preview: MergePreview, form: Form, *, is_protected: bool) 
                 **form.arguments,
                 **said,
                 **_seen(form, plan, again=again),
-                **Agreement(plan_id=told.plan_id).encode(),
+                **Agreement(plan_id=answer.plan_id).encode(),
             }
-            if begin_merge(form.procedure, given, told.plan_id, plan.source, plan.target):
+            if begin_merge(form.procedure, given, answer.plan_id, plan.source, plan.target):
                 st.rerun()
 
 
@@ -113,12 +113,12 @@ def _seen(form: Form, plan: Plan, *, again: bool) -> dict[str, Argument]:
     ).encode()
 
 
-def _show_dry_run_button(told: Preview, form: Form, plan: Plan) -> None:
+def _show_dry_run_button(preview: Preview, form: Form, plan: Plan) -> None:
     st.caption(
         f"Stages the result and runs the rules. {code(plan.target)} is not changed. Kept for 24 "
         "hours."
     )
-    refused = lacks_role(told.role) or (None if told.can_run else IN_THE_WAY)
+    refused = lacks_role(preview.role) or (None if preview.can_run else IN_THE_WAY)
     if st.button(
         "Start dry run", type="primary", icon=":material/science:", key="run-dry", help=refused,
         disabled=refused is not None,
@@ -127,7 +127,7 @@ def _show_dry_run_button(told: Preview, form: Form, plan: Plan) -> None:
             given = {
                 **form.arguments,
                 **_seen(form, plan, again=False),
-                **Agreement(plan_id=told.plan_id).encode(),
+                **Agreement(plan_id=preview.plan_id).encode(),
             }
-            if begin_dry_run(DryRunRequest.procedure, given, told.plan_id):
+            if begin_dry_run(DryRunRequest.procedure, given, preview.plan_id):
                 st.rerun()

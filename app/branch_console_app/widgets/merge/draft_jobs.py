@@ -6,7 +6,7 @@ from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobView
 from branch_console.procedures.call.call import Argument
-from branch_console.quality.findings import Finding
+from branch_console.quality.findings import RuleFinding
 from branch_console_app import reads, state
 from branch_console_app.models.merge.merge_facts import MergeAttempt, UndoneMerge
 from branch_console_app.models.parts.actions import DO, WHAT
@@ -92,7 +92,7 @@ def _draft(source: str, target: str) -> str:
     return f"{source}-{target}"
 
 
-def _findings(job: JobView) -> tuple[Finding, ...]:
+def _findings(job: JobView) -> tuple[RuleFinding, ...]:
     if job.error not in (None, ErrorKind.GATE_FAILED):
         return ()
     return tuple(find_judgement(job) or ())

@@ -36,7 +36,7 @@ def show_short_checks(checks: Sequence[Check]) -> None:
         st.markdown("**Checks**")
         for check in checks:
             if check.standing is not CheckState.PASSES:
-                st.markdown(f"{_MARKS[check.standing]} \u2002 {_told(check)}")
+                st.markdown(f"{_MARKS[check.standing]} \u2002 {_sentence(check)}")
         passing = sum(check.standing is CheckState.PASSES for check in checks)
         if passing:
             st.markdown(
@@ -47,8 +47,8 @@ def show_short_checks(checks: Sequence[Check]) -> None:
 def _words(check: Check) -> str:
     suffix = f" :small[:gray[{code(check.kind)}]]" if check.kind else ""
     advice = f" :gray[{check.advice}]" if check.advice else ""
-    return f"{_MARKS[check.standing]} \u2002 {_told(check)}{advice}{suffix}"
+    return f"{_MARKS[check.standing]} \u2002 {_sentence(check)}{advice}{suffix}"
 
 
-def _told(check: Check) -> str:
+def _sentence(check: Check) -> str:
     return f"**{check.name}:** {check.text}" if check.name else check.text

@@ -30,10 +30,10 @@ from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, count, listed, plain, plural, signed
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
+from branch_console_app.widgets.merge.alternatives import show_both_sides
 from branch_console_app.widgets.merge.draft_jobs import begin_merge
 from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
 from branch_console_app.widgets.merge.plan import show_tabs
-from branch_console_app.widgets.merge.ways_out import show_both_sides
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.callbacks import ask_for_reason, show_left_out, with_reason
 from branch_console_app.widgets.parts.confirm import (
@@ -61,7 +61,7 @@ _MOST_FIGURES: Final = 4
 def show_fast_forward(
     preview: FastForwardPreview,
     identifier: Identifier,
-    told: Preview | None,
+    answer: Preview | None,
     verdict: MergeState,
     merge: MergeAttempt | None,
 ) -> None:
@@ -70,13 +70,13 @@ def show_fast_forward(
     Args:
         preview: The plan in words.
         identifier: The table.
-        told: The preview of the command; None where it is not offered.
+        answer: The preview of the command; None where it is not offered.
         verdict: The verdict.
         merge: The job that carries it out, or did; None if there is none.
     """
     plan, rules = preview.plan, reads.rules(identifier)
-    of_rules = checks_of_rules(verdict, 0 if rules is None or told is None else len(rules.rules))
-    found = (*preview.checks_with(told), *of_rules)
+    of_rules = checks_of_rules(verdict, 0 if rules is None or answer is None else len(rules.rules))
+    found = (*preview.checks_with(answer), *of_rules)
     checks = tuple(sorted(found, key=lambda check: check.standing))
     labels = tab_labels(0, checks)
     tabs = show_tabs({tab: label for tab, label in labels.items() if tab is not MergeTab.CONFLICTS})
@@ -100,7 +100,7 @@ def show_fast_forward(
 
 def forward_preview(plan: ForwardDecision) -> Preview | None:
     """Return what the command would do; None where there is nothing to take over."""
-    return _told(plan) if plan.verdict is Verdict.FAST_FORWARD else None
+    return _preview(plan) if plan.verdict is Verdict.FAST_FORWARD else None
 
 
 def _show_summary(
@@ -210,16 +210,16 @@ def show_forward_dialog(
     """
     plan = preview.plan
     # The reason that stands in a field of this dialog belongs to the command.
-    told = forward_preview(plan)
-    if told is None:
+    answer = forward_preview(plan)
+    if answer is None:
         st.info(f"{preview.headline} {preview.detail}")
         return
     _show_consequences(preview, "confirm")
     for note in plan.notes:
         st.caption(plain(note))
     override = override_field(identifier)
-    ask_for_reason(told, _subject(plan))
-    refused = lacks_role(told.role) or (None if told.can_run else IN_THE_WAY)
+    ask_for_reason(answer, _subject(plan))
+    refused = lacks_role(answer.role) or (None if answer.can_run else IN_THE_WAY)
     if is_protected and not typed_name("merge", plan.target):
         refused = refused or f"Type {plan.target} first."
     if st.button(
@@ -262,11 +262,11 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
             f"{preview.removes.words} listed above leave its history; a rescue branch keeps them "
             "readable, no data file is deleted."
         )
-        told = _told(plan, force=True)
-        show_left_out(told)
-        ask_for_reason(told, _subject(plan))
+        answer = _preview(plan, force=True)
+        show_left_out(answer)
+        ask_for_reason(answer, _subject(plan))
         refused = lacks_role(Role.OPERATOR)
-        blocked = None if told.can_run else IN_THE_WAY
+        blocked = None if answer.can_run else IN_THE_WAY
         confirmed = typed_name(f"replace-{plan.id}", plan.target)
         if st.button(
             f"Replace {code(plan.target)}",
@@ -283,7 +283,7 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
             st.caption(refused)
 
 
-def _told(plan: ForwardDecision, *, force: bool = False) -> Preview:
+def _preview(plan: ForwardDecision, *, force: bool = False) -> Preview:
     return reads.preview(PROCEDURE, _arguments(plan, force=force))
 
 

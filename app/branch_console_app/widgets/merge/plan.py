@@ -32,6 +32,7 @@ from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.wording import code, count, listed, plain, plural, signed
 from branch_console_app.state import PageName
+from branch_console_app.widgets.merge.alternatives import show_both_sides
 from branch_console_app.widgets.merge.bar import TAB
 from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
 from branch_console_app.widgets.merge.row_conflicts import (
@@ -40,7 +41,6 @@ from branch_console_app.widgets.merge.row_conflicts import (
     show_row_conflicts,
 )
 from branch_console_app.widgets.merge.verdict import draw_verdict
-from branch_console_app.widgets.merge.ways_out import show_both_sides
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.figures import draw_figures, show_figures
 from branch_console_app.widgets.parts.gates import show_judgement, show_rules
@@ -208,10 +208,10 @@ def _show_summary(page: MergePage) -> None:
     left, right = rows.two_panes()
     with left:
         _show_figures(page.preview)
-        told = page.preview.command
-        shown = tuple(each for each in told.consequences if each.weight is not Weight.BLOCKS)
+        preview = page.preview.command
+        shown = tuple(each for each in preview.consequences if each.weight is not Weight.BLOCKS)
         if shown and can_run(page.preview.plan):
-            show_preview(replace(told, consequences=shown), "summary")
+            show_preview(replace(preview, consequences=shown), "summary")
     with right:
         show_short_checks(page.checks)
 

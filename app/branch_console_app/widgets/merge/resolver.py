@@ -42,7 +42,7 @@ from branch_console_app.widgets.parts.table_picker import here
 
 _PER_PAGE = 50
 _GROUPS = 20
-_TOLD = "resolver-told"
+_LAST_ERROR = "resolver-told"
 _ROUND = "resolver-round"
 
 _GROUP = Column(label="Conflicts", weight=3.2)
@@ -52,7 +52,7 @@ _SHOWN_WORDS = {
     Shown.ALL: "All",
     Shown.OPEN: "Unresolved",
     Shown.SETTLED: "Settled",
-    Shown.LOOK: "Check again",
+    Shown.CHECK_AGAIN: "Check again",
 }
 _FILLS = {
     "Base": ColourRole.BASE,
@@ -101,13 +101,13 @@ class Resolver:
 
 def tell(error: PaimonError) -> None:
     """Remember an error of a callback for the page that is drawn next."""
-    state.put(_TOLD, error)
+    state.put(_LAST_ERROR, error)
 
 
-def told() -> PaimonError | None:
+def last_error() -> PaimonError | None:
     """Return the error of the last callback, once."""
-    error: PaimonError | None = state.value_of(_TOLD)
-    state.put(_TOLD, None)
+    error: PaimonError | None = state.value_of(_LAST_ERROR)
+    state.put(_LAST_ERROR, None)
     return error
 
 

@@ -5,7 +5,7 @@ import streamlit as st
 
 from branch_console.errors import ErrorKind, InvalidInput, PaimonError
 from branch_console.merge.conflict import ConflictKind
-from branch_console.merge.policy import Policy, PredicateRule, Settle, Settling
+from branch_console.merge.policy import Policy, PolicyChoice, PredicateRule, Settle
 from branch_console.merge.policy_draft import (
     laid_over,
     with_column_rule,
@@ -13,7 +13,7 @@ from branch_console.merge.policy_draft import (
     with_predicate,
     with_table_rule,
 )
-from branch_console.merge.settle_again import conflicts_where, settle_again
+from branch_console.merge.reapply_policy import conflicts_where, reapply_policy
 from branch_console_app import state
 from branch_console_app.models.merge.resolver import (
     WHOLE_ROW,
@@ -74,7 +74,7 @@ def show_rest(resolver: Resolver, group: Group) -> None:
     problem = resolver.refusal or _problem_of_rest(resolver.policy, resolver.table, inside)
     try:
         rules = [
-            rule_of_group(group, inside.slice(0, 1), resolver.schema, Settling(how=side))
+            rule_of_group(group, inside.slice(0, 1), resolver.schema, PolicyChoice(how=side))
             for side in SIDES
         ]
     except PaimonError as error:
@@ -186,7 +186,7 @@ def _show_form(resolver: Resolver) -> None:
     )  # fmt: skip
 
 
-def _show_ways(resolver: Resolver, *, is_of_cells: bool) -> Settling | None:
+def _show_ways(resolver: Resolver, *, is_of_cells: bool) -> PolicyChoice | None:
     ways = list(Settle) if is_of_cells else [*SIDES, Settle.NEWEST]
     how = st.selectbox(
         "Take", ways, index=None, key=f"rule-take-{is_of_cells}", width=170,
@@ -204,7 +204,7 @@ def _show_ways(resolver: Resolver, *, is_of_cells: bool) -> Settling | None:
 
 
 def _with_rule(
-    resolver: Resolver, scope: RuleScope, when: str, column: str | None, take: Settling
+    resolver: Resolver, scope: RuleScope, when: str, column: str | None, take: PolicyChoice
 ) -> Policy:
     match scope:
         case RuleScope.TABLE:
@@ -224,7 +224,7 @@ def _with_rule(
 
 
 def _effect(resolver: Resolver, wanted: Policy) -> RuleEffect:
-    return effect_of(resolver.settled, settle_again(resolver.settled, wanted, resolver.table))
+    return effect_of(resolver.settled, reapply_policy(resolver.settled, wanted, resolver.table))
 
 
 def _effect_words(effect: RuleEffect) -> str:

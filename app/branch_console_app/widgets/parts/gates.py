@@ -11,7 +11,7 @@ from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobView
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.run.quality_gate import STAGE
-from branch_console.quality.findings import Finding, GateVerdict, findings_of
+from branch_console.quality.findings import GateVerdict, RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console_app import reads
 from branch_console_app.models.parts.wording import count, plain, plural
@@ -81,7 +81,7 @@ def show_judgement(job: JobView, title: str = "Quality gate") -> None:
             _show_finding(finding)
 
 
-def find_judgement(job: JobView) -> Sequence[Finding] | None:
+def find_judgement(job: JobView) -> Sequence[RuleFinding] | None:
     """Return what the rules found for a job that is over; None where it was held to none."""
     if job.name != CHECK_RULES and not any(step.name == STAGE for step in job.steps):
         return None
@@ -110,7 +110,7 @@ def show_rules(rules: RuleSet, title: str, when: str) -> None:
         )  # fmt: skip
 
 
-def _show_finding(finding: Finding) -> None:
+def _show_finding(finding: RuleFinding) -> None:
     verdict = GateVerdict(finding.verdict)
     st.markdown(f"{_MARKS[verdict]} \u2002 {plain(finding.said)}")
     if verdict is not GateVerdict.PASS:

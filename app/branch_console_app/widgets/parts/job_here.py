@@ -80,12 +80,12 @@ def _follow(job_id: str, doing: str, waiting: str) -> None:
         st.rerun()
     worker = reads.worker()
     if job.state is JobState.QUEUED and worker is not None and worker.other_store:
-        told = f"**{waiting}** {plain(job.message)}"
+        text = f"**{waiting}** {plain(job.message)}"
     elif job.state is JobState.QUEUED:
-        told = f"**{waiting}** A worker is being started, or has another job first."
+        text = f"**{waiting}** A worker is being started, or has another job first."
     else:
-        told = f"**{doing}** {plain(job.message)}"
-    st.info(told, icon=":material/play_arrow:")
+        text = f"**{doing}** {plain(job.message)}"
+    st.info(text, icon=":material/play_arrow:")
     show_progress(job)
 
 

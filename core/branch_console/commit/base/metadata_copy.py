@@ -13,7 +13,7 @@ from branch_console.commit.base.commit_store import CommitStore
 from branch_console.errors import CommitConflict, ErrorKind, NotFound, StorageError
 from branch_console.storage.file_io import FileReader
 from branch_console.storage.file_publisher import Published
-from branch_console.storage.side_by_side import each
+from branch_console.storage.parallel_io import map_parallel
 
 _ATTEMPTS: Final = 5
 _AT_ONCE: Final = 256
@@ -104,7 +104,7 @@ def publish_files(
     left = list(items)
     if not store.files.is_local:
         ahead = left[:together]
-        outcomes = each(store.files, lambda item: store.publisher.publish(*item), ahead)
+        outcomes = map_parallel(store.files, lambda item: store.publisher.publish(*item), ahead)
         open_ones = [
             item
             for item, outcome in zip(ahead, outcomes, strict=True)

@@ -10,17 +10,17 @@ from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.fences import FENCE
 from branch_console.commit.base.metadata_copy import is_whole, publish_files, read_files
 from branch_console.commit.branch.branch_folder import (
-    Whose,
+    FolderOwner,
+    folder_owner,
     remove_folder,
     whole_files_below,
-    whose_folder,
 )
 from branch_console.commit.schema.tag_commit import without_retention
 from branch_console.commit.snapshot.publish_check import write_hints
 from branch_console.errors import CommitConflict, ErrorKind, FormatError, NotFound
 from branch_console.format.journals.branches import BranchCreation
 from branch_console.format.snapshot import Snapshot
-from branch_console.storage.side_by_side import each
+from branch_console.storage.parallel_io import map_parallel
 from branch_console.storage.table_paths import FENCE_ID
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -111,7 +111,7 @@ def unmake_branch(table: FileStoreTable, store: CommitStore, creation: BranchCre
     Returns:
         False where others made a branch of that name, or have gone on with it: it stays untouched.
     """
-    if whose_branch(table, store, creation) is not Whose.OURS:
+    if whose_branch(table, store, creation) is not FolderOwner.OURS:
         return False
     paths = table.on(creation.branch).paths
     commits = commit_files(table.on(creation.branch), creation)
@@ -128,7 +128,9 @@ def unmake_branch(table: FileStoreTable, store: CommitStore, creation: BranchCre
     return True
 
 
-def whose_branch(table: FileStoreTable, store: CommitStore, creation: BranchCreation) -> Whose:
+def whose_branch(
+    table: FileStoreTable, store: CommitStore, creation: BranchCreation
+) -> FolderOwner:
     """Look whether what has the name of a new branch is that branch, as far as it is made.
 
     A folder with nothing but schemas of the source counts as ours: where other software made an
@@ -137,7 +139,7 @@ def whose_branch(table: FileStoreTable, store: CommitStore, creation: BranchCrea
     source, paths = table.on(creation.source).paths, table.on(creation.branch).paths
     names = whole_files_below(store.files, paths.root)
     if not names:
-        return Whose.OURS
+        return FolderOwner.OURS
     schemas = {paths.schema(each): source.schema(each) for each in creation.schema_ids}
     fences = [paths.consumer(FENCE_ID)] if creation.is_fenced else []
     forks: list[str] = []
@@ -160,8 +162,8 @@ def whose_branch(table: FileStoreTable, store: CommitStore, creation: BranchCrea
     forks += commits
     made = (*schemas, *fences, *forks)
     known = [path for path in made if path.removeprefix(f"{paths.root}/") in names]
-    judged = zip(known, each(store.files, is_ours, known), strict=True)
-    return whose_folder(
+    judged = zip(known, map_parallel(store.files, is_ours, known), strict=True)
+    return folder_owner(
         names,
         {path.removeprefix(f"{paths.root}/"): ours for path, ours in judged},
         [path.removeprefix(f"{paths.root}/") for path in forks],
@@ -196,14 +198,14 @@ def _fork_bytes(source: FileStoreTable, creation: BranchCreation) -> bytes:
     if data is not None and _is_fork(Snapshot.from_json(data), creation):
         return data
     if data is None:
-        told = "has expired before the branch was made. Choose a newer one."
+        text = "has expired before the branch was made. Choose a newer one."
     else:
-        told = (
+        text = (
             f"is another one now: somebody took back what it was, and went on. Branch "
             f"{creation.branch!r} was not made; look at {source.branch!r}, then make it again."
         )
     raise NotFound(
-        f"Snapshot {creation.snapshot_id} of branch {source.branch!r} {told}",
+        f"Snapshot {creation.snapshot_id} of branch {source.branch!r} {text}",
         kind=ErrorKind.SNAPSHOT_NOT_FOUND,
         snapshot_id=creation.snapshot_id,
     )

@@ -6,14 +6,14 @@ from typing import Final
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.storage.file_io import FileReader
-from branch_console.storage.side_by_side import each
+from branch_console.storage.parallel_io import map_parallel
 from branch_console.storage.table_paths import EARLIEST, LATEST
 
 HINTS: Final = frozenset({f"snapshot/{LATEST}", f"snapshot/{EARLIEST}"})
 """Files that only say where to look first, and say it of whatever is there."""
 
 
-class Whose(StrEnum):
+class FolderOwner(StrEnum):
     """Who made the folder at a new branch's path."""
 
     OURS = "ours"
@@ -23,9 +23,9 @@ class Whose(StrEnum):
     THEIRS = "theirs"
 
 
-def whose_folder(
+def folder_owner(
     names: Collection[str], is_ours: Mapping[str, bool], proof: Collection[str]
-) -> Whose:
+) -> FolderOwner:
     """Decide whose the folder of a branch is.
 
     Args:
@@ -35,17 +35,19 @@ def whose_folder(
             empty where nothing proves that.
     """
     if not all(is_ours.values()):
-        return Whose.THEIRS
+        return FolderOwner.THEIRS
     if set(names) - is_ours.keys() <= HINTS:
-        return Whose.OURS
-    return Whose.OURS_IN_USE if proof and is_ours.keys() >= set(proof) else Whose.THEIRS
+        return FolderOwner.OURS
+    return FolderOwner.OURS_IN_USE if proof and is_ours.keys() >= set(proof) else FolderOwner.THEIRS
 
 
 def files_below(files: FileReader, root: str) -> list[str]:
     """Return all files below the folder of a branch, by their path in it."""
     found, folders = [], [""]
     while folders:
-        listed = each(files, lambda folder: files.list(f"{root}/{folder}".rstrip("/")), folders)
+        listed = map_parallel(
+            files, lambda folder: files.list(f"{root}/{folder}".rstrip("/")), folders
+        )
         inside = [
             (f"{folder}{status.name}", status.is_directory)
             for folder, statuses in zip(folders, listed, strict=True)

@@ -19,7 +19,7 @@ from branch_console.errors import CommitConflict, ErrorKind, NotFound
 from branch_console.format.journals.branches import BranchMove
 from branch_console.storage.directory_mover import MoveOutcome
 from branch_console.storage.file_io import FileReader
-from branch_console.storage.side_by_side import each
+from branch_console.storage.parallel_io import map_parallel
 from branch_console.storage.table_paths import SCHEMA_PREFIX, SNAPSHOT_PREFIX, TablePaths
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -180,7 +180,7 @@ def _remove_all_kept(
     def remove(name: str) -> None:
         remove_kept(store, f"{source.paths.root}/{name}", f"{kept.paths.root}/{name}")
 
-    each(store.files, remove, names)
+    map_parallel(store.files, remove, names)
 
 
 def _taken_back(

@@ -14,7 +14,7 @@ from branch_console.commit.snapshot.publish_check import write_hints
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
 from branch_console.format.journals.history import HistoryCopy, InheritedSnapshot
 from branch_console.format.snapshot import Snapshot
-from branch_console.storage.side_by_side import both, each
+from branch_console.storage.parallel_io import both, map_parallel
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -70,9 +70,9 @@ def _source_files(table: FileStoreTable, copy: HistoryCopy) -> list[str]:
 
 def source_snapshots(table: FileStoreTable, copy: HistoryCopy) -> dict[int, str]:
     """Where each snapshot of a copy is read, by its id, in the order of the copy."""
-    lies_on = {each.id: table.on(each.branch).paths for each in copy.inherited}
+    listed_on = {each.id: table.on(each.branch).paths for each in copy.inherited}
     source = table.on(copy.source).paths
-    return {each: lies_on.get(each, source).snapshot(each) for each in copy.snapshot_ids}
+    return {each: listed_on.get(each, source).snapshot(each) for each in copy.snapshot_ids}
 
 
 def check_inherited(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> None:
@@ -96,7 +96,7 @@ def check_inherited(table: FileStoreTable, store: CommitStore, copy: HistoryCopy
                 branch=wanted.branch,
             )
 
-    each(store.files, check, copy.inherited)
+    map_parallel(store.files, check, copy.inherited)
 
 
 def remove_history(

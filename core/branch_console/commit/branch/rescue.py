@@ -96,7 +96,10 @@ def _read_by(table: FileStoreTable, snapshot_ids: Sequence[int], tags: Sequence[
             return None if tag is None else tag.snapshot.schema_id
         return None
 
-    found = (*table.reader.each(of_snapshot, snapshot_ids), *table.reader.each(of_tag, tags))
+    found = (
+        *table.reader.map_parallel(of_snapshot, snapshot_ids),
+        *table.reader.map_parallel(of_tag, tags),
+    )
     return {each for each in found if each is not None}
 
 

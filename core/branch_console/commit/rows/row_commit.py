@@ -8,7 +8,7 @@ from types import MappingProxyType
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.message_codec import decode_messages, encode_messages
-from branch_console.commit.snapshot.commit_identity import snapshots_behind
+from branch_console.commit.snapshot.commit_identity import snapshots_after
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
 from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.rows import ReadAt, WriteStep
@@ -91,7 +91,7 @@ class RowCommit:
 def has_landed(table: FileStoreTable, intent: Intent, seen_id: int) -> bool:
     """Whether a snapshot of the commit stands: its files may be gone since, by a compaction."""
     own = (intent.actor, _identifier_of(intent))
-    behind = snapshots_behind(table, seen_id)
+    behind = snapshots_after(table, seen_id)
     return any((each.commit_user, each.commit_identifier) == own for each in behind)
 
 

@@ -143,7 +143,7 @@ class RowWrite:
         if figures:
             content = encode_result(self._table, self._intent, figures, self._clock())
             self._journal.mark(operation_id, RESULT, content)
-        self._journal.forget(operation_id, (_PUBLISH,))
+        self._journal.remove_intent(operation_id, (_PUBLISH,))
 
     def _decide(self, content: bytes) -> None:
         """Make the entry after which this write is published, and never taken back.
@@ -165,9 +165,10 @@ class RowWrite:
         if is_first:
             self._journal.forget_step(operation_id, _PUBLISH)
         _discard(self._table, self._store, self.write_id)
-        told = None if ended is None else ended.message
+        obstacle = None if ended is None else ended.message
         raise CommitConflict(
-            told or f"Operation {operation_id} was taken back, as its writer seemed to be dead.",
+            obstacle
+            or f"Operation {operation_id} was taken back, as its writer seemed to be dead.",
             kind=ErrorKind.INTERRUPTED,
         )
 
@@ -213,7 +214,7 @@ class RowWrite:
             recover_write(table, store, known, clock)
         elif known is not None and not journal.has_reached(operation_id, RESULT):
             write = RowWrite(table, store, known, clock)
-            write.abandon(waits=write.has_files())
+            write.discard(waits=write.has_files())
         result = journal.find_step(operation_id, RESULT)
         if result is not None:
             return figures_in(result)
@@ -224,7 +225,7 @@ class RowWrite:
         """Whether tasks have begun to write, which may outlive their driver for a while."""
         return any(True for _ in files_of_write(self._table, self._store, self.write_id))
 
-    def abandon(self, *, waits: bool = True) -> None:
+    def discard(self, *, waits: bool = True) -> None:
         """Remove what was written; no snapshot names it.
 
         Args:
@@ -237,7 +238,7 @@ class RowWrite:
         if waits:
             time.sleep(_TASKS_END_SECONDS)
             _discard(self._table, self._store, self.write_id)
-        self._journal.forget(operation_id, (_PUBLISH,))
+        self._journal.remove_intent(operation_id, (_PUBLISH,))
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
@@ -250,7 +251,7 @@ class RowWrite:
             # What is refused was told by tasks that have ended; what failed or was stopped was not.
             has_ended = isinstance(error, InvalidInput | NotAllowed | CommitConflict)
             try:
-                self.abandon(waits=not has_ended)
+                self.discard(waits=not has_ended)
             except PaimonError as second:
                 # Recovery finds the files by the journal; the first error is what happened.
                 _log.warning("files of write %s stay until recovery: %s", self.write_id, second)
@@ -314,7 +315,7 @@ def recover_write(
             message="The write had been cut off; its files are removed. Write the rows again.",
         )
         taken_back = journal.finish(intent.operation_id, taken_back)
-        write.abandon(waits=write.has_files())
+        write.discard(waits=write.has_files())
         return taken_back
     step = journal.decode_step(intent.operation_id, _PUBLISH, content, WRITE_STEP)
     commit, seen_id = RowCommit.from_step(step), step.seen_id
@@ -329,7 +330,7 @@ def recover_write(
             intent.operation_id,
             End(ending=Ending.STOPPED, time_millis=clock(), message=error.message),
         )
-        write.abandon(waits=False)
+        write.discard(waits=False)
         raise
     write._remove_strays(commit.messages, everywhere=True)
     number = "no snapshot" if snapshot is None else f"snapshot {snapshot.id}"

@@ -24,7 +24,7 @@ PROCEDURE: Final = "stage_rows"
 """What the journal calls all rows that wait for an operation to publish them."""
 
 _OWNER: Final = "owner"
-_LET_GO: Final = "let-go"
+_RELEASED: Final = "let-go"
 # No operation is called so: an id has no such sign.
 _SWEEPER: Final = b"(swept)"
 
@@ -93,12 +93,12 @@ class StagedRows:
             return False
         return is_ours
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Tell that their run is over; it may be taken up again until they are swept."""
         if self._journal.find(self.id) is not None:
-            self._journal.mark(self.id, _LET_GO)
+            self._journal.mark(self.id, _RELEASED)
 
-    def sweep(self, names_of: Callable[[Intent | None], Collection[str]]) -> bool:
+    def discard_unclaimed(self, names_of: Callable[[Intent | None], Collection[str]]) -> bool:
         """Remove the files, unless an operation that has begun or a kept dry run names them.
 
         Args:
@@ -126,7 +126,7 @@ class StagedRows:
 
     def forget(self) -> None:
         """Forget files that somebody else names from here on, or that are gone."""
-        self._journal.forget(self.id, (_OWNER, _LET_GO))
+        self._journal.remove_intent(self.id, (_OWNER, _RELEASED))
 
 
 def operation_of(journal: Journal, intent: Intent) -> str:
@@ -136,12 +136,12 @@ def operation_of(journal: Journal, intent: Intent) -> str:
 
 def is_at_work(journal: Journal, intent: Intent, now_millis: int) -> bool:
     """Whether the run that stages the rows of an entry may still need them."""
-    if journal.has_reached(intent.operation_id, _LET_GO):
+    if journal.has_reached(intent.operation_id, _RELEASED):
         return False
     return is_process_at_work(journal, intent, now_millis)
 
 
-def swept(
+def recovered_rows(
     table: FileStoreTable,
     store: CommitStore,
     intent: Intent,
@@ -154,6 +154,6 @@ def swept(
         # The branch was dropped: files of a table lie in the same places on every branch.
         on_branch = table
     operation_id = operation_of(Journal(store, table.paths), intent)
-    if StagedRows(on_branch, store, intent.operation_id).sweep(names_of):
+    if StagedRows(on_branch, store, intent.operation_id).discard_unclaimed(names_of):
         return "The run was over before anything was published; the rows it wrote are removed."
     return f"Operation {operation_id} has them, or its dry run is kept."

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.snapshot.commit_changes import Changes, combined_index, count_rows
-from branch_console.commit.snapshot.commit_identity import CommitId
+from branch_console.commit.snapshot.commit_identity import CommitIdentity
 from branch_console.commit.snapshot.manifest_file_merger import ManifestFileMerger, MergePolicy
 from branch_console.commit.snapshot.manifest_write import NewFiles
 from branch_console.commit.snapshot.row_tracking import grouped_by_partition, track_rows
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 class CommitNote:
     """What a snapshot says beside its changes."""
 
-    commit_id: CommitId
+    commit_id: CommitIdentity
     properties: Mapping[str, str]
     watermark: int | None
     readds_files: bool
@@ -221,7 +221,7 @@ class CommitAttempts:
             _log.warning("snapshot %d: %s", attempt.snapshot.id, error)
             return Published.UNKNOWN, error
 
-    def spare_sent(self) -> None:
+    def keep_possibly_published(self) -> None:
         """Keep the files of each attempt that others may have seen, whatever becomes of it."""
         for attempt in self._doubtful:
             self._spared |= attempt.files

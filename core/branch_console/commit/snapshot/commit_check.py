@@ -3,14 +3,14 @@
 import pyarrow as pa
 
 from branch_console.commit.snapshot.commit_changes import Changes
-from branch_console.commit.snapshot.commit_identity import CommitId, snapshots_since
+from branch_console.commit.snapshot.commit_identity import CommitIdentity, snapshots_after_listed
 from branch_console.commit.snapshot.conflict_detection import (
     Problem,
     find_conflict,
     find_index_conflict,
     needs_live_files,
 )
-from branch_console.commit.snapshot.live_file_tracker import LiveView
+from branch_console.commit.snapshot.live_file_tracker import LiveFileTracker
 from branch_console.commit.snapshot.read_check import find_changed_rows
 from branch_console.commit.snapshot.strict_mode import find_strict_conflict
 from branch_console.errors import CommitConflict, ErrorKind, NotAllowed
@@ -30,7 +30,7 @@ class CommitCheck:
     """The checks of one commit, repeated whenever the head moved (C11)."""
 
     def __init__(
-        self, table: FileStoreTable, commit_id: CommitId, read_at: ReadAt | None = None
+        self, table: FileStoreTable, commit_id: CommitIdentity, read_at: ReadAt | None = None
     ) -> None:
         self._table = table
         self._commit_id = commit_id
@@ -41,7 +41,7 @@ class CommitCheck:
         self,
         changes: Changes,
         head: Snapshot | None,
-        live: LiveView,
+        live: LiveFileTracker,
         schema: TableSchema,
         *,
         must_look: bool,
@@ -87,7 +87,7 @@ class CommitCheck:
             safe_id = schema.options.read(table_options.COMMIT_STRICT_MODE_LAST_SAFE_SNAPSHOT)
         if safe_id is None or head is None:
             return None
-        since = snapshots_since(self._table, max(safe_id, 0), head)
+        since = snapshots_after_listed(self._table, max(safe_id, 0), head)
         self._safe_id = head.id
         return find_strict_conflict(self._table, since, self._commit_id, changes.partitions)
 

@@ -9,7 +9,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitId:
+class CommitIdentity:
     """What a commit is known by: one that landed is found again by it (C14, C15)."""
 
     user: str
@@ -26,7 +26,7 @@ class CommitId:
         return next((each for each in snapshots if self.is_of(each)), None)
 
 
-def snapshots_since(
+def snapshots_after_listed(
     table: FileStoreTable, seen_id: int, head: Snapshot | None
 ) -> tuple[Snapshot, ...]:
     """The snapshots after one that was seen, up to the head (C16).
@@ -39,7 +39,7 @@ def snapshots_since(
     return (*(_get(table, each) for each in range(seen_id + 1, head.id)), head)
 
 
-def snapshots_behind(table: FileStoreTable, seen_id: int) -> Iterator[Snapshot]:
+def snapshots_after(table: FileStoreTable, seen_id: int) -> Iterator[Snapshot]:
     """The snapshots after one that was seen, each asked for by its id when it is wanted (C16).
 
     A listing may leave out what is there, and what landed is not to be taken back.
@@ -50,7 +50,7 @@ def snapshots_behind(table: FileStoreTable, seen_id: int) -> Iterator[Snapshot]:
     while (found := table.snapshots.find(seen_id + 1)) is not None:
         yield found
         seen_id = found.id
-    yield from snapshots_since(table, seen_id, table.head())
+    yield from snapshots_after_listed(table, seen_id, table.head())
 
 
 def _get(table: FileStoreTable, snapshot_id: int) -> Snapshot:

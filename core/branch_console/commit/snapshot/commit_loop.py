@@ -20,7 +20,7 @@ from branch_console.commit.base.retry_policy import RetryPolicy
 from branch_console.commit.snapshot.commit_attempt import Attempt, CommitAttempts, CommitNote
 from branch_console.commit.snapshot.commit_changes import Changes, without_duplicates
 from branch_console.commit.snapshot.commit_check import CommitCheck, check_features
-from branch_console.commit.snapshot.commit_identity import CommitId, snapshots_since
+from branch_console.commit.snapshot.commit_identity import CommitIdentity, snapshots_after_listed
 from branch_console.commit.snapshot.commit_outcome import (
     Landed,
     Outcome,
@@ -29,12 +29,12 @@ from branch_console.commit.snapshot.commit_outcome import (
     TryAgain,
     outcome_of,
 )
-from branch_console.commit.snapshot.live_file_tracker import LiveView
+from branch_console.commit.snapshot.live_file_tracker import LiveFileTracker
 from branch_console.commit.snapshot.publish_check import (
-    has_lost_its_base,
+    is_base_gone,
     move_hints,
-    take_back,
     was_replaced,
+    withdraw_snapshot,
 )
 from branch_console.errors import CommitConflict, ErrorKind, NotAllowed
 from branch_console.format import options as table_options
@@ -60,9 +60,9 @@ class SnapshotRequest:
     that are small or delete files.
     """
 
-    changes: Changes | Callable[[Snapshot | None, LiveView], Changes]
+    changes: Changes | Callable[[Snapshot | None, LiveFileTracker], Changes]
     partitions: frozenset[bytes] | None
-    commit_id: CommitId
+    commit_id: CommitIdentity
     guard: SnapshotIdentity | None
     properties: Mapping[str, str] | None = None
     watermark: int | None = None
@@ -73,7 +73,7 @@ class SnapshotRequest:
     merges_manifests: bool = False
     carry: Callable[[Snapshot | None, TableSchema], None] | None = None
 
-    def plan(self, head: Snapshot | None, live: LiveView) -> Changes:
+    def plan(self, head: Snapshot | None, live: LiveFileTracker) -> Changes:
         """What changes on top of a head."""
         return self.changes if isinstance(self.changes, Changes) else self.changes(head, live)
 
@@ -137,7 +137,7 @@ class CommitLoop:
         tried = Tried(
             seen_id=request.since_id if request.seen_id is None else request.seen_id,
             may_have_landed=request.seen_id is not None,
-            live=LiveView(self._table, request.partitions),
+            live=LiveFileTracker(self._table, request.partitions),
         )
         policy = RetryPolicy.of(schema.options)
         for _ in policy.tries(clock=self._clock, sleep=self._sleep, jitter=self._jitter):
@@ -168,7 +168,7 @@ class CommitLoop:
                 self._check_guard(request, head, schema)
                 attempt = self._prepare(request, attempts, check, tried.live, head, schema)
                 published, failure = attempts.publish(attempt, end_turn)
-                afresh = LiveView(self._table, request.partitions)
+                afresh = LiveFileTracker(self._table, request.partitions)
                 tried = tried.after(head, published, failure, afresh)
         if earlier is not None:
             is_replaced = was_replaced(self._table, earlier, self._sleep)
@@ -192,7 +192,7 @@ class CommitLoop:
         """The snapshot by which an earlier try of this commit is in the history; else None."""
         found = self._find_own(request.commit_id, tried.seen_id, head)
         if found is None and tried.may_have_landed and _is_already_in_effect(head, request, tried):
-            attempts.spare_sent()
+            attempts.keep_possibly_published()
             return head
         return found
 
@@ -208,13 +208,13 @@ class CommitLoop:
         with table.reader.asking() as ask:
             hints = ask(lambda: move_hints(self._store, table.paths, snapshot))
             is_replaced = ask(lambda: was_replaced(table, snapshot, self._sleep))
-            is_base_lost = ask(lambda: has_lost_its_base(table, base))
+            is_base_lost = ask(lambda: is_base_gone(table, base))
         hints.result()
         if is_replaced.result():
             _log.warning("snapshot %d was replaced by another writer", snapshot.id)
-            attempts.spare_sent()
+            attempts.keep_possibly_published()
             return SnapshotState.REPLACED
-        if not is_base_lost.result() or not take_back(self._store, table, snapshot):
+        if not is_base_lost.result() or not withdraw_snapshot(self._store, table, snapshot):
             return SnapshotState.STANDS
         attempts.forget(attempt)
         self._check_branch()
@@ -235,7 +235,7 @@ class CommitLoop:
         request: SnapshotRequest,
         attempts: CommitAttempts,
         check: CommitCheck,
-        live: LiveView,
+        live: LiveFileTracker,
         head: Snapshot | None,
         schema: TableSchema,
     ) -> Attempt:
@@ -258,11 +258,11 @@ class CommitLoop:
         return attempts.prepare(changes, note, head, schema)
 
     def _find_own(
-        self, commit_id: CommitId, seen_id: int | None, head: Snapshot | None
+        self, commit_id: CommitIdentity, seen_id: int | None, head: Snapshot | None
     ) -> Snapshot | None:
         if seen_id is None:
             return None
-        return commit_id.find_in(snapshots_since(self._table, seen_id, head))
+        return commit_id.find_in(snapshots_after_listed(self._table, seen_id, head))
 
     def _check_guard(
         self, request: SnapshotRequest, head: Snapshot | None, schema: TableSchema

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 from typing import TypeAlias
 
-from branch_console.commit.snapshot.live_file_tracker import LiveView
+from branch_console.commit.snapshot.live_file_tracker import LiveFileTracker
 from branch_console.errors import PaimonError
 from branch_console.format.snapshot import Snapshot
 from branch_console.storage.file_publisher import Published
@@ -51,7 +51,7 @@ class Tried:
     seen_id: int | None
     may_have_landed: bool
     was_sent_here: bool = False
-    live: LiveView
+    live: LiveFileTracker
     failure: PaimonError | None = None
 
     def after(
@@ -59,7 +59,7 @@ class Tried:
         head: Snapshot | None,
         published: Published,
         failure: PaimonError | None,
-        afresh: LiveView,
+        afresh: LiveFileTracker,
     ) -> "Tried":
         """Return what is left to the next try once a snapshot was sent.
 

@@ -23,9 +23,9 @@ from branch_console.commit.snapshot.commit_changes import (
     replacing,
     restoring,
 )
-from branch_console.commit.snapshot.commit_identity import CommitId
+from branch_console.commit.snapshot.commit_identity import CommitIdentity
 from branch_console.commit.snapshot.commit_loop import CommitLoop, SnapshotRequest
-from branch_console.commit.snapshot.live_file_tracker import LiveView
+from branch_console.commit.snapshot.live_file_tracker import LiveFileTracker
 from branch_console.commit.snapshot.overwrite_upgrade import upgraded
 from branch_console.errors import InvalidInput
 from branch_console.format import options as table_options
@@ -131,7 +131,7 @@ class FileStoreCommit:
                 SnapshotRequest(
                     changes=append,
                     partitions=append.partitions,
-                    commit_id=CommitId(
+                    commit_id=CommitIdentity(
                         user=user, identifier=identifier, kind=kind or append.natural_kind
                     ),
                     guard=guard,
@@ -196,14 +196,16 @@ class FileStoreCommit:
         if compact.is_empty:
             new = upgraded(new, schema)
 
-        def plan(head: Snapshot | None, live: LiveView) -> Changes:
+        def plan(head: Snapshot | None, live: LiveFileTracker) -> Changes:
             return replacing(new, live.at(head), self._index_files(head, chosen))
 
         snapshot = self._loop.commit(
             SnapshotRequest(
                 changes=plan,
                 partitions=chosen,
-                commit_id=CommitId(user=user, identifier=identifier, kind=CommitKind.OVERWRITE),
+                commit_id=CommitIdentity(
+                    user=user, identifier=identifier, kind=CommitKind.OVERWRITE
+                ),
                 guard=expected_head,
                 properties=properties,
                 watermark=watermark,
@@ -255,7 +257,9 @@ class FileStoreCommit:
             SnapshotRequest(
                 changes=lambda head, live: restoring(then, live.at(head), snapshot),
                 partitions=None,
-                commit_id=CommitId(user=user, identifier=identifier, kind=CommitKind.OVERWRITE),
+                commit_id=CommitIdentity(
+                    user=user, identifier=identifier, kind=CommitKind.OVERWRITE
+                ),
                 guard=guard,
                 properties=properties,
                 seen_id=seen_id,
@@ -289,7 +293,7 @@ class FileStoreCommit:
             SnapshotRequest(
                 changes=append_part([]),
                 partitions=frozenset(),
-                commit_id=CommitId(user=user, identifier=identifier, kind=CommitKind.COMPACT),
+                commit_id=CommitIdentity(user=user, identifier=identifier, kind=CommitKind.COMPACT),
                 guard=None,
                 properties=properties,
                 seen_id=seen_id,
@@ -307,7 +311,7 @@ class FileStoreCommit:
         seen_id: int | None,
         since_id: int | None,
     ) -> Snapshot:
-        commit_id = CommitId(user=user, identifier=identifier, kind=CommitKind.COMPACT)
+        commit_id = CommitIdentity(user=user, identifier=identifier, kind=CommitKind.COMPACT)
         return self._loop.commit(
             SnapshotRequest(
                 changes=compact,

@@ -12,7 +12,7 @@ from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_scan import live_files
 
 
-class LiveView:
+class LiveFileTracker:
     """The live files of some partitions of a branch, at whatever head is asked for."""
 
     def __init__(self, table: FileStoreTable, partitions: frozenset[bytes] | None) -> None:

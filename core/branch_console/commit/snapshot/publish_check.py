@@ -8,7 +8,7 @@ from branch_console.commit.base.commit_store import CommitStore
 from branch_console.errors import FormatError, NotFound, PaimonError, StorageError
 from branch_console.format.snapshot import Snapshot
 from branch_console.storage.foreign_renames import wait_for_renames
-from branch_console.storage.side_by_side import both
+from branch_console.storage.parallel_io import both
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -67,7 +67,7 @@ def was_replaced(
     return found is not None and not found.identity.same_as(snapshot.identity)
 
 
-def has_lost_its_base(table: FileStoreTable, base: Snapshot | None) -> bool:
+def is_base_gone(table: FileStoreTable, base: Snapshot | None) -> bool:
     """Whether a branch was cut back, dropped or renamed since this head of it was read.
 
     What was published on that head stands behind a hole then, or under a name that is no branch's
@@ -85,7 +85,7 @@ def has_lost_its_base(table: FileStoreTable, base: Snapshot | None) -> bool:
     return base is not None and earliest is not None and earliest < base.id
 
 
-def take_back(store: CommitStore, table: FileStoreTable, snapshot: Snapshot) -> bool:
+def withdraw_snapshot(store: CommitStore, table: FileStoreTable, snapshot: Snapshot) -> bool:
     """Remove a snapshot that lost its base; False if somebody has built on it, and it stays."""
     if table.snapshots.find(snapshot.id + 1) is not None:
         return False

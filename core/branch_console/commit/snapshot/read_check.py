@@ -8,7 +8,7 @@ are added without a look at the others.
 import pyarrow as pa
 
 from branch_console.commit.snapshot.commit_changes import Changes
-from branch_console.commit.snapshot.commit_identity import snapshots_since
+from branch_console.commit.snapshot.commit_identity import snapshots_after_listed
 from branch_console.commit.snapshot.conflict_detection import CommitRule, Problem, meets_keys
 from branch_console.errors import NotFound
 from branch_console.format.journals.rows import ReadAt
@@ -51,7 +51,7 @@ def find_changed_rows(
             "any more.",
         )
     try:
-        since = snapshots_since(table, read_at.id, head)
+        since = snapshots_after_listed(table, read_at.id, head)
     except NotFound:
         return Problem(
             rule=CommitRule.ROWS_CHANGED,

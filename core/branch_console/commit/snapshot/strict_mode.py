@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
-from branch_console.commit.snapshot.commit_identity import CommitId
+from branch_console.commit.snapshot.commit_identity import CommitIdentity
 from branch_console.commit.snapshot.conflict_detection import CommitRule, Problem
 from branch_console.format import options as table_options
 from branch_console.format.index_manifest import deletion_vector_entries
@@ -20,7 +20,7 @@ _REWRITES = (CommitKind.COMPACT, CommitKind.OVERWRITE)
 def find_strict_conflict(
     table: FileStoreTable,
     snapshots: Sequence[Snapshot],
-    commit_id: CommitId,
+    commit_id: CommitIdentity,
     partitions: frozenset[bytes],
 ) -> Problem | None:
     """Look for a snapshot of another user that a commit in strict mode may not follow.

@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from branch_console.diff.changes.logical_log import LogicalLog, Step, keys_of
+from branch_console.diff.changes.file_history import FileHistory, Step, keys_of
 from branch_console.diff.file_masks import MaskKey, Masks
 from branch_console.diff.table_operation import TableOperation
 
@@ -18,7 +18,7 @@ from branch_console.diff.table_operation import TableOperation
 _OF_OWN_ROWS: Final = frozenset({TableOperation.DELETE, TableOperation.UPDATE})
 
 
-def net_steps(steps: Sequence[Step], log: LogicalLog, base_log: LogicalLog) -> tuple[Step, ...]:
+def net_steps(steps: Sequence[Step], log: FileHistory, base_log: FileHistory) -> tuple[Step, ...]:
     """Return the commits of a side with what they came to: one that changed own rows inserts.
 
     A commit that may have replaced a partition stays what it is, as a guess must drop no change.
@@ -33,7 +33,7 @@ def net_steps(steps: Sequence[Step], log: LogicalLog, base_log: LogicalLog) -> t
     keys = {**dict(keys_of(base_log.entries)), **dict(keys_of(log.entries))}
     came = frozenset[str]().union(*(step.added for step in steps))
     # A file of the base that is brought back holds rows of the base.
-    new = log.new_files(came) - base_log.added - base_log.arrived - base_log.taken_in
+    new = log.new_files(came) - base_log.added - base_log.came - base_log.received
     own: set[str] = set()
     own_keys: set[MaskKey] = set()
     found = []

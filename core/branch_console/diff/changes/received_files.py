@@ -14,18 +14,18 @@ _TAKES_BACK: Final = frozenset({"revert", "rollback"})
 _SELECTIVE: Final = _TAKES_BACK | {"cherry_pick"}
 
 
-def is_selective(snapshot: Snapshot) -> bool:
+def is_partial_history(snapshot: Snapshot) -> bool:
     """Whether a commit brought, or brought back, chosen changes: a pick, a revert or a rollback."""
     return snapshot.properties.get(OPERATION) in _SELECTIVE
 
 
-def takes_back(snapshot: Snapshot) -> bool:
+def is_reverting(snapshot: Snapshot) -> bool:
     """Whether a commit, or the one that it picked, took earlier ones back."""
-    told = snapshot.properties
-    return told.get(OPERATION) in _TAKES_BACK or TAKES_BACK in told
+    properties = snapshot.properties
+    return properties.get(OPERATION) in _TAKES_BACK or TAKES_BACK in properties
 
 
-class TakenIn:
+class Provenance:
     """The files that a history has taken in, by identity, one commit after the other.
 
     Args:
@@ -64,7 +64,7 @@ class TakenIn:
             places = {tuple(of_bucket[each][:2]) for each in added}
             self.files -= {each for each in self.files if tuple(of_bucket[each][:2]) in places}
             self.files -= removed
-        elif takes_back(snapshot):
+        elif is_reverting(snapshot):
             self.files -= removed
         self.files |= added
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final, NamedTuple, TypeAlias
 
-from branch_console.diff.changes.logical_log import LogicalLog, Step, keys_of
+from branch_console.diff.changes.file_history import FileHistory, Step, keys_of
 from branch_console.diff.file_masks import MaskKey
 from branch_console.diff.table_operation import TableOperation
 
@@ -23,14 +23,14 @@ class _Rewrite(NamedTuple):
     written: frozenset[str]
 
 
-class Descent:
+class RewriteGraph:
     """The rewrites by which files came from other files.
 
     Args:
         logs: What tells it; a commit may stand in several.
     """
 
-    def __init__(self, logs: Sequence[LogicalLog]) -> None:
+    def __init__(self, logs: Sequence[FileHistory]) -> None:
         self._rewrites = tuple(dict.fromkeys(_rewrites_of(logs)))
         self._made_by: dict[str, set[int]] = defaultdict(set)
         self._read_by: dict[str, set[int]] = defaultdict(set)
@@ -39,7 +39,7 @@ class Descent:
                 for file in files:
                     index[file].add(number)
 
-    def shared(self, coming: Set[str], held: Set[str]) -> dict[str, str]:
+    def files_sharing_rows(self, coming: Set[str], held: Set[str]) -> dict[str, str]:
         """Which files would bring rows that are there already.
 
         Files that one commit wrote have different rows.
@@ -84,14 +84,14 @@ class Descent:
         return frozenset[str]().union(*(self._rewrites[each].written for each in numbers))
 
 
-def _rewrites_of(logs: Sequence[LogicalLog]) -> Iterator[_Rewrite]:
+def _rewrites_of(logs: Sequence[FileHistory]) -> Iterator[_Rewrite]:
     keys = {identity: key for log in logs for identity, key in keys_of(log.entries)}
     for step in (each for log in logs for each in log.steps):
         # In the place of what was overwritten come other rows.
         if step.operation is not TableOperation.OVERWRITE:
             yield from _by_bucket(step, keys)
     for log in logs:
-        for done in (*log.compactions, *log.counted):
+        for done in (*log.compactions, *log.settled_compactions):
             if done.after:
                 yield _Rewrite(done.before, done.after)
 
@@ -122,4 +122,4 @@ def _overlap(one: str, its: _Uses, other: str, others: _Uses) -> bool:
     return one in others or other in its or any(its[each].isdisjoint(others[each]) for each in both)
 
 
-NOTHING_TOLD: Final = Descent(())
+NO_REWRITES: Final = RewriteGraph(())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from branch_console.diff.changes.logical_log import Compaction, LogicalLog, Place, Step, keys_of
+from branch_console.diff.changes.file_history import Compaction, FileHistory, Place, Step, keys_of
 from branch_console.diff.changes.net_effect import files_with_new_rows, fully_hidden, net_steps
 from branch_console.diff.file_masks import (
     FileMask,
@@ -37,8 +37,8 @@ class TableChanges:
             of the side's own inserted.
     """
 
-    log: LogicalLog
-    base_log: LogicalLog
+    log: FileHistory
+    base_log: FileHistory
     added: frozenset[str]
     removed: frozenset[str]
     masks: Masks
@@ -80,7 +80,7 @@ class TableChanges:
         return files_in(identities, self.log, self.base_log)
 
 
-def files_in(identities: Iterable[str], side: LogicalLog, *others: LogicalLog) -> pa.Table:
+def files_in(identities: Iterable[str], side: FileHistory, *others: FileHistory) -> pa.Table:
     """The entries of files as a side has them, each from the first log that mentions it.
 
     A file that was there from the root on is mentioned only by a side that let go of it: of others
@@ -106,7 +106,7 @@ def by_place(files: pa.Table) -> dict[Place, pa.Table]:
     return {place: files.take(rows) for place, rows in at.items()}
 
 
-def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
+def changes_since(base: FileHistory, side: FileHistory) -> TableChanges:
     """Return what a side did since the base.
 
     Args:
@@ -142,7 +142,7 @@ def changes_since(base: LogicalLog, side: LogicalLog) -> TableChanges:
     )
 
 
-def _own_steps(base: LogicalLog, side: LogicalLog, not_taken: Set[str]) -> Iterator[Step]:
+def _own_steps(base: FileHistory, side: FileHistory, not_taken: Set[str]) -> Iterator[Step]:
     """A side's steps since the base; of merges of the base only their own changes.
 
     Args:
@@ -157,8 +157,8 @@ def _own_steps(base: LogicalLog, side: LogicalLog, not_taken: Set[str]) -> Itera
         if step.merges not in base.commits:
             yield step
             continue
-        added = step.added - base.added - base.arrived
-        removed = (step.removed - base.removed - base.left) | not_taken
+        added = step.added - base.added - base.came
+        removed = (step.removed - base.removed - base.went) | not_taken
         if not added and not removed:
             continue
         keys = keys or dict(keys_of(pa.concat_tables([base.entries, side.entries])))
@@ -174,27 +174,27 @@ def _own_steps(base: LogicalLog, side: LogicalLog, not_taken: Set[str]) -> Itera
         )
 
 
-def joined_logs(left: LogicalLog, right: LogicalLog) -> LogicalLog:
+def join(left: FileHistory, right: FileHistory) -> FileHistory:
     """The virtual base of a criss-cross history: what either of two bases did."""
-    return LogicalLog(
+    return FileHistory(
         entries=pa.concat_tables([left.entries, right.entries]),
         renamed=pa.concat_tables([left.renamed, right.renamed]),
         added=left.added | right.added,
         removed=left.removed | right.removed,
-        arrived=left.arrived | right.arrived,
-        left=left.left | right.left,
-        taken_in=left.taken_in | right.taken_in,
+        came=left.came | right.came,
+        went=left.went | right.went,
+        received=left.received | right.received,
         compactions=(*left.compactions, *right.compactions),
-        counted=(*left.counted, *right.counted),
+        settled_compactions=(*left.settled_compactions, *right.settled_compactions),
         steps=(*left.steps, *right.steps),
         commits=left.commits | right.commits,
         masks=joined_masks(left.masks, right.masks),
     )
 
 
-def with_held_by_both(
-    base: LogicalLog, ours: LogicalLog, theirs: LogicalLog, others: Sequence[LogicalLog] = ()
-) -> LogicalLog:
+def base_with_shared_files(
+    base: FileHistory, ours: FileHistory, theirs: FileHistory, others: Sequence[FileHistory] = ()
+) -> FileHistory:
     """Add to the log of the bases what both sides hold alike, so that it is no change of either.
 
     A file is written once, so that both have it from one place. What one side wrote again without
@@ -218,7 +218,7 @@ def with_held_by_both(
     return _with_files(known, ours, theirs, added=new - in_base)
 
 
-def with_hidden(base: LogicalLog, files: Set[str], *sides: LogicalLog) -> LogicalLog:
+def base_with_hidden_rows(base: FileHistory, files: Set[str], *sides: FileHistory) -> FileHistory:
     """Hide in the base what one of some sides hides of files, so that what they show counts.
 
     Args:
@@ -233,9 +233,9 @@ def with_hidden(base: LogicalLog, files: Set[str], *sides: LogicalLog) -> Logica
     return replace(base, masks={**base.masks, **masks})
 
 
-def with_taken_by_both(
-    base: LogicalLog, ours: LogicalLog, theirs: LogicalLog, *, is_pick: bool
-) -> LogicalLog:
+def base_with_received_files(
+    base: FileHistory, ours: FileHistory, theirs: FileHistory, *, is_pick: bool
+) -> FileHistory:
     """Add to the log of the bases what two sides took in of others that tell nothing any more.
 
     Of that, what one side deleted stays deleted. Both may have given up a file on their own: that
@@ -256,7 +256,7 @@ def with_taken_by_both(
         )
     )
     known = frozenset[str]().union(*(step.added | step.removed for step in base.steps))
-    both_got = ours.taken_in & theirs.taken_in
+    both_got = ours.received & theirs.received
     if is_pick:
         both_got &= ours.added
     both_got = ours.new_files(both_got)
@@ -266,37 +266,37 @@ def with_taken_by_both(
 
 
 def _with_files(
-    base: LogicalLog,
-    *sides: LogicalLog,
+    base: FileHistory,
+    *sides: FileHistory,
     added: frozenset[str],
     removed: frozenset[str] = frozenset(),
-) -> LogicalLog:
+) -> FileHistory:
     """A log that tells of more files that came and went, with the entries that sides have."""
-    more = LogicalLog(
+    more = FileHistory(
         entries=files_in(added | removed, *sides),
         renamed=NO_FILES,
         added=added,
         removed=removed,
-        arrived=added,
-        left=removed,
-        taken_in=added,
+        came=added,
+        went=removed,
+        received=added,
         compactions=(),
         steps=(),
         commits=frozenset(),
         masks={},
     )
-    return joined_logs(base, more)
+    return join(base, more)
 
 
-def _came_since(base: LogicalLog, side: LogicalLog) -> frozenset[str]:
+def _came_since(base: FileHistory, side: FileHistory) -> frozenset[str]:
     """Files from commits of a side that no base builds on, whether they stayed or not."""
     known = base.commits.union(step.merges for step in base.steps if step.merges)
-    told = (step.commit in known or step.merges in base.commits for step in side.steps)
-    last = max((at for at, is_known in enumerate(told) if is_known), default=-1)
+    is_new = (step.commit in known or step.merges in base.commits for step in side.steps)
+    last = max((at for at, is_known in enumerate(is_new) if is_known), default=-1)
     return frozenset[str]().union(*(step.added for step in side.steps[last + 1 :]))
 
 
-def _held(log: LogicalLog, others: Sequence[LogicalLog] = ()) -> frozenset[str]:
+def _held(log: FileHistory, others: Sequence[FileHistory] = ()) -> frozenset[str]:
     """Files that a side received and holds, as written or as rewritten since.
 
     Args:
@@ -309,7 +309,7 @@ def _held(log: LogicalLog, others: Sequence[LogicalLog] = ()) -> frozenset[str]:
     return frozenset(held)
 
 
-def _read_for(wanted: Set[str], log: LogicalLog) -> set[str]:
+def _read_for(wanted: Set[str], log: FileHistory) -> set[str]:
     """The files that others were made of, in the same bucket."""
     keys: dict[str, MaskKey] = {}
     found = set(wanted)
@@ -323,7 +323,7 @@ def _read_for(wanted: Set[str], log: LogicalLog) -> set[str]:
 
 
 def _as_written(
-    log: LogicalLog, compactions: Sequence[Compaction]
+    log: FileHistory, compactions: Sequence[Compaction]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Files that a log added and removed; a compaction's results count as the files it read."""
     added, removed = set(log.added), set(log.removed)

@@ -151,7 +151,7 @@ class TagRule:
         except ValueError:
             return None
 
-    def told_by(self, snapshot: Snapshot) -> datetime | None:
+    def snapshot_time(self, snapshot: Snapshot) -> datetime | None:
         """Return the time that a snapshot tells; None where it has no watermark."""
         millis: int | None = snapshot.time_millis
         if self.creation is TagCreation.WATERMARK:
@@ -218,7 +218,7 @@ def plan_automatic_tags(
     made: dict[str, Snapshot] = {}
     is_touched = False
     for snapshot in snapshots:
-        time = rule.told_by(snapshot) if snapshot.id > seen_id else None
+        time = rule.snapshot_time(snapshot) if snapshot.id > seen_id else None
         if time is None or (due is not None and time - rule.delay < due + rule.length):
             continue
         period = _period_before(time, rule.length)

@@ -17,7 +17,7 @@ from branch_console.diff.history_move import count
 from branch_console.format.identifier import Identifier
 
 _MOST_EVIDENCE: Final = 20
-_MOST_TOLD: Final = 3
+_MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def _finding(
     found = (state.data if is_data else state.metadata for state in states)
     wrong = sorted({each for every in found for each in every})
     what = "data or index file" if is_data else "metadata file"
-    told = "; ".join(wrong[:_MOST_TOLD])
+    text = "; ".join(wrong[:_MOST_NAMED])
     remedies = tuple(_remedies(table, damage, states, cuts=not is_data))
     return HealthFinding(
         rule=rule,
@@ -85,7 +85,7 @@ def _finding(
         branch=damage.branch,
         evidence=(*(each.name for each in states), *wrong)[:_MOST_EVIDENCE],
         text=f"{count(len(wrong), what)} of {_names(states)} "
-        f"{'is not as its' if len(wrong) == 1 else 'are not as their'} manifests say: {told}.",
+        f"{'is not as its' if len(wrong) == 1 else 'are not as their'} manifests say: {text}.",
         breaks="Whoever reads there fails now.",
         advice="Restore the files from a copy. Where there is none, go on without them."
         if remedies
@@ -125,6 +125,6 @@ def _call(procedure: str, **arguments: str | int | bool) -> Remedy:
 
 
 def _names(states: Sequence[DamagedState]) -> str:
-    first = ", ".join(each.name for each in states[:_MOST_TOLD])
-    more = len(states) - _MOST_TOLD
+    first = ", ".join(each.name for each in states[:_MOST_NAMED])
+    more = len(states) - _MOST_NAMED
     return first if more <= 0 else f"{first} and {more:,} more"

@@ -85,13 +85,13 @@ class Judging:
     def remedy(self, procedure: str, branch: str | None, **arguments: str | int | bool) -> Remedy:
         """The call of a procedure on this table."""
         named = {} if branch is None else {"branch": branch}
-        told = {"table": self.table.table, **named, **arguments}
-        return Remedy(procedure=procedure, arguments=MappingProxyType(told))
+        found = {"table": self.table.table, **named, **arguments}
+        return Remedy(procedure=procedure, arguments=MappingProxyType(found))
 
     def remedy_on(self, procedure: str, branch: str, **arguments: str | int | bool) -> Remedy:
         """The call of a procedure that takes the table with its branch."""
-        told = {"table": self._named(branch).full_name, **arguments}
-        return Remedy(procedure=procedure, arguments=MappingProxyType(told))
+        found = {"table": self._named(branch).full_name, **arguments}
+        return Remedy(procedure=procedure, arguments=MappingProxyType(found))
 
     def unset(self, branch: str, *options: str) -> Remedy:
         """The statement that unsets options of a branch."""
@@ -100,8 +100,8 @@ class Judging:
         parts = (named.database, f"{named.table}{of_branch}")
         name = ".".join(f"`{each.replace('`', '``')}`" for each in parts)
         sql = f"ALTER TABLE {name} UNSET TBLPROPERTIES ({keys})"
-        told = MappingProxyType({"sql": sql})
-        return Remedy(procedure=ALTER, arguments=told, statement=sql)
+        found = MappingProxyType({"sql": sql})
+        return Remedy(procedure=ALTER, arguments=found, statement=sql)
 
     def _named(self, branch: str) -> Identifier:
         return Identifier.parse(self.table.table).on_branch(branch)

@@ -22,7 +22,7 @@ from branch_console.format.snapshot import Snapshot
 
 _MOST_PINS: Final = 20
 _MAKE: Final = "Make a branch of what remains, and merge it or put it in the place of main."
-_LOOK: Final = "See branch-console lost-commits for the files, and write their rows again."
+_SEE_LOST: Final = "See branch-console lost-commits for the files, and write their rows again."
 
 
 def shared_histories(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
@@ -87,7 +87,7 @@ def _forwarded(judging: Judging, facts: BranchFacts, newest: Snapshot) -> Iterat
             text="Another engine fast-forwarded main to it, and "
             f"{count(len(lost), 'commit')} made before {_is_or_are(len(lost))} in no snapshot.",
             breaks="Their rows are gone from main; orphan cleaning makes that final.",
-            advice=f"{_MAKE if rescues else _LOOK} Clean no orphan files until then.",
+            advice=f"{_MAKE if rescues else _SEE_LOST} Clean no orphan files until then.",
             remedies=rescues,
         )
     moved = (facts.trace.head, main.head)
@@ -133,7 +133,7 @@ def replaced_main(judging: Judging, facts: BranchFacts) -> Iterator[HealthFindin
             text="It began with nothing, and another engine fast-forwarded main to it: what "
             "main held before is in no snapshot.",
             breaks="Orphan cleaning makes that final.",
-            advice=f"{_MAKE if rescues else _LOOK} Clean no orphan files until then.",
+            advice=f"{_MAKE if rescues else _SEE_LOST} Clean no orphan files until then.",
             remedies=rescues,
         )
 

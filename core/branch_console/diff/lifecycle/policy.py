@@ -197,17 +197,17 @@ def _policy(root: _Part) -> MaintenancePolicy:
     )
     if "maintenance" not in fields:
         return MaintenancePolicy(defaults=defaults, rules=rules)
-    told = fields["maintenance"].fields(*ScheduledTask, "zone", "grace", "dry_run")
-    zone = told["zone"].zone() if "zone" in told else MaintenancePolicy().zone
+    parts = fields["maintenance"].fields(*ScheduledTask, "zone", "grace", "dry_run")
+    zone = parts["zone"].zone() if "zone" in parts else MaintenancePolicy().zone
     return MaintenancePolicy(
         defaults=defaults,
         rules=rules,
         schedules=MappingProxyType(
-            {task: told[task].cron(zone) for task in ScheduledTask if task in told}
+            {task: parts[task].cron(zone) for task in ScheduledTask if task in parts}
         ),
         zone=zone,
-        grace=told["grace"].grace() if "grace" in told else None,
-        is_dry_run=told["dry_run"].flag() if "dry_run" in told else True,
+        grace=parts["grace"].grace() if "grace" in parts else None,
+        is_dry_run=parts["dry_run"].flag() if "dry_run" in parts else True,
     )
 
 

@@ -46,10 +46,10 @@ class LifecycleRow:
         if self.step is None or self.due_millis is None:
             return f"{name}, {age}, stays. {self.reason}"
         when = "now" if self.is_due else f"from {moment_text(self.due_millis)} on"
-        told = f"{name}, {age}: {self.step} {when}. {self.reason}"
+        text = f"{name}, {age}: {self.step} {when}. {self.reason}"
         if self.exclusive_bytes is None:
-            return told
-        return f"{told} {self.exclusive_bytes:,} bytes are needed by it alone."
+            return text
+        return f"{text} {self.exclusive_bytes:,} bytes are needed by it alone."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

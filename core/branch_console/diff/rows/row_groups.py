@@ -40,7 +40,7 @@ def group_rows(columns: Iterable[pa.Array | pa.ChunkedArray]) -> RowGroups:
     first, group = np.zeros(0, np.int64), np.zeros(1, np.int64)
     for column in columns:
         codes = np.asarray(whole(column).dictionary_encode().indices.to_numpy(), np.int64)
-        told = group * (codes.max(initial=0) + 1) + codes
+        encoded = group * (codes.max(initial=0) + 1) + codes
         # Counted anew after each column, the codes never outgrow their type.
-        _, first, group = np.unique(told, return_index=True, return_inverse=True)
+        _, first, group = np.unique(encoded, return_index=True, return_inverse=True)
     return RowGroups(first=first, group=group)

@@ -8,6 +8,7 @@ from branch_console.errors import FormatError
 from branch_console.format.journals.codec import Codec, Layout
 from branch_console.format.journals.expiry import MAINTENANCE_CLAIM
 from branch_console.format.journals.keys import (
+    derived,
     identity,
     inlined,
     needed,
@@ -16,9 +17,8 @@ from branch_console.format.journals.keys import (
     parts,
     perhaps,
     since,
+    some_texts,
     texts,
-    told,
-    told_texts,
     values,
 )
 from branch_console.format.journals.terms import (
@@ -217,7 +217,7 @@ CREATION: Final = Layout(
     perhaps("fromTag", str),
     identity("fork"),
     since("isFenced", bool, default=False),
-    told_texts("commits"),
+    some_texts("commits"),
 )
 MOVE: Final = Layout(
     BranchMove,
@@ -227,7 +227,7 @@ MOVE: Final = Layout(
     perhaps("headId", int),
 )
 OPTIONS: Final = values("options", _uses, _pairs)
-MAKES_TARGET: Final = told("makes", lambda journal: [journal.move.target])
+MAKES_TARGET: Final = derived("makes", lambda journal: [journal.move.target])
 FENCED: Final = since("fenced", bool, default=False)
 
 CREATE_JOURNAL: Final = Codec(
@@ -236,8 +236,8 @@ CREATE_JOURNAL: Final = Codec(
         1: Layout(
             CreateBranchJournal,
             inlined("creation", CREATION),
-            told("makes", lambda journal: [journal.creation.branch]),
-            told("claims", lambda journal: journal.creation.branch),
+            derived("makes", lambda journal: [journal.creation.branch]),
+            derived("claims", lambda journal: journal.creation.branch),
             perhaps("owner", str),
             REASON,
         )
@@ -263,8 +263,8 @@ DROP_JOURNAL: Final = Codec(
             DropBranchJournal,
             inlined("move", MOVE),
             # A branch whose names are retired is none for anybody.
-            told("makes", lambda journal: None if journal.release else [journal.move.target]),
-            told("claims", lambda journal: MAINTENANCE_CLAIM if journal.release else None),
+            derived("makes", lambda journal: None if journal.release else [journal.move.target]),
+            derived("claims", lambda journal: MAINTENANCE_CLAIM if journal.release else None),
             *_LEAVING,
         )
     },
@@ -275,7 +275,7 @@ RELEASE_JOURNAL: Final = Codec(
         1: Layout(
             DropBranchJournal,
             inlined("move", MOVE),
-            told("claims", lambda _: MAINTENANCE_CLAIM),
+            derived("claims", lambda _: MAINTENANCE_CLAIM),
             *_LEAVING,
         )
     },
@@ -287,7 +287,7 @@ RENAME_JOURNAL: Final = Codec(
             RenameBranchJournal,
             inlined("move", MOVE),
             MAKES_TARGET,
-            told("claims", lambda journal: journal.move.target),
+            derived("claims", lambda journal: journal.move.target),
             PLAN_ID,
             REASON,
             OPTIONS,

@@ -7,13 +7,13 @@ from branch_console.format.catalog.catalog_tag import CatalogTag
 from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.journals.codec import Codec, Layout
 from branch_console.format.journals.keys import (
+    derived,
     file_text,
     needed,
     needed_identity,
     or_null,
+    some_parts,
     texts,
-    told,
-    told_parts,
 )
 from branch_console.format.journals.objects import CATALOG_VERSION, SUBJECT, CatalogJournal
 from branch_console.format.snapshot import SnapshotIdentity
@@ -118,7 +118,7 @@ class CatalogTagJournal(CatalogJournal):
 
 
 _REASON: Final = or_null("reason", str)
-OWN_TABLES: Final = told_parts(
+OWN_TABLES: Final = some_parts(
     "own",
     Layout(
         OwnTable,
@@ -130,11 +130,11 @@ OWN_TABLES: Final = told_parts(
         needed("rescue", str),
     ),
 )
-OWN_DATABASES: Final = told_parts(
+OWN_DATABASES: Final = some_parts(
     "databases",
     Layout(OwnDatabase, needed("id", str), needed("name", str), needed("kept", str)),
 )
-UNNEEDED_TAGS: Final = told_parts(
+UNNEEDED_TAGS: Final = some_parts(
     "tags",
     Layout(
         UnneededTag,
@@ -155,7 +155,7 @@ CREATE_CATALOG_BRANCH_JOURNAL: Final = Codec(
         1: Layout(
             CreateCatalogBranchJournal,
             SUBJECT,
-            told("claims", lambda journal: journal.catalog_version.branch),
+            derived("claims", lambda journal: journal.catalog_version.branch),
             CATALOG_VERSION,
             _REASON,
         )

@@ -12,8 +12,8 @@ from branch_console.format.journals.keys import (
     parts,
     perhaps,
     since,
+    some_texts,
     text_map,
-    told_texts,
 )
 from branch_console.format.journals.terms import (
     GATE,
@@ -151,7 +151,7 @@ _STEP: Final = Layout(
     text_map("propertiesAfter"),
     perhaps("folder", str),
     perhaps("birth", str),
-    told_texts("schemas"),
+    some_texts("schemas"),
 )
 CATALOG_MERGE_JOURNAL: Final = Codec(
     what="journal of a merge of the catalog",

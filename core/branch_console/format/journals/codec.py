@@ -75,8 +75,8 @@ class Ways(Generic[J]):
         way = raw.find("way", str) or self._default
         layout = None if way is None else self.layouts.get(way)
         if layout is None:
-            told = "no 'way'" if way is None else f"the unknown 'way' {way!r}"
-            raise FormatError(f"The {raw.what} has {told}.")
+            text = "no 'way'" if way is None else f"the unknown 'way' {way!r}"
+            raise FormatError(f"The {raw.what} has {text}.")
         return cast("J", layout.read(raw))
 
     def write(self, journal: J) -> dict[str, object]:

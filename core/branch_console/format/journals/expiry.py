@@ -8,11 +8,11 @@ from branch_console.errors import FormatError
 from branch_console.format.journals.codec import Codec, Layout
 from branch_console.format.journals.keys import (
     counted,
+    derived,
     needed,
     since,
+    some_texts,
     texts,
-    told,
-    told_texts,
     values,
 )
 from branch_console.format.journals.terms import PLAN_ID, REASON, UNDOES, OperationJournal
@@ -170,7 +170,7 @@ EXPIRE_JOURNAL: Final = Codec(
             ExpireJournal,
             PLAN_ID,
             REASON,
-            told("claims", lambda _: MAINTENANCE_CLAIM),
+            derived("claims", lambda _: MAINTENANCE_CLAIM),
             values("retirements", _retirements, _objects),
             texts("releases"),
             since("graceMillis", int, default=0),
@@ -186,23 +186,23 @@ CLEANING_JOURNAL: Final = Codec(
             CleaningJournal,
             PLAN_ID,
             REASON,
-            told("claims", lambda _: MAINTENANCE_CLAIM),
+            derived("claims", lambda _: MAINTENANCE_CLAIM),
             needed("olderThanMillis", int),
             texts("releases"),
             since("graceMillis", int, default=0),
-            told_texts("empties"),
+            some_texts("empties"),
             counted("trashKeepMillis"),
         )
     },
 )
 UNCLEAN: Final = (
-    told("claims", lambda _: MAINTENANCE_CLAIM),
+    derived("claims", lambda _: MAINTENANCE_CLAIM),
     needed("cleaning", str),
     PLAN_ID,
     UNDOES,
 )
 UNEXPIRE: Final = (
-    told("claims", lambda _: MAINTENANCE_CLAIM),
+    derived("claims", lambda _: MAINTENANCE_CLAIM),
     needed("expiry", str),
     values(
         "branches",

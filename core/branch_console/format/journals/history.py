@@ -8,6 +8,7 @@ from branch_console.format.journals.codec import Codec, Layout, Ways
 from branch_console.format.journals.keys import (
     choice,
     constant,
+    derived,
     identity,
     identity_map,
     inlined,
@@ -16,9 +17,8 @@ from branch_console.format.journals.keys import (
     numbers,
     perhaps,
     since,
+    some_parts,
     texts,
-    told,
-    told_parts,
     values,
 )
 from branch_console.format.journals.sharing import NO_SHARING, SHARING, JournalledSharing
@@ -146,14 +146,14 @@ COPY: Final = Layout(
     numbers("schemaIds"),
     texts("tags"),
     numbers("snapshotIds"),
-    told_parts("inherited", _INHERITED),
+    some_parts("inherited", _INHERITED),
     numbers("removeSnapshotIds"),
     numbers("removeSchemaIds"),
     texts("removeTags"),
     perhaps("rescueBranch", str),
 )
 _COPY: Final = inlined("copy", COPY)
-_MAKES: Final = told("makes", _tells_rescue)
+_MAKES: Final = derived("makes", _tells_rescue)
 _EVENT: Final = choice("event", LineageKind)
 RECORDS: Final = values("records", _records, lambda value: value)
 _SCHEMA_AFTER: Final = perhaps("schemaIdAfter", int)

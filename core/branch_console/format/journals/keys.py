@@ -79,7 +79,7 @@ class _Key:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class _Derived:
     """A key that follows from others, and is written for whoever reads any journal."""
 
     name: str
@@ -150,7 +150,7 @@ def texts(name: str) -> Entry:
     return _key(name, lambda raw, key: raw.texts(key), list)
 
 
-def told_texts(name: str) -> Entry:
+def some_texts(name: str) -> Entry:
     """A list of texts that is left out where it is empty."""
     return _key(name, lambda raw, key: raw.texts(key), lambda value: list(value) or None)
 
@@ -275,7 +275,7 @@ def parts(name: str, shape: _Readable) -> Entry:
     return _key(name, _objects(shape), lambda value: [shape.write(each) for each in value])
 
 
-def told_parts(name: str, shape: _Readable) -> Entry:
+def some_parts(name: str, shape: _Readable) -> Entry:
     """A list of objects that is left out where it is empty."""
     return _key(name, _objects(shape), lambda value: [shape.write(each) for each in value] or None)
 
@@ -310,7 +310,7 @@ def file_text(name: str, kind: type[_InJson], *, attribute: str | None = None) -
 
 def constant(name: str, value: str) -> Entry:
     """A key that says what class of journal this is."""
-    return _Told(name=name, tell=lambda _: value)
+    return _Derived(name=name, tell=lambda _: value)
 
 
 def inlined(attribute: str, shape: _Readable) -> Entry:
@@ -318,9 +318,9 @@ def inlined(attribute: str, shape: _Readable) -> Entry:
     return _Inlined(attribute=attribute, shape=shape)
 
 
-def told(name: str, tell: Callable[[Any], object]) -> Entry:
+def derived(name: str, tell: Callable[[Any], object]) -> Entry:
     """A key that follows from others: it is written, and never read back."""
-    return _Told(name=name, tell=tell)
+    return _Derived(name=name, tell=tell)
 
 
 def _key(

@@ -6,7 +6,7 @@ from typing import Final
 
 from branch_console.format.journals.codec import Codec, Layout
 from branch_console.format.journals.expiry import MAINTENANCE_CLAIM, RetiredSnapshot
-from branch_console.format.journals.keys import Entry, needed, parts, since, texts, told, values
+from branch_console.format.journals.keys import Entry, derived, needed, parts, since, texts, values
 from branch_console.format.journals.tags import UNTAG, TagFile
 from branch_console.format.journals.terms import (
     CALLBACKS,
@@ -69,7 +69,7 @@ def _objects(changelogs: Iterable[RetiredSnapshot]) -> list[dict[str, object]]:
 
 
 _TAG: Final = Layout(TagFile, *UNTAG)
-_CLAIM: Final[Entry] = told("claims", lambda _: MAINTENANCE_CLAIM)
+_CLAIM: Final[Entry] = derived("claims", lambda _: MAINTENANCE_CLAIM)
 _NAMES: Final = (
     parts("tags", _TAG),
     values("changelogs", _changelogs, _objects),

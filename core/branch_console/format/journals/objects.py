@@ -44,11 +44,11 @@ class BranchChangeJournal(CatalogJournal):
     """A statement on a catalog branch: the version that it makes.
 
     Attributes:
-        told: What happened, as the sentence of the receipt.
+        sentence: What happened, as the sentence of the receipt.
     """
 
     catalog_version: CatalogVersion
-    told: str
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +197,12 @@ TABLE_DROP: Final = Layout(
 )
 DROP: Final = needed_part("drop", TABLE_DROP)
 DROPS: Final = parts("drops", TABLE_DROP)
-BRANCH_CHANGE: Final = (SUBJECT, PLAN_ID, CATALOG_VERSION, needed("told", str))
+BRANCH_CHANGE: Final = (
+    SUBJECT,
+    PLAN_ID,
+    CATALOG_VERSION,
+    needed("told", str, attribute="sentence"),
+)
 _ON_MAIN: Final = (SUBJECT, PLAN_ID, DATABASE_FILE, REASON)
 
 J = TypeVar("J", bound=CatalogJournal)

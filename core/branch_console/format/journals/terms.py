@@ -12,8 +12,8 @@ from branch_console.format.journals.keys import (
     needed,
     part,
     perhaps,
+    some_texts,
     texts,
-    told_texts,
 )
 
 
@@ -78,7 +78,7 @@ TERMS: Final = Codec(
             CALLBACKS,
             GATE,
             ROWS_COUNTED,
-            told_texts("notes"),
+            some_texts("notes"),
             VERIFIED,
         )
     },

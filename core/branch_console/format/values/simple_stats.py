@@ -390,9 +390,9 @@ def _evolved(
     for field in target.fields:
         i = positions.get(field.id)
         written = None if i is None else in_stats[i].type
-        is_told = not as_bounds or _keeps_order(written, field.type)
-        columns["min"].append(_bound(least, i if is_told else None, written, field.type))
-        columns["max"].append(_bound(greatest, i if is_told else None, written, field.type))
+        is_in_order = not as_bounds or _keeps_order(written, field.type)
+        columns["min"].append(_bound(least, i if is_in_order else None, written, field.type))
+        columns["max"].append(_bound(greatest, i if is_in_order else None, written, field.type))
         if i is not None and as_bounds and _may_read_null(written, field.type):
             columns["null_count"].append(pa.nulls(len(stats), pa.int64()))
         elif i is not None:

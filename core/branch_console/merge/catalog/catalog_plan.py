@@ -107,7 +107,7 @@ class CatalogMergePlan:
 
         How much comes is none of it; what becomes of which object is, and what is overruled.
         """
-        told = [
+        parts = [
             (
                 each.id,
                 each.merged_name,
@@ -117,7 +117,7 @@ class CatalogMergePlan:
             )
             for each in self.objects
         ]
-        return hashlib.sha256(repr((told, self.reported)).encode()).hexdigest()[:16]
+        return hashlib.sha256(repr((parts, self.reported)).encode()).hexdigest()[:16]
 
     def blocked(self, blocks: Mapping[str, Block]) -> "CatalogMergePlan":
         """Return the plan of a merge that cannot run, with what blocks objects, by their ids."""
@@ -125,10 +125,10 @@ class CatalogMergePlan:
             replace(each, blocks=(*each.blocks, blocks[each.id])) if each.id in blocks else each
             for each in self.objects
         )
-        told = (self.id, [(key, block.text) for key, block in sorted(blocks.items())])
+        parts = (self.id, [(key, block.text) for key, block in sorted(blocks.items())])
         return replace(
             self,
-            id=hashlib.sha256(repr(told).encode()).hexdigest()[:16],
+            id=hashlib.sha256(repr(parts).encode()).hexdigest()[:16],
             verdict=MergeVerdict.REFUSED,
             objects=tuple(sorted(objects, key=_rank)),
         )
@@ -181,7 +181,7 @@ def plan_catalog_merge(
     versions = ThreeWay(
         base=states.base.version, ours=states.ours.version, theirs=states.theirs.version
     )
-    told = (
+    parts = (
         versions,
         repr(rules),
         policy,
@@ -190,7 +190,7 @@ def plan_catalog_merge(
         sorted((each, repr(found)) for each, found in heads.items()),
         # A table can be altered without a commit.
         sorted((each, *_schemas(states, each)) for each in heads),
-        [_told(each) for each in steps],
+        [_step_facts(each) for each in steps],
         [
             (each.id, [found.id for found in each.conflicts], each.plan and each.plan.id)
             for each in merge.objects
@@ -198,7 +198,7 @@ def plan_catalog_merge(
         [block.text for each in merge.objects for block in each.blocks],
     )
     return CatalogMergePlan(
-        id=hashlib.sha256(repr(told).encode()).hexdigest()[:16],
+        id=hashlib.sha256(repr(parts).encode()).hexdigest()[:16],
         source=versions.theirs.rpartition("@")[0],
         target=versions.ours.rpartition("@")[0],
         versions=versions,
@@ -254,6 +254,6 @@ def _schemas(states: ThreeWay[CatalogState], table_id: str) -> tuple[int, ...]:
     return tuple(-1 if each is None else each.schema for each in sides)
 
 
-def _told(step: CatalogStep) -> tuple[object, ...]:
+def _step_facts(step: CatalogStep) -> tuple[object, ...]:
     properties = (sorted(step.properties_before.items()), sorted(step.properties_after.items()))
     return str(step.kind), step.id, step.before, step.after, properties

@@ -62,14 +62,14 @@ def object_words(merged: ObjectMerge) -> str:
 
 def outcome_words(merged: ObjectMerge) -> str:
     """Say the same without its name, as the end of a sentence."""
-    did, told = did_words(merged), _became(merged)
+    did, text = did_words(merged), _became(merged)
     # Of names and properties it is told what becomes of them: that says what the source did.
     is_read = merged.brings_content and bool(merged.work.theirs.operations)
     if is_read and not _is_open(merged):
-        told += f"; the source {did.theirs}"
+        text += f"; the source {did.theirs}"
     if did.ours:
-        told += f"; the target {did.ours} since the base"
-    return told
+        text += f"; the target {did.ours} since the base"
+    return text
 
 
 def reported_words(plan: CatalogMergePlan) -> tuple[str, ...]:
@@ -153,12 +153,12 @@ def _is_open(merged: ObjectMerge) -> bool:
 def _done(words: tuple[str, ...], work: SideWork) -> str:
     """Say what a side did: to the object in a word each, to columns and options one by one."""
     named = _OF_SCHEMA if work.schema else frozenset()
-    told = [_DONE[word] for word in words if word not in named]
-    told += [change_words(each) for each in work.schema[:_NAMED]]
+    texts = [_DONE[word] for word in words if word not in named]
+    texts += [change_words(each) for each in work.schema[:_NAMED]]
     more = len(work.schema) - _NAMED
-    told += [f"made {more:,} more changes to the schema"] if more > 0 else []
+    texts += [f"made {more:,} more changes to the schema"] if more > 0 else []
     commits = "1 commit" if work.commits == 1 else f"{work.commits:,} commits"
-    return ", ".join(told) + (f" ({commits})" if work.commits else "")
+    return ", ".join(texts) + (f" ({commits})" if work.commits else "")
 
 
 def _tables(number: int) -> str:

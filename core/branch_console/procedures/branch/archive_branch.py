@@ -24,14 +24,14 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.protection import protection_of
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 
 _TAG_PREFIX = "archived-"
 
 
-def plan_archive(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_archive(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide whether a branch can be archived, or taken out of the archive.
 
     Raises:
@@ -44,9 +44,9 @@ def plan_archive(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     name, since = branch.branch, archived_by(events, branch.branch)
     head = branch.head() if asked.archived else None
     tag = None if head is None else _tag_name(branch, head, call.operation_id)
-    told = (
+    consequences = (
         *_obstacles(warehouse, branch, is_archived=since is not None, archives=asked.archived),
-        *(_told_of_archive(name, tag) if asked.archived else _told_of_return(name)),
+        *(_archive_consequences(name, tag) if asked.archived else _return_consequences(name)),
     )
     of_table = f"branch {name!r} of {table.identifier.table_name}"
     preview = Preview(
@@ -55,12 +55,12 @@ def plan_archive(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         plan_id=plan_digest(
             call, str(head.identity if head else None), since and since.operation_id
         ),
-        consequences=told,
+        consequences=consequences,
         typed_name=None,
         role=Role.EDITOR if protection_of(events, name) is None else Role.APPROVER,
         undo="Take the branch out of the archive." if asked.archived else "Archive it again.",
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         act=None if tag is None else Act.TAG,
         table=table,
@@ -88,17 +88,17 @@ def finish_archive(operation: Operation, journal: ArchiveBranchJournal) -> Recei
     if journal.tag is not None:
         put_tag(table, store, journal.tag, journal.content.encode(), replaces=None)
     kept = f" Tag {journal.tag!r} keeps its head." if journal.tag else ""
-    told = f"is archived.{kept}" if journal.archived else "is out of the archive."
+    sentence = f"is archived.{kept}" if journal.archived else "is out of the archive."
     receipt = receipt_of(
         operation,
         counts=Counts(tags_added=int(journal.tag is not None)),
-        notes=(f"Branch {name!r} {told}",),
+        notes=(f"Branch {name!r} {sentence}",),
     )
     kind = LineageKind.ARCHIVED if journal.archived else LineageKind.UNARCHIVED
     return operation.complete(event_of(operation, kind, receipt, tag=journal.tag))
 
 
-ARCHIVE_BRANCH = Verb(
+ARCHIVE_BRANCH = Procedure(
     name=ArchiveBranchRequest.procedure,
     what="archive a branch",
     doing="Archiving the branch.",
@@ -117,7 +117,7 @@ def _obstacles(
     return open_operations(warehouse, branch) if archives else ()
 
 
-def _told_of_archive(name: str, tag: str | None) -> tuple[Consequence, ...]:
+def _archive_consequences(name: str, tag: str | None) -> tuple[Consequence, ...]:
     kept = () if tag is None else (changes(f"Tag {tag!r} of {name!r} keeps its head."),)
     return (
         changes(
@@ -129,7 +129,7 @@ def _told_of_archive(name: str, tag: str | None) -> tuple[Consequence, ...]:
     )
 
 
-def _told_of_return(name: str) -> tuple[Consequence, ...]:
+def _return_consequences(name: str) -> tuple[Consequence, ...]:
     return (
         changes(f"Branch {name!r} takes commits again, and its age counts from now on."),
         keeps("The tag that was made with the archive stays."),

@@ -30,7 +30,7 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.storage.table_paths import FENCE_ID
 from branch_console.table.consumer_manager import Consumer
@@ -39,7 +39,7 @@ from branch_console.table.file_store_table import FileStoreTable
 _UNDO = "Undo puts each consumer back where it was, while nobody moved it since."
 
 
-def plan_reset(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_reset(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide where one consumer reads on.
 
     Raises:
@@ -60,7 +60,7 @@ def plan_reset(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     if next_id is not None:
         after = Consumer(id=name, next_snapshot_id=next_id).to_json()
     if name == FENCE_ID:
-        told = [
+        consequences = [
             blocks(
                 f"Consumer {name!r} is the fence of {table.branch!r}: it keeps other engines from "
                 "removing files that other branches read. Take it away with fence_branch, fenced "
@@ -69,20 +69,20 @@ def plan_reset(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             )
         ]
     elif next_id is None:
-        told = _told_of_removal(table, name, before)
+        consequences = _removal_consequences(table, name, before)
     else:
-        told = _told_of_reset(table, name, before, next_id)
+        consequences = _reset_consequences(table, name, before, next_id)
     return _planned(
         call,
         table,
         f"Reset consumer {name!r} of {table.identifier}",
-        told,
+        consequences,
         [ConsumerChange(consumer=name, before=before, after=after)],
         asked.reason,
     )
 
 
-def plan_clearing(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_clearing(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide which consumers of a branch go; its fence is none of them.
 
     Raises:
@@ -103,12 +103,14 @@ def plan_clearing(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         for name in names
         if (before := find_content(table, name)) is not None
     ]
-    told = [each for one in going for each in _told_of_removal(table, one.consumer, one.before)]
+    consequences = [
+        each for one in going for each in _removal_consequences(table, one.consumer, one.before)
+    ]
     if not going:
         text = f"Branch {table.branch!r} has no such consumer."
-        told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
+        consequences.append(blocks(text, ErrorKind.NOTHING_TO_DO))
     title = f"Take {count(len(going), 'consumer')} from {table.identifier}"
-    return _planned(call, table, title, told, going, asked.reason)
+    return _planned(call, table, title, consequences, going, asked.reason)
 
 
 def finish_consumers(operation: Operation, journal: ConsumersJournal) -> Receipt:
@@ -128,7 +130,7 @@ def finish_consumers(operation: Operation, journal: ConsumersJournal) -> Receipt
     )
 
 
-RESET_CONSUMER = Verb(
+RESET_CONSUMER = Procedure(
     name="reset_consumer",
     what="reset a consumer",
     doing="Resetting the consumer.",
@@ -136,7 +138,7 @@ RESET_CONSUMER = Verb(
     codec=CONSUMERS_JOURNAL,
     finish=finish_consumers,
 )
-CLEAR_CONSUMERS = Verb(
+CLEAR_CONSUMERS = Procedure(
     name="clear_consumers",
     what="take consumers away",
     doing="Taking consumers away.",
@@ -166,21 +168,21 @@ def _planned(
     call: ProcedureCall,
     table: FileStoreTable,
     title: str,
-    told: list[Consequence],
+    consequences: list[Consequence],
     going: Sequence[ConsumerChange],
     reason: str | None,
-) -> Planned:
+) -> PlannedOperation:
     preview = Preview(
         procedure=call.name,
         title=title,
         # Not where readers stand: they go on while somebody looks.
         plan_id=plan_digest(call, [(each.consumer, each.after) for each in going]),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=None,
         role=Role.OPERATOR,
         undo=_UNDO,
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         table=table,
         branch=table.branch,
@@ -188,7 +190,9 @@ def _planned(
     )
 
 
-def _told_of_removal(table: FileStoreTable, name: str, before: str | None) -> list[Consequence]:
+def _removal_consequences(
+    table: FileStoreTable, name: str, before: str | None
+) -> list[Consequence]:
     if before is None:
         text = f"Branch {table.branch!r} has no consumer {name!r}."
         return [blocks(text, ErrorKind.NOTHING_TO_DO)]
@@ -202,7 +206,7 @@ def _told_of_removal(table: FileStoreTable, name: str, before: str | None) -> li
     ]
 
 
-def _told_of_reset(
+def _reset_consequences(
     table: FileStoreTable, name: str, before: str | None, next_id: int
 ) -> list[Consequence]:
     ids, old = table.snapshots.ids(), find_next(before)
@@ -214,13 +218,15 @@ def _told_of_reset(
     if old == next_id:
         text = f"It is snapshot {next_id} that {where} reads next already."
         return [blocks(text, ErrorKind.NOTHING_TO_DO)]
-    told = [changes(f"{where[0].upper()}{where[1:]} reads snapshot {next_id} next.")]
+    consequences = [changes(f"{where[0].upper()}{where[1:]} reads snapshot {next_id} next.")]
     if old is not None and old < next_id:
-        told.append(loses(f"It does not read {_snapshots(old, next_id)} any more."))
+        consequences.append(loses(f"It does not read {_snapshots(old, next_id)} any more."))
     elif old is not None:
-        told.append(changes(f"It reads {_snapshots(next_id, old)} again."))
-    told.append(keeps(f"Snapshot {next_id} and later ones do not expire until it has read them."))
-    return told
+        consequences.append(changes(f"It reads {_snapshots(next_id, old)} again."))
+    consequences.append(
+        keeps(f"Snapshot {next_id} and later ones do not expire until it has read them.")
+    )
+    return consequences
 
 
 def _snapshots(start: int, end: int) -> str:

@@ -10,7 +10,7 @@ from branch_console.commit.branch.branch_creation import (
     unmake_branch,
     whose_branch,
 )
-from branch_console.commit.branch.branch_folder import Whose
+from branch_console.commit.branch.branch_folder import FolderOwner
 from branch_console.commit.schema.tag_commit import remove_tag
 from branch_console.errors import (
     AlreadyExists,
@@ -49,13 +49,13 @@ from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.lost_histories import (
+    commits_sentence,
     get_lost_history,
     snapshots_of,
-    told_of_commits,
 )
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, table_of
-from branch_console.storage.side_by_side import both
+from branch_console.procedures.run.procedure import PlannedOperation, table_of
+from branch_console.storage.parallel_io import both
 from branch_console.storage.table_paths import BASE_TAG_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
@@ -78,7 +78,7 @@ class Fork:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _PlannedCreation(Planned):
+class _PlannedCreation(PlannedOperation):
     """A new branch that was decided on."""
 
     journal: CreateBranchJournal
@@ -222,7 +222,7 @@ def _check_schemas(
             )
 
 
-def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_creation(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide where a branch begins; the arguments and errors are those of `create_branch`."""
     with warehouse.deciding() as deciding:
         return _planned(table_of(deciding, call), call)
@@ -243,10 +243,10 @@ def _planned(table: FileStoreTable, call: ProcedureCall) -> _PlannedCreation:
         plan_id=plan_digest(call, CREATION.write(creation)),
         consequences=(
             changes(f"Branch {creation.branch!r} begins {begins}."),
-            *((changes(told_of_commits(lost)),) if lost else ()),
+            *((changes(commits_sentence(lost)),) if lost else ()),
             *tags,
             *(changes(note) for note in _notes(creation) if is_empty),
-            _told_of_fence(creation),
+            _fence_consequence(creation),
             keeps("No data file is copied."),
         ),
         typed_name=None,
@@ -256,7 +256,7 @@ def _planned(table: FileStoreTable, call: ProcedureCall) -> _PlannedCreation:
     return _PlannedCreation(preview=preview, table=table, branch=creation.branch, journal=journal)
 
 
-def _told_of_fence(creation: BranchCreation) -> Consequence:
+def _fence_consequence(creation: BranchCreation) -> Consequence:
     if creation.is_fenced:
         return keeps("A fence keeps every snapshot of it from the expiry of other engines.")
     return changes(
@@ -336,16 +336,16 @@ def take_back_creation(
     return None
 
 
-def _make(operation: Operation, creation: BranchCreation, whose: Whose) -> None:
+def _make(operation: Operation, creation: BranchCreation, whose: FolderOwner) -> None:
     """Make what is not there yet of a branch, where its folder is nobody else's."""
-    if whose is Whose.THEIRS:
+    if whose is FolderOwner.THEIRS:
         raise CommitConflict(
             f"Somebody made a branch {creation.branch!r} of their own in the meantime. It stays as "
             "it is, and this creation is taken back. Choose another name.",
             kind=ErrorKind.NAME_TAKEN,
             branch=creation.branch,
         )
-    if whose is Whose.OURS:
+    if whose is FolderOwner.OURS:
         make_branch(operation.table, operation.warehouse.store, creation)
 
 
@@ -367,7 +367,7 @@ def _create(warehouse: Warehouse, call: ProcedureCall, progress: Progress) -> Fa
             journal=planned.journal,
         )
     progress(0, 1)
-    with operation.carried_out() as held:
+    with operation.held() as held:
         receipt = finish_creation(held)
     progress(1, 1)
     return {"receipt": receipt.to_json()}

@@ -41,7 +41,7 @@ from branch_console.procedures.history.dependents import (
 )
 from branch_console.procedures.history.protection import protection_blocks
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.consumer_manager import Consumer
 from branch_console.table.file_store_table import FileStoreTable
@@ -50,7 +50,7 @@ from branch_console.table.missing_branch import no_branch
 _SHOWN = 100
 
 
-def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide whether a branch may go, and say what goes with it.
 
     Arguments of the call: `table`, `branch`, `reason`, `plan_id`.
@@ -69,7 +69,7 @@ def plan_drop_of(
     call: ProcedureCall,
     branch: FileStoreTable,
     obstacles: tuple[Consequence, ...] = (),
-) -> Planned:
+) -> PlannedOperation:
     """Decide whether a branch may go that is no more than one of a table's.
 
     Args:
@@ -102,7 +102,7 @@ def plan_drop_of(
         role=Role.EDITOR,
         undo="Undo brings the branch back as it was, while nobody took its name.",
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         table=table,
         branch=branch.branch,
@@ -220,7 +220,7 @@ def finish_drop(operation: Operation, journal: DropBranchJournal) -> Receipt:
     )
 
 
-DROP_BRANCH = Verb(
+DROP_BRANCH = Procedure(
     name="drop_branch",
     what="drop a branch",
     doing="Moving the branch out of the way.",

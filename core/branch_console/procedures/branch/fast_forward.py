@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from branch_console.commit.branch.rescue import rescue_name
-from branch_console.diff.fast_forward import ForwardDecision, Verdict, plan_fast_forward, plan_id
+from branch_console.diff.fast_forward import ForwardDecision, Verdict, plan_forward_move, plan_id
 from branch_console.diff.file_safety import FileSafety
 from branch_console.errors import ErrorKind, InvalidInput, Refused
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
@@ -20,16 +20,16 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.verify_files import arriving_files
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.branch_histories import (
-    histories_of,
     inherited_by,
+    read_histories,
     schema_id_after,
     tags_before,
 )
 from branch_console.procedures.history.file_sharing import journal_of_sharing
 from branch_console.procedures.history.forward_sharing import forward_safety
-from branch_console.procedures.history.history_transfer import finish_take_over
-from branch_console.procedures.run.procedure import Planned, Verb
-from branch_console.procedures.run.quality_gate import GateSides, sides_of_forward
+from branch_console.procedures.history.history_transfer import finish_history_transfer
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure
+from branch_console.procedures.run.quality_gate import StatesToJudge, sides_of_forward
 from branch_console.procedures.run.receipts import receipt_without_change, rows_of_heads
 from branch_console.procedures.run.rule_evaluation import find_rules
 from branch_console.table.file_store_table import FileStoreTable
@@ -51,7 +51,7 @@ def preview_fast_forward(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PlannedForward(Planned):
+class PlannedForward(PlannedOperation):
     """A fast-forward that was decided on.
 
     Attributes:
@@ -97,7 +97,7 @@ def plan_forward_on(
         # What leaves is read only where something may.
         found = _plan(table, plan.source, plan.target).id
     else:
-        histories = histories_of(table.on(plan.source), table, head_only=True)
+        histories = read_histories(table.on(plan.source), table, head_only=True)
         found = plan_id(table.identifier.table_name, *histories)
     if found != plan.id:
         raise Refused(
@@ -119,8 +119,8 @@ def _plan(table: FileStoreTable, source: str, target: str) -> ForwardDecision:
     for branch in (source, target):
         if not table.branches.exists(branch):
             raise no_branch(table, branch)
-    return plan_fast_forward(
-        table.identifier.table_name, *histories_of(table.on(source), table.on(target))
+    return plan_forward_move(
+        table.identifier.table_name, *read_histories(table.on(source), table.on(target))
     )
 
 
@@ -154,7 +154,7 @@ def _planned(
         journal=OperationJournal()
         if safety is None
         else journal_of_forward(table, plan, safety, call.operation_id),
-        already=already,
+        earlier_receipt=already,
     )
 
 
@@ -188,7 +188,7 @@ def files_to_forward(planned: PlannedForward) -> pa.Table:
     return arriving_files(planned.table.on(plan.source), plan.source_head, planned.table)
 
 
-def _sides(planned: PlannedForward, _: WrittenRows) -> GateSides:
+def _sides(planned: PlannedForward, _: WrittenRows) -> StatesToJudge:
     plan = planned.decision
     return sides_of_forward(planned.table, planned.table.on(plan.source), plan.id)
 
@@ -221,15 +221,15 @@ def _nothing_to_do(warehouse: Warehouse, call: ProcedureCall, plan: ForwardDecis
     return receipt_without_change(call, plan.id, (text,), started_millis=now, finished_millis=now)
 
 
-FAST_FORWARD = Verb(
+FAST_FORWARD = Procedure(
     name="fast_forward",
     what="fast-forward a branch",
     doing="Copying metadata to the target.",
     plan=plan_forward,
     plan_on=plan_forward_on,
     codec=FORWARD_JOURNAL,
-    finish=finish_take_over,
-    arriving=files_to_forward,
+    finish=finish_history_transfer,
+    files_to_verify=files_to_forward,
     gate=_sides,
     stage="publish",
 )

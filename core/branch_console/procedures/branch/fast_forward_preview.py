@@ -21,9 +21,9 @@ from branch_console.procedures.call.consequence import (
     loses,
 )
 from branch_console.procedures.call.permissions import Role
-from branch_console.procedures.history.file_sharing import told_of_sharing
+from branch_console.procedures.history.file_sharing import sharing_consequences
 from branch_console.procedures.history.protection import owner_blocks, protection_of, rule_text
-from branch_console.procedures.run.quality_gate import told_rules
+from branch_console.procedures.run.quality_gate import rule_consequences
 from branch_console.quality.rules import RuleSet
 
 
@@ -83,26 +83,26 @@ def preview_of_forward(
     replaces = force and plan.can_replace
     rule = protection_of(events, plan.target)
     table = Identifier.parse(plan.table)
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     if not replaces:
-        told += [blocks(each.text, each.kind) for each in plan.reasons]
+        consequences += [blocks(each.text, each.kind) for each in plan.reasons]
     if replaces:
-        told += owner_blocks(events, plan.target, actor)
+        consequences += owner_blocks(events, plan.target, actor)
     if plan.can_run or replaces:
-        told.append(arrival_of(plan.source, plan.target, plan.arrives))
+        consequences.append(arrival_of(plan.source, plan.target, plan.arrives))
     if replaces:
-        told += removals_of(plan.target, plan.would_remove)
+        consequences += removals_of(plan.target, plan.would_remove)
     if sharing is not None:
-        told += sharing_of_history(sharing, plan.source, plan.target)
+        consequences += sharing_of_history(sharing, plan.source, plan.target)
     undo = f"You can undo this until the next commit on {plan.target!r}."
     if plan.verdict is Verdict.UP_TO_DATE:
         undo = NOTHING_TO_UNDO
-        told.append(keeps(f"Branch {plan.target!r} already holds all of {plan.source!r}."))
-    told += [changes(note) for note in plan.notes]
+        consequences.append(keeps(f"Branch {plan.target!r} already holds all of {plan.source!r}."))
+    consequences += [changes(note) for note in plan.notes]
     if rule is not None and not replaces:
-        told.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))
-    if not any(each.weight is Weight.BLOCKS for each in told):
-        told += told_rules(rules)
+        consequences.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))
+    if not any(each.weight is Weight.BLOCKS for each in consequences):
+        consequences += rule_consequences(rules)
     verb = "Replace" if replaces else "Fast-forward"
     return ForwardPreview(
         decision=plan,
@@ -110,7 +110,7 @@ def preview_of_forward(
         procedure="fast_forward",
         title=f"{verb} {plan.target!r} of {table} {'by' if replaces else 'to'} {plan.source!r}",
         plan_id=plan.id,
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=plan.target if replaces else None,
         role=Role.OPERATOR if force else Role.EDITOR if rule is None else Role.APPROVER,
         undo=undo,
@@ -120,7 +120,7 @@ def preview_of_forward(
 def sharing_of_history(sharing: FileSafety, source: str, target: str) -> list[Consequence]:
     """Tell what it takes that a target holds the files of a source, or that it may not."""
     if sharing.shares:
-        return told_of_sharing(sharing)
+        return sharing_consequences(sharing)
     return [
         blocks(
             f"{target!r} would hold files that an expiry elsewhere removes. "
@@ -150,9 +150,9 @@ def arrival_of(source: str, target: str, arrives: Arrivals) -> Consequence:
 
 def removals_of(target: str, removed: Removals) -> list[Consequence]:
     """Tell what leaves a target."""
-    told = []
+    consequences = []
     if removed.snapshots:
-        told.append(
+        consequences.append(
             loses(
                 f"The history of {target!r} is without "
                 f"{count(len(removed.snapshots), 'commit')}: {removed.figure.words(_taken)}.",
@@ -160,22 +160,22 @@ def removals_of(target: str, removed: Removals) -> list[Consequence]:
             )
         )
     if removed.schema_ids:
-        told.append(
+        consequences.append(
             loses(
                 f"{target!r} is without {count(len(removed.schema_ids), 'schema')} of its own.",
                 tuple(f"schema {each}" for each in removed.schema_ids),
             )
         )
     if removed.tags:
-        told.append(
+        consequences.append(
             loses(
                 f"{target!r} is without {count(len(removed.tags), 'tag')} of its own.",
                 tuple(f"tag {each.name} at snapshot {each.snapshot.id}" for each in removed.tags),
             )
         )
-    told += rewound_consumers(target, removed.consumers)
-    told.append(keeps("A rescue branch keeps all that goes, byte for byte."))
-    return told
+    consequences += rewound_consumers(target, removed.consumers)
+    consequences.append(keeps("A rescue branch keeps all that goes, byte for byte."))
+    return consequences
 
 
 def _taken(number: int) -> str:

@@ -20,7 +20,7 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -33,7 +33,7 @@ _AT_RISK = (
 )
 
 
-def plan_fence(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_fence(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide whether a branch can be fenced, or freed from its fence.
 
     Arguments of the call: `table`, `branch` (main may be one), `fenced` (false takes the fence
@@ -47,18 +47,18 @@ def plan_fence(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     main, name = table_of(warehouse, call).on(MAIN_BRANCH), asked.branch
     table = main if name == MAIN_BRANCH else existing_branch(main, name, "fenced")
     is_fence = asked.fenced
-    told = told_of_fencing(table) if is_fence else told_of_freeing(table)
+    consequences = fencing_consequences(table) if is_fence else freeing_consequences(table)
     verb = "Fence" if is_fence else "Remove the fence of"
     preview = Preview(
         procedure=call.name,
         title=f"{verb} branch {name!r} of {table.identifier.table_name}",
-        plan_id=plan_digest(call, [each.text for each in told]),
-        consequences=told,
+        plan_id=plan_digest(call, [each.text for each in consequences]),
+        consequences=consequences,
         typed_name=None,
         role=Role.EDITOR if is_fence else Role.OPERATOR,
         undo="Undo removes the fence." if is_fence else "Undo makes the fence again.",
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         table=table,
         branch=name,
@@ -78,13 +78,13 @@ def finish_fence(operation: Operation, journal: FenceBranchJournal) -> Receipt:
         put_fence(table, store)
     else:
         remove_fence(table, store)
-    told = "is fenced" if is_fence else "has no fence any more"
-    receipt = receipt_of(operation, notes=(f"Branch {branch!r} {told}.",))
+    text = "is fenced" if is_fence else "has no fence any more"
+    receipt = receipt_of(operation, notes=(f"Branch {branch!r} {text}.",))
     kind = LineageKind.FENCED if is_fence else LineageKind.UNFENCED
     return operation.complete(event_of(operation, kind, receipt, undoes=journal.undoes))
 
 
-FENCE_BRANCH = Verb(
+FENCE_BRANCH = Procedure(
     name="fence_branch",
     what="fence a branch",
     doing="Fencing the branch.",
@@ -94,7 +94,7 @@ FENCE_BRANCH = Verb(
 )
 
 
-def told_of_fencing(table: FileStoreTable) -> tuple[Consequence, ...]:
+def fencing_consequences(table: FileStoreTable) -> tuple[Consequence, ...]:
     """Return what follows from fencing the branch of a table."""
     state = fence_state(table)
     if state.obstacles:
@@ -118,7 +118,7 @@ def told_of_fencing(table: FileStoreTable) -> tuple[Consequence, ...]:
     )
 
 
-def told_of_freeing(table: FileStoreTable) -> tuple[Consequence, ...]:
+def freeing_consequences(table: FileStoreTable) -> tuple[Consequence, ...]:
     """Return what follows from taking the fence of the branch of a table away."""
     if not fence_state(table).is_there:
         return (blocks(f"Branch {table.branch!r} has no fence.", ErrorKind.NOTHING_TO_DO),)

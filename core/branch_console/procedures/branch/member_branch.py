@@ -92,7 +92,7 @@ def open_to_write(
         journal=CreateBranchJournal(creation=creation),
     )
     try:
-        with operation.carried_out() as held:
+        with operation.held() as held:
             finish_creation(held)
     except AlreadyExists:
         # Another first write makes it at this moment, from the same base.

@@ -27,12 +27,12 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.dependents import fork_of, readable_tags
 from branch_console.procedures.history.rescue_fork import rescued_fork
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 
 
-def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide which tag on main keeps the fork of a branch.
 
     Arguments of the call: `table`, `branch`, `twin` (where that tag stands, a second one is made,
@@ -69,30 +69,32 @@ def plan_pin(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     base_tag = free_base_tag(table, branch.branch, snapshot.identity, events, wanted=recorded)
     is_twin = asked.twin and table.tags.find(base_tag) is not None
     tag = f"{base_tag}-twin" if is_twin else base_tag
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     if table.tags.find(tag) is not None:
         text = f"Tag {tag!r} on main keeps snapshot {snapshot.id} already, and for good."
-        told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
+        consequences.append(blocks(text, ErrorKind.NOTHING_TO_DO))
     else:
-        told.append(
+        consequences.append(
             changes(
                 f"Tag {tag!r} on main keeps snapshot {snapshot.id}, at which branch "
                 f"{branch.branch!r} began."
             )
         )
-        told.append(keeps("Expiry by other engines looks at the tags of main, and leaves it."))
+        consequences.append(
+            keeps("Expiry by other engines looks at the tags of main, and leaves it.")
+        )
         hidden = _hidden_by(table, tag, snapshot, parent)
-        told += [] if hidden is None else [changes(hidden)]
+        consequences += [] if hidden is None else [changes(hidden)]
     preview = Preview(
         procedure=call.name,
         title=f"Pin branch {branch.branch!r} of {table.identifier.table_name}",
         plan_id=plan_digest(call, tag, str(fork)),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=None,
         role=Role.EDITOR,
         undo="Drop the branch, then delete the tag.",
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         table=table,
         branch=branch.branch,
@@ -143,7 +145,7 @@ def finish_pin(operation: Operation, journal: PinBranchJournal) -> Receipt:
     return operation.complete(event_of(operation, LineageKind.PINNED, receipt, base_tag=base_tag))
 
 
-PIN_BRANCH = Verb(
+PIN_BRANCH = Procedure(
     name="pin_branch",
     what="pin a branch",
     doing="Pinning the branch.",

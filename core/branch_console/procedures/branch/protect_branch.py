@@ -14,7 +14,7 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.protection import is_pattern, protection_of
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import perhaps_meant
@@ -22,7 +22,7 @@ from branch_console.table.missing_branch import perhaps_meant
 _MAX_RULE_LENGTH = 100
 
 
-def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide what a rule would cover.
 
     Arguments of the call: `table`, `branch` (a name or a pattern such as `release-*`), `protected`
@@ -42,20 +42,20 @@ def plan_protection(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     events = table.ledger.whole()
     now = {name: protection_of(events, name) for name in covered}
     meant = "" if covered or is_pattern(rule) else perhaps_meant(table, rule)
-    told = changes(f"{_effect(len(covered), protected=protected)}{meant}", covered)
+    consequence = changes(f"{_effect(len(covered), protected=protected)}{meant}", covered)
     preview = Preview(
         procedure=call.name,
         title=title,
         plan_id=plan_digest(call, covered, [each and each.id for each in now.values()]),
         consequences=(
-            told,
+            consequence,
             keeps("The rule binds Branch Console only: other engines do not know of it."),
         ),
         typed_name=None,
         role=Role.APPROVER,
         undo="A later rule that matches takes its place: protect again, or remove the protection.",
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         table=table,
         branch=rule,
@@ -77,7 +77,7 @@ def finish_protection(operation: Operation, journal: ProtectBranchJournal) -> Re
     return operation.complete(event_of(operation, kind, receipt))
 
 
-PROTECT_BRANCH = Verb(
+PROTECT_BRANCH = Procedure(
     name="protect_branch",
     what="change what is protected",
     doing="Recording the rule.",

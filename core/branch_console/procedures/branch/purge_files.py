@@ -26,15 +26,15 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.history.history_transfer import finish_history_transfer
 from branch_console.procedures.history.protection import owner_blocks
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.storage.table_paths import CHANGELOG_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.versioned_files import list_prefixed
 
 
-def plan_purge(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_purge(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide whether nothing but main itself needs the files of a table.
 
     Raises:
@@ -43,16 +43,16 @@ def plan_purge(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     """
     asked, table = call.request(PurgeFilesRequest), table_of(warehouse, call).on(MAIN_BRANCH)
     name, head, ids = table.identifier.table_name, table.head(), table.snapshots.ids()
-    told: list[Consequence] = [
+    consequences: list[Consequence] = [
         *owner_blocks(table.ledger.whole(), MAIN_BRANCH, call.actor),
         *open_operations(warehouse, table),
         *_in_the_way(table),
     ]
     if head is None:
         text = f"Table {name} has no snapshot, so there is nothing to purge."
-        told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
+        consequences.append(blocks(text, ErrorKind.NOTHING_TO_DO))
     else:
-        told += [
+        consequences += [
             loses(f"{count(len(ids), 'snapshot')} leave main, which has no row any more."),
             keeps("The schemas and options of the table stay."),
             keeps(
@@ -64,7 +64,7 @@ def plan_purge(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         procedure=call.name,
         title=f"Purge the files of {name}",
         plan_id=plan_digest(call, None if head is None else str(head.identity), ids),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=name,
         role=Role.OPERATOR,
         undo="Undo works until main moves; it brings back every byte.",
@@ -82,7 +82,7 @@ def plan_purge(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         remove_snapshot_ids=ids,
         rescue_branch=rescue_name(call.operation_id),
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         act=Act.COMMIT,
         table=table,
@@ -96,13 +96,13 @@ def plan_purge(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     )
 
 
-PURGE_FILES = Verb(
+PURGE_FILES = Procedure(
     name="purge_files",
     what="purge a table",
     doing="Keeping main on a rescue branch, then emptying it.",
     plan=plan_purge,
     codec=REPLACE_JOURNAL,
-    finish=finish_take_over,
+    finish=finish_history_transfer,
 )
 
 

@@ -38,12 +38,12 @@ from branch_console.procedures.history.catalog_membership import membership_bloc
 from branch_console.procedures.history.dependents import options_naming
 from branch_console.procedures.history.protection import protection_blocks
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 
 
-def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide whether a branch may be given another name.
 
     Arguments of the call: `table`, `branch`, `to`, `update_options` (change the options that name
@@ -68,7 +68,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     uses, move = options_naming(table, branch.branch), move_of_branch(branch, to)
     base_tag = base_tag_of(events, branch.branch)
     consumers = [state.name for state in branch.consumers.states()]
-    told = [
+    consequences = [
         *membership_blocks(warehouse, branch, is_drop=False),
         *protection_blocks(events, branch.branch, "renamed"),
         *open_operations(warehouse, branch),
@@ -79,19 +79,19 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         keeps("Owner, protection by name, fork and history follow the new name."),
     ]
     if base_tag is not None:
-        told.append(keeps(f"Its base tag keeps the name {base_tag!r}."))
+        consequences.append(keeps(f"Its base tag keeps the name {base_tag!r}."))
     if consumers:
-        told.append(keeps("Its streaming readers keep their place.", tuple(consumers)))
+        consequences.append(keeps("Its streaming readers keep their place.", tuple(consumers)))
     preview = Preview(
         procedure=call.name,
         title=f"Rename branch {branch.branch!r} of {table.identifier.table_name} to {to!r}",
         plan_id=plan_digest(call, MOVE.write(move), [[use.branch, use.key] for use in uses]),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=None,
         role=Role.EDITOR,
         undo="Undo gives the old name back, until the branch moves or somebody takes that name.",
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         table=table,
         branch=branch.branch,
@@ -188,7 +188,7 @@ def carry_out_move(
         raise
 
 
-RENAME_BRANCH = Verb(
+RENAME_BRANCH = Procedure(
     name="rename_branch",
     what="rename a branch",
     doing="Moving the branch to its new name.",

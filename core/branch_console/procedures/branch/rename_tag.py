@@ -13,11 +13,11 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.catalog_readers import catalog_blocks
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 
 
-def plan_tag_name(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_tag_name(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide whether a tag can have another name.
 
     Raises:
@@ -49,7 +49,7 @@ def plan_tag_name(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         role=Role.EDITOR,
         undo="Undo gives the tag its earlier name again.",
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         act=Act.TAG,
         table=table,
@@ -85,7 +85,7 @@ def finish_tag_name(operation: Operation, journal: RenameTagJournal) -> Receipt:
     )
 
 
-RENAME_TAG = Verb(
+RENAME_TAG = Procedure(
     name="rename_tag",
     what="rename a tag",
     doing="Renaming the tag.",

@@ -25,13 +25,13 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_schemas import missing_schemas
 
 
-def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide which schemas a branch gets from main.
 
     Arguments of the call: `table`, `branch`, `reason`.
@@ -47,20 +47,20 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     newest = branch.schemas.find_latest()
     if newest is None:
         missing = _schemas_of_main(branch, main)
-        told = _told_of_half_made(branch, main, missing)
+        consequences = _half_made_consequences(branch, main, missing)
     else:
         missing = missing_schemas(branch, newest.id, branch.snapshots.all())
-        told = _consequences(branch, main, missing)
+        consequences = _consequences(branch, main, missing)
     preview = Preview(
         procedure=call.name,
         title=f"Repair branch {branch.branch!r} of {main.identifier.table_name}",
         plan_id=plan_digest(call, *map(str, missing)),
-        consequences=told,
+        consequences=consequences,
         typed_name=None,
         role=Role.EDITOR,
         undo="None: a schema that files need is not taken away again.",
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         table=main,
         branch=branch.branch,
@@ -109,7 +109,7 @@ def _schemas_of_main(branch: FileStoreTable, main: FileStoreTable) -> tuple[int,
     return tuple(each for each in main.schemas.ids() if not needed or each <= max(needed))
 
 
-def _told_of_half_made(
+def _half_made_consequences(
     branch: FileStoreTable, main: FileStoreTable, ids: tuple[int, ...]
 ) -> tuple[Consequence, ...]:
     name = branch.branch
@@ -158,7 +158,7 @@ def _schemas(ids: list[int] | tuple[int, ...]) -> str:
     return f"schema{'' if len(ids) == 1 else 's'} {id_range(sorted(ids))}"
 
 
-REPAIR_BRANCH = Verb(
+REPAIR_BRANCH = Procedure(
     name="repair_branch",
     what="repair a branch",
     doing="Copying schemas.",

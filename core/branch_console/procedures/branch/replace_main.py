@@ -23,20 +23,20 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.verify_files import arriving_files
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.branch_histories import (
-    histories_of,
     inherited_by,
+    read_histories,
     schema_id_after,
 )
 from branch_console.procedures.history.file_sharing import journal_of_sharing
 from branch_console.procedures.history.forward_sharing import forward_safety
-from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.history.history_transfer import finish_history_transfer
 from branch_console.procedures.history.protection import owner_blocks
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import rows_of_heads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PlannedReplacement(Planned):
+class PlannedReplacement(PlannedOperation):
     """A replacement of main that was decided on."""
 
     replacement: Replacement
@@ -55,30 +55,30 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> PlannedRepla
     asked = call.request(ReplaceMainRequest)
     table = table_of(warehouse, call).on(MAIN_BRANCH)
     branch = existing_branch(table, asked.branch, "replaced by itself")
-    plan = plan_replacement(table.identifier.table_name, *histories_of(branch, table))
+    plan = plan_replacement(table.identifier.table_name, *read_histories(branch, table))
     copy = _copy_of(plan, call)
     sharing = forward_safety(branch, table, plan.arrives, plan.removes)
-    told = [
+    consequences = [
         *owner_blocks(table.ledger.whole(), MAIN_BRANCH, call.actor),
         *open_operations(warehouse, table),
     ]
     if plan.source_head is None:
         text = f"Branch {plan.source!r} has no snapshot, so main would be left with none."
-        told.append(blocks(text, ErrorKind.BRANCH_EMPTY))
+        consequences.append(blocks(text, ErrorKind.BRANCH_EMPTY))
     elif plan.is_empty:
         text = f"Main is the history of {plan.source!r} already."
-        told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
+        consequences.append(blocks(text, ErrorKind.NOTHING_TO_DO))
     else:
-        told.append(arrival_of(plan.source, MAIN_BRANCH, plan.arrives))
-        told += removals_of(MAIN_BRANCH, plan.removes)
-        told += sharing_of_history(sharing, plan.source, MAIN_BRANCH)
-        told.append(keeps(f"Branch {plan.source!r} stays as it is."))
-        told += [changes(note) for note in plan.notes]
+        consequences.append(arrival_of(plan.source, MAIN_BRANCH, plan.arrives))
+        consequences += removals_of(MAIN_BRANCH, plan.removes)
+        consequences += sharing_of_history(sharing, plan.source, MAIN_BRANCH)
+        consequences.append(keeps(f"Branch {plan.source!r} stays as it is."))
+        consequences += [changes(note) for note in plan.notes]
     preview = Preview(
         procedure=call.name,
         title=f"Replace main of {table.identifier.table_name} by {plan.source!r}",
         plan_id=plan.id,
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=MAIN_BRANCH,
         role=Role.OPERATOR,
         undo=f"Undo works until main moves; all of it is kept on {RESCUE_PREFIX}… until then.",
@@ -111,14 +111,14 @@ def files_for_main(planned: PlannedReplacement) -> pa.Table:
     return arriving_files(branch, replacement.source_head, planned.table)
 
 
-REPLACE_MAIN = Verb(
+REPLACE_MAIN = Procedure(
     name="replace_main",
     what="replace main",
     doing="Keeping main on a rescue branch, then replacing it.",
     plan=plan_replace_main,
     codec=REPLACE_JOURNAL,
-    finish=finish_take_over,
-    arriving=files_for_main,
+    finish=finish_history_transfer,
+    files_to_verify=files_for_main,
 )
 
 

@@ -40,26 +40,26 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.row_figures import head_figure
 from branch_console.procedures.call.verify_files import arriving_files
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.history.dependents import readable_tags, standing_on
+from branch_console.procedures.history.dependents import dependents_of, readable_tags
 from branch_console.procedures.history.file_sharing import (
     Share,
     journal_of_sharing,
     notes_of_sharing,
     put_fences,
     safety_of,
-    told_of_sharing,
+    sharing_consequences,
 )
-from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.history.history_transfer import finish_history_transfer
 from branch_console.procedures.history.protection import protection_of, rule_text
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, move_of, receipt_of
 from branch_console.table.consumer_manager import Consumer
 from branch_console.table.file_store_table import FileStoreTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PlannedRollback(Planned):
+class PlannedRollback(PlannedOperation):
     """A rollback that was decided on: `then` is the snapshot that it goes back to."""
 
     then: Snapshot
@@ -81,17 +81,17 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> PlannedRollback:
     then, tag = _place(table, asked)
     head = table.head()
     rule = protection_of(table.ledger.whole(), table.branch)
-    told: list[Consequence] = [*open_operations(warehouse, table)]
+    consequences: list[Consequence] = [*open_operations(warehouse, table)]
     if head is not None and head.identity.same_as(then.identity):
         text = f"Snapshot {then.id} is the head of {table.branch!r} already."
-        told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
+        consequences.append(blocks(text, ErrorKind.NOTHING_TO_DO))
     journal: HistoryJournal | RollbackJournal
     decided: list[object] = [str(then.identity), str(head and head.identity)]
     if cut:
         copy, expired = _cut(table, head, then, tag, call)
         rewound = _rewound(table, then)
         sharing = safety_of(Share(branches=(table,), for_rescue=(then,), can_copy=False))
-        told += _cut_told(table, then, copy, expired, rewound)
+        consequences += _cut_consequences(table, then, copy, expired, rewound)
         # Not where readers stand: they go on while somebody looks.
         decided += [copy.remove_tags, [each.id for each in rewound]]
         journal = HistoryJournal(
@@ -104,7 +104,7 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> PlannedRollback:
         # What keeps the files that come back are the tags of the rollback itself.
         sharing = safety_of(Share(branches=(table,), on_main=(None,), can_copy=False))
         sharing = replace(sharing, pins=())
-        told += _restore_told(table, head, then)
+        consequences += _restore_consequences(table, head, then)
         pin, pin_made = pin_names(call.operation_id)
         journal = RollbackJournal(
             snapshot_id=then.id,
@@ -115,17 +115,17 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> PlannedRollback:
             expected_head=None if head is None else head.identity,
             expected_head_id=None if head is None else head.id,
         )
-    told += _sharing_told(sharing)
+    consequences += _sharing_consequences(sharing)
     shared = journal_of_sharing(sharing, table, call.operation_id, (table.branch,))
     if rule is not None:
-        told.append(changes(f"Branch {table.branch!r} is protected by {rule_text(rule)}."))
+        consequences.append(changes(f"Branch {table.branch!r} is protected by {rule_text(rule)}."))
     least = Role.EDITOR if rule is None else Role.APPROVER
     place = f"tag {tag.name!r}" if tag is not None else f"snapshot {then.id}"
     preview = Preview(
         procedure=call.name,
         title=f"{'Cut' if cut else 'Roll'} {table.identifier} back to {place}",
         plan_id=plan_digest(call, *decided),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=table.branch if cut else None,
         role=Role.OPERATOR if cut else least,
         undo=f"Undo works until {table.branch!r} moves; it brings back every byte.",
@@ -148,7 +148,7 @@ def finish_rollback(operation: Operation, journal: HistoryJournal | RollbackJour
     """
     match journal:
         case HistoryJournal():
-            return finish_take_over(operation, journal)
+            return finish_history_transfer(operation, journal)
         case RollbackJournal():
             return _finish_restore(operation, journal)
 
@@ -158,14 +158,14 @@ def files_that_return(planned: PlannedRollback) -> pa.Table:
     return arriving_files(planned.table, planned.then, planned.table)
 
 
-ROLLBACK = Verb(
+ROLLBACK = Procedure(
     name="rollback",
     what="roll a branch back",
     doing="Going back.",
     plan=plan_rollback,
     codec=ROLLBACK_JOURNAL,
     finish=finish_rollback,
-    arriving=files_that_return,
+    files_to_verify=files_that_return,
 )
 
 
@@ -187,13 +187,13 @@ def _place(table: FileStoreTable, asked: RollbackRequest) -> tuple[Snapshot, Tag
             )
 
 
-def _restore_told(
+def _restore_consequences(
     table: FileStoreTable, head: Snapshot | None, then: Snapshot
 ) -> list[Consequence]:
     schema = table.schema()
     moved = difference(head_figure(table, head, schema), head_figure(table, then, schema))
     number = 1 if head is None else head.id + 1
-    told = [
+    consequences = [
         changes(
             f"Snapshot {number} of {table.branch!r} holds again what snapshot {then.id} held: "
             f"{moved.words(with_sign)}."
@@ -207,18 +207,18 @@ def _restore_told(
     ]
     latest = table.schema().id
     if latest != then.schema_id:
-        told.append(
+        consequences.append(
             keeps(
                 f"The schema stays {latest}; snapshot {then.id} was written with {then.schema_id}."
             )
         )
-    return told
+    return consequences
 
 
-def _sharing_told(sharing: FileSafety) -> list[Consequence]:
+def _sharing_consequences(sharing: FileSafety) -> list[Consequence]:
     """Tell what keeps the files that come back, or that nothing would."""
     if sharing.shares:
-        return told_of_sharing(sharing)
+        return sharing_consequences(sharing)
     text = f"An expiry would remove files that come back. {' '.join(sharing.reasons)}"
     return [blocks(text, ErrorKind.FILES_IN_USE)]
 
@@ -239,7 +239,7 @@ def _cut(
     if found is not None and not found.identity.same_as(then.identity):
         raise InvalidInput(_foreign(table, then), kind=ErrorKind.NO_COMMON_HISTORY)
     tags, events = readable_tags(table), table.ledger.events()
-    standing = standing_on(table, events, tags)
+    standing = dependents_of(table, events, tags)
     pins = {pin.tag for pin in rollback_pins(events, table.branch) if pin.snapshot_id <= then.id}
     leaving = [
         each.name
@@ -278,7 +278,7 @@ def _rewound(table: FileStoreTable, then: Snapshot) -> tuple[Consumer, ...]:
     return tuple(each for each in table.consumers.all() if each.next_snapshot_id > then.id + 1)
 
 
-def _cut_told(
+def _cut_consequences(
     table: FileStoreTable,
     then: Snapshot,
     copy: HistoryCopy,
@@ -286,7 +286,7 @@ def _cut_told(
     rewound: tuple[Consumer, ...],
 ) -> list[Consequence]:
     ids = copy.remove_snapshot_ids
-    told = (
+    consequences = (
         [
             loses(
                 f"Snapshots {ids[0]} to {ids[-1]} leave the history of {table.branch!r}."
@@ -298,9 +298,11 @@ def _cut_told(
         else []
     )
     if copy.remove_tags:
-        told.append(loses("Tags on them go.", tuple(f"tag {name}" for name in copy.remove_tags)))
+        consequences.append(
+            loses("Tags on them go.", tuple(f"tag {name}" for name in copy.remove_tags))
+        )
     if rewound:
-        told.append(
+        consequences.append(
             loses(
                 "Streaming readers wait for snapshots that are gone; reset them.",
                 tuple(f"{each.id} reads {each.next_snapshot_id} next" for each in rewound),
@@ -312,12 +314,16 @@ def _cut_told(
         if tag.snapshot.id > then.id and tag.name not in copy.remove_tags
     ]
     if kept:
-        told.append(keeps("Tags stay that other branches or rollbacks stand on.", tuple(kept)))
+        consequences.append(
+            keeps("Tags stay that other branches or rollbacks stand on.", tuple(kept))
+        )
     if expired:
-        told.append(changes(f"Snapshot {then.id} has expired, and is made again from its tag."))
-    told.append(keeps("The schema stays the newest one."))
-    told.append(keeps("A rescue branch keeps all that goes, byte for byte."))
-    return told
+        consequences.append(
+            changes(f"Snapshot {then.id} has expired, and is made again from its tag.")
+        )
+    consequences.append(keeps("The schema stays the newest one."))
+    consequences.append(keeps("A rescue branch keeps all that goes, byte for byte."))
+    return consequences
 
 
 def _finish_restore(operation: Operation, journal: RollbackJournal) -> Receipt:

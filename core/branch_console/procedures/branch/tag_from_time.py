@@ -16,13 +16,13 @@ from branch_console.procedures.branch.tags import finish_tag, planned_tag, tag_t
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.table.file_store_table import FileStoreTable
 
 _NO_WATERMARK = -(2**63)
 
 
-def plan_tag_from_timestamp(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_tag_from_timestamp(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide on a tag on the first snapshot that was committed at or after a time.
 
     Raises:
@@ -35,7 +35,7 @@ def plan_tag_from_timestamp(warehouse: Warehouse, call: ProcedureCall) -> Planne
     return _planned(warehouse, call, table, found, f"committed at {asked.timestamp} or later")
 
 
-def plan_tag_from_watermark(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_tag_from_watermark(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide on a tag on the first snapshot whose watermark had reached a value.
 
     Raises:
@@ -96,7 +96,7 @@ def _planned(
     table: FileStoreTable,
     found: Snapshot | None,
     wanted: str,
-) -> Planned:
+) -> PlannedOperation:
     if found is None:
         raise NotFound(
             f"{table.identifier} has no snapshot {wanted}, and no tag on one. No tag was made; "
@@ -127,7 +127,7 @@ def finish_tag_from_time(operation: Operation, journal: TagJournal) -> Receipt:
     )
 
 
-CREATE_TAG_FROM_TIMESTAMP = Verb(
+CREATE_TAG_FROM_TIMESTAMP = Procedure(
     name="create_tag_from_timestamp",
     what="make a tag",
     doing="Making the tag.",
@@ -135,7 +135,7 @@ CREATE_TAG_FROM_TIMESTAMP = Verb(
     codec=TAG_JOURNAL,
     finish=finish_tag_from_time,
 )
-CREATE_TAG_FROM_WATERMARK = Verb(
+CREATE_TAG_FROM_WATERMARK = Procedure(
     name="create_tag_from_watermark",
     what="make a tag",
     doing="Making the tag.",

@@ -54,19 +54,19 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.catalog_readers import catalog_blocks
 from branch_console.procedures.history.dependents import (
     TagDependent,
+    dependents_of,
     readable_tags,
-    rescued_on,
-    standing_on,
+    rescues_of,
 )
 from branch_console.procedures.history.share_pins import branches_needing
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import (
     event_of,
     receipt_of,
     receipt_without_change,
 )
-from branch_console.procedures.run.runner import run_verb
+from branch_console.procedures.run.runner import run_procedure
 from branch_console.table.file_store_table import FileStoreTable
 
 _DURATION: Final = re.compile(
@@ -79,10 +79,10 @@ def create_tag(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
 ) -> Receipt:
     """Create or move a tag; the arguments and errors are those of `plan_tag`."""
-    return run_verb(CREATE_TAG, warehouse, rows, call, stages)
+    return run_procedure(CREATE_TAG, warehouse, rows, call, stages)
 
 
-def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide on a new tag, or on one that moves.
 
     Arguments of the call: `table` (with its branch), `tag`, `snapshot` (the head if left out),
@@ -100,7 +100,7 @@ def plan_tag(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     return planned_tag(warehouse, call, table, snapshot, replaces=asked.replace)
 
 
-def plan_tag_replacement(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_tag_replacement(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide on a tag that gets another snapshot, or lasts for another time.
 
     Raises:
@@ -119,7 +119,7 @@ def planned_tag(
     snapshot: Snapshot,
     *,
     replaces: bool,
-) -> Planned:
+) -> PlannedOperation:
     """Return the plan of a tag on a snapshot; raises as `plan_tag`.
 
     Args:
@@ -150,29 +150,29 @@ def planned_tag(
     if stays:
         undo = NOTHING_TO_UNDO
         text = f"Tag {name!r} of {table.branch!r} names snapshot {snapshot.id} already."
-        told: tuple[Consequence, ...] = (keeps(text),)
+        consequences: tuple[Consequence, ...] = (keeps(text),)
     else:
         if old is not None:
             verb = "Replace" if is_same else "Move"
             undo = "Undo gives the name back what it stood for."
-        told = _told_of_tag(table, Tag.from_json(name, data), old, retained)
+        consequences = _tag_consequences(table, Tag.from_json(name, data), old, retained)
     kept = None if old is None else [str(old.snapshot.identity), old.time_retained_seconds]
     preview = Preview(
         procedure=call.name,
         title=f"{verb} tag {name!r} of {table.identifier}",
         plan_id=plan_digest(call, [str(snapshot.identity), kept]),
-        consequences=told,
+        consequences=consequences,
         typed_name=None,
         role=Role.EDITOR,
         undo=undo,
     )
     already = None
     if stays:
-        now, notes = warehouse.clock(), (told[0].text, "Nothing was changed.")
+        now, notes = warehouse.clock(), (consequences[0].text, "Nothing was changed.")
         already = receipt_without_change(
             call, preview.plan_id, notes, started_millis=now, finished_millis=now
         )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         act=Act.TAG,
         table=table,
@@ -184,25 +184,27 @@ def planned_tag(
             replaces=tag_text(table, name) if old is not None else None,
             snapshot_id=snapshot.id,
         ),
-        already=already,
+        earlier_receipt=already,
     )
 
 
-def _told_of_tag(
+def _tag_consequences(
     table: FileStoreTable, new: Tag, old: Tag | None, retained: str | None
 ) -> tuple[Consequence, ...]:
-    told = [changes(f"Tag {new.name!r} of {table.branch!r} names snapshot {new.snapshot.id}.")]
+    consequences = [
+        changes(f"Tag {new.name!r} of {table.branch!r} names snapshot {new.snapshot.id}.")
+    ]
     if old is not None:
         if not old.snapshot.identity.same_as(new.snapshot.identity):
-            told.append(changes(f"It names snapshot {old.snapshot.id} until then."))
-        told += replacement_blocks(table, old, new)
+            consequences.append(changes(f"It names snapshot {old.snapshot.id} until then."))
+        consequences += replacement_blocks(table, old, new)
         if retained is None and old.time_retained_seconds is not None:
-            told.append(changes("It no longer expires by itself."))
+            consequences.append(changes("It no longer expires by itself."))
     if retained is not None:
-        told.append(
+        consequences.append(
             changes(f"It expires by itself {retained} after it was made, at a commit to main.")
         )
-    return tuple(told)
+    return tuple(consequences)
 
 
 def tag_taken(table: FileStoreTable, old: Tag) -> AlreadyExists:
@@ -268,7 +270,7 @@ def finish_tags(operation: Operation, journal: TagsJournal) -> Receipt:
     )
 
 
-def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide whether tags may go.
 
     Arguments of the call: `table` (with its branch), `tag` (one, or several with commas between
@@ -280,11 +282,11 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     asked, table = call.request(DeleteTagRequest), table_of(warehouse, call)
     names = _names(table, asked.tag)
     tags = [table.tags.get(name) for name in names]
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     expired = []
     for tag in tags:
         name, snapshot = tag.name, tag.snapshot
-        told += [
+        consequences += [
             changes(
                 f"The name {name!r} is gone from {table.branch!r}: it meant snapshot {snapshot.id}."
             ),
@@ -292,14 +294,14 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         ]
         if not table.snapshots.holds(snapshot):
             expired.append(name)
-            told.append(
+            consequences.append(
                 changes(
                     f"Snapshot {snapshot.id} has expired from {table.branch!r}: without the tag "
                     "it can no longer be read there."
                 )
             )
-    told += catalog_blocks(table, names, warehouse.catalog_references, "deleted")
-    told.append(
+    consequences += catalog_blocks(table, names, warehouse.catalog_references, "deleted")
+    consequences.append(
         keeps("No data file is deleted. What only the tag kept is found by a search for orphans.")
     )
     shown = f"tag {names[0]!r}" if len(names) == 1 else f"tags {', '.join(map(repr, names))}"
@@ -307,14 +309,14 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         procedure=call.name,
         title=f"Delete {shown} of {table.identifier}",
         plan_id=plan_digest(call, *(str(tag.snapshot.identity) for tag in tags)),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=asked.tag if expired else None,
         role=Role.EDITOR,
         undo="Undo makes the tag again, byte for byte; the ledger keeps it.",
     )
     files = tuple(TagFile(tag=name, content=tag_text(table, name)) for name in names)
     one = files[0]
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         act=Act.TAG,
         table=table,
@@ -353,7 +355,7 @@ def finish_tag_deletion(operation: Operation, journal: UntagJournal | UntagsJour
     )
 
 
-CREATE_TAG = Verb(
+CREATE_TAG = Procedure(
     name="create_tag",
     what="make a tag",
     doing="Making the tag.",
@@ -361,7 +363,7 @@ CREATE_TAG = Verb(
     codec=TAG_JOURNAL,
     finish=finish_tag,
 )
-REPLACE_TAG = Verb(
+REPLACE_TAG = Procedure(
     name="replace_tag",
     what="replace a tag",
     doing="Replacing the tag.",
@@ -369,7 +371,7 @@ REPLACE_TAG = Verb(
     codec=TAG_JOURNAL,
     finish=finish_tag,
 )
-DELETE_TAG = Verb(
+DELETE_TAG = Procedure(
     name="delete_tag",
     what="delete a tag",
     doing="Deleting the tag.",
@@ -432,10 +434,10 @@ def vital_blocks(
     where = "" if table.branch == MAIN_BRANCH else f" of {table.branch!r}"
     refused = f"Tag {name!r}{where} cannot be {what}:"
     tags = [tag for tag in readable_tags(table) if tag.name == name or tag.name not in beside]
-    standing = standing_on(table, events, tags).get(name, ())
+    standing = dependents_of(table, events, tags).get(name, ())
     needing = [each for each in standing if each.is_vital]
     if table.branch == MAIN_BRANCH:
-        rescued = rescued_on(table, events, name)
+        rescued = rescues_of(table, events, name)
         needing += [TagDependent(branch=each, is_base_tag=True, others=()) for each in rescued]
     pin, sharing = needed_pin(table, events, name), branches_needing(table, events, name)
     found = []

@@ -11,11 +11,11 @@ from branch_console.procedures.call.consequence import Preview, changes, keeps, 
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 
 
-def plan_warning(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_warning(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide whether a branch can be warned about.
 
     Raises:
@@ -40,7 +40,7 @@ def plan_warning(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         role=Role.EDITOR,
         undo="A commit to the branch makes it young again.",
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         table=table,
         branch=name,
@@ -55,7 +55,7 @@ def finish_warning(operation: Operation, _: OperationJournal) -> Receipt:
     return operation.complete(event_of(operation, LineageKind.WARNED, receipt))
 
 
-WARN_BRANCH = Verb(
+WARN_BRANCH = Procedure(
     name=WarnBranchRequest.procedure,
     what="warn of a stale branch",
     doing="Recording the warning.",

@@ -9,7 +9,7 @@ from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.procedures.browse.page_values import TableEvents
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.storage.side_by_side import each
+from branch_console.storage.parallel_io import map_parallel
 
 
 def read_table_events(
@@ -25,7 +25,7 @@ def read_table_events(
             # The list of tables says why it cannot be read.
             return None
 
-    return tuple(one for one in each(warehouse.file_io, read, tables) if one is not None)
+    return tuple(one for one in map_parallel(warehouse.file_io, read, tables) if one is not None)
 
 
 def read_catalog_events(warehouse: Warehouse, *, most: int) -> tuple[CatalogVersion, ...]:

@@ -95,11 +95,11 @@ class BranchReader:
     def __init__(self, warehouse: Warehouse, table: FileStoreTable) -> None:
         self._warehouse = warehouse
         self._table = table
-        hidden, (states, told) = table.reader.both(
+        hidden, (states, event_states) = table.reader.both(
             lambda: unfinished_branches(warehouse, table), table.branches.states_with_ledger
         )
-        self.events = under_present_names(in_order(told))
-        self.broken_events = errors_of(told)
+        self.events = under_present_names(in_order(event_states))
+        self.broken_events = errors_of(event_states)
         self._states = [state for state in states if state.name not in hidden]
         self._unchecked: list[Unchecked] = []
         self._histories: dict[str, tuple[Snapshot, ...]] = {}
@@ -196,7 +196,7 @@ class BranchReader:
 
     def line(self, snapshot: Snapshot) -> Iterator[Snapshot]:
         """The history of a snapshot from itself back, on whatever branches it lies."""
-        return self._lineage.line(snapshot.identity)
+        return self._lineage.history(snapshot.identity)
 
     def tags(self, branch: str) -> tuple[Tag, ...]:
         """The readable tags of a branch by name."""
@@ -218,11 +218,11 @@ class BranchReader:
         if state.ref is None:
             return item
         head, schema, there = state.ref.head, state.ref.schema, self._table.on(state.name)
-        told = head_figure(there, head, schema)
+        figure = head_figure(there, head, schema)
         item = replace(
             item,
             head=head,
-            figure=counted_figure(self._warehouse, there, head, schema, told),
+            figure=counted_figure(self._warehouse, there, head, schema, figure),
             schema=schema,
             base_tag=state.ref.base_tag,
             branch_options=branch_options(schema),
@@ -333,7 +333,7 @@ class BranchReader:
 
     @functools.cached_property
     def _traces(self) -> dict[str, BranchTrace]:
-        traces = self._table.reader.each(self._trace, self._states)
+        traces = self._table.reader.map_parallel(self._trace, self._states)
         return {trace.branch: trace for trace in traces}
 
     @functools.cached_property
@@ -348,7 +348,7 @@ class BranchReader:
                 return error
             return None
 
-        found = self._table.reader.each(missing, self._states)
+        found = self._table.reader.map_parallel(missing, self._states)
         return {state.name: error for state, error in zip(self._states, found, strict=True)}
 
     @functools.cached_property
@@ -375,7 +375,7 @@ class BranchReader:
     @functools.cached_property
     def _hazards(self) -> Hazards:
         readable = [each.ref for each in self._states if each.ref is not None]
-        facts = self._table.reader.each(self._facts, readable)
+        facts = self._table.reader.map_parallel(self._facts, readable)
         return Hazards(
             TableFacts(
                 table=self.identifier.table_name,

@@ -110,7 +110,7 @@ def read_snapshot(warehouse: Warehouse, table: Identifier, version: str) -> Snap
     files = found.live_files(snapshot)
     delta = found.scan.read_list(found.paths, snapshot.delta_manifest_list)
     schema, before = _schema_of(found, snapshot), found.snapshots.find(snapshot.id - 1)
-    told = figure_of_files(found, snapshot, files, schema)
+    figure = figure_of_files(found, snapshot, files, schema)
     return SnapshotDetail(
         identifier=found.identifier,
         snapshot=snapshot,
@@ -118,7 +118,7 @@ def read_snapshot(warehouse: Warehouse, table: Identifier, version: str) -> Snap
         schema=schema,
         file_count=files.num_rows,
         byte_count=_sum(files["file_size"]),
-        figure=counted_figure(warehouse, found, snapshot, schema, told),
+        figure=counted_figure(warehouse, found, snapshot, schema, figure),
         change=_change(snapshot, before, found.schema(), found.branch),
         delete_file_count=_sum(delta["num_deleted_files"]),
         added_file_count=_sum(delta["num_added_files"]),

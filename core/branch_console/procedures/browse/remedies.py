@@ -19,8 +19,8 @@ def remedy_sql(remedy: Remedy) -> str | None:
         return remedy.statement
     if isinstance(REQUESTS[remedy.procedure].in_sql, Unserved):
         return None
-    told = (argument_text(name, value) for name, value in remedy.arguments.items())
-    return f"CALL sys.{remedy.procedure}({', '.join(told)})"
+    parts = (argument_text(name, value) for name, value in remedy.arguments.items())
+    return f"CALL sys.{remedy.procedure}({', '.join(parts)})"
 
 
 def remedy_command(remedy: Remedy) -> str:

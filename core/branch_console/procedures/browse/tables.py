@@ -21,7 +21,7 @@ from branch_console.procedures.browse.page_values import (
 )
 from branch_console.procedures.call.row_figures import counted_figure, head_figure
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.storage.side_by_side import each
+from branch_console.storage.parallel_io import map_parallel
 from branch_console.table.branch_manager import BranchState
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.lineage_ledger import errors_of, in_order
@@ -66,7 +66,7 @@ def read_table_items(warehouse: Warehouse, tables: Sequence[Identifier]) -> tupl
 
 def read_names(warehouse: Warehouse, tables: Sequence[Identifier]) -> tuple[NamesInTable, ...]:
     """Return the branches and tags of some tables; one that cannot be listed is left out."""
-    found = each(warehouse.file_io, lambda table: _names_in(warehouse, table), tables)
+    found = map_parallel(warehouse.file_io, lambda table: _names_in(warehouse, table), tables)
     return tuple(names for names in found if names is not None)
 
 
@@ -93,7 +93,7 @@ def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
         seen, ids = ask(found.head_and_schema), ask(found.snapshots.ids)
         unfinished = ask(lambda: unfinished_branches(warehouse, found))
         names, tags = ask(found.branches.names), ask(found.tags.names)
-        consumers, told = ask(found.consumers.states), ask(found.ledger.states)
+        consumers, read_events = ask(found.consumers.states), ask(found.ledger.states)
     (head, schema), snapshot_ids, hidden = seen.result(), ids.result(), unfinished.result()
     return TableSummary(
         identifier=found.identifier,
@@ -113,8 +113,8 @@ def read_table(warehouse: Warehouse, table: Identifier) -> TableSummary:
             if state.value is not None
         ),
         branch_options=branch_options(schema),
-        events=under_present_names(in_order(told.result())),
-        broken_events=errors_of(told.result()),
+        events=under_present_names(in_order(read_events.result())),
+        broken_events=errors_of(read_events.result()),
     )
 
 
@@ -130,7 +130,9 @@ def branch_options(schema: TableSchema) -> tuple[tuple[str, str], ...]:
 
 
 def _table_items(warehouse: Warehouse, entries: Sequence[TableEntry]) -> tuple[TableItem, ...]:
-    return tuple(each(warehouse.file_io, lambda entry: _table_item(warehouse, entry), entries))
+    return tuple(
+        map_parallel(warehouse.file_io, lambda entry: _table_item(warehouse, entry), entries)
+    )
 
 
 def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
@@ -149,16 +151,16 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
         with table.reader.asking() as ask:
             seen = ask(table.head_and_schema)
             unfinished = ask(lambda: unfinished_branches(warehouse, table))
-            found, told = ask(table.branches.states), ask(table.ledger.events)
+            found, read_events = ask(table.branches.states), ask(table.ledger.events)
         (head, schema), hidden = seen.result(), unfinished.result()
-        states, events = found.result(), told.result()
+        states, events = found.result(), read_events.result()
         if head is not None:
             table.check_lists(head)
     except PaimonError as error:
         return replace(broken, error=error)
     # Main is the table itself, whose head was checked.
     branches = [state for state in states if state.name not in hidden | {MAIN_BRANCH}]
-    are_readable = table.reader.each(lambda state: _is_readable(table, state), branches)
+    are_readable = table.reader.map_parallel(lambda state: _is_readable(table, state), branches)
     failed = tuple(
         state.name for state, is_it in zip(branches, are_readable, strict=True) if not is_it
     )

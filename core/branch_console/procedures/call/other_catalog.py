@@ -20,11 +20,11 @@ class OtherCatalog:
     """A catalog that keeps tables outside of the warehouse's folders.
 
     Attributes:
-        told_by: What says so, as the beginning of a sentence.
+        known_from: What says so, as the beginning of a sentence.
     """
 
     kind: CatalogKind
-    told_by: str
+    known_from: str
 
 
 def catalog_of_table(warehouse: Warehouse, table: FileStoreTable) -> OtherCatalog | None:
@@ -89,7 +89,7 @@ def _refuse(other: OtherCatalog | None, what: str, consequence: str) -> None:
     if other is None:
         return
     raise NotAllowed(
-        f"{what}. {other.told_by} that the tables of this warehouse are kept in "
+        f"{what}. {other.known_from} that the tables of this warehouse are kept in "
         f"{other.kind.keeper}. Branch Console does not write there, so the catalog would "
         f"{consequence}. Nothing was changed. Run the statement in an engine that uses that "
         "catalog; if the folders alone keep these tables, set BRANCH_CONSOLE_CATALOG=filesystem.",
@@ -115,10 +115,10 @@ def _catalog_of_options(table: Identifier, options: Options) -> OtherCatalog | N
     if sign is None:
         return None
     key, kind = sign
-    return OtherCatalog(kind=kind, told_by=f"The option {key!r} of {table.table_name} says")
+    return OtherCatalog(kind=kind, known_from=f"The option {key!r} of {table.table_name} says")
 
 
 def _catalog_of_setting(kind: CatalogKind) -> OtherCatalog | None:
     if kind is CatalogKind.FILESYSTEM:
         return None
-    return OtherCatalog(kind=kind, told_by=f"The setting catalog={kind} says")
+    return OtherCatalog(kind=kind, known_from=f"The setting catalog={kind} says")

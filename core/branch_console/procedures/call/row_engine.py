@@ -13,7 +13,7 @@ from branch_console.errors import ErrorKind, NotAllowed
 from branch_console.expr.predicate import Condition
 from branch_console.merge.joined_deletes import JoinedDeletes
 from branch_console.merge.policy import Policy
-from branch_console.merge.row_work import JoinedRows, Reconciled, RowScope, RowWork
+from branch_console.merge.row_work import JoinedDeletesResult, Reconciled, RowScope, RowWork
 from branch_console.quality.comparison import QualityComparison
 from branch_console.quality.work import QualityWork
 from branch_console.sql.answer import Answer
@@ -112,7 +112,7 @@ class RowEngine(Protocol):
         marks: pa.Table,
         progress: Progress,
         write_id: str = "",
-    ) -> JoinedRows[CommitMessage]:
+    ) -> JoinedDeletesResult[CommitMessage]:
         """Write files again without the rows that either side deleted of them.
 
         Args:
@@ -273,7 +273,7 @@ class NoRowEngine:
         marks: pa.Table,
         progress: Progress,
         write_id: str = "",
-    ) -> JoinedRows[CommitMessage]:
+    ) -> JoinedDeletesResult[CommitMessage]:
         """Raise NotAllowed."""
         raise _no_engine()
 

@@ -30,7 +30,7 @@ def counted_figure(
     table: FileStoreTable,
     snapshot: Snapshot | None,
     schema: TableSchema,
-    told: RowFigure,
+    figure: RowFigure,
 ) -> RowFigure:
     """Return a figure with the rows that a job has counted, if metadata does not tell them.
 
@@ -39,22 +39,22 @@ def counted_figure(
         table: The table on the branch of the snapshot.
         snapshot: The snapshot; None before the first commit.
         schema: What it is read with.
-        told: What metadata tells.
+        figure: What metadata tells.
     """
-    if snapshot is None or told.rows is not None or warehouse.counted is None:
-        return told
+    if snapshot is None or figure.rows is not None or warehouse.counted is None:
+        return figure
     # Rows of another branch may change while this snapshot stays.
     if not schema.primary_keys or rows_elsewhere(schema, table.branch) is not None:
-        return told
+        return figure
     rows = warehouse.counted.find(state_name(table.identifier, snapshot, schema))
-    return told if rows is None else replace(told, rows=rows, most_rows=None)
+    return figure if rows is None else replace(figure, rows=rows, most_rows=None)
 
 
 def head_figure(table: FileStoreTable, head: Snapshot | None, schema: TableSchema) -> RowFigure:
     """Return the rows of the head of a branch; a broken index manifest leaves an upper bound."""
-    told = snapshot_figure(head, schema, table.branch)
-    if told.most_rows is None:
-        return told
+    figure = snapshot_figure(head, schema, table.branch)
+    if figure.most_rows is None:
+        return figure
     # Most heads have no deletion vector, and wait for nothing that reads one.
     from branch_console.diff.file_figures import state_figure  # noqa: PLC0415
 
@@ -62,7 +62,7 @@ def head_figure(table: FileStoreTable, head: Snapshot | None, schema: TableSchem
         return state_figure(head, schema, table.branch, table.index_entries)
     except PaimonError:
         # A list shows what can be told; whoever reads the rows is told what is broken.
-        return told
+        return figure
 
 
 def figure_of_files(

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.changes.logical_log import entry_difference
+from branch_console.diff.changes.file_history import entry_difference
 from branch_console.errors import ErrorKind, FormatError, Refused
 from branch_console.format.manifest_entry import FileKind
 from branch_console.format.snapshot import Snapshot

@@ -79,12 +79,12 @@ def weigh_callbacks(
     if not left_out:
         return preview
     reason = call.agreement.without_callbacks
-    told = tuple(
+    consequences = tuple(
         replace(_blocks(each) if reason is None else _leaves(each), excused_by=WITHOUT_CALLBACKS)
         for each in left_out
     )
     role = preview.role if reason is None else Role.OPERATOR
-    return replace(preview, consequences=(*told, *preview.consequences), role=role)
+    return replace(preview, consequences=(*consequences, *preview.consequences), role=role)
 
 
 def journal_of_callbacks(

@@ -74,17 +74,20 @@ def plan_addition(warehouse: Warehouse, call: ProcedureCall) -> AdditionPlan:
     asked = call.request(AddToCatalogBranchRequest)
     seen = warehouse.on(asked.branch)
     if seen.scope.is_whole_catalog:
-        told = (
+        text = (
             f"Catalog branch {seen.branch!r} holds the catalog already: what main got since comes "
             "with a merge of main. Nothing was changed."
         )
     elif asked.pattern in (*seen.scope.databases, *seen.scope.tables):
-        told = f"Catalog branch {seen.branch!r} holds {asked.pattern} already; nothing was changed."
+        text = f"Catalog branch {seen.branch!r} holds {asked.pattern} already; nothing was changed."
     else:
         return _planned(warehouse, call, seen, source_of(warehouse))
-    plan = nothing_to_do(warehouse, call, _title(asked), told)
+    plan = nothing_to_do(warehouse, call, _title(asked), text)
     return AdditionPlan(
-        preview=plan.preview, journal=plan.journal, already=plan.already, source=None
+        preview=plan.preview,
+        journal=plan.journal,
+        earlier_receipt=plan.earlier_receipt,
+        source=None,
     )
 
 
@@ -251,23 +254,23 @@ def _preview(
         for table in _not_dropped(version.tables).values()
     )
     tagged = sum(table.head is not None for table in _not_dropped(version.tables).values())
-    told = [
+    consequences = [
         changes(f"Catalog branch {version.branch!r} holds {version.scope} then."),
         changes(f"{count(len(names), 'table')} of main come, as main has them now.", tuple(names)),
         changes("The branch of a table is made at its first write; until then main is read."),
     ]
     if tagged:
-        told.append(keeps(f"A tag keeps what it begins at, on {count(tagged, 'table')}."))
+        consequences.append(keeps(f"A tag keeps what it begins at, on {count(tagged, 'table')}."))
     if left_out:
         reasons = tuple(f"{name}: {why}" for name, why in left_out.items())
-        told.append(changes(f"Left out: {count(len(left_out), 'table')}.", reasons))
-    told.append(keeps("No data file is copied, and main stays as it is."))
+        consequences.append(changes(f"Left out: {count(len(left_out), 'table')}.", reasons))
+    consequences.append(keeps("No data file is copied, and main stays as it is."))
     return Preview(
         procedure=call.name,
         title=_title(asked),
         # Not where each table stands: a busy one goes on while somebody looks.
         plan_id=plan_digest(call, str(version.name), names, sorted(left_out)),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=None,
         role=Role.EDITOR,
         undo="What a branch holds is not made less. Drop the branch, or leave these tables alone.",

@@ -55,7 +55,7 @@ class BranchChange:
     Attributes:
         subject: The database or table, for people.
         title: What would be done to what.
-        told: What happened, as the sentence of the receipt.
+        sentence: What happened, as the sentence of the receipt.
         databases: By id; None for a database that is dropped.
         tables: By id; None for a table that is dropped.
         consequences: What it leads to, besides that nothing else moves.
@@ -65,7 +65,7 @@ class BranchChange:
 
     subject: str
     title: str
-    told: str
+    sentence: str
     role: Role
     databases: Mapping[str, DatabaseChange | None]
     tables: Mapping[str, TableChange | None]
@@ -120,7 +120,7 @@ def plan_version(call: ProcedureCall, change: BranchChange, version: CatalogVers
             subject=change.subject,
             plan_id=preview.plan_id,
             catalog_version=version,
-            told=change.told,
+            sentence=change.sentence,
         ),
     )
 
@@ -139,7 +139,7 @@ def publish_change(operation: CatalogOperation, journal: BranchChangeJournal) ->
     """Make the version, and return the sentence of the receipt; raises as `finish_change`."""
     version = journal.catalog_version
     publish_version(operation, version)
-    return f"{journal.told} Catalog branch {version.branch!r} is at {version.name}."
+    return f"{journal.sentence} Catalog branch {version.branch!r} is at {version.name}."
 
 
 def publish_version(operation: CatalogOperation, version: CatalogVersion) -> None:
@@ -175,7 +175,7 @@ def plan_change_back(
     before = ledger.recorded(version.branch, version.number - 1)
     after = ledger.recorded(version.branch, version.number)
     now = seen.recorded
-    told = [
+    consequences = [
         blocks(f"Undo is not possible: {reason}.", ErrorKind.UNDO_BLOCKED)
         for reason in (
             *_why_not_back(seen, version, before, after, now),
@@ -185,11 +185,14 @@ def plan_change_back(
     change = BranchChange(
         subject=done.subject,
         title=f"Undo operation {version.operation}",
-        told=f"{done.subject} is as it was before operation {version.operation}.",
+        sentence=f"{done.subject} is as it was before operation {version.operation}.",
         role=Role.EDITOR,
         databases={key: database_back(key, before, now) for key in version.databases},
         tables={key: before.tables.get(key) for key in version.tables},
-        consequences=(*told, changes(f"What operation {version.operation} did is taken back.")),
+        consequences=(
+            *consequences,
+            changes(f"What operation {version.operation} did is taken back."),
+        ),
         journal=partial(BranchChangeJournal, undoes=version.operation),
     )
     undone = replace(_next_version(warehouse, seen, call, change), kind=VersionKind.UNDONE)

@@ -48,8 +48,8 @@ def plan_creation(warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCa
     properties = given_values(title, properties_of(request.procedure, request.properties))
     if name in seen.databases():
         if request.if_not_exists:
-            told = f"There is a database {name!r} already; nothing was changed."
-            return nothing_to_do(warehouse, call, title, told)
+            text = f"There is a database {name!r} already; nothing was changed."
+            return nothing_to_do(warehouse, call, title, text)
         raise _name_taken(seen, name)
     check_in_scope(seen, f"Database {name!r}", holds=seen.scope.holds_database(name))
     database_id = new_database_id(call.operation_id)
@@ -57,7 +57,7 @@ def plan_creation(warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCa
     change = BranchChange(
         subject=f"database {name!r}",
         title=title,
-        told=f"Database {name!r} was created.",
+        sentence=f"Database {name!r} was created.",
         role=Role.EDITOR,
         databases={database_id: DatabaseChange(name=name, properties=dict(properties))},
         tables={},
@@ -82,8 +82,8 @@ def plan_drop(warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall) 
     name = request.database
     title = f"Drop database {name!r}"
     if request.if_exists and name not in seen.databases():
-        told = f"There is no database {name!r}; nothing was changed."
-        return nothing_to_do(warehouse, call, title, told)
+        text = f"There is no database {name!r}; nothing was changed."
+        return nothing_to_do(warehouse, call, title, text)
     key = _key_of(seen, name)
     inside = {each: table for each, table in seen.recorded.tables.items() if table.database == key}
     names = tuple(sorted(table.name or "" for table in inside.values()))
@@ -102,7 +102,7 @@ def plan_drop(warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall) 
     change = BranchChange(
         subject=f"database {name!r}",
         title=title,
-        told=f"Database {name!r} was dropped.",
+        sentence=f"Database {name!r} was dropped.",
         role=Role.OPERATOR,
         databases={key: None},
         tables=dict.fromkeys(inside),
@@ -119,15 +119,15 @@ def plan_rename(warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall
     title = f"Rename database {name!r} to {to!r}"
     key = _key_of(seen, name)
     if to == name:
-        told = f"Database {name!r} has that name already; nothing was changed."
-        return nothing_to_do(warehouse, call, title, told)
+        text = f"Database {name!r} has that name already; nothing was changed."
+        return nothing_to_do(warehouse, call, title, text)
     if to in seen.databases():
         raise _name_taken(seen, to)
     check_in_scope(seen, f"Database {to!r}", holds=seen.scope.holds_database(to))
     change = BranchChange(
         subject=f"database {name!r}",
         title=title,
-        told=f"Database {name!r} is called {to!r} now.",
+        sentence=f"Database {name!r} is called {to!r} now.",
         role=Role.EDITOR,
         databases={key: DatabaseChange(name=to)},
         tables={},
@@ -146,12 +146,12 @@ def plan_set(warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall) -
     wanted = properties_of(request.procedure, request.properties)
     changed = {each: value for each, value in wanted.items() if old.get(each) != value}
     if not changed:
-        told = f"Database {name!r} is like that already; nothing was changed."
-        return nothing_to_do(warehouse, call, title, told)
+        text = f"Database {name!r} is like that already; nothing was changed."
+        return nothing_to_do(warehouse, call, title, text)
     change = BranchChange(
         subject=f"database {name!r}",
         title=title,
-        told=f"Database {name!r} was altered.",
+        sentence=f"Database {name!r} was altered.",
         role=Role.EDITOR,
         databases={key: DatabaseChange(properties=changed)},
         tables={},

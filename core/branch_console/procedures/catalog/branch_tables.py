@@ -59,14 +59,14 @@ def plan_creation(
     database = database_of(seen, table)
     if table.table in seen.table_names(table.database):
         if is_lenient:
-            told = f"There is a table {table.table_name} already; it stays as it is."
-            return nothing_to_do(warehouse, call, title, told)
+            text = f"There is a table {table.table_name} already; it stays as it is."
+            return nothing_to_do(warehouse, call, title, text)
         raise _name_taken(seen, table)
     folder = _folder_for(warehouse, seen, table, call.operation_id)
     change = BranchChange(
         subject=f"table {table.table_name}",
         title=title,
-        told=f"Table {table.table_name} was created.",
+        sentence=f"Table {table.table_name} was created.",
         role=Role.EDITOR,
         databases={},
         tables={
@@ -128,13 +128,13 @@ def plan_drop(
     """Decide whether a table of a branch may go; raises NotFound or Refused."""
     title = f"Drop table {table.table_name}"
     if is_lenient and seen.find_member(table) is None and seen.find(table) is None:
-        told = f"There is no table {table.table_name}; nothing was dropped."
-        return nothing_to_do(warehouse, call, title, told)
+        text = f"There is no table {table.table_name}; nothing was dropped."
+        return nothing_to_do(warehouse, call, title, text)
     member = member_of(seen, table)
     change = BranchChange(
         subject=f"table {table.table_name}",
         title=title,
-        told=f"Table {table.table_name} was dropped.",
+        sentence=f"Table {table.table_name} was dropped.",
         role=Role.OPERATOR,
         databases={},
         tables={member.id: None},
@@ -169,7 +169,7 @@ def plan_rename(
     change = BranchChange(
         subject=f"table {source.table_name}",
         title=f"Rename table {source.table_name} to {target.table_name}",
-        told=f"Table {source.table_name} is called {target.table_name} now.",
+        sentence=f"Table {source.table_name} is called {target.table_name} now.",
         role=Role.EDITOR,
         databases={},
         tables={

@@ -81,13 +81,13 @@ class CatalogPlan:
     Attributes:
         journal: All that is needed to finish; bare where nothing can run.
         branch: The branch whose objects change.
-        already: The receipt, if there is nothing to change.
+        earlier_receipt: The receipt, if there is nothing to change.
     """
 
     preview: Preview
     journal: OperationJournal
     branch: str = MAIN_BRANCH
-    already: Receipt | None = None
+    earlier_receipt: Receipt | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,8 +150,8 @@ def _carry_out(verb: CatalogVerb[Any], warehouse: Warehouse, call: ProcedureCall
     if operation is None:
         planned = verb.plan(warehouse, call)
         check_role(call.role, planned.preview.role, verb.what)
-        if planned.already is not None:
-            return planned.already
+        if planned.earlier_receipt is not None:
+            return planned.earlier_receipt
         planned.preview.raise_unless_runnable(call.agreement.plan_id)
         if verb.note is not None:
             planned = verb.note(warehouse, call, planned)

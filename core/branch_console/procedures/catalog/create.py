@@ -13,7 +13,7 @@ from branch_console.commit.branch.branch_creation import (
     put_base_tags,
     whose_branch,
 )
-from branch_console.commit.branch.branch_folder import Whose
+from branch_console.commit.branch.branch_folder import FolderOwner
 from branch_console.commit.journal import Journal
 from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind, NotAllowed, NotFound
@@ -170,30 +170,30 @@ def _preview(fork: CatalogFork, call: ProcedureCall) -> Preview:
     names = sorted(map(fork.name_of, fork.tables))
     tagged = sum(table.head is not None for table in fork.tables.values())
     adopted = sorted(fork.name_of(key) for key, table in fork.tables.items() if table.adopted)
-    told = [changes(f"Catalog branch {fork.branch!r} holds {held} of {fork.scope}.")]
+    consequences = [changes(f"Catalog branch {fork.branch!r} holds {held} of {fork.scope}.")]
     if fork.mode is CreationMode.LAZY:
-        told.append(
+        consequences.append(
             changes("The branch of a table is made at its first write; until then main is read.")
         )
     elif len(fork.tables) > len(adopted):
         made = count(len(fork.tables) - len(adopted), "table")
-        told.append(changes(f"The branch {fork.branch!r} of {made} is made now."))
+        consequences.append(changes(f"The branch {fork.branch!r} of {made} is made now."))
     if adopted:
-        told.append(
+        consequences.append(
             changes(f"The branch of {count(len(adopted), 'table')} is adopted.", tuple(adopted))
         )
     if tagged:
-        told.append(keeps(f"A tag keeps what it begins at, on {count(tagged, 'table')}."))
+        consequences.append(keeps(f"A tag keeps what it begins at, on {count(tagged, 'table')}."))
     if fork.left_out:
         reasons = tuple(f"{name}: {why}" for name, why in fork.left_out.items())
-        told.append(changes(f"Left out: {count(len(fork.left_out), 'table')}.", reasons))
-    told.append(keeps("No data file is copied, and main stays as it is."))
+        consequences.append(changes(f"Left out: {count(len(fork.left_out), 'table')}.", reasons))
+    consequences.append(keeps("No data file is copied, and main stays as it is."))
     return Preview(
         procedure=call.name,
         title=f"Create catalog branch {fork.branch!r}",
         # Not where each table stands: a busy one goes on while somebody looks.
         plan_id=plan_digest(call, names, adopted, sorted(fork.left_out)),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=None,
         role=Role.EDITOR,
         undo=f"Drop the branch: branch-console catalog drop {fork.branch}.",
@@ -235,9 +235,9 @@ def _make_table_branch(operation: CatalogOperation, making: _Making) -> None:
     store, creation = operation.warehouse.store, making.creation
     if making.table.branches.exists(creation.branch):
         whose = whose_branch(making.table, store, creation)
-        if whose is Whose.OURS_IN_USE and operation.is_resumed:
+        if whose is FolderOwner.OURS_IN_USE and operation.is_resumed:
             return
-        if whose is not Whose.OURS:
+        if whose is not FolderOwner.OURS:
             raise CommitConflict(
                 f"{making.table.identifier.table_name} got a branch {creation.branch!r} of its own "
                 "in the meantime. It stays as it is, and this creation is taken back. Choose "

@@ -135,19 +135,19 @@ def name_taken(name: str) -> AlreadyExists:
     )
 
 
-def nothing_to_do(warehouse: Warehouse, call: ProcedureCall, title: str, told: str) -> CatalogPlan:
-    """Return the plan of a call that would change nothing; `told` says so."""
+def nothing_to_do(warehouse: Warehouse, call: ProcedureCall, title: str, text: str) -> CatalogPlan:
+    """Return the plan of a call that would change nothing; `text` says so."""
     preview = Preview(
         procedure=call.name,
         title=title,
-        plan_id=plan_digest(call, told),
-        consequences=(keeps(told),),
+        plan_id=plan_digest(call, text),
+        consequences=(keeps(text),),
         typed_name=None,
         role=Role.VIEWER,
         undo=NOTHING_TO_UNDO,
     )
     now = warehouse.clock()
     receipt = receipt_without_change(
-        call, preview.plan_id, (told,), started_millis=now, finished_millis=now
+        call, preview.plan_id, (text,), started_millis=now, finished_millis=now
     )
-    return CatalogPlan(preview=preview, journal=OperationJournal(), already=receipt)
+    return CatalogPlan(preview=preview, journal=OperationJournal(), earlier_receipt=receipt)

@@ -49,7 +49,7 @@ from branch_console.procedures.catalog.left_behind import (
     unneeded_tags,
 )
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, finish_verb
+from branch_console.procedures.run.procedure import PlannedOperation, finish_verb
 from branch_console.procedures.run.receipts import event_of
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -167,7 +167,7 @@ def carry_out_drop(
 
 def _plans(
     warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall, members: Sequence[Member]
-) -> Iterator[tuple[Member, Planned | None]]:
+) -> Iterator[tuple[Member, PlannedOperation | None]]:
     """Tables of a branch, with the plan of dropping the table branches that are made."""
     for member in members:
         is_made = member.state is MemberState.MADE
@@ -176,7 +176,7 @@ def _plans(
 
 def _plan(
     warehouse: Warehouse, seen: CatalogOnBranch, member: Member, call: ProcedureCall
-) -> Planned:
+) -> PlannedOperation:
     return plan_drop_of(warehouse, _call_for(call, member), seen.open_member(member))
 
 
@@ -193,13 +193,13 @@ def _call_for(call: ProcedureCall, member: Member) -> ProcedureCall:
 def _preview(
     warehouse: Warehouse,
     seen: CatalogOnBranch,
-    plans: list[tuple[Member, Planned | None]],
+    plans: list[tuple[Member, PlannedOperation | None]],
     own: Sequence[OwnTable],
     databases: Sequence[OwnDatabase],
     tags: Sequence[UnneededTag],
     call: ProcedureCall,
 ) -> Preview:
-    told = [
+    consequences = [
         blocks(
             f"Catalog branch {branch!r} reads {count(len(names), 'table')} on it, such as "
             f"{names[0]}, that it has not made yet. Drop {branch!r} before it, or write to them "
@@ -212,7 +212,7 @@ def _preview(
     for member, planned in plans:
         if planned is None:
             continue
-        told += [
+        consequences += [
             replace(each, text=f"{member.name}: {each.text}")
             for each in planned.preview.consequences
             if each.weight in (Weight.BLOCKS, Weight.LOSES)
@@ -221,28 +221,34 @@ def _preview(
     lost = [member.name for member, _ in plans if member.state is MemberState.LOST]
     if made:
         names = tuple(member.name for member in made)
-        told.append(
+        consequences.append(
             changes(f"The branch of {count(len(made), 'table')} becomes a rescue branch.", names)
         )
     if lost:
-        told.append(changes(f"Lost on it already: {count(len(lost), 'table')}.", tuple(lost)))
+        consequences.append(
+            changes(f"Lost on it already: {count(len(lost), 'table')}.", tuple(lost))
+        )
     if own:
         names = tuple(table.name for table in own)
-        told.append(
+        consequences.append(
             loses(f"On no other branch: {count(len(own), 'table')}. {_AWAY}", names),
         )
     if databases:
         names = tuple(each.name for each in databases)
         what = count(len(databases), "database")
-        told.append(changes(f"On no other branch, and empty then: {what}. {_AWAY}", names))
+        consequences.append(changes(f"On no other branch, and empty then: {what}. {_AWAY}", names))
     if tags:
         names = tuple(each.name for each in tags)
-        told.append(changes(f"The base tag of {count(len(tags), 'table')} is removed.", names))
-    told.append(keeps("No data file is deleted, and main stays as it is."))
+        consequences.append(
+            changes(f"The base tag of {count(len(tags), 'table')} is removed.", names)
+        )
+    consequences.append(keeps("No data file is deleted, and main stays as it is."))
     left = [member for member, _ in plans if member.base_tag is not None]
     if len(left) > len(tags):
         others = count(len(left) - len(tags), "table")
-        told.append(keeps(f"The base tag of {others} stays: it keeps what somebody may need."))
+        consequences.append(
+            keeps(f"The base tag of {others} stays: it keeps what somebody may need.")
+        )
     return Preview(
         procedure=call.name,
         title=f"Drop catalog branch {seen.branch!r}",
@@ -254,7 +260,7 @@ def _preview(
             [each.id for each in tags],
             [each.id for each in databases],
         ),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=seen.branch,
         role=Role.EDITOR,
         undo="Undo brings all of it back, while nothing has its names and main has the snapshots "

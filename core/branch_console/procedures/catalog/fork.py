@@ -26,7 +26,7 @@ from branch_console.procedures.branch.create_branch import free_base_tag
 from branch_console.procedures.browse.branches import BranchReader
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.catalog.states import MainNow, look
+from branch_console.procedures.catalog.states import MainNow, read_main_now
 from branch_console.storage.table_paths import BASE_TAG_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -219,7 +219,7 @@ def source_of(
     """
     if branch not in (None, MAIN_BRANCH):
         return _source_of_branch(warehouse.on(branch or ""))
-    now = main or look(warehouse)
+    now = main or read_main_now(warehouse)
     databases = now.main.databases
     names = {
         key: f"{databases[table.database or ''].name}.{table.name}"
@@ -348,7 +348,7 @@ def _check_tagged(warehouse: Warehouse, fork: CatalogFork, tag: str) -> None:
         return not any(each and each.identity.same_as(head.identity) for each in places)
 
     keys = list(fork.tables)
-    lost = warehouse.catalog.reader.each(has_lost_it, keys)
+    lost = warehouse.catalog.reader.map_parallel(has_lost_it, keys)
     names = [fork.name_of(key) for key, is_lost in zip(keys, lost, strict=True) if is_lost]
     if names:
         raise NotFound(
@@ -396,7 +396,7 @@ def tables_with_base_tags(
         return _with_base_tag(main, table, branch), None
 
     keys = list(tables)
-    found = dict(zip(keys, reader.each(decided, keys), strict=True))
+    found = dict(zip(keys, reader.map_parallel(decided, keys), strict=True))
     taken = [
         table_in(warehouse, databases, tables[key]).identifier.table_name
         for key, (table, there) in found.items()

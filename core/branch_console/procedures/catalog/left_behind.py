@@ -125,7 +125,7 @@ def unneeded_tags(
         return found if _is_unneeded(warehouse, found) else None
 
     others = _tags_of_others(warehouse, seen.branch)
-    found = seen.reader.each(decided, list(members))
+    found = seen.reader.map_parallel(decided, list(members))
     return tuple(each for each in found if each is not None and (each.id, each.tag) not in others)
 
 

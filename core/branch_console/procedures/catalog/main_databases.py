@@ -68,7 +68,7 @@ from branch_console.procedures.catalog.database_words import (
 )
 from branch_console.procedures.catalog.held_tables import holders_in
 from branch_console.procedures.catalog.main_tables import drop_table, look_at_drop
-from branch_console.procedures.catalog.states import look
+from branch_console.procedures.catalog.states import read_main_now
 from branch_console.procedures.history.protection import protection_blocks
 from branch_console.storage.catalog_paths import DATABASE_SUFFIX
 from branch_console.table.database_files import find_database_file
@@ -217,15 +217,15 @@ def finish_drop(operation: CatalogOperation, journal: DropDatabaseJournal) -> Re
     name, kept, drops, file = journal.subject, journal.kept, journal.drops, journal.file
     folder = operation.paths.database(name)
     known = [each.identifier.table for each in drops]
-    told = f"Database {name!r} was dropped."
+    text = f"Database {name!r} was dropped."
     if not journal.is_held and move_out(operation.warehouse, folder, kept, file, known):
         dropped = (f"With it went {listed(known)}.",) if known else ()
         where = f"Its folder is kept as {operation.paths.relative(kept)}."
-        return complete(operation, LineageKind.DROPPED, f"{told} {where}", *dropped)
+        return complete(operation, LineageKind.DROPPED, f"{text} {where}", *dropped)
     check_nothing_new(operation.warehouse, folder, known)
     notes = [drop_table(operation, each) for each in drops]
     hide_database(operation.warehouse, folder, file)
-    return complete(operation, LineageKind.DROPPED, told, *notes)
+    return complete(operation, LineageKind.DROPPED, text, *notes)
 
 
 def move_out(
@@ -388,7 +388,7 @@ def database_file_of(warehouse: Warehouse, name: str) -> NumberedDatabaseFile:
     found = find_database_file(warehouse.file_io, paths, paths.database(name))
     if found is not None:
         return found
-    ids = {each.name: key for key, each in look(warehouse).main.databases.items()}
+    ids = {each.name: key for key, each in read_main_now(warehouse).main.databases.items()}
     if name not in ids:
         raise no_database(name, (each for each in ids if each is not None))
     return NumberedDatabaseFile(number=0, content=DatabaseFile(id=ids[name], name=name))

@@ -143,12 +143,12 @@ def plan_table_drop(warehouse: Warehouse, call: ProcedureCall, table: Identifier
     drop = look_at_drop(warehouse, table, call.operation_id)
     holders = holders_of(warehouse, f"{table.database}.db/{table.table}")
     if holders:
-        told = (
+        consequences = (
             changes(f"Main goes, into a rescue branch: {holding(holders)} the table."),
             keeps("The table's other branches stay, where every engine reads them."),
         )
     else:
-        told = (
+        consequences = (
             loses(f"With it go all branches of {drop.name}."),
             keeps("No file is deleted: its folder moves to .branch-console/dropped."),
         )
@@ -156,7 +156,7 @@ def plan_table_drop(warehouse: Warehouse, call: ProcedureCall, table: Identifier
         procedure=call.name,
         title=f"Drop table {drop.name}",
         plan_id=plan_digest(call, drop.birth, drop.is_held),
-        consequences=told,
+        consequences=consequences,
         typed_name=drop.name,
         role=Role.OPERATOR,
         undo="Undo brings the table back as it was, while nobody took its name.",

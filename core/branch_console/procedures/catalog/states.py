@@ -43,7 +43,7 @@ class MainNow:
     main: RecognisedMain
 
 
-def look(warehouse: Warehouse) -> MainNow:
+def read_main_now(warehouse: Warehouse) -> MainNow:
     """Look at main, and say of each folder which object it is; nothing is written.
 
     While a merge is being published, and if main gets another version meanwhile, it is looked at
@@ -101,13 +101,13 @@ def note_main(warehouse: Warehouse, now: MainNow, *, operation: str, actor: str)
         )
         if warehouse.ledger.publish(warehouse.store.publisher, version):
             return replace(now, version=version.name)
-        now = look(warehouse)
+        now = read_main_now(warehouse)
     raise _restless()
 
 
 def state_of_main(warehouse: Warehouse) -> CatalogState:
     """Return the databases and tables of main as its folders show them now."""
-    return state_at(look(warehouse))
+    return state_at(read_main_now(warehouse))
 
 
 def state_at(now: MainNow) -> CatalogState:
@@ -153,7 +153,7 @@ class ReadMember:
 
 def read_members(seen: CatalogOnBranch) -> tuple[ReadMember, ...]:
     """Return all tables of a catalog branch, by name; what cannot be read has its error."""
-    return tuple(seen.reader.each(lambda each: _read(seen, each), seen.members()))
+    return tuple(seen.reader.map_parallel(lambda each: _read(seen, each), seen.members()))
 
 
 def state_seen(seen: CatalogOnBranch, members: Iterable[ReadMember]) -> CatalogState:
@@ -199,7 +199,7 @@ def _read(seen: CatalogOnBranch, member: Member) -> ReadMember:
             head, schema = (None if newest is None else newest.identity), read.id
     state = _table(member.id, table, content, head, schema, folder=member.folder)
     if content is Content.PINNED:
-        state = replace(state, lies_on=table.source or MAIN_BRANCH)
+        state = replace(state, read_branch=table.source or MAIN_BRANCH)
     return ReadMember(member=member, head=newest, state=state, error=error)
 
 

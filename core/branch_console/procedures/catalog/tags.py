@@ -132,20 +132,24 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     """Decide whether a tag of the catalog may go; raises NotFound."""
     name = call.request(DeleteCatalogTagRequest).tag
     tag = warehouse.catalog_tags.get(name)
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     for table, _ in _tags(warehouse, tag):
-        told += [
+        consequences += [
             blocks(f"{table.identifier.table_name}: {each.text}", each.kind or ErrorKind.UNEXPECTED)
             for each in vital_blocks(table, name, "deleted")
         ]
-    told.append(loses(f"The state of {count(len(tag.tables), 'table')} has no name any more."))
-    told.append(keeps("No data file is deleted by this; other engines may expire the snapshots."))
+    consequences.append(
+        loses(f"The state of {count(len(tag.tables), 'table')} has no name any more.")
+    )
+    consequences.append(
+        keeps("No data file is deleted by this; other engines may expire the snapshots.")
+    )
     return CatalogPlan(
         preview=Preview(
             procedure=call.name,
             title=f"Delete catalog tag {name!r}",
-            plan_id=plan_digest(call, tag.operation, [each.text for each in told]),
-            consequences=tuple(told),
+            plan_id=plan_digest(call, tag.operation, [each.text for each in consequences]),
+            consequences=tuple(consequences),
             typed_name=name,
             role=Role.EDITOR,
             undo="It cannot be undone once a snapshot has expired; make the tag again before.",
@@ -190,19 +194,19 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, source: CatalogSource) -
     )
     _check_free(warehouse, tag)
     tagged = sum(table.head is not None for table in tag.tables.values())
-    told = [changes(f"Tag {tag.name!r} is made at the head of {count(tagged, 'table')}.")]
+    consequences = [changes(f"Tag {tag.name!r} is made at the head of {count(tagged, 'table')}.")]
     if empty := len(tag.tables) - tagged:
-        told.append(changes(f"Without a snapshot: {count(empty, 'table')}, kept as empty."))
+        consequences.append(changes(f"Without a snapshot: {count(empty, 'table')}, kept as empty."))
     if tag.left_out:
         reasons = tuple(f"{name}: {why}" for name, why in tag.left_out.items())
-        told.append(changes(f"Left out: {count(len(tag.left_out), 'table')}.", reasons))
-    told.append(keeps("The tags keep these states from expiring, in every engine."))
+        consequences.append(changes(f"Left out: {count(len(tag.left_out), 'table')}.", reasons))
+    consequences.append(keeps("The tags keep these states from expiring, in every engine."))
     return TagPlan(
         preview=Preview(
             procedure=call.name,
             title=f"Create catalog tag {tag.name!r}",
             plan_id=plan_digest(call, sorted(tag.tables), sorted(tag.left_out)),
-            consequences=tuple(told),
+            consequences=tuple(consequences),
             typed_name=None,
             role=Role.EDITOR,
             undo=f"Delete the tag: branch-console catalog delete-tag {tag.name}.",

@@ -27,7 +27,7 @@ from branch_console.merge.plan import Heads, Plan, RefusedPlan, UpToDatePlan, di
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.catalog.states import (
     MainNow,
-    look,
+    read_main_now,
     state_at,
     state_at_version,
     state_of_branch,
@@ -86,7 +86,7 @@ def read_catalog_sides(
         FormatError: A version cannot be decoded.
     """
     with warehouse.deciding() as deciding:
-        main = look(deciding) if MAIN_BRANCH in (spec.source, spec.target) else None
+        main = read_main_now(deciding) if MAIN_BRANCH in (spec.source, spec.target) else None
         states = with_bases(
             deciding,
             ours=_state_of(deciding, spec.target, main),
@@ -281,11 +281,11 @@ def _plan(
     name, theirs = _identifier(states.ours, change.id), change.sides.theirs
     try:
         target = warehouse.table(name)
-        if theirs is None or theirs.lies_on is None:
+        if theirs is None or theirs.read_branch is None:
             return decided_for(warehouse, target, asked, rules)
         # Not made yet, it is what the branch that it lies on held when the source began.
-        began = replace(asked, source=theirs.lies_on)
-        heads = _heads_at_fork(warehouse, states, theirs, target.on(theirs.lies_on))
+        began = replace(asked, source=theirs.read_branch)
+        heads = _heads_at_fork(warehouse, states, theirs, target.on(theirs.read_branch))
         return decided_for(warehouse, target, began, rules, heads)
     except PaimonError as error:
         of_plan = Heads(

@@ -23,7 +23,7 @@ from branch_console.merge.file_moves import MergeRules
 from branch_console.merge.plan import UpToDatePlan, merging
 from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.call import ProcedureCall
-from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.history.history_transfer import finish_history_transfer
 from branch_console.procedures.history.way_back import inverse_of
 from branch_console.procedures.merge.inputs import decided_for
 from branch_console.procedures.merge.merge_branch import journal_of_decision
@@ -173,7 +173,7 @@ def _finish(found: Operation) -> None:
     if found.intent.procedure == "undo":
         undo = found.read(UNDO_JOURNAL)
         assert isinstance(undo, HistoryJournal)
-        finish_take_over(found, undo)
+        finish_history_transfer(found, undo)
     else:
         finish_merge(found, found.read(MERGE_JOURNAL))
 

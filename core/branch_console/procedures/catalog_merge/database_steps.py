@@ -171,10 +171,10 @@ class DropDatabase:
     def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
         """Tell whether its folder is kept."""
         kept, name = self._kept(merge, step), merge.noted.database_names[step.object_id]
-        told = f"Database {name!r} was dropped."
+        text = f"Database {name!r} was dropped."
         if not merge.operation.warehouse.file_io.exists(kept):
-            return told
-        return f"{told} Its folder is kept as {merge.operation.paths.relative(kept)}."
+            return text
+        return f"{text} Its folder is kept as {merge.operation.paths.relative(kept)}."
 
     def _kept(self, merge: MergeOperation, step: MergeStep) -> str:
         name = merge.noted.database_names[step.object_id]
@@ -256,13 +256,13 @@ class RenameDatabase:
         if after.is_aside or merge.is_made(step.object_id):
             return None
         old = merge.noted.database_names[step.object_id]
-        told = f"Database {old!r} is called {after.name!r} now."
+        text = f"Database {old!r} is called {after.name!r} now."
         folder = merge.operation.paths.database(old)
         is_filled = any(
             each.step.after == StepPlace(name=old) for each in merge.steps if each is not step
         )
         came_back = None if is_filled else folder_that_came_back(merge.warehouse, folder)
-        return told if came_back is None else f"{told} {came_back}"
+        return text if came_back is None else f"{text} {came_back}"
 
     def _move(
         self,
@@ -341,8 +341,8 @@ class SetProperties:
 
     def complete(self, merge: MergeOperation, step: MergeStep) -> str | None:
         """Tell which properties got which values."""
-        told = property_sentences(step.step.properties_before, step.step.properties_after)
-        return f"Database {merge.final_name(step.object_id)!r}: {told}"
+        text = property_sentences(step.step.properties_before, step.step.properties_after)
+        return f"Database {merge.final_name(step.object_id)!r}: {text}"
 
 
 def _note(merge: MergeOperation, step: MergeStep, file: NumberedDatabaseFile | None) -> None:

@@ -45,7 +45,7 @@ from branch_console.procedures.catalog_merge.catalog_sides import (
 )
 from branch_console.procedures.catalog_merge.planned_merge import PlannedCatalogMerge, subject_of
 from branch_console.procedures.catalog_merge.step_checks import blocks_of_steps
-from branch_console.procedures.catalog_merge.tables_gate import told_rules_of
+from branch_console.procedures.catalog_merge.tables_gate import rule_consequences_of
 from branch_console.procedures.history.protection import protection_of, rule_text
 from branch_console.procedures.merge.inputs import DecidedMerge, rules_by
 from branch_console.procedures.run.archived import archive_blocks
@@ -159,7 +159,7 @@ def plan_catalog_merge_call(warehouse: Warehouse, call: ProcedureCall) -> Planne
         preview=_preview(warehouse, plan, decided),
         journal=OperationJournal(plan_id=plan.id),
         branch=plan.target,
-        already=already,
+        earlier_receipt=already,
         plan=plan,
         decided=decided,
         main=found.read.main,
@@ -170,7 +170,7 @@ def not_served_of(warehouse: Warehouse, plan: CatalogMergePlan) -> tuple[Consequ
     """Tell the steps that no run of this release carries out, here or anywhere."""
     kinds = dict.fromkeys(each.kind for each in plan.steps if each.kind not in ACTIONS)
     refusals = map(not_served, kinds)
-    told = [blocks(each.message, each.kind) for each in refusals]
+    consequences = [blocks(each.message, each.kind) for each in refusals]
     if plan.target == MAIN_BRANCH and not warehouse.file_io.is_local:
         moved = dict.fromkeys(
             plan.states.theirs.name_of(each.id) or each.id
@@ -178,7 +178,7 @@ def not_served_of(warehouse: Warehouse, plan: CatalogMergePlan) -> tuple[Consequ
             if _moves_a_folder(plan, each)
         )
         if moved:
-            told.append(
+            consequences.append(
                 blocks(
                     "This store cannot give a folder another name in one step, so that main cannot "
                     f"call these as {plan.source!r} does: {some_names(moved)}. Give them the names "
@@ -187,7 +187,7 @@ def not_served_of(warehouse: Warehouse, plan: CatalogMergePlan) -> tuple[Consequ
                     ErrorKind.UNSUPPORTED,
                 )
             )
-    return tuple(told)
+    return tuple(consequences)
 
 
 def _moves_a_folder(plan: CatalogMergePlan, step: CatalogStep) -> bool:
@@ -208,23 +208,23 @@ def _on_targets(
     warehouse: Warehouse, decided: Mapping[str, DecidedMerge]
 ) -> tuple[list[Consequence], Role]:
     """Tell what the branches say that get content, and which role may change all of them."""
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     role = Role.EDITOR
     for merge in decided.values():
         if not can_run(merge.plan):
             continue
         target, name = merge.target, merge.plan.table
         found = open_operations(warehouse, target)
-        told += [replace(each, text=f"{name}: {each.text}") for each in found]
+        consequences += [replace(each, text=f"{name}: {each.text}") for each in found]
         found = archive_blocks(target, target.branch, "committed to")
-        told += [replace(each, text=f"{name}: {each.text}") for each in found]
+        consequences += [replace(each, text=f"{name}: {each.text}") for each in found]
         rule = protection_of(target.ledger.whole(), target.branch)
         if rule is not None:
             role = Role.APPROVER
-            told.append(
+            consequences.append(
                 changes(f"Branch {target.branch!r} of {name} is protected by {rule_text(rule)}.")
             )
-    return told, role
+    return consequences, role
 
 
 def _preview(
@@ -233,19 +233,19 @@ def _preview(
     of_targets, role = _on_targets(warehouse, decided)
     if any(each.kind in _AS_AN_OPERATOR for each in plan.steps):
         role = Role.OPERATOR  # as the statements that do the same
-    told = [keeps(verdict_words(plan))]
-    told += [consequence for each in plan.objects for consequence in _consequences(each)]
-    told += [changes(text) for text in plan.reported]
+    consequences = [keeps(verdict_words(plan))]
+    consequences += [consequence for each in plan.objects for consequence in _consequences(each)]
+    consequences += [changes(text) for text in plan.reported]
     if plan.steps and (cost := cost_words(plan)):
-        told.append(changes(cost))
-    told += told_rules_of(warehouse, plan)
-    told += of_targets
-    told += not_served_of(warehouse, plan)
+        consequences.append(changes(cost))
+    consequences += rule_consequences_of(warehouse, plan)
+    consequences += of_targets
+    consequences += not_served_of(warehouse, plan)
     return Preview(
         procedure=MergeCatalogRequest.procedure,
         title=f"Merge {plan.source!r} into {plan.target!r}, {subject_of(plan)}",
         plan_id=plan.id,
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=None,
         role=role,
         undo=NOTHING_TO_UNDO

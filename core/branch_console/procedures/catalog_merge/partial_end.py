@@ -98,13 +98,13 @@ class StandingSteps:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What is as the merge left it and why, and what is as before."""
-        told = [
+        texts = [
             f"New: {name_of_object(self._merge, step)} ({step.kind}). {self._reasons[step.name]}"
             for step in self.steps
         ]
         back = [each for each in self._merge.steps if not self.has(each)]
         old = dict.fromkeys(_name_before(self._merge, each) for each in back)
-        return (*told, f"As before: {', '.join(old) or 'nothing'}.")
+        return (*texts, f"As before: {', '.join(old) or 'nothing'}.")
 
 
 def waits(merge: MergeOperation, reason: str, error: CommitConflict) -> Refused:
@@ -121,11 +121,11 @@ def waiting_words(operation_id: str, reason: str, obstacle: str) -> str:
     """Say what a merge that turned back waits for, and the ways out."""
     return (
         f"Operation {operation_id} is turning back, because {reason} It waits: {obstacle} "
-        f"{ways_out(operation_id)}"
+        f"{alternatives(operation_id)}"
     )
 
 
-def ways_out(operation_id: str) -> str:
+def alternatives(operation_id: str) -> str:
     """Say how a merge that waits half taken back comes to an end."""
     return (
         "Once that is settled, run: branch-console recover. To keep what cannot be taken back, "

@@ -132,8 +132,8 @@ def go_forward(merge: MergeOperation, version: CatalogVersion) -> Receipt:
         error = turn_back(merge, version, direction)
         merge.journal.release(_claim_of(merge), merge.id)
         raise error
-    told = [action_of(step.kind).complete(merge, step) for step in merge.steps]
-    return _complete(merge, version, [each for each in told if each is not None])
+    texts = [action_of(step.kind).complete(merge, step) for step in merge.steps]
+    return _complete(merge, version, [each for each in texts if each is not None])
 
 
 def _carry_out(merge: MergeOperation) -> MergeDirection:
@@ -245,14 +245,14 @@ def _take_number(merge: MergeOperation) -> bool:
     return ledger.publish(merge.warehouse.store.publisher, void)
 
 
-def _complete(merge: MergeOperation, version: CatalogVersion, told: list[str]) -> Receipt:
+def _complete(merge: MergeOperation, version: CatalogVersion, texts: list[str]) -> Receipt:
     operation, noted = merge.operation, merge.noted
     receipt = receipt_of(
         operation,
         counts=_counts(merge),
         notes=(
             f"{noted.source!r} was merged into {noted.target!r}: {version.name}.",
-            *told,
+            *texts,
             *noted.notes,
         ),
     )

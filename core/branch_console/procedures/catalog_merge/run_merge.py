@@ -61,7 +61,7 @@ from branch_console.procedures.run.procedure import finish_operation, finish_ver
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.procedures.run.receipts import number_of
 from branch_console.procedures.run.runner import MOST_PLANS
-from branch_console.procedures.run.written_rows import let_go_staged_rows, withdraw_rows
+from branch_console.procedures.run.written_rows import release_staged_rows, withdraw_rows
 from branch_console.table.file_checks import FILES_TO_VERIFY
 
 
@@ -197,14 +197,14 @@ class _Run:
         if CatalogOperation.find(self._warehouse, self._call.operation_id) is not None:
             return {}
         planned = self._plan(agreed)
-        if planned.already is not None:
-            return {"receipt": planned.already.to_json()}
+        if planned.earlier_receipt is not None:
+            return {"receipt": planned.earlier_receipt.to_json()}
         return {"plan_id": planned.preview.plan_id}
 
     def _plan(self, agreed: str | None) -> PlannedCatalogMerge:
         planned = plan_catalog_merge_call(self._warehouse, self._call)
         check_role(self._call.role, planned.preview.role, self._verb.what)
-        if planned.already is None:
+        if planned.earlier_receipt is None:
             planned.preview.raise_unless_runnable(agreed)
         self._known = planned
         return planned
@@ -255,7 +255,7 @@ class _Run:
         self, planned: PlannedCatalogMerge, written: dict[str, WrittenRows], *, is_refused: bool
     ) -> None:
         """Remove rows that were written for nothing, or leave them to recovery."""
-        act = withdraw_rows if is_refused else let_go_staged_rows
+        act = withdraw_rows if is_refused else release_staged_rows
         for step, decided in _contents(planned):
             if step.object_id in written:
                 call = self._call_of(step, decided)
@@ -303,8 +303,8 @@ class _Run:
         known = self._known
         try:
             planned = self._plan(plan_id)
-            if planned.already is not None:
-                return {"receipt": planned.already.to_json()}
+            if planned.earlier_receipt is not None:
+                return {"receipt": planned.earlier_receipt.to_json()}
             planned = self._noted(planned)
             journal = journal_of_catalog_merge(
                 warehouse,

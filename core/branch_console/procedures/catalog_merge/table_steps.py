@@ -58,8 +58,8 @@ class DropTable:
         drop = drop_of_step(merge, step)
         if not merge.operation.warehouse.file_io.exists(drop.kept):
             return drop.stays
-        told = drop.went(merge.operation.paths.relative(drop.kept))
-        return _with_what_came_back(merge, step, told)
+        text = drop.went(merge.operation.paths.relative(drop.kept))
+        return _with_what_came_back(merge, step, text)
 
 
 class MoveTable:
@@ -178,12 +178,12 @@ def _is_filled_later(merge: MergeOperation, step: MergeStep) -> bool:
     )
 
 
-def _with_what_came_back(merge: MergeOperation, step: MergeStep, told: str) -> str:
+def _with_what_came_back(merge: MergeOperation, step: MergeStep, text: str) -> str:
     """Add that something is at the place that a table left, and that no step put there."""
     if any(each.step.after == step.before for each in merge.steps):
-        return told
+        return text
     came_back = folder_that_came_back(merge.operation.warehouse, _source(merge, step))
-    return told if came_back is None else f"{told} {came_back}"
+    return text if came_back is None else f"{text} {came_back}"
 
 
 def _first_place(merge: MergeOperation, step: MergeStep) -> StepPlace | None:

@@ -21,17 +21,17 @@ from branch_console.procedures.call.consequence import Consequence, blocks
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.inputs import DecidedMerge
-from branch_console.procedures.merge.result_states import sides_of_merge
+from branch_console.procedures.merge.result_states import states_to_judge
 from branch_console.procedures.run.quality_gate import (
-    GateSides,
+    StatesToJudge,
     check_passes,
     gate_notes,
     overridden,
     passed_result,
     report_on,
+    rule_consequences,
     rules_digest,
     stale,
-    told_rules,
 )
 from branch_console.procedures.run.rule_evaluation import JudgedState, find_rules
 from branch_console.quality.findings import GateReport, findings_of
@@ -66,11 +66,11 @@ def tables_to_judge(warehouse: Warehouse, plan: CatalogMergePlan) -> Iterator[Ta
             yield TableToJudge(id=table_id, name=name, rules=rules, is_new=is_new)
 
 
-def told_rules_of(warehouse: Warehouse, plan: CatalogMergePlan) -> Iterator[Consequence]:
+def rule_consequences_of(warehouse: Warehouse, plan: CatalogMergePlan) -> Iterator[Consequence]:
     """Tell by which rules each table will be judged; rules that cannot be read block the merge."""
     for _, name, _ in _arriving(plan):
         try:
-            yield from told_rules(find_rules(warehouse, name), name.table_name)
+            yield from rule_consequences(find_rules(warehouse, name), name.table_name)
         except InvalidInput as error:
             yield blocks(error.message, error.kind)
 
@@ -99,7 +99,7 @@ def judge_tables(
         Refused: The gate blocks, and the call does not override it; the message names each table.
         NotAllowed: The role may not override the gate.
     """
-    found: list[tuple[TableToJudge, ProcedureCall, GateSides, GateReport]] = []
+    found: list[tuple[TableToJudge, ProcedureCall, StatesToJudge, GateReport]] = []
     for table in tables_to_judge(warehouse, plan):
         rules_digest(call, table.rules)  # checks the role before anything is read
         sides = _sides(warehouse, plan, table, decided.get(table.id), written)
@@ -175,12 +175,12 @@ def _sides(
     table: TableToJudge,
     decided: DecidedMerge | None,
     written: Mapping[str, WrittenRows],
-) -> GateSides | None:
+) -> StatesToJudge | None:
     """The states that a table is judged on; None where no row of it arrives."""
     if decided is not None:
         if isinstance(decided.plan, SchemaPlan):
             return None
-        sides = sides_of_merge(decided, written.get(table.id, NOTHING_WRITTEN))
+        sides = states_to_judge(decided, written.get(table.id, NOTHING_WRITTEN))
         return replace(sides, table=table.name, plan_id=plan.id)
     # A new table, or one that the target makes at the head of the source.
     before = None if table.is_new else _state(warehouse, plan.versions.ours, table.name)
@@ -188,7 +188,7 @@ def _sides(
     if name is None:
         raise NotFound(f"{table.name.table_name} is not on {plan.source!r}.")
     after = _state(warehouse, plan.versions.theirs, Identifier.parse(name))
-    return GateSides(table=table.name, plan_id=plan.id, before=before, after=after)
+    return StatesToJudge(table=table.name, plan_id=plan.id, before=before, after=after)
 
 
 def _state(warehouse: Warehouse, version: str, name: Identifier) -> JudgedState:
@@ -208,6 +208,6 @@ def _together(reports: Sequence[tuple[Identifier, GateReport]]) -> GateReport:
         for name, report in reports
         for finding in report.findings
     )
-    told = sorted(f"{name.table_name}={report.digest}" for name, report in reports)
-    digest = hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+    texts = sorted(f"{name.table_name}={report.digest}" for name, report in reports)
+    digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
     return GateReport(digest=digest, findings=tuple(findings))

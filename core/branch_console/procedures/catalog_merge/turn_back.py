@@ -91,14 +91,14 @@ def turn_back_again(merge: MergeOperation, version: CatalogVersion) -> str | Non
     direction = direction_of(merge)
     if direction is None or not direction.turns_back:
         return None
-    told, standing = False, StandingSteps(merge)
+    is_new, standing = False, StandingSteps(merge)
     for step in reversed(merge.steps):
         if not standing.has(step) and _has_come_late(merge, step, version):
             before = _head(merge, step)
             action_of(step.kind).take_back(merge, step)
             # What others built on may have nothing left of it, and then stays as it is.
-            told = told or before is None or _head(merge, step) != before
-    if not told:
+            is_new = is_new or before is None or _head(merge, step) != before
+    if not is_new:
         return None
     return "Somebody published a part of it after it had turned back; that was taken back, too."
 
@@ -130,18 +130,18 @@ def turn_back(
         Refused: A step cannot be taken back: the operation stays open, and waits for a person.
     """
     standing = StandingSteps(merge)
-    told = _take_back(merge, direction, standing)
+    sentences = _take_back(merge, direction, standing)
     turned = _turned_back(merge, version, standing)
     reason = f"The merge was decided and then turned back, because {direction.reason}"
     if standing.steps:
-        told = [
+        sentences = [
             f"{reason} {standing.ended_by} ended it as partial: {turned.name}.",
             *standing.sentences,
-            *told,
+            *sentences,
         ]
     else:
-        told = [f"{reason} {merge.noted.target!r} is as before: {turned.name}.", *told]
-    receipt = receipt_of(merge.operation, counts=Counts(), notes=tuple(told))
+        sentences = [f"{reason} {merge.noted.target!r} is as before: {turned.name}.", *sentences]
+    receipt = receipt_of(merge.operation, counts=Counts(), notes=tuple(sentences))
     event = event_of(merge.operation, LineageKind.UNDONE, receipt)
     message = " ".join(receipt.notes)
     end = End(
@@ -161,7 +161,7 @@ def _take_back(
     Raises:
         Refused: A step cannot be taken back, and nobody ended the merge as partial.
     """
-    told, is_partial = [], standing.ended_by is not None
+    sentences, is_partial = [], standing.ended_by is not None
     for step in reversed(merge.steps):
         if is_partial and standing.holds(step):
             continue
@@ -173,8 +173,8 @@ def _take_back(
             standing.add(step, error.message)
             continue
         if note is not None:
-            told.append(note)
-    return told
+            sentences.append(note)
+    return sentences
 
 
 def _turned_back(

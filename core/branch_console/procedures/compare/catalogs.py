@@ -149,7 +149,7 @@ class _Comparison:
         databases = sorted({*before.databases, *after.databases})
         tables = sorted({*before.tables, *after.tables})
         found = [each for key in databases if (each := self._database(key)).differs]
-        opened = self._warehouse.catalog.reader.each(self._table, tables)
+        opened = self._warehouse.catalog.reader.map_parallel(self._table, tables)
         compared = [each for each in opened if each.differs or each.error is not None]
         by_name = attrgetter("name", "id")
         return ComparedCatalogs(
@@ -283,8 +283,8 @@ class _Comparison:
         if side is None:
             return None
         table, state = side
-        told = head_figure(table, state.snapshot, state.schema)
-        return counted_figure(self._warehouse, table, state.snapshot, state.schema, told)
+        figure = head_figure(table, state.snapshot, state.schema)
+        return counted_figure(self._warehouse, table, state.snapshot, state.schema, figure)
 
     def _rules(self, name: Identifier) -> int:
         rules = find_rules(self._warehouse, name)

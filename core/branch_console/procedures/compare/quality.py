@@ -16,8 +16,8 @@ from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.compare.rows import row_diff_name
 from branch_console.procedures.compare.states import compare_states
-from branch_console.procedures.history.merge_heads import find_heads
-from branch_console.procedures.merge.trial_merge import WouldBe, would_be_result
+from branch_console.procedures.history.merge_heads import find_merge_heads
+from branch_console.procedures.merge.trial_merge import TrialMerge, trial_merge
 from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.run.running_reads import holding, states_read
 from branch_console.quality.comparison import VERSION, QualityComparison
@@ -84,7 +84,7 @@ def _compared(
         if not merges:
             found = rows.compare_quality(table, work, name, now, progress)
         else:
-            with would_be_result(warehouse, rows, call, diff, progress) as result:
+            with trial_merge(warehouse, rows, call, diff, progress) as result:
                 found = rows.compare_quality(
                     table, with_result(work, result), name, now, progress, merged=result.state
                 )
@@ -107,7 +107,7 @@ def _find_base(
     if ours is None or theirs is None:
         return None
     sides = (table.on(before.branch), table.on(after.branch))
-    heads = find_heads(*sides, ours, theirs)
+    heads = find_merge_heads(*sides, ours, theirs)
     if len(heads.bases) > 1:
         return None  # each side took in the other one: neither is what both come from
     ((base, branch),) = ((each.snapshot, each.listed_on) for each in heads.bases)
@@ -121,7 +121,7 @@ def _find_base(
     )
 
 
-def with_result(work: QualityWork, result: WouldBe) -> QualityWork:
+def with_result(work: QualityWork, result: TrialMerge) -> QualityWork:
     """Return what is profiled, and what a merge would leave with it."""
     columns = merged_columns(
         work,

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.changes.logical_log import original_name
+from branch_console.diff.changes.file_history import original_name
 from branch_console.diff.file_masks import MaskKey
 from branch_console.diff.masks import Load, Mask, cardinality, changed_masks, masks_of
 from branch_console.diff.rows.disjoint_rows import cannot_be_equal, columns_to_tell
@@ -32,7 +32,7 @@ from branch_console.format.values.deletion_vector import Positions, read_deletio
 from branch_console.format.values.simple_stats import value_stats
 from branch_console.procedures.browse.history import shared_schema
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.storage.side_by_side import aside
+from branch_console.storage.parallel_io import aside
 from branch_console.table.data_file_paths import IndexFolders
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_scan import entry_counts
@@ -177,7 +177,7 @@ def _disjoint(
         return frozenset()
     columns = columns_to_tell(states[0].schema, states[1].schema)
     try:
-        told = [
+        bounds = [
             _statistics(table.on(state.branch), state, sides, wanted, is_after=is_after)
             for state, is_after in zip(states, (False, True), strict=True)
         ]
@@ -187,8 +187,8 @@ def _disjoint(
     return frozenset(
         partition
         for partition in partitions
-        if all(partition in side for side in told)
-        and cannot_be_equal(told[0][partition], told[1][partition], columns)
+        if all(partition in side for side in bounds)
+        and cannot_be_equal(bounds[0][partition], bounds[1][partition], columns)
     )
 
 

@@ -3,16 +3,16 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from branch_console.diff.history_move import Arrivals, BranchHistory, is_told
+from branch_console.diff.history_move import Arrivals, BranchHistory, is_relation_known
 from branch_console.format.journals.history import HistoryCopy, InheritedSnapshot
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.format.tag import Tag
-from branch_console.procedures.history.common_history import SideLine, meet
-from branch_console.procedures.history.dependents import TagDependent, standing_on, tags_read_by
+from branch_console.procedures.history.common_history import BranchPath, find_common_history
+from branch_console.procedures.history.dependents import TagDependent, dependents_of, tags_read_by
 from branch_console.table.file_store_table import FileStoreTable
 
 
-def histories_of(
+def read_histories(
     source: FileStoreTable, target: FileStoreTable, *, head_only: bool = False
 ) -> tuple[BranchHistory, BranchHistory]:
     """Read the histories of two branches.
@@ -32,30 +32,30 @@ def histories_of(
         lambda: _history_of(source, head_only=head_only),
         lambda: _history_of(target, head_only=head_only),
     )
-    if head_only or theirs.head is None or ours.head is None or is_told(theirs, ours):
+    if head_only or theirs.head is None or ours.head is None or is_relation_known(theirs, ours):
         return theirs, ours
-    met = meet(target, source, ours.head, theirs.head)
+    met = find_common_history(target, source, ours.head, theirs.head)
     if met is None:
         return theirs, ours
     return _with_inherited(theirs, met.theirs, met.root), _with_inherited(ours, met.ours, met.root)
 
 
-def _with_inherited(history: BranchHistory, side: SideLine, root: Snapshot) -> BranchHistory:
+def _with_inherited(history: BranchHistory, side: BranchPath, root: Snapshot) -> BranchHistory:
     listed = {each.id for each in history.snapshots}
-    inherited = tuple(each for each in (root, *side.line) if each.id not in listed)
+    inherited = tuple(each for each in (root, *side.snapshots) if each.id not in listed)
     return replace(
         history,
         inherited=inherited,
-        lies_on={each.id: side.holder(each.id) for each in inherited},
+        listed_on={each.id: side.branch_holding(each.id) for each in inherited},
     )
 
 
 def inherited_by(arrives: Arrivals) -> tuple[InheritedSnapshot, ...]:
     """Name what arrives from a branch that the source was made from, for the journal."""
     return tuple(
-        InheritedSnapshot(branch=arrives.lies_on[each.id], id=each.id, identity=each.identity)
+        InheritedSnapshot(branch=arrives.listed_on[each.id], id=each.id, identity=each.identity)
         for each in arrives.snapshots
-        if each.id in arrives.lies_on
+        if each.id in arrives.listed_on
     )
 
 
@@ -83,7 +83,7 @@ def _tags(
     if head_only:
         return table.tags.all(), {}
     tags, events = table.reader.both(table.tags.all, table.ledger.events)
-    return tags, standing_on(table, events, tags)
+    return tags, dependents_of(table, events, tags)
 
 
 def _snapshots(table: FileStoreTable, *, head_only: bool) -> tuple[Snapshot, ...]:

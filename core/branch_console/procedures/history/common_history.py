@@ -9,18 +9,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from branch_console.diff.history_move import Known, expired_of
+from branch_console.diff.history_move import SnapshotSet, expired_of
 from branch_console.errors import FormatError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.snapshot import Snapshot
 from branch_console.table.file_store_table import FileStoreTable
 
-Line: TypeAlias = tuple[Snapshot, ...]
+Snapshots: TypeAlias = tuple[Snapshot, ...]
 """The snapshots of a history behind some snapshot, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Stretch:
+class Segment:
     """The part of a history that stands on one branch.
 
     Attributes:
@@ -41,7 +41,7 @@ class Stretch:
         """What tags of the branch name of it whose snapshots have expired."""
         return tuple(each for each in _expired(self.table) if each.id <= self.newest_id)
 
-    def firsts(self) -> tuple[Snapshot, ...]:
+    def oldest_candidates(self) -> tuple[Snapshot, ...]:
         """The oldest snapshot of it that is listed, then one that a tag names and is older."""
         oldest_id = self.table.snapshots.earliest_id()
         listed = None if oldest_id is None else self.table.snapshots.find(oldest_id)
@@ -52,39 +52,39 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SideLine:
+class BranchPath:
     """The history of one side behind where both meet.
 
     Attributes:
-        stretches: Of the side's own branch, then of the one it was made from, and so on, as far
+        segments: Of the side's own branch, then of the one it was made from, and so on, as far
             as they lie behind the root.
-        line: The snapshots that have not expired.
+        snapshots: The snapshots that have not expired.
     """
 
-    stretches: tuple[Stretch, ...]
-    line: Line
+    segments: tuple[Segment, ...]
+    snapshots: Snapshots
 
     @property
     def table(self) -> FileStoreTable:
         """The table on the side's own branch."""
-        return self.stretches[0].table
+        return self.segments[0].table
 
     @property
-    def passed(self) -> tuple[FileStoreTable, ...]:
+    def ancestor_branches(self) -> tuple[FileStoreTable, ...]:
         """The table on the other branches that this history lies on."""
-        return tuple(each.table for each in self.stretches[1:])
+        return tuple(each.table for each in self.segments[1:])
 
     @property
     def is_on_one_branch(self) -> bool:
         """Whether all of it stands on the side's own branch."""
-        return len(self.stretches) == 1
+        return len(self.segments) == 1
 
-    def holder(self, snapshot_id: int) -> str:
+    def branch_holding(self, snapshot_id: int) -> str:
         """The branch that lists a snapshot of this history."""
-        for each in self.stretches:
+        for each in self.segments:
             if each.oldest_id <= snapshot_id:
                 return each.table.branch
-        return self.stretches[-1].table.branch
+        return self.segments[-1].table.branch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,11 +92,11 @@ class CommonHistory:
     """The newest snapshot that two histories hold, and what each has behind it."""
 
     root: Snapshot
-    ours: SideLine
-    theirs: SideLine
+    ours: BranchPath
+    theirs: BranchPath
 
 
-def meet(
+def find_common_history(
     target: FileStoreTable, source: FileStoreTable, ours: Snapshot, theirs: Snapshot
 ) -> CommonHistory | None:
     """Find where two histories meet; None where they share no snapshot that is still known.
@@ -110,8 +110,8 @@ def meet(
     Raises:
         FormatError: A snapshot or tag of either cannot be decoded.
     """
-    mine: tuple[Stretch, ...] = (Stretch(table=target, newest_id=ours.id),)
-    other: tuple[Stretch, ...] = (Stretch(table=source, newest_id=theirs.id),)
+    mine: tuple[Segment, ...] = (Segment(table=target, newest_id=ours.id),)
+    other: tuple[Segment, ...] = (Segment(table=source, newest_id=theirs.id),)
     met = _by_snapshots(mine, other)
     if met is None:
         mine, other = tuple(_back_from(mine[0])), tuple(_back_from(other[0]))
@@ -120,16 +120,16 @@ def meet(
         return None
     root, lines = met
     behind = (
-        SideLine(
-            stretches=tuple(each for each in side if each is side[0] or each.newest_id > root.id),
-            line=tuple(reversed(line)),
+        BranchPath(
+            segments=tuple(each for each in side if each is side[0] or each.newest_id > root.id),
+            snapshots=tuple(reversed(line)),
         )
         for side, line in zip((mine, other), lines, strict=True)
     )
     return CommonHistory(root=root, ours=next(behind), theirs=next(behind))
 
 
-def walk_back(table: FileStoreTable, least_id: int) -> Iterator[Snapshot]:
+def walk_history(table: FileStoreTable, least_id: int) -> Iterator[Snapshot]:
     """What a branch builds on down to an id, over the branches that it was made from too.
 
     Raises:
@@ -141,7 +141,7 @@ def walk_back(table: FileStoreTable, least_id: int) -> Iterator[Snapshot]:
             return
         yield last
     if last is not None and last.id > least_id:
-        _, *earlier = _back_from(Stretch(table=table, newest_id=last.id))
+        _, *earlier = _back_from(Segment(table=table, newest_id=last.id))
         for each in _walk(tuple(earlier)):
             if each.id < least_id:
                 return
@@ -150,7 +150,7 @@ def walk_back(table: FileStoreTable, least_id: int) -> Iterator[Snapshot]:
 
 
 def _by_snapshots(
-    mine: tuple[Stretch, ...], other: tuple[Stretch, ...]
+    mine: tuple[Segment, ...], other: tuple[Segment, ...]
 ) -> tuple[Snapshot, tuple[list[Snapshot], list[Snapshot]]] | None:
     """Walk both histories back to the snapshot that both hold; it has one id in both."""
     lines: tuple[list[Snapshot], list[Snapshot]] = ([], [])
@@ -170,15 +170,15 @@ def _by_snapshots(
 
 
 def _by_tags(
-    mine: tuple[Stretch, ...], other: tuple[Stretch, ...]
+    mine: tuple[Segment, ...], other: tuple[Segment, ...]
 ) -> tuple[Snapshot, tuple[list[Snapshot], list[Snapshot]]] | None:
     """The same where snapshots have expired and tags still name what both held."""
     lines = tuple(list(_walk(side)) for side in (mine, other))
     held = tuple(
-        [*line, *(each for stretch in side for each in stretch.tagged())]
+        [*line, *(each for segment in side for each in segment.tagged())]
         for side, line in zip((mine, other), lines, strict=True)
     )
-    known, most = Known(held[1]), other[0].newest_id
+    known, most = SnapshotSet(held[1]), other[0].newest_id
     shared = (each for each in held[0] if each.identity in known and each.id <= most)
     root = max(shared, key=lambda each: each.id, default=None)
     if root is None:
@@ -188,30 +188,30 @@ def _by_tags(
     return root, (behind[0], behind[1])
 
 
-def _walk(stretches: tuple[Stretch, ...]) -> Iterator[Snapshot]:
+def _walk(stretches: tuple[Segment, ...]) -> Iterator[Snapshot]:
     least = None
-    for stretch in stretches:
-        for each in stretch.walk():
+    for segment in stretches:
+        for each in segment.walk():
             if least is None or each.id < least:
                 least = each.id
                 yield each
 
 
-def _back_from(stretch: Stretch) -> Iterator[Stretch]:
+def _back_from(segment: Segment) -> Iterator[Segment]:
     """A stretch, and those of the branches that its branch was made from."""
-    seen = {stretch.table.branch}
+    seen = {segment.table.branch}
     while True:
-        firsts = stretch.firsts()
+        firsts = segment.oldest_candidates()
         if not firsts:
-            yield stretch
+            yield segment
             return
-        first, earlier = _made_from(stretch.table, firsts, seen)
+        first, earlier = _made_from(segment.table, firsts, seen)
         # What only a tag of the branch names is listed by the one that it was made from.
-        yield replace(stretch, oldest_id=firsts[0].id)
+        yield replace(segment, oldest_id=firsts[0].id)
         if earlier is None:
             return
         seen.add(earlier.branch)
-        stretch = Stretch(table=earlier, newest_id=first.id)
+        segment = Segment(table=earlier, newest_id=first.id)
 
 
 def _made_from(
@@ -249,7 +249,7 @@ def _made_from(
 
 
 def _oldest(table: FileStoreTable, newest_id: int) -> Snapshot | None:
-    return next(reversed(Stretch(table=table, newest_id=newest_id).firsts()), None)
+    return next(reversed(Segment(table=table, newest_id=newest_id).oldest_candidates()), None)
 
 
 def _holds(table: FileStoreTable, wanted: Snapshot) -> bool:

@@ -41,7 +41,7 @@ def options_naming(table: FileStoreTable, branch: str) -> tuple[OptionUse, ...]:
         Paimon AbstractFileStoreTable.deleteBranch looks at two of them, on the current branch.
     """
     holders = (MAIN_BRANCH, *table.branches.names())
-    named = table.reader.each(lambda holder: _branches_named(table, holder), holders)
+    named = table.reader.map_parallel(lambda holder: _branches_named(table, holder), holders)
     return tuple(
         OptionUse(branch=holder, key=key)
         for holder, each in zip(holders, named, strict=True)
@@ -65,7 +65,7 @@ def _branches_named(table: FileStoreTable, holder: str) -> tuple[tuple[str, str]
         return ()
 
 
-def standing_on(
+def dependents_of(
     table: FileStoreTable, events: tuple[LineageEvent, ...], tags: Iterable[Tag]
 ) -> Mapping[str, tuple[TagDependent, ...]]:
     """Say which branches began at the snapshot of which tag of the table's branch.
@@ -87,7 +87,7 @@ def standing_on(
         if (event := born(events, branch)) is None or event.kind is not LineageKind.RESCUED
     }
     births.pop(table.branch, None)
-    beginnings = table.reader.each(
+    beginnings = table.reader.map_parallel(
         lambda birth: _beginnings(table.on_listed(birth[0]), birth[1]), list(births.items())
     )
     for (branch, birth), begun in zip(births.items(), beginnings, strict=True):
@@ -113,7 +113,7 @@ def standing_on(
     return {name: tuple(each) for name, each in found.items()}
 
 
-def rescued_on(
+def rescues_of(
     table: FileStoreTable, events: tuple[LineageEvent, ...], tag: str
 ) -> tuple[str, ...]:
     """Rescue branches that a tag was made for; such a tag leaves where history is cut before it."""
@@ -136,12 +136,12 @@ def base_tags_among(
         events: The ledger under the names of today.
         tags: Of that branch.
     """
-    standing = standing_on(table, events, tags)
+    standing = dependents_of(table, events, tags)
     return frozenset(
         tag.name
         for tag in tags
         if any(each.is_base_tag for each in standing.get(tag.name, ()))
-        or rescued_on(table, events, tag.name)
+        or rescues_of(table, events, tag.name)
     )
 
 
@@ -215,7 +215,7 @@ def _other_branches(table: FileStoreTable) -> list[tuple[FileStoreTable, Collect
         for name in table.branches.names()
         if name != table.branch and not name.startswith(RESCUE_PREFIX)
     ]
-    ids = table.reader.each(_snapshot_ids, others)
+    ids = table.reader.map_parallel(_snapshot_ids, others)
     return list(zip(others, ids, strict=True))
 
 

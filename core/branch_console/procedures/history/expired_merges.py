@@ -9,12 +9,12 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from branch_console.diff.history_move import Known
+from branch_console.diff.history_move import SnapshotSet
 from branch_console.diff.lineage import MERGE_SOURCE, merge_source
 from branch_console.errors import ErrorKind, NotFound
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
-from branch_console.procedures.history.common_history import Line, SideLine
+from branch_console.procedures.history.common_history import BranchPath, Snapshots
 from branch_console.table.file_store_table import FileStoreTable
 
 # From then on a branch has another history.
@@ -39,13 +39,13 @@ class RecordedMerge:
     source: SnapshotIdentity | None
 
 
-def is_whole(root: Snapshot, line: Line) -> bool:
+def is_whole(root: Snapshot, line: Snapshots) -> bool:
     """Whether no snapshot behind the root has expired."""
     return not line or len(line) == line[-1].id - root.id
 
 
 def recorded_merges(
-    events: Sequence[LineageEvent], side: SideLine, root: Snapshot
+    events: Sequence[LineageEvent], side: BranchPath, root: Snapshot
 ) -> tuple[RecordedMerge, ...]:
     """The merges into the branches of a history behind the root, those of each the oldest first.
 
@@ -57,33 +57,33 @@ def recorded_merges(
     undone = {event.undoes for event in events if event.kind is LineageKind.UNDONE}
     return tuple(
         merge
-        for stretch in reversed(side.stretches)
-        for merge in _merges_into(stretch.table.branch, events, undone)
-        if root.id < merge.after_id <= stretch.newest_id
+        for segment in reversed(side.segments)
+        for merge in _merges_into(segment.table.branch, events, undone)
+        if root.id < merge.after_id <= segment.newest_id
     )
 
 
-def with_tagged(side: SideLine, root: Snapshot, events: Sequence[LineageEvent]) -> SideLine:
+def with_tagged(side: BranchPath, root: Snapshot, events: Sequence[LineageEvent]) -> BranchPath:
     """A history with those of its snapshots that have expired and that a tag has kept.
 
     Where it lies on several branches, one lists what the expiry of another may have destroyed.
     """
-    found = list(side.line)
+    found = list(side.snapshots)
     if not side.is_on_one_branch:
         found = [each for each in found if each is found[-1] or _is_kept(side.table, each)]
     if is_whole(root, tuple(found)):
         return side
     known = {each.id for each in found}
-    for stretch in side.stretches:
-        branch = stretch.table.branch
+    for segment in side.segments:
+        branch = segment.table.branch
         changes = (e.time_millis for e in events if e.branch == branch and e.kind in _ANOTHER)
         since = max(changes, default=0)
-        for each in stretch.tagged():
-            is_behind = root.id < each.id < side.line[-1].id and each.id not in known
-            if is_behind and each.time_millis >= since and _is_kept(stretch.table, each):
+        for each in segment.tagged():
+            is_behind = root.id < each.id < side.snapshots[-1].id and each.id not in known
+            if is_behind and each.time_millis >= since and _is_kept(segment.table, each):
                 known.add(each.id)
                 found.append(each)
-    return replace(side, line=tuple(sorted(found, key=lambda each: each.id)))
+    return replace(side, snapshots=tuple(sorted(found, key=lambda each: each.id)))
 
 
 def _merges_into(
@@ -125,10 +125,10 @@ def _is_kept(table: FileStoreTable, snapshot: Snapshot) -> bool:
 
 
 def recorded_edges(
-    root: Snapshot, line: Line, merges: Sequence[RecordedMerge]
+    root: Snapshot, line: Snapshots, merges: Sequence[RecordedMerge]
 ) -> Iterator[tuple[SnapshotIdentity, SnapshotIdentity]]:
     """What builds on what, as child and parent, over merges whose snapshots have expired."""
-    known = Known(line)
+    known = SnapshotSet(line)
     for merge in merges:
         if merge.after in known:
             continue
@@ -140,8 +140,8 @@ def recorded_edges(
             yield merge.after, parent
 
 
-def check_taken_in(
-    root: Snapshot, target: SideLine, merges: Sequence[RecordedMerge], source: SideLine
+def check_merged_histories(
+    root: Snapshot, target: BranchPath, merges: Sequence[RecordedMerge], source: BranchPath
 ) -> None:
     """Refuse where what the newest merge of a branch took in has expired.
 
@@ -155,29 +155,31 @@ def check_taken_in(
     Raises:
         NotFound: It is gone.
     """
-    for table in (source.table, *source.passed):
+    for table in (source.table, *source.ancestor_branches):
         newest = _newest_of(table.branch, target, merges)
         if newest is None:
             continue
-        held = source.line if table is source.table else _held(root, table)
-        if not is_whole(root, held) and newest not in Known((root, *held)):
+        held = source.snapshots if table is source.table else _held(root, table)
+        if not is_whole(root, held) and newest not in SnapshotSet((root, *held)):
             raise _expired(target.table.branch, table.branch)
 
 
 def _newest_of(
-    name: str, target: SideLine, merges: Sequence[RecordedMerge]
+    name: str, target: BranchPath, merges: Sequence[RecordedMerge]
 ) -> SnapshotIdentity | None:
     """What the newest merge of a branch took in, None where none is known."""
-    told = {merge.after_id: merge.source for merge in merges if merge.source_branch in (None, name)}
-    told |= {
+    found = {
+        merge.after_id: merge.source for merge in merges if merge.source_branch in (None, name)
+    }
+    found |= {
         each.id: merge_source(each)
-        for each in target.line
+        for each in target.snapshots
         if each.properties.get(MERGE_SOURCE) == name
     }
-    return told.get(max(told, default=0))
+    return found.get(max(found, default=0))
 
 
-def _held(root: Snapshot, table: FileStoreTable) -> Line:
+def _held(root: Snapshot, table: FileStoreTable) -> Snapshots:
     """What a branch holds behind the root, also what came after it was left."""
     held = {each.id: each for each in (tag.snapshot for tag in table.tags.all())}
     held |= {each.id: each for each in table.snapshots.walk()}

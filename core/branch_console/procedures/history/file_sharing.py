@@ -89,7 +89,7 @@ def _places(main: FileStoreTable, share: Share) -> Iterator[PinPlace]:
         )
 
 
-def told_of_sharing(safety: FileSafety) -> list[Consequence]:
+def sharing_consequences(safety: FileSafety) -> list[Consequence]:
     """Say what sharing adds to branches."""
     return [
         *(changes(_fence_text(branch)) for branch in safety.fences),

@@ -23,7 +23,7 @@ def forward_safety(
         NotFound: A branch has no schema.
         FormatError: A schema or a snapshot of main cannot be decoded.
     """
-    inherited = {name: target.on_listed(name) for name in arrives.lies_on.values()}
+    inherited = {name: target.on_listed(name) for name in arrives.listed_on.values()}
     branches = (source, target, *inherited.values())
     if target.branch == MAIN_BRANCH:
         staying = _staying(target, removed)
@@ -41,8 +41,8 @@ def forward_safety(
         head = source.head()
         kept = [] if head is None else [head]
     else:
-        lies_on = arrives.lies_on
-        kept = [each for each in arrives.snapshots if lies_on.get(each.id) == MAIN_BRANCH]
+        listed_on = arrives.listed_on
+        kept = [each for each in arrives.snapshots if listed_on.get(each.id) == MAIN_BRANCH]
     return safety_of(Share(branches=branches, on_main=tuple(kept[-1:]), can_copy=False))
 
 

@@ -13,8 +13,8 @@ from branch_console.commit.branch.history_copy import (
 )
 from branch_console.commit.branch.interrupted_copy import (
     has_begun,
-    has_come_in_part,
-    has_come_whole,
+    is_complete,
+    is_partial,
     take_back_ahead,
 )
 from branch_console.commit.branch.rescue import forget_state, keep_state
@@ -33,7 +33,7 @@ from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.receipts import event_of, receipt_of
 
 
-def finish_take_over(operation: Operation, journal: HistoryJournal) -> Receipt:
+def finish_history_transfer(operation: Operation, journal: HistoryJournal) -> Receipt:
     """Carry out the journalled plan of an operation, from wherever it was cut off.
 
     Raises:
@@ -55,13 +55,13 @@ def complete_take_over(operation: Operation, journal: HistoryJournal) -> Receipt
 
 
 def take_over(operation: Operation, journal: HistoryJournal) -> Receipt | None:
-    """Do as `finish_take_over` does, and leave the end open.
+    """Do as `finish_history_transfer` does, and leave the end open.
 
     Returns:
         The receipt of a try on another machine that was faster; None else.
 
     Raises:
-        CommitConflict: As `finish_take_over`; the operation is over.
+        CommitConflict: As `finish_history_transfer`; the operation is over.
     """
     copy, store, table = journal.copy, operation.warehouse.store, operation.table
     try:
@@ -73,7 +73,7 @@ def take_over(operation: Operation, journal: HistoryJournal) -> Receipt | None:
             return done
         if not isinstance(error, _Gone):
             raise _stopped(operation, copy, _overtaken(operation, copy, error)) from error
-        if not has_come_whole(table, store, copy):
+        if not is_complete(table, store, copy):
             raise _stopped(operation, copy, _way_out(operation, copy, error.message)) from error
     put_pins(operation, journal.sharing)
     return None
@@ -133,7 +133,7 @@ def _way_out(operation: Operation, copy: HistoryCopy, gone: str) -> str:
     """Put back what had left the target, where nothing came yet, and say where everything is."""
     store, table = operation.warehouse.store, operation.table
     target, rescue = table.on(copy.target), copy.rescue_branch
-    came = has_come_in_part(table, store, copy)
+    came = is_partial(table, store, copy)
     if rescue is None and came:
         return (
             f"{gone} Branch {copy.target!r} is at snapshot {target.snapshots.latest_id()}: what "

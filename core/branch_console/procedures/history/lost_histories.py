@@ -166,7 +166,7 @@ def snapshots_of(
     return tuple(made)
 
 
-def told_of_commits(snapshots: tuple[Snapshot, ...]) -> str:
+def commits_sentence(snapshots: tuple[Snapshot, ...]) -> str:
     """Say what a branch gets of a lost history."""
     last = snapshots[-1]
     return (

@@ -5,16 +5,21 @@ from dataclasses import dataclass, replace
 
 from branch_console.diff.branch_trace import BranchTrace
 from branch_console.diff.changes.virtual_base import Base, JoinedBase
-from branch_console.diff.history_move import Known
+from branch_console.diff.history_move import SnapshotSet
 from branch_console.diff.lineage import MERGE_SOURCE, Lineage, build_lineage, merge_source
 from branch_console.diff.merge_base import best_common_ancestors
 from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import ErrorKind, FormatError, NotFound
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
-from branch_console.procedures.history.common_history import Line, SideLine, meet, walk_back
+from branch_console.procedures.history.common_history import (
+    BranchPath,
+    Snapshots,
+    find_common_history,
+    walk_history,
+)
 from branch_console.procedures.history.expired_merges import (
-    check_taken_in,
+    check_merged_histories,
     is_whole,
     recorded_edges,
     recorded_merges,
@@ -24,20 +29,20 @@ from branch_console.table.file_store_table import FileStoreTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MergeBase:
+class BaseSnapshot:
     """A snapshot that both sides build on.
 
     Attributes:
         branch: The side whose history it is part of, or another branch that both took in.
         listed_on: The branch that lists it: that one, or one that it was made from.
-        line: How it came to be from `root`, which a side holds too; oldest first, itself last.
+        history: How it came to be from `root`, which a side holds too; oldest first, itself last.
     """
 
     snapshot: Snapshot
     branch: str
     listed_on: str
     root: Snapshot
-    line: tuple[Snapshot, ...]
+    history: tuple[Snapshot, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,19 +55,20 @@ class MergeHeads:
         base: What the rows of both come from: the only base, or what several come to; None where
             one of them is gone.
         ours_history, theirs_history: The snapshots behind the root, oldest first.
-        lies_on: The branches that the source was made from, as far as its history lies on them.
-        taken_in: The histories of other branches that merges of either side took in.
+        ancestor_branches: The branches that the source was made from, as far as its history lies on
+            them.
+        merged_histories: The histories of other branches that merges of either side took in.
     """
 
     ours: Snapshot
     theirs: Snapshot
     root: Snapshot
-    bases: tuple[MergeBase, ...]
-    base: Base[MergeBase] | None
-    ours_history: Line
-    theirs_history: Line
-    lies_on: tuple[FileStoreTable, ...] = ()
-    taken_in: tuple[BranchTrace, ...] = ()
+    bases: tuple[BaseSnapshot, ...]
+    base: Base[BaseSnapshot] | None
+    ours_history: Snapshots
+    theirs_history: Snapshots
+    ancestor_branches: tuple[FileStoreTable, ...] = ()
+    merged_histories: tuple[BranchTrace, ...] = ()
 
     @property
     def is_up_to_date(self) -> bool:
@@ -76,7 +82,7 @@ class MergeHeads:
         return not self.ours_history and not self.is_up_to_date
 
 
-def find_heads(
+def find_merge_heads(
     target: FileStoreTable,
     source: FileStoreTable,
     ours: Snapshot,
@@ -94,7 +100,7 @@ def find_heads(
         NotFound: They share no history that could be merged.
         FormatError: A snapshot or tag of either cannot be decoded.
     """
-    met = meet(target, source, ours, theirs)
+    met = find_common_history(target, source, ours, theirs)
     if met is None:
         raise NotFound(
             f"Branches {source.branch!r} and {target.branch!r} share no snapshot: there is nothing "
@@ -104,15 +110,15 @@ def find_heads(
             target=target.branch,
         )
     root, sides = met.root, (met.ours, met.theirs)
-    is_told = all(is_whole(root, each.line) and each.is_on_one_branch for each in sides)
-    events = () if is_told else target.ledger.events()
+    is_certain = all(is_whole(root, each.snapshots) and each.is_on_one_branch for each in sides)
+    events = () if is_certain else target.ledger.events()
     mine, other = (with_tagged(each, root, events) for each in sides)
     into_ours, into_theirs = (recorded_merges(events, each, root) for each in sides)
-    check_taken_in(root, mine, into_ours, other)
-    check_taken_in(root, other, into_theirs, mine)
+    check_merged_histories(root, mine, into_ours, other)
+    check_merged_histories(root, other, into_theirs, mine)
     edges = (
-        *recorded_edges(root, mine.line, into_ours),
-        *recorded_edges(root, other.line, into_theirs),
+        *recorded_edges(root, mine.snapshots, into_ours),
+        *recorded_edges(root, other.snapshots, into_theirs),
     )
     graph = _Graph(root, mine, other, edges)
     return MergeHeads(
@@ -121,10 +127,10 @@ def find_heads(
         root=root,
         bases=graph.bases,
         base=graph.joined(graph.best),
-        ours_history=mine.line,
-        theirs_history=other.line,
-        lies_on=other.passed,
-        taken_in=graph.taken_in,
+        ours_history=mine.snapshots,
+        theirs_history=other.snapshots,
+        ancestor_branches=other.ancestor_branches,
+        merged_histories=graph.merged_histories,
     )
 
 
@@ -143,7 +149,7 @@ def find_heads_of_pick(
         NotFound: They share no history.
         FormatError: A snapshot or tag of either cannot be decoded.
     """
-    heads = find_heads(target, source, ours, picked)
+    heads = find_merge_heads(target, source, ours, picked)
     before = source.snapshots.find(picked.id - 1)
     ours_history = (picked, *heads.ours_history)
     if (
@@ -155,12 +161,12 @@ def find_heads_of_pick(
         heads = replace(heads, root=before, ours_history=ours_history, theirs_history=(picked,))
     known = tuple(each for each in heads.theirs_history if each.id < picked.id)
     is_next = bool(known) and known[-1].id == picked.id - 1
-    base = MergeBase(
+    base = BaseSnapshot(
         snapshot=known[-1] if is_next else heads.root,
         branch=source.branch,
         listed_on=source.branch,
         root=heads.root,
-        line=known if is_next else (),
+        history=known if is_next else (),
     )
     return replace(heads, bases=(base,), base=base)
 
@@ -171,34 +177,36 @@ class _Graph:
     def __init__(
         self,
         root: Snapshot,
-        ours: SideLine,
-        theirs: SideLine,
+        ours: BranchPath,
+        theirs: BranchPath,
         edges: Sequence[tuple[SnapshotIdentity, SnapshotIdentity]],
     ) -> None:
         self._root = root
         self._sides = (ours, theirs)
-        self.taken_in: tuple[BranchTrace, ...] = ()
+        self.merged_histories: tuple[BranchTrace, ...] = ()
         self._lineage: Lineage | None = None
-        if edges or any(merge_source(each) for side in self._sides for each in side.line):
+        if edges or any(merge_source(each) for side in self._sides for each in side.snapshots):
             traces = tuple(
-                BranchTrace(branch=side.table.branch, snapshots=(root, *side.line))
+                BranchTrace(branch=side.table.branch, snapshots=(root, *side.snapshots))
                 for side in self._sides
             )
-            self.taken_in = _others(ours.table, root, traces)
-            lineage = build_lineage((*traces, *self.taken_in), forks={})
+            self.merged_histories = _others(ours.table, root, traces)
+            lineage = build_lineage((*traces, *self.merged_histories), forks={})
             self._lineage = replace(lineage, parents=lineage.parents | frozenset(edges))
-        self.best = self._common(*((side.line or (root,))[-1].identity for side in self._sides))
+        self.best = self._common(
+            *((side.snapshots or (root,))[-1].identity for side in self._sides)
+        )
 
     @property
-    def bases(self) -> tuple[MergeBase, ...]:
+    def bases(self) -> tuple[BaseSnapshot, ...]:
         """The best common ancestors that are there."""
         found = (self._find(each) for each in self.best)
         return tuple(each for each in found if each is not None) or (self._at_root(),)
 
-    def joined(self, bases: Sequence[SnapshotIdentity]) -> Base[MergeBase] | None:
+    def joined(self, bases: Sequence[SnapshotIdentity]) -> Base[BaseSnapshot] | None:
         """What some bases come to; None where one that is needed is gone."""
         first, *others = bases
-        joined: Base[MergeBase] | None = self._find(first)
+        joined: Base[BaseSnapshot] | None = self._find(first)
         for each in others:
             # Ancestors of two bases are older than both, so this comes to an end.
             older, other = self.joined(self._common(first, each)), self._find(each)
@@ -214,54 +222,54 @@ class _Graph:
         if self._lineage is None:
             return (self._root.identity,)
         found = best_common_ancestors(self._lineage, one, other)
-        order = (self._root, *(each for side in self._sides for each in side.line))
+        order = (self._root, *(each for side in self._sides for each in side.snapshots))
         places = {each.identity.manifest_lists: at for at, each in enumerate(order)}
         last = len(order)
         ordered = sorted(found, key=lambda each: places.get(each.manifest_lists, last))
         return tuple(ordered) or (self._root.identity,)
 
-    def _find(self, wanted: SnapshotIdentity) -> MergeBase | None:
+    def _find(self, wanted: SnapshotIdentity) -> BaseSnapshot | None:
         if wanted.same_as(self._root.identity):
             return self._at_root()
         for side in self._sides:
-            for at, each in enumerate(side.line):
+            for at, each in enumerate(side.snapshots):
                 if each.identity.same_as(wanted):
-                    return MergeBase(
+                    return BaseSnapshot(
                         snapshot=each,
                         branch=side.table.branch,
-                        listed_on=side.holder(each.id),
+                        listed_on=side.branch_holding(each.id),
                         root=self._root,
-                        line=side.line[: at + 1],
+                        history=side.snapshots[: at + 1],
                     )
-        for trace in self.taken_in:
+        for trace in self.merged_histories:
             for each in trace.snapshots:
                 if each.identity.same_as(wanted):
                     return self._on_third(trace.branch, each)
         return None
 
-    def _on_third(self, branch: str, snapshot: Snapshot) -> MergeBase | None:
+    def _on_third(self, branch: str, snapshot: Snapshot) -> BaseSnapshot | None:
         """A base of another branch, from where that parted from a side."""
         for side in self._sides:
-            head = (side.line or (self._root,))[-1]
-            met = meet(side.table, side.table.on(branch), head, snapshot)
+            head = (side.snapshots or (self._root,))[-1]
+            met = find_common_history(side.table, side.table.on(branch), head, snapshot)
             if met is not None:
-                return MergeBase(
+                return BaseSnapshot(
                     snapshot=snapshot,
                     branch=branch,
-                    listed_on=met.theirs.holder(snapshot.id),
+                    listed_on=met.theirs.branch_holding(snapshot.id),
                     root=met.root,
-                    line=met.theirs.line,
+                    history=met.theirs.snapshots,
                 )
         return None
 
-    def _at_root(self) -> MergeBase:
+    def _at_root(self) -> BaseSnapshot:
         side = self._sides[0]
-        return MergeBase(
+        return BaseSnapshot(
             snapshot=self._root,
             branch=side.table.branch,
-            listed_on=side.holder(self._root.id),
+            listed_on=side.branch_holding(self._root.id),
             root=self._root,
-            line=(),
+            history=(),
         )
 
 
@@ -274,28 +282,28 @@ def _others(
     """
     snapshots = [each for trace in traces for each in trace.snapshots]
     found: list[BranchTrace] = []
-    known, taken_in = Known(snapshots), _taken_in(snapshots)
+    known, received = SnapshotSet(snapshots), _merged_heads(snapshots)
     named = {each.properties.get(MERGE_SOURCE) for each in snapshots}
     names = {MAIN_BRANCH, *target.branches.names()} - {trace.branch for trace in traces}
     # A branch may have another name since it was merged: it was renamed, dropped or replaced.
     for name in sorted(names, key=lambda each: (each not in named, each)):
-        missing = [each for each in taken_in if each not in known]
+        missing = [each for each in received if each not in known]
         if not missing:
             break
         try:
-            line = list(walk_back(target.on_listed(name), root.id))[::-1]
+            line = list(walk_history(target.on_listed(name), root.id))[::-1]
         except FormatError:
             if name in named:
                 raise
             continue  # some branch that has nothing to do with this
-        here = Known(line)
+        here = SnapshotSet(line)
         if any(each in here for each in missing):
             found.append(BranchTrace(branch=name, snapshots=tuple(line)))
             known.add(line)
-            taken_in += _taken_in(line)
+            received += _merged_heads(line)
     return tuple(found)
 
 
-def _taken_in(line: Sequence[Snapshot]) -> list[SnapshotIdentity]:
+def _merged_heads(line: Sequence[Snapshot]) -> list[SnapshotIdentity]:
     """The heads that merges among some snapshots took in."""
     return [source for source in map(merge_source, line) if source is not None]

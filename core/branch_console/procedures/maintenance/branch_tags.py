@@ -16,7 +16,7 @@ from branch_console.maintenance.references import CatalogReferences
 from branch_console.procedures.branch.tags import vital_blocks
 from branch_console.procedures.call.consequence import Consequence, blocks
 from branch_console.procedures.history.catalog_readers import catalog_blocks, catalog_readers
-from branch_console.procedures.history.dependents import readable_tags, rescued_on, standing_on
+from branch_console.procedures.history.dependents import dependents_of, readable_tags, rescues_of
 from branch_console.procedures.history.share_pins import branches_needing, is_share_pin, twin_of
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -68,7 +68,7 @@ def standing_blocks(
     """
     for name in dict.fromkeys(each.branch for each in going):
         holder, names = branch.on_listed(name), {each.name for each in going if each.branch == name}
-        standing = standing_on(holder, events, readable_tags(holder))
+        standing = dependents_of(holder, events, readable_tags(holder))
         yield from catalog_blocks(holder, names, catalog, _RELEASED)
         for tag in sorted(names):
             others = {
@@ -76,7 +76,7 @@ def standing_blocks(
                 for each in standing.get(tag, ())
                 if each.is_base_tag or names.issuperset(each.others)
             }
-            others |= set(rescued_on(holder, events, tag)) if name == MAIN_BRANCH else set()
+            others |= set(rescues_of(holder, events, tag)) if name == MAIN_BRANCH else set()
             others -= {branch.branch}
             if others:
                 shown = ", ".join(map(repr, sorted(others)))

@@ -26,14 +26,14 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.protection import protection_blocks
 from branch_console.procedures.run.archived import archive_blocks
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import (
     end_commit,
     receipt_without_change,
 )
 
 
-def plan_manifests(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_manifests(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide whether the manifests of a branch are worth a merge.
 
     Raises:
@@ -46,25 +46,25 @@ def plan_manifests(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     number = 0 if manifests is None else manifests.num_rows
     mergeable = 0 if manifests is None else count_mergeable(manifests, policy)
     is_due = mergeable > 1
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     if is_due:
-        told += protection_blocks(table.ledger.whole(), table.branch, "compacted")
-        told += archive_blocks(table, table.branch, "compacted")
-        told.append(
+        consequences += protection_blocks(table.ledger.whole(), table.branch, "compacted")
+        consequences += archive_blocks(table, table.branch, "compacted")
+        consequences.append(
             changes(
                 f"{count(mergeable, 'manifest')} of the {number:,} of {table.branch!r}, which are "
                 "small or delete files, become few: readers of the next snapshot open less."
             )
         )
-        told.append(keeps("No row changes, and every snapshot before stays as it is."))
+        consequences.append(keeps("No row changes, and every snapshot before stays as it is."))
     else:
         text = f"Less than two of the {count(number, 'manifest')} of {table.branch!r} are small."
-        told.append(keeps(f"{text} There is nothing to merge."))
+        consequences.append(keeps(f"{text} There is nothing to merge."))
     preview = Preview(
         procedure=call.name,
         title=f"Compact the manifests of {table.identifier}",
         plan_id=plan_digest(call, None if head is None else str(head.identity)),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=None,
         role=Role.EDITOR,
         undo=NOTHING_TO_UNDO,
@@ -73,11 +73,11 @@ def plan_manifests(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     already = receipt_without_change(
         call,
         preview.plan_id,
-        tuple(each.text for each in told),
+        tuple(each.text for each in consequences),
         started_millis=now,
         finished_millis=now,
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         act=Act.COMMIT,
         table=table,
@@ -87,7 +87,7 @@ def plan_manifests(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             reason=asked.reason,
             head_id=0 if head is None else head.id,
         ),
-        already=None if is_due else already,
+        earlier_receipt=None if is_due else already,
     )
 
 
@@ -119,7 +119,7 @@ def finish_manifests(operation: Operation, journal: ManifestsJournal) -> Receipt
     )
 
 
-COMPACT_MANIFEST = Verb(
+COMPACT_MANIFEST = Procedure(
     name="compact_manifest",
     what="compact manifests",
     doing="Merging manifests.",

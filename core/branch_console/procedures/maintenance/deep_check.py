@@ -188,10 +188,10 @@ class _PieceByPiece:
             found += self._once(named.index_manifest, self._of_index)
         return tuple(dict.fromkeys(found))
 
-    def _once(self, name: str, look: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
+    def _once(self, name: str, check: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
         if name not in self._found:
             try:
-                self._found[name] = tuple(look(name))
+                self._found[name] = tuple(check(name))
             except FormatError as error:
                 self._found[name] = (error.message,)
         return self._found[name]

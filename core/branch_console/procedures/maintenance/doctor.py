@@ -74,12 +74,12 @@ def examine(warehouse: Warehouse, table: Identifier, *, is_deep: bool = False) -
                 findings += damage_findings(table.table_name, damage)
         except PaimonError as error:
             unchecked.append(Unchecked(branch=None if table.is_main else table.branch, error=error))
-    told = [each for each in findings if table.is_main or each.branch == table.branch]
+    health_findings = [each for each in findings if table.is_main or each.branch == table.branch]
     # A branch that is told as half made is told.
     half_made = {name for name, _ in upkeep.half_made}
     return TableHealth(
         table=table,
-        findings=tuple(sorted(told, key=lambda each: -each.severity.rank)),
+        findings=tuple(sorted(health_findings, key=lambda each: -each.severity.rank)),
         unchecked=tuple(each for each in unchecked if each.branch not in half_made),
     )
 

@@ -20,14 +20,14 @@ from branch_console.procedures.maintenance.expire_names import (
     planned_names,
 )
 from branch_console.procedures.maintenance.limits import changelog_retention_of
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.storage.table_paths import CHANGELOG_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
 from branch_console.table.versioned_files import decode_states, list_numbered, values_of
 
 
-def plan_changelog_expiries(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_changelog_expiries(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide which decoupled changelogs of a branch go.
 
     Raises:
@@ -41,15 +41,15 @@ def plan_changelog_expiries(warehouse: Warehouse, call: ProcedureCall) -> Planne
         raise no_branch(table, table.branch)
     changelogs = _changelogs(table)
     if asked.delete_all:
-        going, told = _all_of(table, changelogs)
+        going, consequences = _all_of(table, changelogs)
     else:
-        going, told = _old_ones(table, asked, changelogs, warehouse.clock())
+        going, consequences = _old_ones(table, asked, changelogs, warehouse.clock())
     return planned_names(
         warehouse,
         call,
         table,
         LeavingNames(changelogs=going, takes_all=asked.delete_all),
-        told or [keeps(f"No changelog of {table.branch!r} is due to expire.")],
+        consequences or [keeps(f"No changelog of {table.branch!r} is due to expire.")],
         title=f"Expire changelogs of {table.identifier}",
         grace_millis=asked.grace_millis(),
         reason=asked.reason,
@@ -57,7 +57,7 @@ def plan_changelog_expiries(warehouse: Warehouse, call: ProcedureCall) -> Planne
     )
 
 
-EXPIRE_CHANGELOGS = Verb(
+EXPIRE_CHANGELOGS = Procedure(
     name="expire_changelogs",
     what="expire changelogs",
     doing="Expiring changelogs.",
@@ -83,15 +83,15 @@ def _all_of(
 ) -> tuple[tuple[Snapshot, ...], list[Consequence]]:
     if not changelogs:
         return (), []
-    told = [loses(_goes(table, changelogs))]
+    consequences = [loses(_goes(table, changelogs))]
     readers = tuple(
         f"{consumer.id} reads {consumer.next_snapshot_id} next"
         for consumer in table.consumers.all()
         if consumer.next_snapshot_id <= changelogs[-1].id
     )
     if readers:
-        told.append(loses("Streaming readers no longer find what they read next.", readers))
-    return changelogs, told
+        consequences.append(loses("Streaming readers no longer find what they read next.", readers))
+    return changelogs, consequences
 
 
 def _old_ones(
@@ -114,8 +114,8 @@ def _old_ones(
         ],
     )
     going = tuple(each for each in changelogs if each.id < expiry.end_id)
-    told = [loses(_goes(table, going))] if going else []
-    return going, [*told, *_held(table, expiry)]
+    consequences = [loses(_goes(table, going))] if going else []
+    return going, [*consequences, *_held(table, expiry)]
 
 
 def _goes(table: FileStoreTable, going: tuple[Snapshot, ...]) -> str:

@@ -43,7 +43,7 @@ from branch_console.procedures.maintenance.release_files import (
     size_of,
 )
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.procedure import PlannedOperation
 from branch_console.procedures.run.receipts import event_of, receipt_of, receipt_without_change
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -75,13 +75,13 @@ def planned_names(
     call: ProcedureCall,
     table: FileStoreTable,
     leaving: LeavingNames,
-    told: Sequence[Consequence],
+    effects: Sequence[Consequence],
     *,
     title: str,
     grace_millis: int,
     reason: str | None,
     typed_name: str | None = None,
-) -> Planned:
+) -> PlannedOperation:
     """Return the plan of names that leave a branch.
 
     Args:
@@ -89,7 +89,7 @@ def planned_names(
         call: What was asked for.
         table: The table on the branch.
         leaving: What leaves.
-        told: What that means, without the files that go.
+        effects: What that means, without the files that go.
         title: What is done to what.
         grace_millis: How long undo can bring the names back.
         reason: Why, in the words of who asked.
@@ -102,7 +102,10 @@ def planned_names(
     takes = bool(leaving.tags or leaving.changelogs)
     due = due_releases(warehouse, table, now)
     files = _files_that_go(warehouse, table, leaving, due)
-    consequences = (*told, *_told_of_files(files, due, grace_millis if takes else 0, takes=takes))
+    consequences = (
+        *effects,
+        *_file_consequences(files, due, grace_millis if takes else 0, takes=takes),
+    )
     preview = Preview(
         procedure=call.name,
         title=title,
@@ -125,7 +128,7 @@ def planned_names(
         started_millis=now,
         finished_millis=now,
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         act=Act.TAG if leaving.tags or leaving.made else None,
         table=table,
@@ -145,7 +148,7 @@ def planned_names(
             grace_millis=grace_millis,
             takes_all=leaving.takes_all,
         ),
-        already=nothing if leaving.is_empty and not due else None,
+        earlier_receipt=nothing if leaving.is_empty and not due else None,
     )
 
 
@@ -220,7 +223,7 @@ def _files_that_go(
     return find_released_files(warehouse, table, going, kept)
 
 
-def _told_of_files(
+def _file_consequences(
     files: pa.Table, due: Sequence[str], grace_millis: int, *, takes: bool
 ) -> Iterator[Consequence]:
     if not takes and not due:

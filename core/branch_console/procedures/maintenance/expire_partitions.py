@@ -52,7 +52,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.dependents import options_naming
 from branch_console.procedures.history.protection import protection_of, rule_text
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import (
     end_commit,
     receipt_without_change,
@@ -64,7 +64,7 @@ from branch_console.table.file_tables import count_files
 _MOST_SHOWN: Final = 20
 
 
-def plan_partition_expiry(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_partition_expiry(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide which partitions of a branch expire.
 
     Raises:
@@ -81,15 +81,15 @@ def plan_partition_expiry(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         _partitions(table, schema, head), retention, schema.partition_keys, now
     )
     names = tuple(_name(schema, each) for each in going)
-    told = _told(table, schema, going, names)
+    consequences = _consequences(table, schema, going, names)
     rule = protection_of(table.ledger.whole(), table.branch)
     if rule is not None and going:
-        told.append(changes(f"Branch {table.branch!r} is protected by {rule_text(rule)}."))
+        consequences.append(changes(f"Branch {table.branch!r} is protected by {rule_text(rule)}."))
     preview = Preview(
         procedure=call.name,
         title=f"Expire partitions of {table.identifier}",
         plan_id=plan_digest(call, names, str(head and head.identity)),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=None,
         role=Role.EDITOR if rule is None else Role.APPROVER,
         undo=(
@@ -102,11 +102,11 @@ def plan_partition_expiry(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     nothing = receipt_without_change(
         call,
         preview.plan_id,
-        tuple(each.text for each in told),
+        tuple(each.text for each in consequences),
         started_millis=started,
         finished_millis=warehouse.clock(),
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         act=Act.COMMIT,
         table=table,
@@ -121,7 +121,7 @@ def plan_partition_expiry(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             expected_head=None if head is None else head.identity,
             expected_head_id=None if head is None else head.id,
         ),
-        already=None if going else nothing,
+        earlier_receipt=None if going else nothing,
     )
 
 
@@ -164,7 +164,7 @@ def finish_partition_expiry(operation: Operation, journal: DropPartitionsJournal
     )
 
 
-EXPIRE_PARTITIONS = Verb(
+EXPIRE_PARTITIONS = Procedure(
     name="expire_partitions",
     what="expire partitions",
     doing="Expiring partitions.",
@@ -250,7 +250,7 @@ def _name(schema: TableSchema, partition: AgedPartition) -> str:
     return ", ".join(f"{key}={text}" for key, text in pairs)
 
 
-def _told(
+def _consequences(
     table: FileStoreTable,
     schema: TableSchema,
     going: Sequence[AgedPartition],

@@ -69,7 +69,7 @@ from branch_console.procedures.maintenance.release_files import (
     size_of,
 )
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Verb, table_of
+from branch_console.procedures.run.procedure import Procedure, table_of
 from branch_console.procedures.run.receipts import receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
@@ -127,7 +127,7 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     due = due_releases(warehouse, table, now)
     references = list_references(table) if going or due else ()
     files = _files_that_go(warehouse, table, references, going, due)
-    told = _told(table, plans, going, due, files, grace)
+    consequences = _consequences(table, plans, going, due, files, grace)
     hindrances = obstacles(warehouse, table, call) if going or due else ()
     preview = Preview(
         procedure=call.name,
@@ -138,9 +138,9 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
             due,
             files.num_rows,
             size_of(files),
-            [each.text for each in told],
+            [each.text for each in consequences],
         ),
-        consequences=(*hindrances, *told),
+        consequences=(*hindrances, *consequences),
         typed_name=None,
         role=Role.OPERATOR,
         undo=_undo_text(going, grace),
@@ -239,7 +239,7 @@ def _put_back(operation: Operation, journal: ExpireJournal) -> None:
             forget_retired(table, store, operation_id, (retirement.branch,))
 
 
-EXPIRE_SNAPSHOTS = Verb(
+EXPIRE_SNAPSHOTS = Procedure(
     name="expire_snapshots",
     what="expire snapshots",
     doing="Expiring snapshots.",
@@ -382,7 +382,7 @@ def _dry_run(
     )
 
 
-def _told(
+def _consequences(
     table: FileStoreTable,
     plans: Sequence[BranchExpiry],
     going: Sequence[BranchExpiry],
@@ -390,29 +390,29 @@ def _told(
     files: pa.Table,
     grace_millis: int,
 ) -> tuple[Consequence, ...]:
-    told = [loses(_goes(each)) for each in going]
+    consequences = [loses(_goes(each)) for each in going]
     if not going:
         names = ", ".join(repr(each.table.branch) for each in plans) or repr(table.branch)
-        told.append(keeps(f"No snapshot of {names} is due to expire."))
+        consequences.append(keeps(f"No snapshot of {names} is due to expire."))
     for plan in plans:
-        told += [keeps(_held(plan, each)) for each in plan.expiry.holds]
+        consequences += [keeps(_held(plan, each)) for each in plan.expiry.holds]
     if going or due:
         when = f" after {count(grace_millis // 60_000, 'minute')}" if grace_millis else ""
         text = f"{count(files.num_rows, 'file')} with {size_of(files):,} bytes of data"
         if going and when:
-            told.append(
+            consequences.append(
                 loses(
                     f"{text} are needed by no branch, tag or changelog then. They go with the "
                     f"first expiry of the table{when}."
                 )
             )
         else:
-            told.append(loses(f"{text} are needed by no branch, tag or changelog, and go."))
+            consequences.append(loses(f"{text} are needed by no branch, tag or changelog, and go."))
     if due:
-        told.append(
+        consequences.append(
             loses("Undo does not bring back any more what earlier expiries took.", tuple(due))
         )
-    return tuple(told)
+    return tuple(consequences)
 
 
 def _goes(plan: BranchExpiry) -> str:

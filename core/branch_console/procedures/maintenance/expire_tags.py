@@ -22,7 +22,7 @@ from branch_console.procedures.maintenance.expire_names import (
     finish_names,
     planned_names,
 )
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
 from branch_console.table.versioned_files import values_of
@@ -30,7 +30,7 @@ from branch_console.table.versioned_files import values_of
 _MOST_SHOWN: Final = 20
 
 
-def plan_tag_expiry(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_tag_expiry(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide which tags of a branch are past their time.
 
     Raises:
@@ -41,22 +41,22 @@ def plan_tag_expiry(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     asked, table = call.request(ExpireTagsRequest), _branch_of(warehouse, call)
     older = asked.older_than_millis()
     expired = _expired(table, warehouse.clock(), None if older is None else _on_the_wall(older))
-    going, told = _without_vital(warehouse, table, expired)
-    if not told:
-        told.append(keeps(f"No tag of {table.branch!r} is past its time."))
+    going, consequences = _without_vital(warehouse, table, expired)
+    if not consequences:
+        consequences.append(keeps(f"No tag of {table.branch!r} is past its time."))
     return planned_names(
         warehouse,
         call,
         table,
         LeavingNames(tags=going),
-        told,
+        consequences,
         title=f"Expire tags of {table.identifier}",
         grace_millis=asked.grace_millis(),
         reason=asked.reason,
     )
 
 
-def plan_automatic_creation(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_automatic_creation(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide which tags a branch gets by its options, and which it lets go.
 
     Raises:
@@ -77,24 +77,28 @@ def plan_automatic_creation(warehouse: Warehouse, call: ProcedureCall) -> Planne
     expired: tuple[str, ...] = ()
     if options.read(TAG_TIME_EXPIRE_ENABLED):
         expired = _expired(table, now, None)
-    going, told = _without_vital(warehouse, table, dict.fromkeys((*planned.surplus, *expired)))
+    going, consequences = _without_vital(
+        warehouse, table, dict.fromkeys((*planned.surplus, *expired))
+    )
     for name, snapshot in planned.made.items():
-        told.append(changes(f"Tag {name!r} of {table.branch!r} names snapshot {snapshot.id}."))
-    if not told:
-        told.append(keeps(_nothing_due(table, rule.creation)))
+        consequences.append(
+            changes(f"Tag {name!r} of {table.branch!r} names snapshot {snapshot.id}.")
+        )
+    if not consequences:
+        consequences.append(keeps(_nothing_due(table, rule.creation)))
     return planned_names(
         warehouse,
         call,
         table,
         LeavingNames(tags=going, made=made),
-        told,
+        consequences,
         title=f"Create tags of {table.identifier} by its options",
         grace_millis=asked.grace_millis(),
         reason=asked.reason,
     )
 
 
-EXPIRE_TAGS = Verb(
+EXPIRE_TAGS = Procedure(
     name="expire_tags",
     what="expire tags",
     doing="Expiring tags.",
@@ -102,7 +106,7 @@ EXPIRE_TAGS = Verb(
     codec=NAMES_JOURNAL,
     finish=finish_names,
 )
-TRIGGER_TAGS = Verb(
+TRIGGER_TAGS = Procedure(
     name="trigger_tag_automatic_creation",
     what="create tags",
     doing="Creating tags.",
@@ -142,16 +146,16 @@ def _without_vital(
             table, {*going, name}, warehouse.catalog_references
         )
         (vital if is_vital else going).append(name)
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     if going:
         verb = "tags go" if len(going) > 1 else "tag goes"
         text = f"{len(going):,} {verb} from {table.branch!r}: their time is over."
-        told.append(loses(text, tuple(going[:_MOST_SHOWN])))
+        consequences.append(loses(text, tuple(going[:_MOST_SHOWN])))
     if vital:
         verb = "tags stay" if len(vital) > 1 else "tag stays"
         text = f"{len(vital):,} {verb}, which a branch, a rollback or the catalog stands on."
-        told.append(keeps(text, tuple(vital[:_MOST_SHOWN])))
-    return tuple(going), told
+        consequences.append(keeps(text, tuple(vital[:_MOST_SHOWN])))
+    return tuple(going), consequences
 
 
 def _tag_bytes(

@@ -12,7 +12,7 @@ from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
 from branch_console.format.options import Options
 from branch_console.maintenance.references import CatalogReferences, unkept_names
-from branch_console.procedures.history.merge_heads import MergeBase, MergeHeads, find_heads
+from branch_console.procedures.history.merge_heads import BaseSnapshot, MergeHeads, find_merge_heads
 from branch_console.procedures.maintenance.limits import heeds_consumers
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -79,7 +79,7 @@ def _merge_bases(table: FileStoreTable) -> Iterator[SnapshotHold]:
         if theirs is None:
             continue
         try:
-            heads = find_heads(table, other, head, theirs)
+            heads = find_merge_heads(table, other, head, theirs)
         except NotFound:
             continue  # they share nothing that a merge could start from
         for base in heads.bases:
@@ -88,7 +88,7 @@ def _merge_bases(table: FileStoreTable) -> Iterator[SnapshotHold]:
                 yield SnapshotHold(kind=HoldKind.MERGE_BASE, owner=name, since_id=since)
 
 
-def _needed_since(table: FileStoreTable, heads: MergeHeads, base: MergeBase) -> int | None:
+def _needed_since(table: FileStoreTable, heads: MergeHeads, base: BaseSnapshot) -> int | None:
     """Return the oldest snapshot of the branch that a merge from a base looks at."""
     if base.listed_on == table.branch and table.snapshots.holds(base.snapshot):
         return base.snapshot.id

@@ -16,13 +16,13 @@ from branch_console.procedures.call.consequence import Consequence, Preview, blo
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.release_files import find_other_operation
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.procedure import PlannedOperation
 from branch_console.procedures.run.receipts import event_of, receipt_without_change
 from branch_console.table.file_store_table import FileStoreTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PlannedTurn(Planned):
+class PlannedTurn(PlannedOperation):
     """What was decided of a verb that takes names or files from a table.
 
     Attributes:
@@ -64,7 +64,7 @@ def planned_turn(
         table=table,
         branch=table.branch,
         journal=OperationJournal() if journal is None else journal,
-        already=nothing if journal is None else None,
+        earlier_receipt=nothing if journal is None else None,
         dry_run=dry_run,
     )
 

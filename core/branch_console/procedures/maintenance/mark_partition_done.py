@@ -29,14 +29,14 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 
 _SUCCESS_FILE: Final = "success-file"
 
 
-def plan_marks(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_marks(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide on the marks of partitions.
 
     Raises:
@@ -61,12 +61,12 @@ def plan_marks(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         procedure=call.name,
         title=f"Mark partitions of {table.identifier} as done",
         plan_id=plan_digest(call, [(mark.folder, mark.before) for mark in marks]),
-        consequences=(*_other_actions(schema), *_told(table, folders)),
+        consequences=(*_other_actions(schema), *_consequences(table, folders)),
         typed_name=None,
         role=Role.EDITOR,
         undo="Undo takes the marks away, or gives them the time that they had.",
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         table=table,
         branch=table.branch,
@@ -83,12 +83,12 @@ def finish_marks(operation: Operation, journal: MarkDoneJournal) -> Receipt:
     put_marks(operation.warehouse.store, operation.table.paths.table, journal.marks)
     kind = LineageKind.MARKED_DONE if journal.undoes is None else LineageKind.UNDONE
     number = count(len(journal.marks), "partition")
-    told = "as done" if journal.undoes is None else "as before"
-    receipt = receipt_of(operation, notes=(f"Marked {number} {told}.",))
+    text = "as done" if journal.undoes is None else "as before"
+    receipt = receipt_of(operation, notes=(f"Marked {number} {text}.",))
     return operation.complete(event_of(operation, kind, receipt, undoes=journal.undoes))
 
 
-MARK_PARTITION_DONE = Verb(
+MARK_PARTITION_DONE = Procedure(
     name="mark_partition_done",
     what="mark a partition as done",
     doing="Marking the partitions.",
@@ -134,7 +134,7 @@ def _other_actions(schema: TableSchema) -> Iterator[Consequence]:
             )
 
 
-def _told(table: FileStoreTable, folders: list[str]) -> Iterator[Consequence]:
+def _consequences(table: FileStoreTable, folders: list[str]) -> Iterator[Consequence]:
     yield changes(
         f"{count(len(folders), 'partition')} of {table.identifier} are marked as done, by a file "
         "_SUCCESS in the folder of each.",

@@ -34,12 +34,14 @@ def find_missing_files(table: FileStoreTable, head: Snapshot) -> pa.Table:
     folders = sorted({path.rpartition("/")[0] for path in paths.to_pylist()})
     listed = {
         f"{folder}/{name}"
-        for folder, names in zip(folders, table.reader.each(files.names, folders), strict=True)
+        for folder, names in zip(
+            folders, table.reader.map_parallel(files.names, folders), strict=True
+        )
         for name in names
     }
     unlisted = [path for path in paths.to_pylist() if path not in listed]
     # A listing may leave a file out; rows go only if the file itself is not there.
-    there = table.reader.each(files.exists, unlisted)
+    there = table.reader.map_parallel(files.exists, unlisted)
     missing = [path for path, exists in zip(unlisted, there, strict=True) if not exists]
     is_missing = pc.is_in(paths, value_set=pa.array(missing, pa.string()))
     return live.append_column("path", paths).filter(is_missing)

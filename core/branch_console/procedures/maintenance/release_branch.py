@@ -64,7 +64,7 @@ from branch_console.procedures.maintenance.release_files import (
     size_of,
 )
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -72,7 +72,7 @@ _RETIRED: Final = "retired"
 """The step at which the names of a branch have left it."""
 
 
-def plan_drop_or_reclaim(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_drop_or_reclaim(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide whether a branch may go, and whether its files go with it.
 
     Raises:
@@ -95,7 +95,7 @@ def plan_drop_or_reclaim(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     return plan_drop(warehouse, call)
 
 
-def plan_release(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_release(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide whether a branch that an operation kept may go, with its files.
 
     Raises:
@@ -123,17 +123,21 @@ def _plan(
     verb: str,
     grace_millis: int,
     reason: str | None,
-) -> Planned:
+) -> PlannedOperation:
     table, leaving = branch.on(MAIN_BRANCH), find_leaving(branch)
     tags = tags_made_for(branch, leaving.events)
     files = _files_of(warehouse, branch, tags)
     readers = _readers(warehouse, branch)
-    told = tuple(_told(leaving, tags, files, grace_millis))
+    consequences = tuple(_consequences(leaving, tags, files, grace_millis))
     preview = Preview(
         procedure=call.name,
         title=f"{verb} branch {branch.branch!r} of {table.identifier.table_name}",
         plan_id=plan_digest(
-            call, *leaving.facts, [each.text for each in told], files.num_rows, size_of(files)
+            call,
+            *leaving.facts,
+            [each.text for each in consequences],
+            files.num_rows,
+            size_of(files),
         ),
         consequences=(
             *membership_blocks(warehouse, branch, is_drop=True),
@@ -141,7 +145,7 @@ def _plan(
             *standing_blocks(branch, leaving.events, tags, warehouse.catalog_references),
             *_promise_blocks(warehouse, leaving),
             *obstacles(warehouse, table, call),
-            *told,
+            *consequences,
             *map(_reader_text, readers),
         ),
         typed_name=branch.branch,
@@ -149,7 +153,7 @@ def _plan(
         undo=_undo_text(grace_millis),
         holds=readers,
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         table=table,
         branch=branch.branch,
@@ -210,7 +214,7 @@ def _finish_release(
 
 
 DROP_OR_RECLAIM = replace(DROP_BRANCH, plan=plan_drop_or_reclaim, finish=finish_drop_or_reclaim)
-RELEASE_BRANCH = Verb(
+RELEASE_BRANCH = Procedure(
     name="release_branch",
     what="release a branch",
     doing="Moving the branch out of the way.",
@@ -280,7 +284,7 @@ def _reader_text(hold: TableHold) -> Consequence:
     )
 
 
-def _told(
+def _consequences(
     leaving: LeavingBranch, tags: Sequence[BranchTag], files: pa.Table, grace_millis: int
 ) -> Iterator[Consequence]:
     yield from leaving.lost

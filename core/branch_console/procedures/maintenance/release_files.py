@@ -50,7 +50,7 @@ from branch_console.maintenance.release import (
     list_release,
     remove_files,
 )
-from branch_console.maintenance.retire import LOOKS, forget_retired
+from branch_console.maintenance.retire import ROUNDS, forget_retired
 from branch_console.maintenance.trash import Trash
 from branch_console.operations.catalog_requests import MergeCatalogRequest
 from branch_console.procedures.call.warehouse import Warehouse
@@ -350,7 +350,7 @@ def _retired_tags(table: FileStoreTable, journal: Journal, operations: Collectio
 def _forget(operation: Operation, expiries: Collection[str]) -> None:
     table, store = operation.table, operation.warehouse.store
     for expiry in expiries:
-        for _ in range(LOOKS):
+        for _ in range(ROUNDS):
             forget_retired(table, store, expiry, retired_branches(table, expiry))
     forget_release_list(table, store, operation.intent.operation_id)
 

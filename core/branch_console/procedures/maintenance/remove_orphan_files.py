@@ -52,11 +52,11 @@ from branch_console.procedures.maintenance.orphan_files import (
 )
 from branch_console.procedures.maintenance.release_files import REMOVED, Released, size_of
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Verb, table_of
+from branch_console.procedures.run.procedure import Procedure, table_of
 from branch_console.procedures.run.receipts import receipt_of
 
 _DAY_MILLIS: Final = 86_400_000
-_MOST_TOLD: Final = 20
+_MOST_NAMED: Final = 20
 
 
 def plan_cleaning(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
@@ -78,13 +78,15 @@ def plan_cleaning(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     found = find_orphans(warehouse, table, before, call.operation_id)
     orphans = without_waiting(found.files, earlier)
     going = pa.concat_tables([orphans, *(waiting[each][1] for each in due)]).combine_chunks()
-    told = _told(found, orphans, going, _Terms(due, empties, before, grace, keep))
+    consequences = _consequences(found, orphans, going, _Terms(due, empties, before, grace, keep))
     is_due = bool(going.num_rows or empties)
     preview = Preview(
         procedure=call.name,
         title=f"Remove orphan files of {table.identifier.table_name}",
         plan_id=plan_digest(call, sorted(going["path"].to_pylist()), due, empties),
-        consequences=(*obstacles(warehouse, table, call), *told) if is_due else told,
+        consequences=(*obstacles(warehouse, table, call), *consequences)
+        if is_due
+        else consequences,
         typed_name=None,
         role=Role.OPERATOR,
         undo=_undo_text(orphans, going, grace, keep),
@@ -138,7 +140,7 @@ def finish_cleaning(operation: Operation, journal: CleaningJournal) -> Receipt:
     return end_turn(operation, LineageKind.CLEANED, receipt)
 
 
-REMOVE_ORPHAN_FILES = Verb(
+REMOVE_ORPHAN_FILES = Procedure(
     name=CLEANING,
     what="remove orphan files",
     doing="Removing orphan files.",
@@ -181,54 +183,54 @@ class _Terms:
     keep: int
 
 
-def _told(
+def _consequences(
     found: Orphans, orphans: pa.Table, going: pa.Table, terms: _Terms
 ) -> tuple[Consequence, ...]:
-    told = []
+    consequences = []
     if orphans.num_rows:
         paths = orphans["path"].to_pylist()
         when = f"with the first cleaning after {_minutes(terms.grace)}" if terms.grace else "now"
-        told.append(
+        consequences.append(
             loses(
                 f"{count(len(paths), 'file')} with {size_of(orphans):,} bytes, written before "
                 f"{moment_text(terms.before)}, are named by no snapshot, tag or changelog of any "
                 f"branch. They go {when}.",
-                tuple(paths[:_MOST_TOLD]),
+                tuple(paths[:_MOST_NAMED]),
             )
         )
     if terms.due:
         earlier = going.num_rows - orphans.num_rows
-        told.append(
+        consequences.append(
             loses(
                 f"{count(earlier, 'file')} that earlier cleanings noted go now.", tuple(terms.due)
             )
         )
     if terms.keep and (terms.due or (orphans.num_rows and not terms.grace)):
-        told.append(
+        consequences.append(
             keeps(
                 f"What goes waits in the trash of the table for {_days(terms.keep)}; it takes as "
                 "much space until then."
             )
         )
     if terms.empties:
-        told.append(
+        consequences.append(
             loses(
                 "What earlier cleanings put into the trash goes for good: it has waited there for "
                 "as long as they said.",
                 tuple(terms.empties),
             )
         )
-    if not told:
-        told.append(keeps("No file is an orphan: all that may go is named, or too young."))
+    if not consequences:
+        consequences.append(keeps("No file is an orphan: all that may go is named, or too young."))
     if found.unknown:
-        told.append(
+        consequences.append(
             keeps(
                 f"{count(len(found.unknown), 'file')} stay that nothing names either: Paimon gives "
                 "no file such a name there.",
-                found.unknown[:_MOST_TOLD],
+                found.unknown[:_MOST_NAMED],
             )
         )
-    return tuple(told)
+    return tuple(consequences)
 
 
 def _notes(

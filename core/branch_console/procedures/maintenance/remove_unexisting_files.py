@@ -55,14 +55,14 @@ from branch_console.procedures.maintenance.missing_files import (
     find_missing_files,
 )
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import end_commit, receipt_without_change
 from branch_console.table.file_store_table import FileStoreTable
 
 _MOST_SHOWN: Final = 20
 
 
-def plan_removal(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_removal(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide which files a branch is to name no longer.
 
     Raises:
@@ -78,12 +78,12 @@ def plan_removal(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     missing = found.select(MANIFEST_ENTRY.names)
     given_up = _vectors_of(table, head, missing)
     kept = kept_vectors(table, given_up, set(missing["file_name"].to_pylist()))
-    told = tuple(_told(warehouse, table, found, given_up))
+    consequences = tuple(_consequences(warehouse, table, found, given_up))
     preview = Preview(
         procedure=call.name,
         title=f"Remove unexisting files of {table.identifier}",
         plan_id=plan_digest(call, paths, str(head and head.identity)),
-        consequences=told,
+        consequences=consequences,
         typed_name=table.branch if paths else None,
         role=Role.OPERATOR,
         undo=(
@@ -96,11 +96,11 @@ def plan_removal(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     nothing = receipt_without_change(
         call,
         preview.plan_id,
-        tuple(each.text for each in told),
+        tuple(each.text for each in consequences),
         started_millis=started,
         finished_millis=warehouse.clock(),
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         act=Act.COMMIT,
         table=table,
@@ -113,7 +113,7 @@ def plan_removal(warehouse: Warehouse, call: ProcedureCall) -> Planned:
             expected_head=None if head is None else head.identity,
             expected_head_id=None if head is None else head.id,
         ),
-        already=None if paths else nothing,
+        earlier_receipt=None if paths else nothing,
     )
 
 
@@ -161,7 +161,7 @@ def finish_removal(operation: Operation, journal: MissingFilesJournal) -> Receip
     )
 
 
-REMOVE_UNEXISTING_FILES = Verb(
+REMOVE_UNEXISTING_FILES = Procedure(
     name="remove_unexisting_files",
     what="remove unexisting files",
     doing="Removing what is missing from the branch.",
@@ -210,7 +210,7 @@ def _in_bucket(files: pa.Table, partition: bytes, bucket: int) -> pa.Table:
     return files.filter(pc.and_(is_there, pc.equal(files["bucket"], bucket)))
 
 
-def _told(
+def _consequences(
     warehouse: Warehouse, table: FileStoreTable, found: pa.Table, given_up: pa.Table
 ) -> Iterator[Consequence]:
     if not found.num_rows:

@@ -37,15 +37,15 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.expire_snapshots import finish_expire
 from branch_console.procedures.maintenance.maintenance_turn import obstacles
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.storage.table_paths import SNAPSHOT_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.versioned_files import decode_states, list_numbered
 
-_MOST_TOLD: Final = 20
+_MOST_NAMED: Final = 20
 
 
-def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide what stands before the gap, and whether a snapshot is the first one behind it.
 
     Raises:
@@ -60,9 +60,9 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
     states = decode_states(table.reader, below, Snapshot.from_json)
     broken = [each.path for each in states if each.value is None]
     missing = [each for each in range(first.id, max(listed, default=0)) if each not in listed]
-    told: list[Consequence] = [*obstacles(warehouse, table, call)]
+    consequences: list[Consequence] = [*obstacles(warehouse, table, call)]
     if missing:
-        told.append(
+        consequences.append(
             blocks(
                 f"Snapshot {missing[-1]} of {table.branch!r} is missing too, so the history would "
                 f"have another gap. Begin with snapshot {missing[-1] + 1}.",
@@ -71,9 +71,9 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         )
     elif not below:
         text = f"Snapshot {first.id} is the earliest of {table.branch!r} already."
-        told.append(blocks(text, ErrorKind.NOTHING_TO_DO))
+        consequences.append(blocks(text, ErrorKind.NOTHING_TO_DO))
     elif first.id - 1 in listed and table.snapshots.find_earliest_hint() != first.id:
-        told.append(
+        consequences.append(
             blocks(
                 f"Snapshot {first.id - 1} of {table.branch!r} is there, so no gap ends at snapshot "
                 f"{first.id}. Take old snapshots with expire_snapshots.",
@@ -82,9 +82,9 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         )
     elif broken:
         text = "What stands before the gap cannot be read, so what it needs is not known."
-        told.append(blocks(text, ErrorKind.BROKEN_FILE, tuple(broken)))
+        consequences.append(blocks(text, ErrorKind.BROKEN_FILE, tuple(broken)))
     else:
-        told += _told(table, first, tuple(each.path for each in states), grace)
+        consequences += _consequences(table, first, tuple(each.path for each in states), grace)
     retired = tuple(
         RetiredSnapshot(id=each.value.id, delta_manifest_list=each.value.delta_manifest_list)
         for each in states
@@ -94,7 +94,7 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         procedure=call.name,
         title=f"Begin {table.identifier} with snapshot {first.id}",
         plan_id=plan_digest(call, str(first.identity), sorted(below)),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=None,
         role=Role.OPERATOR,
         undo=(
@@ -104,7 +104,7 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> Planned:
         ),
         expected=Expected(answer=(_ids(retired[0].id, first.id),)) if retired else None,
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         table=table,
         branch=table.branch,
@@ -132,7 +132,7 @@ def finish_repair(operation: Operation, journal: ExpireJournal) -> Receipt:
     return finish_expire(operation, journal, (ids,))
 
 
-REPAIR_EARLIEST_SNAPSHOT = Verb(
+REPAIR_EARLIEST_SNAPSHOT = Procedure(
     name="repair_earliest_snapshot",
     what="repair the earliest snapshot",
     doing="Taking the names before the gap.",
@@ -146,7 +146,7 @@ def _ids(before: int, after: int) -> AnswerRow:
     return {EARLIEST_BEFORE: before, EARLIEST_AFTER: after}
 
 
-def _told(
+def _consequences(
     table: FileStoreTable, first: Snapshot, below: tuple[str, ...], grace_millis: int
 ) -> list[Consequence]:
     later = "with the first expiry after the grace" if grace_millis else "at once"
@@ -155,7 +155,7 @@ def _told(
         loses(
             "What stands before the gap leaves the branch. Files that nothing else needs go "
             f"{later}.",
-            below[:_MOST_TOLD],
+            below[:_MOST_NAMED],
         ),
         keeps(f"Snapshot {first.id} and later ones are read as before."),
     ]

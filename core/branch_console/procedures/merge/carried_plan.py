@@ -3,8 +3,8 @@
 from itertools import pairwise
 from typing import NoReturn
 
-from branch_console.commit.snapshot.commit_identity import snapshots_since
-from branch_console.diff.changes.logical_log import Place, entry_difference
+from branch_console.commit.snapshot.commit_identity import snapshots_after_listed
+from branch_console.diff.changes.file_history import Place, entry_difference
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.table_schema import TableSchema
@@ -72,7 +72,7 @@ class CarriedPlan:
             where = "has no snapshot" if head is None else f"is at snapshot {head.id}"
             self._stop(f"it {where} now, which does not build on snapshot {seen.id}")
         try:
-            line = (seen, *snapshots_since(self._target, seen.id, head))
+            line = (seen, *snapshots_after_listed(self._target, seen.id, head))
         except NotFound:
             self._stop(f"a snapshot between {seen.id} and {head.id} has expired")
         return list(pairwise(line))

@@ -9,7 +9,7 @@ import pyarrow as pa
 from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.base.metadata_copy import publish_files
-from branch_console.diff.changes.logical_log import Place, keys_of, original_name
+from branch_console.diff.changes.file_history import Place, keys_of, original_name
 from branch_console.diff.file_masks import MaskKey
 from branch_console.diff.masks import masks_of
 from branch_console.format import options as table_options

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from branch_console.commit.base.commit_message import CommitMessage
-from branch_console.diff.changes.logical_log import Place, copy_name
+from branch_console.diff.changes.file_history import Place, copy_name
 from branch_console.diff.changes.table_changes import by_place
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.file_moves import FileMoves

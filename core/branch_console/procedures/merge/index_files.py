@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from branch_console.commit.base.commit_message import CommitMessage
-from branch_console.diff.changes.logical_log import copy_name, original_name
+from branch_console.diff.changes.file_history import copy_name, original_name
 from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY, NO_INDEX_FILES
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.file_moves import FileMoves

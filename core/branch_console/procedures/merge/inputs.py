@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
-from branch_console.diff.fast_forward import plan_fast_forward, plan_id
+from branch_console.diff.fast_forward import plan_forward_move, plan_id
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
@@ -34,14 +34,14 @@ from branch_console.operations.merge_requests import MergingRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.target_branch import target_table
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.history.branch_histories import histories_of
+from branch_console.procedures.history.branch_histories import read_histories
 from branch_console.procedures.history.forward_sharing import forward_safety
-from branch_console.procedures.history.merge_heads import MergeHeads, find_heads
+from branch_console.procedures.history.merge_heads import MergeHeads, find_merge_heads
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec, sides_of, theirs_of
 from branch_console.procedures.merge.sharing import with_sharing
 from branch_console.procedures.merge.sides import holds_schema, read_schemas, read_sides
 from branch_console.procedures.run.planned_heads import PlannedHeads, planned_head
-from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.procedure import PlannedOperation
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.missing_branch import no_branch
 
@@ -83,7 +83,7 @@ class DecidedMerge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PlannedMerge(Planned):
+class PlannedMerge(PlannedOperation):
     """A merge, a pick or a revert that was decided on."""
 
     merge: DecidedMerge
@@ -130,7 +130,7 @@ def decided_again(warehouse: Warehouse, call: ProcedureCall, earlier: DecidedMer
         # Of a history that is taken over nothing counts but the heads, the schemas and the tags,
         # all of which this names; and whether the files may still be shared.
         source, decision = _source(target, spec), plan.move.decision
-        histories = histories_of(source, target, head_only=True)
+        histories = read_histories(source, target, head_only=True)
         if plan_id(target.identifier.table_name, *histories) == decision.id:
             safety = forward_safety(source, target, decision.arrives, decision.would_remove)
             if safety.shares:
@@ -156,7 +156,7 @@ def decided_for(
     source, rules = _source(target, spec), _in_table(rules, target)
     # A pick and a revert name their snapshot; what the source did since counts for a pick.
     source_id = heads.source_id if spec.kind is MergeKind.MERGE else None
-    states = target.reader.each(
+    states = target.reader.map_parallel(
         lambda side: side[0].reader.both(lambda: planned_head(*side), side[0].schema),
         ((target, heads.target_id), (source, source_id)),
     )
@@ -168,7 +168,7 @@ def decided_for(
         # Tags come and go, and with them whether a history can be taken over; and branches in
         # between are altered.
         files = found_by(decided.plan)
-        if files is not None and not files.lies_on:
+        if files is not None and not files.ancestor_branches:
             warehouse.plans.put(key, decided.plan)
     else:
         decided = DecidedMerge(target=target, spec=spec, plan=known, schemas=schemas)
@@ -197,7 +197,7 @@ def decided_under(
     plan = warehouse.plans.find(key)
     if plan is None:
         plan = plan_merge(sides, rules, now_millis=warehouse.clock())
-        if not sides.theirs.lies_on:
+        if not sides.theirs.ancestor_branches:
             warehouse.plans.put(key, plan)
     decided = replace(merge, plan=with_sharing(target, spec, plan))
     return _on_sides(decided, sides)
@@ -273,7 +273,7 @@ def _decide(
     try:
         found = None
         if spec.kind is MergeKind.MERGE:
-            found = find_heads(target, source, ours, theirs)
+            found = find_merge_heads(target, source, ours, theirs)
             by_history = _by_history(target, source, spec, found, rules)
             if by_history is not None:
                 return decided_by(by_history)
@@ -355,7 +355,7 @@ def _may_net_to_nothing(heads: MergeHeads) -> bool:
 
 
 def _nothing_to_merge(target: FileStoreTable, source: FileStoreTable) -> str:
-    taken = taken_back(target.ledger.events(), target.branch, source.branch)
+    taken = find_reverting_event(target.ledger.events(), target.branch, source.branch)
     if taken is None:
         return f"Branch {target.branch!r} already holds all of {source.branch!r}."
     return (
@@ -365,7 +365,9 @@ def _nothing_to_merge(target: FileStoreTable, source: FileStoreTable) -> str:
     )
 
 
-def taken_back(events: Iterable[LineageEvent], target: str, source: str) -> LineageEvent | None:
+def find_reverting_event(
+    events: Iterable[LineageEvent], target: str, source: str
+) -> LineageEvent | None:
     """What took back the last merge of one branch into another, and still stands; else None.
 
     Args:
@@ -434,7 +436,7 @@ def _source(target: FileStoreTable, spec: MergeSpec) -> FileStoreTable:
     if name == target.branch and spec.kind is not MergeKind.REVERT:
         raise InvalidInput(f"Branch {name!r} cannot be merged into itself. Name two.")
     wanted = (name, target.branch)
-    are_there = target.reader.each(target.branches.exists, wanted)
+    are_there = target.reader.map_parallel(target.branches.exists, wanted)
     for branch, is_there in zip(wanted, are_there, strict=True):
         if not is_there:
             raise no_branch(target, branch)
@@ -444,7 +446,7 @@ def _source(target: FileStoreTable, spec: MergeSpec) -> FileStoreTable:
 def _find_forward(target: FileStoreTable, source: FileStoreTable) -> ForwardMove | None:
     """How the target takes over the history of the source; None where it cannot."""
     table = target.identifier.table_name
-    decision = plan_fast_forward(table, *histories_of(source, target))
+    decision = plan_forward_move(table, *read_histories(source, target))
     if not decision.can_run:
         return None
     safety = forward_safety(source, target, decision.arrives, decision.would_remove)

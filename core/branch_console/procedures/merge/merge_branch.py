@@ -40,7 +40,7 @@ from branch_console.procedures.call.consequence import (
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.branch_histories import tags_before
-from branch_console.procedures.history.file_sharing import journal_of_sharing, told_of_sharing
+from branch_console.procedures.history.file_sharing import journal_of_sharing, sharing_consequences
 from branch_console.procedures.history.protection import protection_of, rule_text
 from branch_console.procedures.merge.carried_plan import CarriedPlan
 from branch_console.procedures.merge.inputs import (
@@ -53,10 +53,10 @@ from branch_console.procedures.merge.merge_choices import decisions_on_merge
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from branch_console.procedures.merge.publish import finish_merge, journal_of_merge
 from branch_console.procedures.merge.reconcile_rows import settle_rows
-from branch_console.procedures.merge.result_states import sides_of_merge
+from branch_console.procedures.merge.result_states import states_to_judge
 from branch_console.procedures.run.planned_heads import PlannedHeads
-from branch_console.procedures.run.procedure import Verb
-from branch_console.procedures.run.quality_gate import told_rules
+from branch_console.procedures.run.procedure import Procedure
+from branch_console.procedures.run.quality_gate import rule_consequences
 from branch_console.procedures.run.receipts import receipt_without_change
 from branch_console.procedures.run.rule_evaluation import find_rules
 from branch_console.procedures.run.written_rows import withdraw_rows
@@ -108,7 +108,7 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
         table=target,
         branch=target.branch,
         journal=replace(journal, plan_id=plan.id, reason=call.reason),
-        already=already,
+        earlier_receipt=already,
         heads=None if planned is None else planned.to_text(),
     )
 
@@ -128,7 +128,7 @@ def journal_of_decision(merge: DecidedMerge, operation_id: str) -> OperationJour
             moving.safety,
             target.on(spec.source),
             operation_id,
-            (plan.source, plan.target, *moving.lies_on),
+            (plan.source, plan.target, *moving.ancestor_branches),
         ),
         tags_before=tags_before(target, {schema.id for schema in moving.schema.schemas}),
     )
@@ -149,27 +149,27 @@ def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge, rules: RuleSet |
         target.ledger.whole, lambda: open_operations(warehouse, target)
     )
     rule = protection_of(events, plan.target)
-    told = _in_the_way(plan)
+    consequences = _in_the_way(plan)
     if cost_of(plan).buckets_to_compare:
-        told.append(
+        consequences.append(
             changes(
                 f"Rows are compared first. If some collide, the merge stops and {plan.target!r} "
                 "stays.",
             )
         )
-    told += open_ones
+    consequences += open_ones
     if can_run(plan):
-        told += _gains(plan)
-        told += told_rules(rules)
-    told += [changes(note) for note in plan.notes]
+        consequences += _gains(plan)
+        consequences += rule_consequences(rules)
+    consequences += [changes(note) for note in plan.notes]
     if rule is not None:
-        told.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))
-    told += [keeps(text) for text in _kept(spec)]
+        consequences.append(changes(f"Branch {plan.target!r} is protected by {rule_text(rule)}."))
+    consequences += [keeps(text) for text in _kept(spec)]
     return Preview(
         procedure=str(spec.kind),
         title=f"{spec.title} of {plan.table}",
         plan_id=plan.id,
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=None,
         role=Role.EDITOR if rule is None else Role.APPROVER,
         undo=NOTHING_TO_UNDO
@@ -235,18 +235,18 @@ def files_of_merge(merge: DecidedMerge) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _verb(kind: MergeKind, what: str, doing: str) -> Verb[PlannedMerge, AnyMergeJournal]:
-    return Verb(
+def _verb(kind: MergeKind, what: str, doing: str) -> Procedure[PlannedMerge, AnyMergeJournal]:
+    return Procedure(
         name=str(kind),
         what=what,
         doing=doing,
         plan=plan_merge_call,
         codec=MERGE_JOURNAL,
         finish=finish_merge,
-        arriving=files_to_merge,
+        files_to_verify=files_to_merge,
         rows=settle_rows,
-        withdraw=withdraw_rows,
-        gate=lambda planned, written: sides_of_merge(planned.merge, written),
+        discard=withdraw_rows,
+        gate=lambda planned, written: states_to_judge(planned.merge, written),
         decisions=decisions_on_merge,
         plan_on=plan_merge_on,
     )
@@ -278,9 +278,9 @@ def _gains(plan: Plan) -> list[Consequence]:
     """What the target gets of a merge that can run, and what it takes that files are shared."""
     match plan:
         case ThreeWayPlan():
-            return [*_moved(plan), *told_of_sharing(plan.safety)]
+            return [*_moved(plan), *sharing_consequences(plan.safety)]
         case FastForwardPlan():
-            return told_of_sharing(plan.move.safety)
+            return sharing_consequences(plan.move.safety)
         case SchemaPlan():
             return _new_schema(plan)
         case UpToDatePlan() | RefusedPlan():
@@ -301,17 +301,17 @@ def _moved(plan: ThreeWayPlan) -> list[Consequence]:
             f"{plan.target!r}, {cost.files_removed:,} {'is' if cost.files_removed == 1 else 'are'} "
             f"removed: {cost.figure.words(with_sign)}.{reads}"
         )
-    told = [changes(f"{plan.target!r} gets 1 snapshot. {what}")]
+    consequences = [changes(f"{plan.target!r} gets 1 snapshot. {what}")]
     if cost.files_restored:
-        told.append(
+        consequences.append(
             changes(
                 f"{count(cost.files_restored, 'file')} come back from before a compaction of "
                 f"{plan.target!r}, because the source changed rows in them."
             )
         )
     if cost.bytes_to_copy:
-        told.append(changes(f"{cost.bytes_to_copy:,} bytes are copied."))
-    return [*told, *_new_schema(plan)]
+        consequences.append(changes(f"{cost.bytes_to_copy:,} bytes are copied."))
+    return [*consequences, *_new_schema(plan)]
 
 
 def _new_schema(plan: ThreeWayPlan | SchemaPlan) -> list[Consequence]:

@@ -22,10 +22,10 @@ from branch_console.procedures.merge.inputs import (
     policy_of,
     rules_of,
 )
-from branch_console.procedures.run.agreed_choices import Decisions, digest, rows_of_plan
+from branch_console.procedures.run.agreed_choices import AgreedChoices, digest, rows_of_plan
 
 
-def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> Decisions:
+def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> AgreedChoices:
     """Return what a person who looks at a merge now decides on.
 
     Args:
@@ -46,7 +46,7 @@ def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> Decisions:
         "conflicts": repr([each.id for each in conflicts_of(plan)]),
         "overruled": repr([str(verdict_of(plan)), overruled] if by_heads else overruled),
     }
-    return Decisions(
+    return AgreedChoices(
         plan_id=plan.id,
         target_id=None if heads.ours is None else heads.ours.id,
         parts={name: digest(text) for name, text in parts.items()},

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from branch_console.errors import ErrorKind, InvalidInput, NotFound
-from branch_console.format.branch_trail import trail_of
+from branch_console.format.followed_branch import follow_branch
 from branch_console.format.journals.merge import MergeJournal
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import HeadMove
@@ -23,8 +23,8 @@ from branch_console.operations.merge_requests import (
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.history.merge_heads import (
     MergeHeads,
-    find_heads,
     find_heads_of_pick,
+    find_merge_heads,
 )
 from branch_console.procedures.merge.sides import read_reverse_sides, read_sides
 from branch_console.table.file_store_table import FileStoreTable
@@ -173,7 +173,9 @@ def sides_of(
     source = target.on(spec.source)
     match spec.kind:
         case MergeKind.MERGE:
-            return read_sides(target, source, heads or find_heads(target, source, ours, theirs))
+            return read_sides(
+                target, source, heads or find_merge_heads(target, source, ours, theirs)
+            )
         case MergeKind.CHERRY_PICK:
             heads = find_heads_of_pick(target, source, ours, theirs)
             return read_sides(target, source, heads, is_pick=True)
@@ -191,9 +193,9 @@ def _snapshot_of(target: FileStoreTable, operation_id: str) -> int:
         for move in event.receipt.moves:
             if move.after_id is None:
                 continue
-            trail = trail_of(events, operation_id, move.branch)
+            trail = follow_branch(events, operation_id, move.branch)
             if trail.ended_by is not None:
-                elsewhere = _told_gone(move.branch, trail.name, trail.ended_by)
+                elsewhere = _gone_sentence(move.branch, trail.name, trail.ended_by)
             elif trail.name != target.branch:
                 elsewhere = f" It changed {trail.name!r}: revert it there."
             elif not _is_there(target, move):
@@ -222,7 +224,7 @@ def _is_there(target: FileStoreTable, move: HeadMove) -> bool:
     return found is None or move.after is None or found.identity.same_as(move.after)
 
 
-def _told_gone(branch: str, name: str, by: LineageEvent) -> str:
+def _gone_sentence(branch: str, name: str, by: LineageEvent) -> str:
     did = "dropped it" if by.kind is LineageKind.DROPPED else f"gave {name!r} to another"
     return f" It changed a branch {branch!r} that is gone: operation {by.operation_id} {did}."
 

@@ -13,11 +13,11 @@ from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.commit.base.metadata_copy import publish_files
 from branch_console.commit.branch.data_copy import copy_data_files, remove_copies
 from branch_console.commit.schema.schema_commit import withdraw_schemas
-from branch_console.commit.snapshot.commit_identity import snapshots_behind
+from branch_console.commit.snapshot.commit_identity import snapshots_after
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
 from branch_console.commit.snapshot.operation_manifests import remove_lost_manifests, uuids_of
-from branch_console.diff.changes.logical_log import original_names
-from branch_console.diff.changes.received_files import takes_back
+from branch_console.diff.changes.file_history import original_names
+from branch_console.diff.changes.received_files import is_reverting
 from branch_console.diff.lineage import (
     MERGE_BASE_IDENTITY,
     MERGE_COMPLETE,
@@ -49,7 +49,7 @@ from branch_console.procedures.history.file_sharing import (
     put_fences,
     put_pins,
 )
-from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.history.history_transfer import finish_history_transfer
 from branch_console.procedures.merge.carried_plan import CarriedPlan
 from branch_console.procedures.merge.file_messages import copies_of, moved_messages
 from branch_console.procedures.merge.inputs import remembered_plan
@@ -61,7 +61,7 @@ from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.procedures.run.written_messages import messages_of, written_paths
 from branch_console.table.file_store_table import FileStoreTable
 
-_USERS_TOLD: Final = 2
+_USERS_NAMED: Final = 2
 
 
 def journal_of_merge(spec: MergeSpec, plan: ThreeWayPlan) -> MergeJournal:
@@ -117,7 +117,7 @@ def finish_merge(operation: Operation, journal: AnyMergeJournal) -> Receipt:
             Or it cannot be told whether the merge landed, as its snapshot has expired.
     """
     if isinstance(journal, HistoryJournal):
-        return finish_take_over(operation, journal)
+        return finish_history_transfer(operation, journal)
     return complete_merge(operation, journal, publish_merge(operation, journal))
 
 
@@ -165,7 +165,7 @@ def complete_merge(operation: Operation, journal: MergeJournal, landed: Snapshot
         ),
         notes=(
             f"{spec.title}: done as snapshot {landed.id}.",
-            *_told_carried(journal.ours_id, landed, over),
+            *_carried_sentences(journal.ours_id, landed, over),
             *notes_of_sharing(journal.sharing),
             *journal.notes,
             *(journal.row_notes or ()),
@@ -203,14 +203,16 @@ def _carried_over(
     return tuple(each for each in found if each is not None)
 
 
-def _told_carried(planned_id: int, landed: Snapshot, over: Sequence[Snapshot]) -> tuple[str, ...]:
+def _carried_sentences(
+    planned_id: int, landed: Snapshot, over: Sequence[Snapshot]
+) -> tuple[str, ...]:
     first, last = planned_id + 1, landed.id - 1
     if last < first:
         return ()
     which = f"snapshot {first}" if first == last else f"snapshots {first} to {last}"
     users = sorted({each.commit_user for each in over})
     # Batch writers of Paimon are another user with each commit.
-    by = f" by {' and '.join(users)}" if 0 < len(users) <= _USERS_TOLD else ""
+    by = f" by {' and '.join(users)}" if 0 < len(users) <= _USERS_NAMED else ""
     return (
         f"Planned at snapshot {planned_id}, then carried over {which}{by}: nothing that this moves "
         "was touched.",
@@ -362,7 +364,7 @@ def _lineage_properties(
             reverted = theirs.properties.get(REVERTS)
             return {
                 **({} if reverted is None else {REVERTS: reverted}),
-                **({TAKES_BACK: "true"} if takes_back(theirs) else {}),
+                **({TAKES_BACK: "true"} if is_reverting(theirs) else {}),
             }
         case MergeKind.MERGE:
             return {
@@ -438,7 +440,7 @@ def find_landed(operation: Operation, journal: MergeJournal) -> Snapshot | None:
     target = operation.table.on(operation.intent.branch)
     own = (operation.intent.actor, operation.commit_identifier)
     try:
-        for each in snapshots_behind(target, journal.ours_id):
+        for each in snapshots_after(target, journal.ours_id):
             if (each.commit_user, each.commit_identifier) == own:
                 return each
     except NotFound as error:
@@ -475,4 +477,4 @@ def rules_of_journal(journal: MergeJournal) -> MergeRules:
 
 def _digest(moves: FileMoves) -> str:
     """Tell the files of one decision from those of another."""
-    return hashlib.sha256(json.dumps(moves.told).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(moves.digest_parts).encode()).hexdigest()[:16]

@@ -12,7 +12,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.merge.file_moves import Knowledge
 from branch_console.merge.joined_deletes import overruled_updates
 from branch_console.merge.plan import ThreeWayPlan, found_by, merging
-from branch_console.merge.row_work import JoinedRows, Reconciled
+from branch_console.merge.row_work import JoinedDeletesResult, Reconciled
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts, Stages
@@ -98,7 +98,7 @@ def _settled(
     return WrittenRows(
         plan_id=plan.id,
         row_messages=buckets_of(found.messages),
-        row_notes=(*(settled_by if settled else ()), *_told_by_keys(plan, found)),
+        row_notes=(*(settled_by if settled else ()), *_keys_sentence(plan, found)),
     )
 
 
@@ -117,16 +117,16 @@ def delete_rows(
     """
     target = merge.target
     joined = _joined(rows, merge, plan, progress, write_id)
-    if joined.changed:
+    if joined.unresolved_files:
         remove_copies(warehouse.store, written_paths(target, joined.messages))
         raise Refused(
             f"{merge.spec.title} of {plan.table} is refused: both sides "
-            f"changed rows of {', '.join(joined.changed)}, and rows without a key cannot be "
-            "matched with those of the other side. Nothing was changed; settle 'file rule' by ours "
-            "or theirs in a policy.",
+            f"changed rows of {', '.join(joined.unresolved_files)}, and rows without a key "
+            "cannot be matched with those of the other side. Nothing was changed; settle 'file "
+            "rule' by ours or theirs in a policy.",
             kind=ErrorKind.CONFLICTS_OPEN,
             plan_id=plan.id,
-            conflicts=len(joined.changed),
+            conflicts=len(joined.unresolved_files),
         )
     masks = write_masks(warehouse.store, target, plan.heads.ours, plan.moves, write_id)
     messages = (*masks, *joined.messages)
@@ -135,7 +135,7 @@ def delete_rows(
     return WrittenRows(
         plan_id=plan.id,
         row_messages=buckets_of(messages),
-        row_notes=(overruled_updates(joined.beaten),) if joined.beaten else (),
+        row_notes=(overruled_updates(joined.overruled_rows),) if joined.overruled_rows else (),
     )
 
 
@@ -145,9 +145,9 @@ def _joined(
     plan: ThreeWayPlan,
     progress: Progress,
     write_id: str,
-) -> JoinedRows[CommitMessage]:
+) -> JoinedDeletesResult[CommitMessage]:
     if not plan.moves.joins:
-        return JoinedRows(messages=(), changed=())
+        return JoinedDeletesResult(messages=(), unresolved_files=())
     sides = merge.sides(plan.heads)
     target, source = merge.as_decided
     marks = vectors_of(target, source, sides)
@@ -155,7 +155,7 @@ def _joined(
     return rows.join_deletes(target, scope, plan.moves.joins, marks, progress, write_id)
 
 
-def compare_rows(
+def find_row_conflicts(
     warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages
 ) -> Receipt:
     """Look for conflicts of rows and keep them to be shown; the table is left as it is.
@@ -186,20 +186,20 @@ def _compared(
         "plan_id": plan.id,
         "notes": [
             f"{count(found.open_count, 'conflict')} of rows must be settled, {settled:,} are.",
-            *_told_by_keys(plan, found),
+            *_keys_sentence(plan, found),
             "Nothing was changed.",
         ],
     }
 
 
-def _told_by_keys(plan: ThreeWayPlan, found: Reconciled[CommitMessage]) -> list[str]:
+def _keys_sentence(plan: ThreeWayPlan, found: Reconciled[CommitMessage]) -> list[str]:
     """In how many buckets no row had to be read."""
     columns = (found.verdicts[name].to_pylist() for name in ("partition", "bucket"))
     with_rows = set(zip(*columns, strict=True))
     keyed = [each.place for each in plan.moves.buckets if each.knowledge is Knowledge.KEYS]
     alone = sum(place not in with_rows for place in keyed)
-    told = f"Decided by key columns alone: {alone:,} of {count(len(keyed), 'compared bucket')}."
-    return [told] if keyed else []
+    text = f"Decided by key columns alone: {alone:,} of {count(len(keyed), 'compared bucket')}."
+    return [text] if keyed else []
 
 
 def reconcile_rows(

@@ -11,7 +11,12 @@ from branch_console.merge.plan import ThreeWayPlan, merging
 from branch_console.procedures.merge.file_messages import moved_messages
 from branch_console.procedures.merge.inputs import DecidedMerge
 from branch_console.procedures.merge.row_messages import joined_messages
-from branch_console.procedures.run.quality_gate import GateSides, name_of, sides_of_forward, stale
+from branch_console.procedures.run.quality_gate import (
+    StatesToJudge,
+    name_of,
+    sides_of_forward,
+    stale,
+)
 from branch_console.procedures.run.rule_evaluation import JudgedState
 from branch_console.procedures.run.written_messages import messages_of
 from branch_console.table.file_store_table import FileStoreTable
@@ -19,7 +24,7 @@ from branch_console.table.manifest_scan import live_files
 from branch_console.table.table_state import ReadState, StagedState
 
 
-def sides_of_merge(merge: DecidedMerge, written: WrittenRows) -> GateSides:
+def states_to_judge(merge: DecidedMerge, written: WrittenRows) -> StatesToJudge:
     """Return the target as it is, and as a merge, a pick or a revert would leave it.
 
     Args:
@@ -33,7 +38,7 @@ def sides_of_merge(merge: DecidedMerge, written: WrittenRows) -> GateSides:
     if plan is None:
         _check_heads(merge)
         return sides_of_forward(target, source, merge.plan.id)
-    return GateSides(
+    return StatesToJudge(
         table=name_of(target),
         plan_id=plan.id,
         # The target may have gone on since it was planned.

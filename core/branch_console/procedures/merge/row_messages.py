@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.commit.base.commit_message import CommitMessage
-from branch_console.diff.changes.logical_log import Place
+from branch_console.diff.changes.file_history import Place
 from branch_console.diff.changes.table_changes import by_place
 from branch_console.diff.changes.virtual_base import all_bases, each_base, simple_base
 from branch_console.errors import Refused
@@ -18,7 +18,7 @@ from branch_console.format.index_manifest import deletion_vector_entries, hash_i
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import BucketMode
 from branch_console.merge.plan import ThreeWayPlan
-from branch_console.merge.plan_merge import HeldState, MergeSides, lost_base
+from branch_console.merge.plan_merge import BaseState, MergeSides, lost_base
 from branch_console.merge.replay import Replay, appended_files
 from branch_console.merge.row_work import EVERY_BUCKET, BucketFiles, RowScope, RowWork
 from branch_console.procedures.merge.index_files import with_held_names
@@ -59,15 +59,15 @@ def row_work(
     Raises:
         Refused: What the rows of both come from is gone.
     """
-    if sides.row_base is None:
+    if sides.base_of_rows is None:
         # A plan is refused without one: it has expired since.
         block = lost_base(sides)
         raise Refused(block.text, kind=block.kind)
     ours, theirs = (
-        _states(table, HeldState(snapshot=side.head, by_target=table is target), places)
+        _states(table, BaseState(snapshot=side.head, in_target=table is target), places)
         for table, side in ((target, sides.ours), (source, sides.theirs))
     )
-    base = each_base(sides.row_base, lambda held: _states(target, held, places))
+    base = each_base(sides.base_of_rows, lambda held: _states(target, held, places))
     ours_changes, theirs_changes = sides.ours.changes, sides.theirs.changes
     changed_by_us, changed_by_them = (
         _by_place(each.files(each.added | each.removed)) for each in (ours_changes, theirs_changes)
@@ -111,7 +111,7 @@ def row_work(
 
 def vectors_of(target: FileStoreTable, source: FileStoreTable, sides: MergeSides) -> pa.Table:
     """Return the index files of the deletion vectors of all sides, as INDEX_MANIFEST_ENTRY."""
-    held = () if sides.row_base is None else all_bases(sides.row_base)
+    held = () if sides.base_of_rows is None else all_bases(sides.base_of_rows)
     bases = (_marks(target, each.snapshot) for each in held)
     ours, theirs = _marks(target, sides.ours.head), _marks(source, sides.theirs.head)
     return pa.concat_tables([*bases, ours, theirs])
@@ -150,13 +150,13 @@ def joined_messages(
 
 
 def _states(
-    table: FileStoreTable, held: HeldState, places: Sequence[Place]
+    table: FileStoreTable, held: BaseState, places: Sequence[Place]
 ) -> Callable[[Place], BucketFiles]:
     """Look up what buckets hold in a state."""
     entries = _by_place(_live(table, held.snapshot, places))
     marks = _by_place(_marks(table, held.snapshot))
     return lambda place: BucketFiles(
-        entries=entries(place), marks=marks(place), by_target=held.by_target
+        entries=entries(place), marks=marks(place), in_target=held.in_target
     )
 
 

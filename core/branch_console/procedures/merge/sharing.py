@@ -4,7 +4,7 @@ from branch_console.diff.file_safety import FileSafety, SharingAnswer
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.plan import Plan, ThreeWayPlan, found_by, with_safety
-from branch_console.procedures.history.common_history import meet
+from branch_console.procedures.history.common_history import find_common_history
 from branch_console.procedures.history.file_sharing import Share, safety_of
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from branch_console.table.file_store_table import FileStoreTable
@@ -31,9 +31,11 @@ def _safety(target: FileStoreTable, spec: MergeSpec, plan: ThreeWayPlan) -> File
         # No file is shared. A fence still keeps the head that the next merge starts from.
         is_merge = spec.kind is MergeKind.MERGE and spec.source != MAIN_BRANCH
         return safety_of(Share(branches=(source,) if is_merge else ()))
-    lies_on = tuple(target.on_listed(each) for each in plan.lies_on)
+    ancestor_branches = tuple(target.on_listed(each) for each in plan.ancestor_branches)
     found = safety_of(
-        Share(branches=(target, source, *lies_on), on_main=_kept_on_main(target, spec, plan))
+        Share(
+            branches=(target, source, *ancestor_branches), on_main=_kept_on_main(target, spec, plan)
+        )
     )
     main_expires = any(place.snapshot is None for place in found.pins)
     if found.shares and moves.restore.num_rows and main_expires:
@@ -59,8 +61,8 @@ def _kept_on_main(
     if spec.source == MAIN_BRANCH:
         return (theirs,)
     main = target.on(MAIN_BRANCH)
-    head = main.head() if MAIN_BRANCH in plan.lies_on else None
+    head = main.head() if MAIN_BRANCH in plan.ancestor_branches else None
     if head is None:
         return ()
-    met = meet(main, target.on(spec.source), head, theirs)
+    met = find_common_history(main, target.on(spec.source), head, theirs)
     return () if met is None else (met.root,)

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.changes.logical_log import (
-    LogicalLog,
+from branch_console.diff.changes.file_history import (
+    FileHistory,
     SnapshotDelta,
     entry_difference,
-    fold_log,
+    fold_history,
     recorded_operation,
     reversed_entries,
 )
@@ -29,7 +29,7 @@ from branch_console.table.unshared_manifests import unshared_entries
 
 def side_log(
     table: FileStoreTable, root: Snapshot, head: Snapshot, line: Sequence[Snapshot]
-) -> LogicalLog:
+) -> FileHistory:
     """The folded log of a side; where snapshots have expired, what both ends differ by.
 
     Args:
@@ -43,16 +43,16 @@ def side_log(
     """
     ids = [each.id for each in line]
     if len(ids) == head.id - root.id and ids == list(range(root.id + 1, head.id + 1)):
-        return fold_log(_deltas(table, root, line))
+        return fold_history(_deltas(table, root, line))
     differing = unshared_entries(table.scan, table.paths, (root, head))
     entries = entry_difference(*differing.sides)
     masks = changed_masks_of(table, root, head)
     # What the last commit was says nothing of those before it.
-    told = replace(head, commit_kind=CommitKind.APPEND, operation=None, properties=Options())
-    return fold_log([SnapshotDelta(snapshot=told, entries=entries, masks=masks)])
+    snapshot = replace(head, commit_kind=CommitKind.APPEND, operation=None, properties=Options())
+    return fold_history([SnapshotDelta(snapshot=snapshot, entries=entries, masks=masks)])
 
 
-def reverse_log(table: FileStoreTable, before: Snapshot, undone: Snapshot) -> LogicalLog:
+def reverse_log(table: FileStoreTable, before: Snapshot, undone: Snapshot) -> FileHistory:
     """The log of what takes a snapshot back to the one before it; raises as `side_log` does."""
     forward = _deltas(table, before, (undone,))[0]
     masks = {
@@ -60,9 +60,9 @@ def reverse_log(table: FileStoreTable, before: Snapshot, undone: Snapshot) -> Lo
     }
     # What was done says nothing of what takes it back, which never empties a partition for good.
     properties = {k: v for k, v in undone.properties.items() if k != ROW_OPERATION}
-    told = replace(undone, operation=None, properties=Options(properties))
+    snapshot = replace(undone, operation=None, properties=Options(properties))
     entries = reversed_entries(forward.entries)
-    return fold_log([SnapshotDelta(snapshot=told, entries=entries, masks=masks)])
+    return fold_history([SnapshotDelta(snapshot=snapshot, entries=entries, masks=masks)])
 
 
 def changed_masks_of(
@@ -98,7 +98,7 @@ def read_masks(table: FileStoreTable, masks: Mapping[MaskKey, Mask]) -> dict[Mas
         path = folders.path(mask.place, mask.index_file, mask.external_path)
         in_file.setdefault(path, []).append(key)
     found: dict[MaskKey, HiddenRows] = {}
-    contents = table.reader.each(table.reader.read_immutable, tuple(in_file))
+    contents = table.reader.map_parallel(table.reader.read_immutable, tuple(in_file))
     for (path, keys), data in zip(in_file.items(), contents, strict=True):
         vectors = read_deletion_vectors(data, [masks[key].range for key in keys], path)
         found |= {key: HiddenRows(vectors[masks[key].range.data_file]) for key in keys}
@@ -106,7 +106,7 @@ def read_masks(table: FileStoreTable, masks: Mapping[MaskKey, Mask]) -> dict[Mas
 
 
 def _deltas(table: FileStoreTable, root: Snapshot, line: Sequence[Snapshot]) -> list[SnapshotDelta]:
-    lists = table.reader.each(
+    lists = table.reader.map_parallel(
         lambda snapshot: table.scan.read_list(table.paths, snapshot.delta_manifest_list), line
     )
     schema = table.schema()

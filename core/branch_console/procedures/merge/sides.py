@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from branch_console.diff.changes.logical_log import LogicalLog, fold_log
-from branch_console.diff.changes.rewrite_graph import NOTHING_TOLD, Descent
+from branch_console.diff.changes.file_history import FileHistory, fold_history
+from branch_console.diff.changes.rewrite_graph import NO_REWRITES, RewriteGraph
 from branch_console.diff.changes.table_changes import (
+    base_with_hidden_rows,
+    base_with_received_files,
+    base_with_shared_files,
     changes_since,
-    joined_logs,
-    with_held_by_both,
-    with_hidden,
-    with_taken_by_both,
+    join,
 )
 from branch_console.diff.changes.virtual_base import Base, all_bases, each_base
-from branch_console.diff.history_move import Known
+from branch_console.diff.history_move import SnapshotSet
 from branch_console.diff.lineage import (
     MERGE_FIELD_IDS,
     MERGE_SCHEMA_ID,
@@ -23,9 +23,9 @@ from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import ErrorKind, NotFound
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
-from branch_console.merge.plan_merge import HeldState, MergeSide, MergeSides
-from branch_console.procedures.history.common_history import walk_back
-from branch_console.procedures.history.merge_heads import MergeBase, MergeHeads
+from branch_console.merge.plan_merge import BaseState, MergeSide, MergeSides
+from branch_console.procedures.history.common_history import walk_history
+from branch_console.procedures.history.merge_heads import BaseSnapshot, MergeHeads
 from branch_console.procedures.merge.side_log import reverse_log, side_log
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.table_state import ReadState
@@ -63,69 +63,72 @@ def read_sides(
         lambda: side_log(target, root, heads.ours, heads.ours_history),
         lambda: side_log(source, root, heads.theirs, heads.theirs_history),
     )
-    base_log, base = fold_log(()), root
+    base_log, base = fold_history(()), root
     base_schema = _noted_schema(source, root, heads.ours_history) or _shared_schema(
         target, source, root
     )
     for each in heads.bases:
-        if not each.line:
+        if not each.history:
             continue
         holder = target.on(each.branch)
-        base_log = joined_logs(base_log, side_log(holder, each.root, each.snapshot, each.line))
+        base_log = join(base_log, side_log(holder, each.root, each.snapshot, each.history))
         if each.branch in (target.branch, source.branch):
             base = each.snapshot
             base_schema = _schema_at(holder, base, (*heads.ours_history, *heads.theirs_history))
-    is_keyed, descent = bool(target.schema().primary_keys), NOTHING_TOLD
+    is_keyed, rewrites = bool(target.schema().primary_keys), NO_REWRITES
     if is_keyed or not is_pick:
-        base_log = with_taken_by_both(base_log, ours, theirs, is_pick=is_pick)
+        base_log = base_with_received_files(base_log, ours, theirs, is_pick=is_pick)
     if not is_keyed:
         # Where a side holds changes without what lies behind them, merges do not tell all.
         is_selective = is_pick or any(s.is_selective for s in (*ours.steps, *theirs.steps))
         others = _logs_of_others(target, source, heads, is_pick=is_pick) if is_selective else ()
-        held = with_held_by_both(base_log, ours, theirs, others)
+        held = base_with_shared_files(base_log, ours, theirs, others)
         if is_pick:
             # Who holds a file, whatever is hidden of it, gets none of its rows once more.
             came = (held.added - base_log.added) | (base_log.removed - held.removed)
-            held = with_hidden(held, came, theirs)
+            held = base_with_hidden_rows(held, came, theirs)
         base_log = held
         if is_selective:
-            descent = Descent((ours, theirs, base_log, *others))
+            rewrites = RewriteGraph((ours, theirs, base_log, *others))
     our_side, their_side = both(
         lambda: _side(target, heads.ours, base_log, ours),
-        lambda: _side(source, heads.theirs, base_log, theirs, heads.lies_on),
+        lambda: _side(source, heads.theirs, base_log, theirs, heads.ancestor_branches),
     )
     return MergeSides(
         table=target.identifier.table_name,
         base=base,
-        row_base=_row_base(target, source, heads.base),
+        base_of_rows=_row_base(target, source, heads.base),
         base_schema=base_schema,
         ours=our_side,
         theirs=their_side,
         known_field_ids=_known_field_ids(heads),
-        descent=descent,
+        rewrites=rewrites,
     )
 
 
 def _logs_of_others(
     target: FileStoreTable, source: FileStoreTable, heads: MergeHeads, *, is_pick: bool
-) -> tuple[LogicalLog, ...]:
+) -> tuple[FileHistory, ...]:
     """What tells besides the sides what files of theirs were made of.
 
     Who took in a branch has what that had left of its files; the other side may have picked them as
     they were written.
     """
     later = (_later_log(source, heads.theirs),) if is_pick else ()
-    return (*later, *(_log_of(target.on(each.branch), each.snapshots) for each in heads.taken_in))
+    return (
+        *later,
+        *(_log_of(target.on(each.branch), each.snapshots) for each in heads.merged_histories),
+    )
 
 
-def _later_log(source: FileStoreTable, picked: Snapshot) -> LogicalLog:
+def _later_log(source: FileStoreTable, picked: Snapshot) -> FileHistory:
     """What a branch did since a snapshot of it."""
     later = (each for each in source.snapshots.ids() if each > picked.id)
     found = (source.snapshots.find(each) for each in later)
     return _log_of(source, (picked, *(each for each in found if each is not None)))
 
 
-def _log_of(table: FileStoreTable, line: Sequence[Snapshot]) -> LogicalLog:
+def _log_of(table: FileStoreTable, line: Sequence[Snapshot]) -> FileHistory:
     """What came with the snapshots of a history behind its first one, oldest first."""
     return side_log(table, line[0], line[-1], line[1:])
 
@@ -143,23 +146,23 @@ def read_reverse_sides(
     """
     line = tuple(target.snapshots.get(each) for each in range(undone.id + 1, ours.id + 1))
     since, back = side_log(target, undone, ours, line), reverse_log(target, before, undone)
-    schema, base_log, descent = target.schema(), fold_log(()), NOTHING_TOLD
+    schema, base_log, rewrites = target.schema(), fold_history(()), NO_REWRITES
     if not schema.primary_keys:
         # What the target itself has brought back since is there, perhaps as another copy.
-        held = with_held_by_both(base_log, since, back)
-        base_log = with_hidden(held, held.added, since, back)
+        held = base_with_shared_files(base_log, since, back)
+        base_log = base_with_hidden_rows(held, held.added, since, back)
         if any(step.is_selective or step.merges for step in since.steps):
             # Or as it was before it was written again, which was before what is undone.
-            earlier = [each for each in walk_back(target, 0) if each.id <= undone.id]
-            descent = Descent((_log_of(target, earlier[::-1]), since))
+            earlier = [each for each in walk_history(target, 0) if each.id <= undone.id]
+            rewrites = RewriteGraph((_log_of(target, earlier[::-1]), since))
     return MergeSides(
         table=target.identifier.table_name,
         base=undone,
-        row_base=HeldState(snapshot=undone, by_target=True),
+        base_of_rows=BaseState(snapshot=undone, in_target=True),
         base_schema=schema,
         ours=_side(target, ours, base_log, since),
         theirs=_side(target, before, base_log, back),
-        descent=descent,
+        rewrites=rewrites,
     )
 
 
@@ -181,8 +184,8 @@ def read_schemas(
 
 
 def _row_base(
-    target: FileStoreTable, source: FileStoreTable, base: Base[MergeBase] | None
-) -> Base[HeldState] | None:
+    target: FileStoreTable, source: FileStoreTable, base: Base[BaseSnapshot] | None
+) -> Base[BaseState] | None:
     """What the rows of both come from; None where that cannot be read."""
     if base is None:
         return None
@@ -191,25 +194,25 @@ def _row_base(
     return each_base(base, lambda one: found[id(one)]) if len(found) == len(held) else None
 
 
-def _held(target: FileStoreTable, source: FileStoreTable, base: MergeBase) -> HeldState | None:
+def _held(target: FileStoreTable, source: FileStoreTable, base: BaseSnapshot) -> BaseState | None:
     """By whose schemas the files of a base are read; None where those of neither side fit."""
     wanted = ReadState.as_it_was(target.on(base.branch), base.snapshot).schema
     for table in (target, source):
         if table.branch == base.branch:
-            return HeldState(snapshot=base.snapshot, by_target=table is target)
+            return BaseState(snapshot=base.snapshot, in_target=table is target)
     for table in (target, source):
         same = next((each for each in table.schemas.all() if each.id == wanted.id), None)
         if same is not None and same.fields == wanted.fields:
-            return HeldState(snapshot=base.snapshot, by_target=table is target)
+            return BaseState(snapshot=base.snapshot, in_target=table is target)
     return None
 
 
 def _side(
     table: FileStoreTable,
     head: Snapshot,
-    base_log: LogicalLog,
-    log: LogicalLog,
-    lies_on: Sequence[FileStoreTable] = (),
+    base_log: FileHistory,
+    log: FileHistory,
+    ancestor_branches: Sequence[FileStoreTable] = (),
 ) -> MergeSide:
     schema, known = table.reader.both(table.schema, table.schemas.all)
     schemas = {each.id: each for each in known}
@@ -229,7 +232,7 @@ def _side(
         schema=schema,
         schemas=schemas,
         changes=changes_since(base_log, log),
-        lies_on={each.branch: each.schema() for each in lies_on},
+        ancestor_branches={each.branch: each.schema() for each in ancestor_branches},
     )
 
 
@@ -247,7 +250,7 @@ def _known_field_ids(heads: MergeHeads) -> dict[int, int]:
 
 def _merges(line: Sequence[Snapshot], other: Sequence[Snapshot]) -> Iterator[Snapshot]:
     """The commits of one side that merged the other; names of branches may be given again."""
-    known = Known(other)
+    known = SnapshotSet(other)
     for each in line:
         source = merge_source(each)
         if source is not None and source in known:

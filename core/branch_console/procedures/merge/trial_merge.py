@@ -20,19 +20,26 @@ from branch_console.merge.plan import (
     ThreeWayPlan,
     conflicts_of,
 )
-from branch_console.merge.policy import EVERY_TABLE, KindRule, Policy, Settle, Settling, TablePolicy
+from branch_console.merge.policy import (
+    EVERY_TABLE,
+    KindRule,
+    Policy,
+    PolicyChoice,
+    Settle,
+    TablePolicy,
+)
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.merge.inputs import decided_merge
 from branch_console.procedures.merge.reconcile_rows import delete_rows, run_row_work
-from branch_console.procedures.merge.result_states import sides_of_merge
+from branch_console.procedures.merge.result_states import states_to_judge
 from branch_console.procedures.run.written_messages import buckets_of
 from branch_console.procedures.run.written_rows import staging, withdraw_rows
 from branch_console.table.table_state import StagedState
 
-_OURS: Final = Settling(how=Settle.OURS)
+_OURS: Final = PolicyChoice(how=Settle.OURS)
 # What nobody has settled counts as the target has it.
 _TARGET_WINS: Final = Policy(
     kinds=tuple(
@@ -43,7 +50,7 @@ _TARGET_WINS: Final = Policy(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class WouldBe:
+class TrialMerge:
     """What a merge would leave.
 
     Attributes:
@@ -60,13 +67,13 @@ class WouldBe:
 
 
 @contextmanager
-def would_be_result(
+def trial_merge(
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
     diff: StateDiff,
     progress: Progress,
-) -> Iterator[WouldBe]:
+) -> Iterator[TrialMerge]:
     """Stage what merging the second state into the first would leave.
 
     Rows that both sides changed are settled and written beside the files of the table, and removed
@@ -114,9 +121,9 @@ def would_be_result(
     try:
         if found is not None and found.open_count:
             raise _refusal(plan, _unsettled(found.open_count))
-        content = sides_of_merge(decided, written).after.content
+        content = states_to_judge(decided, written).after.content
         assert isinstance(content, StagedState)
-        yield WouldBe(
+        yield TrialMerge(
             state=content,
             field_ids=plan.schema.field_ids,
             of_target=True,
@@ -134,11 +141,11 @@ def _check_not_refused(plan: Plan) -> None:
 
 def _committed(
     warehouse: Warehouse, call: ProcedureCall, diff: StateDiff, *, takes_over: bool
-) -> WouldBe:
+) -> TrialMerge:
     """The source, whose history would be taken over, or the target, which has all of it."""
     left = diff.after if takes_over else diff.before
     table = warehouse.table(Identifier.parse(call.table).on_branch(left.branch))
-    return WouldBe(
+    return TrialMerge(
         state=StagedState.of_snapshot(table, left.snapshot, left.schema),
         field_ids={},
         of_target=not takes_over,

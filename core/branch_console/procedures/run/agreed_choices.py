@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 
 from branch_console.commit.rows.row_conflicts import find_row_conflicts
-from branch_console.commit.snapshot.commit_identity import snapshots_since
+from branch_console.commit.snapshot.commit_identity import snapshots_after_listed
 from branch_console.errors import ErrorKind, InvalidInput, NotFound, Refused
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.target_branch import target_table
@@ -22,7 +22,7 @@ from branch_console.procedures.run.planned_heads import HEADS, PlannedHeads
 from branch_console.table.file_store_table import FileStoreTable
 
 DECISIONS: Final = "decisions"
-"""The argument that says what was decided on, as `Decisions.to_text` writes it."""
+"""The argument that says what was decided on, as `AgreedChoices.to_text` writes it."""
 
 _COMPARED: Final = ("conflict_id", "kind", "base", "ours", "theirs")
 _PARTS: Final[Mapping[str, str]] = {
@@ -36,7 +36,7 @@ _PARTS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decisions:
+class AgreedChoices:
     """What stood in a preview.
 
     Attributes:
@@ -57,11 +57,11 @@ class Decisions:
 
     def to_text(self) -> str:
         """Encode as one line; `from_text` reads it back."""
-        told = [self.plan_id, self.target_id, dict(self.parts), self.rows, self.source_id]
-        return json.dumps(told, sort_keys=True, separators=(",", ":"))
+        found = [self.plan_id, self.target_id, dict(self.parts), self.rows, self.source_id]
+        return json.dumps(found, sort_keys=True, separators=(",", ":"))
 
     @classmethod
-    def from_text(cls, text: str) -> "Decisions":
+    def from_text(cls, text: str) -> "AgreedChoices":
         """Decode what `to_text` wrote; raises InvalidInput."""
         try:
             plan_id, target_id, parts, rows, *more = json.loads(text)
@@ -81,16 +81,16 @@ class Decisions:
                 argument=DECISIONS,
             ) from error
 
-    def differences(self, now: "Decisions") -> list[str]:
+    def differences(self, now: "AgreedChoices") -> list[str]:
         """Return what is another thing now, in words; conflicts of rows are not compared here."""
         return [words for name, words in _PARTS.items() if self.parts.get(name) != now.parts[name]]
 
 
-def look_first(
+def choices_now(
     warehouse: Warehouse,
     call: ProcedureCall,
-    decisions: Callable[[Warehouse, ProcedureCall], Decisions],
-) -> Decisions:
+    decisions: Callable[[Warehouse, ProcedureCall], AgreedChoices],
+) -> AgreedChoices:
     """Return what is decided on by a call that does not say so: what there is now.
 
     Raises:
@@ -109,8 +109,8 @@ def look_first(
 def plan_again(
     warehouse: Warehouse,
     call: ProcedureCall,
-    decided: Decisions,
-    decisions: Callable[[Warehouse, ProcedureCall], Decisions],
+    decided: AgreedChoices,
+    decisions: Callable[[Warehouse, ProcedureCall], AgreedChoices],
 ) -> dict[str, object]:
     """Return the plan for the heads as they are now, where what was decided still stands.
 
@@ -151,11 +151,11 @@ def _commits_since(target: FileStoreTable, seen_id: int | None) -> str:
     if head is None or seen_id is None:
         return "to another history"
     try:
-        came = snapshots_since(target, seen_id, head)
+        came = snapshots_after_listed(target, seen_id, head)
     except NotFound:
         came = ()
-    told = ", ".join(f"{each.id} by {each.commit_user}" for each in came)
-    return f"from snapshot {seen_id} to {head.id}" + (f" ({told})" if told else "")
+    text = ", ".join(f"{each.id} by {each.commit_user}" for each in came)
+    return f"from snapshot {seen_id} to {head.id}" + (f" ({text})" if text else "")
 
 
 def _rows_digest(found: pa.Table) -> str:

@@ -20,7 +20,7 @@ from branch_console.format.journals.written import JudgedResult, StagedResult, W
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.run.quality_gate import is_of_the_moment
+from branch_console.procedures.run.quality_gate import depends_on_time
 from branch_console.procedures.run.written_messages import messages_of, written_paths
 from branch_console.procedures.run.written_rows import (
     adopt_staged_rows,
@@ -32,7 +32,7 @@ from branch_console.table.file_store_table import FileStoreTable
 KEPT_MILLIS: Final = 24 * 3_600_000
 """How long a result is kept that nobody publishes: as long as other engines leave such files."""
 
-AS_GOOD: Final = "What was staged before is as good: it is published as it is."
+KEPT_EARLIER_RESULT: Final = "What was staged before is as good: it is published as it is."
 """What is told where an earlier result of the same plan is kept."""
 
 _SWEEPER: Final = "forgotten"
@@ -62,8 +62,8 @@ def keep_result(
     if has_result(warehouse, target, plan_id):
         # Another dry run was first; nothing came to name the files of this one.
         remove_copies(warehouse.store, written_paths(target, messages_of(written.row_messages)))
-        return AS_GOOD
-    lasts = call.agreement.override_gate is None and not is_of_the_moment(warehouse, call)
+        return KEPT_EARLIER_RESULT
+    lasts = call.agreement.override_gate is None and not depends_on_time(warehouse, call)
     staged = StagedResult(
         plan_id=plan_id,
         subject=f"{call.request(MergeRequest).source} into {target.branch}",

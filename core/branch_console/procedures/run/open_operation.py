@@ -61,7 +61,7 @@ class OpenOperation:
         return int.from_bytes(digest[:7])
 
     @contextmanager
-    def carried_out(self) -> Iterator[Self]:
+    def held(self) -> Iterator[Self]:
         """Be the only one on this machine that carries the operation out, and say where it ends.
 
         Yields:
@@ -87,7 +87,7 @@ class OpenOperation:
             ) from error
 
     @contextmanager
-    def taken_up(self) -> Iterator[Self | None]:
+    def resumed(self) -> Iterator[Self | None]:
         """Hold an operation that was cut off; None where somebody is at work or it has ended."""
         operation_id, journal = self.intent.operation_id, self.journal
         with journal.hold(operation_id, longest_wait_seconds=0) as hold:

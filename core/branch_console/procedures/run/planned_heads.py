@@ -47,8 +47,8 @@ class PlannedHeads:
 
     def to_text(self) -> str:
         """Encode for a call."""
-        told = ("" if each is None else str(each) for each in (self.source_id, self.target_id))
-        return ":".join(told)
+        parts = ("" if each is None else str(each) for each in (self.source_id, self.target_id))
+        return ":".join(parts)
 
     def named_in(self, call: ProcedureCall) -> ProcedureCall:
         """The same call, planned at these heads."""

@@ -27,7 +27,7 @@ from branch_console.procedures.call.verify_files import verify
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.agreed_choices import rows_of_plan
 from branch_console.procedures.run.dry_run_results import (
-    AS_GOOD,
+    KEPT_EARLIER_RESULT,
     find_result,
     forget_result,
     has_result,
@@ -38,10 +38,10 @@ from branch_console.procedures.run.dry_run_results import (
 from branch_console.procedures.run.planned_heads import HEADS
 from branch_console.procedures.run.procedure import (
     P,
-    Verb,
+    Procedure,
     another_plan,
-    find_begun,
-    plan_to_run,
+    find_operation,
+    plan_checked,
 )
 from branch_console.procedures.run.quality_gate import (
     MESSAGE,
@@ -50,14 +50,14 @@ from branch_console.procedures.run.quality_gate import (
     rules_digest,
 )
 from branch_console.procedures.run.receipts import number_of, text_of, texts_of
-from branch_console.procedures.run.written_rows import forget_staged_rows, let_go_staged_rows
+from branch_console.procedures.run.written_rows import forget_staged_rows, release_staged_rows
 from branch_console.table.file_store_table import FileStoreTable
 
 _CONFLICTS: Final = "conflicts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staged:
+class Prepared:
     """What there is before anything is published.
 
     Attributes:
@@ -79,22 +79,22 @@ class Staged:
 
 
 @dataclass(slots=True, kw_only=True)
-class DecidedRows:
+class AgreedConflicts:
     """The conflicts of rows that were decided on, where a run may plan again.
 
     Attributes:
-        told: They, as `rows_of_plan` tells them.
+        decided: They, as `rows_of_plan` tells them.
         moved: Why it was planned again; None in the first plan, whose conflicts are those.
     """
 
-    told: str
+    decided: str
     moved: str | None = None
 
     def check(self, found: str) -> None:
         """Raise Refused for conflicts that nobody who let the run plan again has seen."""
         if self.moved is None:
-            self.told = found
-        elif found != self.told:
+            self.decided = found
+        elif found != self.decided:
             raise Refused(
                 f"{self.moved} Now other rows collide than those that you decided on. Nothing "
                 "was changed, and every decision is kept. Look at the conflicts again.",
@@ -115,7 +115,7 @@ class VerbRun(Generic[P]):
         is_dry: Whether it ends before anything is published, and keeps what was staged.
     """
 
-    verb: Verb[P, Any]
+    verb: Procedure[P, Any]
     warehouse: Warehouse
     rows: RowEngine
     call: ProcedureCall
@@ -148,29 +148,31 @@ def _kept_from(facts: Facts) -> _Kept | None:
     )
 
 
-class VerbStages(Generic[P]):
+class Preparation(Generic[P]):
     """The stages of one plan of a verb that come before it changes anything."""
 
-    def __init__(self, run: VerbRun[P], agreed: str | None, decided: DecidedRows | None) -> None:
+    def __init__(
+        self, run: VerbRun[P], agreed: str | None, decided: AgreedConflicts | None
+    ) -> None:
         self._run = run
         self._known: P | None = None
         self._agreed = agreed
         self._decided = decided
         self._written = NOTHING_WRITTEN
 
-    def run(self) -> Staged:
+    def run(self) -> Prepared:
         """Decide, look at what would come, and stage what is to be published."""
-        arriving = self._run.verb.arriving
+        arriving = self._run.verb.files_to_verify
         if arriving is None:
-            return Staged(plan_id=self._agreed)
+            return Prepared(plan_id=self._agreed)
         checked = self._run.stages.run(
             "check heads", lambda _: self._check(), message="Looking at what there is."
         )
         if "receipt" in checked:
             receipt = Receipt.from_json(str(checked["receipt"]))
-            return Staged(plan_id=receipt.plan_id, receipt=receipt)
+            return Prepared(plan_id=receipt.plan_id, receipt=receipt)
         if "plan_id" not in checked:
-            return Staged(plan_id=self._agreed)
+            return Prepared(plan_id=self._agreed)
         heads = text_of(checked, HEADS)
         if heads is not None:
             self._run = replace(self._run, call=self._run.call.agreeing(Agreement(heads=heads)))
@@ -185,7 +187,7 @@ class VerbStages(Generic[P]):
         before = None if kept is None else kept.judged
         judged = self._judged(plan_id, written, before, text_of(checked, "rules"))
         files = number_of(found, "files")
-        return Staged(
+        return Prepared(
             plan_id=plan_id,
             heads=heads,
             files_verified=files,
@@ -206,12 +208,12 @@ class VerbStages(Generic[P]):
         warehouse, call = self._run.warehouse, self._run.call
         warehouse.check_writable()
         with warehouse.deciding() as deciding:
-            if find_begun(deciding, call) is not None:
+            if find_operation(deciding, call) is not None:
                 return {}
-            planned = plan_to_run(self._run.verb, deciding, call, self._agreed)
+            planned = plan_checked(self._run.verb, deciding, call, self._agreed)
         self._known = planned
-        if planned.already is not None:
-            return {"receipt": planned.already.to_json()}
+        if planned.earlier_receipt is not None:
+            return {"receipt": planned.earlier_receipt.to_json()}
         plan_id = planned.preview.plan_id
         facts: dict[str, object] = {"plan_id": plan_id}
         if planned.heads is not None:
@@ -267,7 +269,7 @@ class VerbStages(Generic[P]):
             with self._run.warehouse.deciding() as deciding:
                 self._known = self._run.verb.plan(deciding, self._run.call)
             found = self._known.preview.plan_id
-            if self._known.already is None and found != plan_id:
+            if self._known.earlier_receipt is None and found != plan_id:
                 raise another_plan(self._known, "since the run began")
         return self._known
 
@@ -297,7 +299,7 @@ class VerbStages(Generic[P]):
             try:
                 self._decided.check(str(facts[_CONFLICTS]))
             except Refused:
-                self.withdraw(written)
+                self.discard(written)
                 raise
         return written
 
@@ -319,42 +321,42 @@ class VerbStages(Generic[P]):
         try:
             return JUDGED_RESULT.decode(self._run.stages.run(STAGE, work, message=MESSAGE))
         except PaimonError:
-            self.withdraw(written)
+            self.discard(written)
             raise
 
-    def keep(self, staged: Staged) -> Facts:
+    def keep(self, staged: Prepared) -> Facts:
         """Keep what a dry run staged, for a merge to publish."""
         if staged.plan_id is None:
             # Without a plan there is nobody who could publish it.
-            self.withdraw(staged.written)
+            self.discard(staged.written)
             return {}
         warehouse, call, written = self._run.warehouse, self._run.call, staged.written
         if written != NOTHING_WRITTEN and written.staged_rows is None:
             # An earlier dry run keeps it, unless somebody has published it by now.
-            return {"notes": [AS_GOOD]}
+            return {"notes": [KEPT_EARLIER_RESULT]}
         note = keep_result(warehouse, call, self._target, staged.plan_id, written, staged.judged)
         if note is None:
-            self.withdraw(written)
+            self.discard(written)
             return {}
         # Last: where this is cut off recovery sees that a result names the rows.
         forget_staged_rows(warehouse, call, self._target, written)
         return {"notes": [note]}
 
-    def withdraw(self, written: WrittenRows) -> None:
+    def discard(self, written: WrittenRows) -> None:
         """Remove rows that were written for nothing."""
-        withdraw = self._run.verb.withdraw
+        withdraw = self._run.verb.discard
         # What an earlier dry run keeps is not for this one to remove.
         is_own = written.staged_rows is not None or not self._run.is_dry
         if written != NOTHING_WRITTEN and is_own and withdraw is not None:
             withdraw(self._run.warehouse, self._run.call, self._target, written)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Leave what was written to recovery, where nothing publishes it."""
         if self._written.staged_rows is not None:
             warehouse, call = self._run.warehouse, self._run.call
-            let_go_staged_rows(warehouse, call, self._target, self._written)
+            release_staged_rows(warehouse, call, self._target, self._written)
 
-    def forget(self, staged: Staged) -> None:
+    def forget(self, staged: Prepared) -> None:
         """Forget what was taken of a dry run: it is published by now, or removed."""
         if staged.is_taken and staged.plan_id is not None:
             forget_result(self._run.warehouse, self._target, staged.plan_id)

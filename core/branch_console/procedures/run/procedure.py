@@ -31,23 +31,23 @@ from branch_console.procedures.call.without_callbacks import (
     turns_options_of_main,
     weigh_callbacks,
 )
-from branch_console.procedures.run.agreed_choices import Decisions
+from branch_console.procedures.run.agreed_choices import AgreedChoices
 from branch_console.procedures.run.archived import unless_archived
 from branch_console.procedures.run.open_operation import OpenOperation, Operation
-from branch_console.procedures.run.quality_gate import GateSides
+from branch_console.procedures.run.quality_gate import StatesToJudge
 from branch_console.quality.rules import RuleSet
 from branch_console.table.file_store_table import FileStoreTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Planned:
+class PlannedOperation:
     """What was decided: the consequences for people, the journal for the machine.
 
     Attributes:
         table: The table, on the branch that the verb looks at.
         branch: The branch that changes.
         journal: All that is needed to finish; bare where nothing can run.
-        already: The receipt, where all this was done by an earlier operation.
+        earlier_receipt: The receipt, where all this was done by an earlier operation.
         act: What Paimon would call others after; None where it would not.
         rules: Those of the table, where the result is judged by them before it is published.
         heads: Where it was decided, for the argument HEADS of the call, where the rest of a run
@@ -58,20 +58,20 @@ class Planned:
     table: FileStoreTable
     branch: str
     journal: OperationJournal
-    already: Receipt | None = None
+    earlier_receipt: Receipt | None = None
     act: Act | None = None
     rules: RuleSet | None = None
     heads: str | None = None
 
 
-P = TypeVar("P", bound=Planned)
+P = TypeVar("P", bound=PlannedOperation)
 AnOperation = TypeVar("AnOperation", bound=OpenOperation)
 Ended_contra = TypeVar("Ended_contra", bound=OpenOperation, contravariant=True)
 J = TypeVar("J")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verb(Generic[P, J]):
+class Procedure(Generic[P, J]):
     """One verb.
 
     What it planned is handed to all that comes before its end, so that nobody plans again.
@@ -86,11 +86,11 @@ class Verb(Generic[P, J]):
         codec: Reads and writes what goes into the journal.
         finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict
             where somebody else came in between, and has then taken back what it did.
-        arriving: The data files that become readable, with the columns of FILES_TO_VERIFY; they
-            are looked at before anything is changed. None where no file does.
+        files_to_verify: The data files that become readable, with the columns of FILES_TO_VERIFY;
+            they are looked at before anything is changed. None where no file does.
         rows: Has the row engine compare and write what only rows can tell; what it returns goes
             into the journal. None where no verb needs rows.
-        withdraw: Removes what `rows` wrote, where the operation does not come to be.
+        discard: Removes what `rows` wrote, where the operation does not come to be.
         gate: Tells what the rules of the table are to judge before anything is published, from
             what `rows` returned. None where no row comes or goes.
         stage: What the stage that changes something is called; None for the name of the procedure.
@@ -105,11 +105,11 @@ class Verb(Generic[P, J]):
     codec: Codec[J]
     finish: Callable[[Operation, J], Receipt]
     stage: str | None = None
-    arriving: Callable[[P], pa.Table] | None = None
+    files_to_verify: Callable[[P], pa.Table] | None = None
     rows: Callable[[Warehouse, RowEngine, ProcedureCall, P, Progress], WrittenRows] | None = None
-    withdraw: Callable[[Warehouse, ProcedureCall, FileStoreTable, WrittenRows], None] | None = None
-    gate: Callable[[P, WrittenRows], GateSides] | None = None
-    decisions: Callable[[Warehouse, ProcedureCall], Decisions] | None = None
+    discard: Callable[[Warehouse, ProcedureCall, FileStoreTable, WrittenRows], None] | None = None
+    gate: Callable[[P, WrittenRows], StatesToJudge] | None = None
+    decisions: Callable[[Warehouse, ProcedureCall], AgreedChoices] | None = None
     plan_on: Callable[[Warehouse, ProcedureCall, P], P] | None = None
 
 
@@ -135,7 +135,7 @@ def finish_verb(verb: _Ends[AnOperation, J], operation: AnOperation) -> Receipt:
 
 def finish_operation(finish: Callable[[AnOperation], Receipt], operation: AnOperation) -> Receipt:
     """Carry out what an operation set out to do, or tell how it ended; raises as `finish_verb`."""
-    with operation.carried_out() as held:
+    with operation.held() as held:
         ended, done = held.end_unless_stopped(), held.receipt()
         if done is not None:
             if ended is None:
@@ -159,7 +159,7 @@ def table_of(warehouse: Warehouse, call: ProcedureCall) -> FileStoreTable:
 
 
 def decide(
-    verb: Verb[P, Any], warehouse: Warehouse, call: ProcedureCall, earlier: P | None = None
+    verb: Procedure[P, Any], warehouse: Warehouse, call: ProcedureCall, earlier: P | None = None
 ) -> P:
     """Decide, also on what Paimon would do for others; raises as the plan of the verb does.
 
@@ -174,7 +174,7 @@ def decide(
             planned = verb.plan(deciding, call)
         else:
             planned = verb.plan_on(deciding, call, earlier)
-        if planned.already is not None or not planned.preview.can_run:
+        if planned.earlier_receipt is not None or not planned.preview.can_run:
             return planned
         if planned.act is Act.COMMIT:
             preview = unless_archived(planned.preview, planned.table, planned.branch)
@@ -188,7 +188,7 @@ def decide(
     )
 
 
-def _left_out(warehouse: Warehouse, planned: Planned) -> tuple[KeptElsewhere, ...]:
+def _left_out(warehouse: Warehouse, planned: PlannedOperation) -> tuple[KeptElsewhere, ...]:
     table, journal = planned.table, planned.journal
     by_options = (
         left_out_by_catalog(warehouse, table.on(MAIN_BRANCH))
@@ -202,8 +202,8 @@ def _left_out(warehouse: Warehouse, planned: Planned) -> tuple[KeptElsewhere, ..
     return (*by_options, *left_out_of(warehouse, target, planned.act, changes_schema=changes))
 
 
-def plan_to_run(
-    verb: Verb[P, Any],
+def plan_checked(
+    verb: Procedure[P, Any],
     warehouse: Warehouse,
     call: ProcedureCall,
     agreed: str | None,
@@ -217,18 +217,18 @@ def plan_to_run(
     """
     planned = decide(verb, warehouse, call, earlier)
     check_role(call.role, planned.preview.role, verb.what)
-    if planned.already is None:
+    if planned.earlier_receipt is None:
         planned.preview.raise_unless_runnable(agreed)
     return planned
 
 
-def check_rows(planned: Planned, written: WrittenRows) -> None:
+def check_rows(planned: PlannedOperation, written: WrittenRows) -> None:
     """Raise Refused for rows that were compared for another preview."""
     if written != NOTHING_WRITTEN and written.plan_id != planned.preview.plan_id:
         raise another_plan(planned, "while rows were compared")
 
 
-def another_plan(planned: Planned, meanwhile: str) -> Refused:
+def another_plan(planned: PlannedOperation, meanwhile: str) -> Refused:
     """Return the refusal of a run whose plan is another one by now; `meanwhile` says when."""
     return Refused(
         f"{planned.preview.title}: a branch moved {meanwhile}. Nothing was changed; look at the "
@@ -238,7 +238,7 @@ def another_plan(planned: Planned, meanwhile: str) -> Refused:
     )
 
 
-def find_begun(
+def find_operation(
     warehouse: Warehouse, call: ProcedureCall, known: FileStoreTable | None = None
 ) -> Operation | None:
     """Return the operation where it has begun; the branch of the call may be gone by now.

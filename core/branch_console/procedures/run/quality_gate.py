@@ -27,7 +27,7 @@ from branch_console.procedures.run.rule_evaluation import (
     find_rules,
     keep_report,
 )
-from branch_console.quality.findings import Finding, GateReport, GateVerdict, findings_of
+from branch_console.quality.findings import GateReport, GateVerdict, RuleFinding, findings_of
 from branch_console.quality.gate import failing_ids, judge, judge_state
 from branch_console.quality.rules import RuleKind, RuleSet
 from branch_console.table.file_store_table import FileStoreTable
@@ -55,7 +55,7 @@ class JudgedSides:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GateSides(JudgedSides):
+class StatesToJudge(JudgedSides):
     """The target, and the target as a plan would leave it; `plan_id` is bound to both heads."""
 
     plan_id: str
@@ -72,7 +72,7 @@ def rules_digest(call: ProcedureCall, rules: RuleSet | None) -> str | None:
     return None if rules is None else rules.digest
 
 
-def is_of_the_moment(warehouse: Warehouse, call: ProcedureCall) -> bool:
+def depends_on_time(warehouse: Warehouse, call: ProcedureCall) -> bool:
     """Whether a rule may be judged otherwise later, although nothing was committed since."""
     rules = find_rules(warehouse, Identifier.parse(call.table))
     kinds = (RuleKind.FRESHNESS, RuleKind.SQL)
@@ -82,7 +82,7 @@ def is_of_the_moment(warehouse: Warehouse, call: ProcedureCall) -> bool:
     )
 
 
-def told_rules(rules: RuleSet | None, table: str | None = None) -> list[Consequence]:
+def rule_consequences(rules: RuleSet | None, table: str | None = None) -> list[Consequence]:
     """Tell by which rules a result will be judged; nothing where there are none.
 
     Args:
@@ -105,7 +105,7 @@ def judge_result(
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
-    sides: GateSides,
+    sides: StatesToJudge,
     progress: Progress,
 ) -> JudgedResult:
     """Judge a staged result; what is found is kept as the answer of the job.
@@ -122,7 +122,7 @@ def report_on(
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
-    sides: GateSides,
+    sides: StatesToJudge,
     progress: Progress,
 ) -> tuple[RuleSet, GateReport]:
     """Judge a staged result by the rules of its table, and keep what is found.
@@ -154,7 +154,7 @@ def passed_result(
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
-    sides: GateSides,
+    sides: StatesToJudge,
     rules: RuleSet,
     report: GateReport,
     progress: Progress,
@@ -188,7 +188,7 @@ def gate_notes(call: ProcedureCall, report: GateReport) -> tuple[str, ...]:
 
 
 def _counted(
-    rows: RowEngine, call: ProcedureCall, sides: GateSides, progress: Progress
+    rows: RowEngine, call: ProcedureCall, sides: StatesToJudge, progress: Progress
 ) -> tuple[int, int] | None:
     """All rows of the target before and after; None if they cannot be read here."""
     rows_of = partial(
@@ -240,12 +240,12 @@ def gate_properties(gate: Mapping[str, Any] | None) -> dict[str, str]:
     """Return what a snapshot tells of the gate that it passed; nothing where there was none."""
     if gate is None:
         return {}
-    told = {"branch.gate": gate["verdict"], "branch.gate-rules": gate["digest"]}
+    found = {"branch.gate": gate["verdict"], "branch.gate-rules": gate["digest"]}
     override = GateOverride.of_gate(gate)
     if override is None:
-        return told
+        return found
     blocking = GateReport(digest="", findings=findings_of(gate["findings"])).blocking
-    return told | {
+    return found | {
         "branch.gate-override-reason": override.reason,
         "branch.gate-override-by": override.actor,
         "branch.gate-override-time": str(override.time_millis),
@@ -271,7 +271,7 @@ def judge_sides(
     progress: Progress,
 ) -> GateReport:
     """Judge one state, and where a rule fails there tell how the other one stands."""
-    look = partial(
+    judged_on = partial(
         evaluate,
         rows,
         sides.table,
@@ -279,13 +279,13 @@ def judge_sides(
         operation_id=call.operation_id,
         progress=progress,
     )
-    after = look(sides.after, rules.rules)
+    after = judged_on(sides.after, rules.rules)
     if sides.before is None:
         return judge_state(rules, after)
     failing = failing_ids(rules, after)
     # What passes on the result passes the gate, however the target stands.
     asked_again = [each for each in rules.rules if each.id in failing]
-    before = look(sides.before, asked_again, shows_rows=False)
+    before = judged_on(sides.before, asked_again, shows_rows=False)
     diff = diff_schemas(sides.before.schema, sides.after.schema)
     breaking = [
         f"{each.kind} {each.subject!r}: {each.reason}"
@@ -296,18 +296,18 @@ def judge_sides(
 
 
 def _worth_telling(report: GateReport) -> list[str]:
-    return [each.said for each in report.told if each.verdict != GateVerdict.PASS]
+    return [each.said for each in report.in_order if each.verdict != GateVerdict.PASS]
 
 
-def _said(findings: tuple[Finding, ...]) -> str:
+def _said(findings: tuple[RuleFinding, ...]) -> str:
     more = len(findings) - _SAID
     said = " ".join(each.said for each in findings[:_SAID])
     return f"{said} And {more} more." if more > 0 else said
 
 
-def sides_of_forward(target: FileStoreTable, source: FileStoreTable, plan_id: str) -> GateSides:
+def sides_of_forward(target: FileStoreTable, source: FileStoreTable, plan_id: str) -> StatesToJudge:
     """Return the target as it is, and as it is once it took over the history of the source."""
-    return GateSides(
+    return StatesToJudge(
         table=name_of(target),
         plan_id=plan_id,
         before=JudgedState.of(ReadState.as_it_is(target)),

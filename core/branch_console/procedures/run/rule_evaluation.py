@@ -178,9 +178,9 @@ def count_rows_of(
         operation_id: Whose question it is.
         progress: Told tasks done and tasks known.
     """
-    told = _told_rows(state)
-    if told is not None:
-        return told
+    known_count = _known_rows(state)
+    if known_count is not None:
+        return known_count
     asked = _Question(
         rows=rows,
         table=table,
@@ -192,7 +192,7 @@ def count_rows_of(
     return asked.total()
 
 
-def _told_rows(state: JudgedState) -> int | None:
+def _known_rows(state: JudgedState) -> int | None:
     content = state.content
     if isinstance(content, ReadState):
         if content.snapshot is None:

@@ -22,20 +22,20 @@ from branch_console.procedures.call.stages import Facts, Stages
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.agreed_choices import (
     DECISIONS,
-    Decisions,
-    look_first,
+    AgreedChoices,
+    choices_now,
     plan_again,
 )
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.planned_heads import HEADS, PlannedHeads
-from branch_console.procedures.run.prepare import DecidedRows, Staged, VerbRun, VerbStages
+from branch_console.procedures.run.prepare import AgreedConflicts, Preparation, Prepared, VerbRun
 from branch_console.procedures.run.procedure import (
     P,
-    Verb,
+    Procedure,
     check_rows,
-    find_begun,
+    find_operation,
     finish_verb,
-    plan_to_run,
+    plan_checked,
 )
 from branch_console.procedures.run.quality_gate import gate_journal
 from branch_console.procedures.run.receipts import number_of, receipt_without_change, texts_of
@@ -51,8 +51,8 @@ MOST_PLANS: Final = 3
 _MOVED: Final = (ErrorKind.HEAD_MOVED, ErrorKind.COMMIT_CONFLICT)
 
 
-def run_verb(
-    verb: Verb[P, Any],
+def run_procedure(
+    verb: Procedure[P, Any],
     warehouse: Warehouse,
     rows: RowEngine,
     call: ProcedureCall,
@@ -94,7 +94,7 @@ def run_verb(
             return run.publish_within(wait)
         return run.publish(call.agreement.plan_id)
     except BaseException:
-        run.let_go()
+        run.release()
         raise
 
 
@@ -118,12 +118,12 @@ class _Runner(Generic[P]):
     def __init__(self, run: VerbRun[P]) -> None:
         self._run = run
         self._notes: list[str] = []
-        self._staging: VerbStages[P] | None = None
+        self._staging: Preparation[P] | None = None
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Leave what was written to recovery, where nothing publishes it."""
         if self._staging is not None:
-            self._staging.let_go()
+            self._staging.release()
 
     def try_out(self, asked: ProcedureCall) -> Receipt:
         """Run the stages that change nothing, keep what they staged, and tell what there was."""
@@ -148,7 +148,7 @@ class _Runner(Generic[P]):
             finished_millis=self._run.warehouse.clock(),
         )
 
-    def publish(self, agreed: str | None, decided: DecidedRows | None = None) -> Receipt:
+    def publish(self, agreed: str | None, decided: AgreedConflicts | None = None) -> Receipt:
         """Run all stages once."""
         staging = self._begin(agreed, decided)
         staged = staging.run()
@@ -188,14 +188,14 @@ class _Runner(Generic[P]):
 
     def publish_planning_again(
         self,
-        decisions: Callable[[Warehouse, ProcedureCall], Decisions],
+        decisions: Callable[[Warehouse, ProcedureCall], AgreedChoices],
         wait: int | None,
     ) -> Receipt:
         """Run all stages, anew where a head moved and what was decided still stands."""
         patience = None if wait is None else self._patience(wait)
         text = self._run.call.agreement.decisions
-        decided = self._decided(decisions) if text is None else Decisions.from_text(text)
-        rows = DecidedRows(told=decided.rows)
+        decided = self._decided(decisions) if text is None else AgreedChoices.from_text(text)
+        rows = AgreedConflicts(decided=decided.rows)
         agreed, plans = decided.plan_id, 0
         if decided.source_id is not None:
             seen = PlannedHeads(source_id=decided.source_id, target_id=decided.target_id)
@@ -242,8 +242,8 @@ class _Runner(Generic[P]):
         patience: "_Patience | None",
         tries: int,
         stopped: Refused | CommitConflict,
-        decided: Decisions,
-        decisions: Callable[[Warehouse, ProcedureCall], Decisions],
+        decided: AgreedChoices,
+        decisions: Callable[[Warehouse, ProcedureCall], AgreedChoices],
         _: Progress,
     ) -> Facts:
         if patience is not None:
@@ -259,22 +259,24 @@ class _Runner(Generic[P]):
         call = replace(self._run.call, operation_id=f"{first}{AGAIN}{number}")
         self._run = replace(self._run, call=call)
 
-    def _begin(self, agreed: str | None, decided: DecidedRows | None = None) -> VerbStages[P]:
-        self._staging = VerbStages(self._run, agreed, decided)
+    def _begin(self, agreed: str | None, decided: AgreedConflicts | None = None) -> Preparation[P]:
+        self._staging = Preparation(self._run, agreed, decided)
         return self._staging
 
-    def _decided(self, decisions: Callable[[Warehouse, ProcedureCall], Decisions]) -> Decisions:
+    def _decided(
+        self, decisions: Callable[[Warehouse, ProcedureCall], AgreedChoices]
+    ) -> AgreedChoices:
         """What is decided on where the call does not say so: what there is now."""
         facts = self._run.stages.run(
             "plan",
             lambda _: {
-                DECISIONS: look_first(self._run.warehouse, self._run.call, decisions).to_text()
+                DECISIONS: choices_now(self._run.warehouse, self._run.call, decisions).to_text()
             },
             message="Looking at what there is.",
         )
-        return Decisions.from_text(str(facts[DECISIONS]))
+        return AgreedChoices.from_text(str(facts[DECISIONS]))
 
-    def _carry_out(self, staging: VerbStages[P], staged: Staged, progress: Progress) -> Facts:
+    def _carry_out(self, staging: Preparation[P], staged: Prepared, progress: Progress) -> Facts:
         try:
             receipt = self._finish(staging, staged, progress)
         except PaimonError:
@@ -283,13 +285,13 @@ class _Runner(Generic[P]):
         staging.forget(staged)
         return {"receipt": receipt.to_json()}
 
-    def _finish(self, staging: VerbStages[P], staged: Staged, progress: Progress) -> Receipt:
+    def _finish(self, staging: Preparation[P], staged: Prepared, progress: Progress) -> Receipt:
         warehouse, call = self._run.warehouse, self._run.call
         warehouse.check_writable()
         known = staging.planned
         table = None if known is None else known.table
         with warehouse.deciding(table) as deciding:
-            begun = find_begun(deciding, call, table)
+            begun = find_operation(deciding, call, table)
             found = (
                 self._plan_to_run(deciding, staging, staged)
                 if begun is None
@@ -298,8 +300,8 @@ class _Runner(Generic[P]):
             )
         if isinstance(found, tuple):
             planned, journal = found
-            if planned.already is not None:
-                return planned.already
+            if planned.earlier_receipt is not None:
+                return planned.earlier_receipt
             found = self._begun(planned, journal, staged)
         if staged.written != NOTHING_WRITTEN:
             rows = rows_of_journal(found.read(self._run.verb.codec))
@@ -308,23 +310,23 @@ class _Runner(Generic[P]):
         return finish_verb(self._run.verb, replace(found, progress=progress))
 
     def _plan_to_run(
-        self, deciding: Warehouse, staging: VerbStages[P], staged: Staged
+        self, deciding: Warehouse, staging: Preparation[P], staged: Prepared
     ) -> tuple[P, OperationJournal]:
         """Decide once more; a plan with its journal. What is refused leaves no rows behind."""
         call = self._run.call
         try:
-            planned = plan_to_run(self._run.verb, deciding, call, staged.plan_id, staging.planned)
+            planned = plan_checked(self._run.verb, deciding, call, staged.plan_id, staging.planned)
             check_rows(planned, staged.written)
             journal = planned.journal
-            if self._run.verb.gate is not None and planned.already is None:
+            if self._run.verb.gate is not None and planned.earlier_receipt is None:
                 plan_id = planned.preview.plan_id
                 journal = gate_journal(call, plan_id, journal, staged.judged, planned.rules)
         except PaimonError:
-            staging.withdraw(staged.written)
+            staging.discard(staged.written)
             raise
         return planned, journal
 
-    def _begun(self, planned: P, journal: OperationJournal, staged: Staged) -> Operation:
+    def _begun(self, planned: P, journal: OperationJournal, staged: Prepared) -> Operation:
         """Note what was decided and staged, so that recovery may finish it."""
         warehouse, call = self._run.warehouse, self._run.call
         take_staged_rows(warehouse, call, planned.table, staged.written)

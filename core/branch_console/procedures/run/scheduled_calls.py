@@ -20,7 +20,7 @@ from branch_console.operations.statement_requests import QueryRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.run.kept_policies import KeptPolicy
-from branch_console.sql.words import quoted_name
+from branch_console.sql.token_reader import quoted_name
 
 ACTOR: Final = "schedule"
 """Who asks for what runs by itself."""

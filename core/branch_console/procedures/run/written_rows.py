@@ -45,7 +45,7 @@ def staging(
     except BaseException:
         try:
             staged.remove()
-            staged.let_go()
+            staged.release()
         except PaimonError as error:
             _log.warning("files of %s stay until recovery: %s", staged.id, error)
         raise
@@ -139,14 +139,14 @@ def adopt_staged_rows(
         begin_staged_rows(warehouse, call, target, staged.id)
 
 
-def let_go_staged_rows(
+def release_staged_rows(
     warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: WrittenRows
 ) -> None:
     """Leave rows to recovery, as their run ends here; it may be taken up again before that."""
     staged = _staged_rows(warehouse, target, written)
     try:
         if staged is not None:
-            staged.let_go()
+            staged.release()
     except PaimonError as error:
         _log.warning("rows of %s stay until their process ends: %s", call.operation_id, error)
 

@@ -45,8 +45,8 @@ def run_compact_database(
         progress(len(chosen), len(chosen))
         # In the words of Paimon.
         success = len(chosen) - len(failed)
-        told = f"Compact database finished. Success: {success}, Failed: {len(failed)}"
-        return {"notes": [told, *failed]}
+        text = f"Compact database finished. Success: {success}, Failed: {len(failed)}"
+        return {"notes": [text, *failed]}
 
     return receipt_of_stage(
         warehouse, call, stages, "write rows", compact, message="Writing rows of many tables."

@@ -20,8 +20,8 @@ from branch_console.procedures.run.running_reads import holding
 from branch_console.procedures.statement.query_sources import open_query, with_times
 from branch_console.procedures.statement.show_statement import catalog_rows, creating, described
 from branch_console.sql.answer import Answer
-from branch_console.sql.looks import LookKind, parse_look
 from branch_console.sql.place import Place
+from branch_console.sql.show_statements import ShowKind, parse_show
 
 KEPT_ROWS: Final = 100_000
 """Rows of an answer that a job keeps where nobody says how many."""
@@ -62,35 +62,35 @@ def answer_query(
     """
     started = warehouse.clock()
     asked = call.request(QueryRequest)
-    look, branch = parse_look(asked.sql, place_of(asked)), asked.branch
-    wanted_rows = asked.limit or KEPT_ROWS
-    limit = min(wanted_rows, rows.most_rows)
+    statement, branch = parse_show(asked.sql, place_of(asked)), asked.branch
+    filtered = asked.limit or KEPT_ROWS
+    limit = min(filtered, rows.most_rows)
     opened, plan = None, ""
     notes: tuple[str, ...] = ()
-    if look.target is None and (look.query is None or not look.query.references):
+    if statement.target is None and (statement.query is None or not statement.query.references):
         # No table says whether it has the branch.
         check_session(warehouse, branch)
-    if look.query is not None:
-        query = with_times(rows, look.query, progress)
+    if statement.query is not None:
+        query = with_times(rows, statement.query, progress)
         opened = open_query(warehouse, query, branch, call.operation_id)
-    if look.target is not None:
-        found, notes = _told_of(warehouse, look.kind, look.target.on(branch))
+    if statement.target is not None:
+        found, notes = _facts_of(warehouse, statement.kind, statement.target.on(branch))
     elif opened is None:
-        found = catalog_rows(warehouse, look, branch)
-    elif look.kind in (LookKind.COLUMNS, LookKind.TABLE):
-        found = described(opened, extended=look.kind is LookKind.TABLE)
-    elif look.kind is LookKind.STATEMENT:
+        found = catalog_rows(warehouse, statement, branch)
+    elif statement.kind in (ShowKind.COLUMNS, ShowKind.TABLE):
+        found = described(opened, extended=statement.kind is ShowKind.TABLE)
+    elif statement.kind is ShowKind.STATEMENT:
         found = creating(opened)
     else:
-        is_plan = look.kind is LookKind.PLAN
+        is_plan = statement.kind is ShowKind.PLAN
         wanted = 0 if is_plan else limit + 1
-        with opened.told(), holding(warehouse, call, opened.snapshots):
+        with opened.placing_errors(), holding(warehouse, call, opened.snapshots):
             found, plan = rows.query(opened.rewritten.text, opened.contents, wanted, progress)
         found = pa.table({"plan": [plan]}) if is_plan else found
     has_more = found.num_rows > limit
     if opened is not None:
         notes = opened.notes
-    if has_more and limit < wanted_rows:
+    if has_more and limit < filtered:
         notes = (*notes, _bound_note(limit))
     return Answer(
         rows=found.slice(0, limit),
@@ -103,13 +103,13 @@ def answer_query(
     )
 
 
-def _told_of(
-    warehouse: Warehouse, kind: LookKind, table: Identifier
+def _facts_of(
+    warehouse: Warehouse, kind: ShowKind, table: Identifier
 ) -> tuple[pa.Table, tuple[str, ...]]:
     """The health, the storage or the holds of a table, as rows, and what these leave out."""
-    if kind is LookKind.HOLDS:
+    if kind is ShowKind.HOLDS:
         return hold_rows(list_holds(warehouse, table)), ()
-    if kind is LookKind.STORAGE:
+    if kind is ShowKind.STORAGE:
         storage = read_storage(warehouse, table)
         return storage_rows(storage), tuple(each.sentence for each in storage.unread)
     return health_rows(examine(warehouse, table)), ()

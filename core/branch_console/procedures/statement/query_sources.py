@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch
 from branch_console.errors import ErrorKind, InvalidInput, PaimonError
-from branch_console.expr.filter_pushdown import condition_of
+from branch_console.expr.filter_pushdown import condition_from
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.scan_options import ScanOptions, check_branch, unfit_option
 from branch_console.format.snapshot import Snapshot
@@ -21,7 +21,7 @@ from branch_console.procedures.catalog.publishing import resolved_whole
 from branch_console.sql.answer import StateRead
 from branch_console.sql.pushdown import PushedComparison
 from branch_console.sql.query import Query, ReferenceState, RewrittenQuery, TableReference
-from branch_console.sql.words import wrong
+from branch_console.sql.token_reader import statement_error
 from branch_console.table.fallback_branch import with_other_branch
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.scan_state import state_asked
@@ -63,7 +63,7 @@ class OpenedQuery:
         return tuple((table, each) for table, each in found if each is not None)
 
     @contextmanager
-    def told(self, sql: RewrittenQuery | None = None) -> Iterator[None]:
+    def placing_errors(self, sql: RewrittenQuery | None = None) -> Iterator[None]:
         """Tell errors of the engine by places of the statement, and tables by their names.
 
         Args:
@@ -165,7 +165,9 @@ def with_times(rows: RowEngine, query: Query, progress: Progress) -> Query:
             raise InvalidInput(f"{reference.place}: {error.message}", kind=error.kind) from error
         millis = answer["millis"][0].as_py()
         if millis is None:
-            raise wrong(reference.place, f"{reference.time_expression} is null, which is no time")
+            raise statement_error(
+                reference.place, f"{reference.time_expression} is null, which is no time"
+            )
         found.append(millis)
     return query.at_times(found)
 
@@ -193,7 +195,7 @@ def _source(
     return _Source(
         content=(
             replace(state, columns=query.columns_of(state.schema.row_type.names)),
-            condition_of(state.schema, comparisons),
+            condition_from(state.schema, comparisons),
         ),
         read=StateRead(
             table=reference.identifier.table_name,

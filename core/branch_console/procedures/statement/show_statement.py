@@ -17,19 +17,19 @@ from branch_console.procedures.catalog.seen_catalog import properties_on, seen_f
 from branch_console.procedures.statement.query_sources import OpenedQuery
 from branch_console.sql.create_text import create_statement
 from branch_console.sql.databases import COMMENT
-from branch_console.sql.looks import Look, LookKind
+from branch_console.sql.show_statements import ShowKind, ShowStatement
 from branch_console.table.table_state import ReadState
 
 _DESCRIBED = pa.schema([(name, pa.string()) for name in ("col_name", "data_type", "comment")])
 _TABLES = pa.schema([(name, pa.string()) for name in ("namespace", "tableName")])
 
 
-def catalog_rows(warehouse: Warehouse, look: Look, session: str) -> pa.Table:
+def catalog_rows(warehouse: Warehouse, statement: ShowStatement, session: str) -> pa.Table:
     """List databases or tables, or tell of a database, on a catalog branch or on main.
 
     Args:
         warehouse: The warehouse.
-        look: What is listed, and where.
+        statement: What is listed, and where.
         session: The branch of the session.
 
     Returns:
@@ -39,19 +39,19 @@ def catalog_rows(warehouse: Warehouse, look: Look, session: str) -> pa.Table:
     Raises:
         NotFound: There is no such database or catalog branch.
     """
-    seen = seen_from(warehouse, look.branch, session)
+    seen = seen_from(warehouse, statement.branch, session)
     known = seen.databases()
-    if look.database is not None and look.database not in known:
-        raise no_database(look.database, known)
-    if look.kind is LookKind.DATABASE and look.database is not None:
-        return _database(warehouse, seen, look.database)
-    is_like = _matcher(look.pattern)
-    if look.kind is LookKind.DATABASES:
+    if statement.database is not None and statement.database not in known:
+        raise no_database(statement.database, known)
+    if statement.kind is ShowKind.DATABASE and statement.database is not None:
+        return _database(warehouse, seen, statement.database)
+    is_like = _matcher(statement.pattern)
+    if statement.kind is ShowKind.DATABASES:
         return pa.table({"namespace": pa.array(filter(is_like, known), pa.string())})
     rows = [
         {"namespace": database, "tableName": name}
         for database in known
-        if look.database in (None, database)
+        if statement.database in (None, database)
         for name in seen.table_names(database)
         if is_like(name)
     ]

@@ -70,9 +70,9 @@ from branch_console.procedures.statement.write_statement import (
     catalog_of,
     check_takes_commits,
     check_unprotected,
+    errors_at,
     made_target,
     target_table,
-    told_at,
 )
 from branch_console.sql.tables import (
     AddColumn,
@@ -90,7 +90,7 @@ from branch_console.sql.tables import (
     parse_table_statement,
 )
 from branch_console.sql.targets import NamedColumn, unknown_column
-from branch_console.sql.words import wrong
+from branch_console.sql.token_reader import statement_error
 from branch_console.storage.table_paths import TablePaths
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -134,7 +134,7 @@ def run_table_statement(
 
     def work(_: object) -> Facts:
         warehouse.check_writable()
-        with told_at(statement.target.place):
+        with errors_at(statement.target.place):
             match statement.kind:
                 case TableStatementKind.CREATE:
                     note = _create(warehouse, call, statement, branch)
@@ -225,7 +225,7 @@ def plan_create(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     """Decide whether a table can be made on a catalog branch; raises as its `plan_creation`."""
     statement, branch = _statement_of(call)
     seen = _seen(warehouse, statement, branch)
-    with told_at(statement.target.place):
+    with errors_at(statement.target.place):
         if seen is None:
             raise InvalidInput(
                 f"{statement.target.identifier} is on no branch of the catalog.",
@@ -251,7 +251,7 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     """
     statement, branch = _statement_of(call)
     identifier, seen = statement.target.on(branch), _seen(warehouse, statement, branch)
-    with told_at(statement.target.place):
+    with errors_at(statement.target.place):
         if seen is not None:
             table_on_it = statement.target.identifier.in_catalog
             return branch_tables.plan_drop(
@@ -268,8 +268,8 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         except NotFound:
             if not statement.is_lenient:
                 raise
-            told = f"There is no table {identifier}; nothing was dropped."
-            return nothing_to_do(warehouse, call, f"Drop table {identifier}", told)
+            text = f"There is no table {identifier}; nothing was dropped."
+            return nothing_to_do(warehouse, call, f"Drop table {identifier}", text)
         for name in (MAIN_BRANCH, *table.branches.names()):
             check_unprotected(table.on_listed(name), "dropped")
         check_catalog(
@@ -299,7 +299,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         raise InvalidInput("A table is renamed to a name. Say which.", kind=ErrorKind.INVALID_NAME)
     source, target = statement.target.identifier, renamed.identifier
     seen = _seen(warehouse, statement, branch)
-    with told_at(statement.target.place):
+    with errors_at(statement.target.place):
         if target.is_of_catalog and (seen is None or target.catalog_branch != seen.branch):
             raise InvalidInput(
                 f"{target} is on another branch than the table. A table is renamed on one branch; "
@@ -315,7 +315,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
                 "A table is renamed with all its branches. Name it without a branch, on main.",
                 kind=ErrorKind.UNSUPPORTED,
             )
-        with told_at(renamed.place):
+        with errors_at(renamed.place):
             _check_database(warehouse, target)
         table = target_table(warehouse, statement.target, branch)
         existing = _existing(warehouse, target)
@@ -403,11 +403,11 @@ def _change_of(change: Change, schema: TableSchema) -> SchemaChange:
         case AddColumn():
             if _has_row(change.type):
                 what = "a column with rows in it is not added"
-                raise wrong(change.column.place, what, ErrorKind.UNSUPPORTED)
+                raise statement_error(change.column.place, what, ErrorKind.UNSUPPORTED)
             if change.after is not None and schema.find_field(change.after) is None:
-                raise wrong(change.column.place, f"there is no column {change.after!r}")
+                raise statement_error(change.column.place, f"there is no column {change.after!r}")
             if _is_reserved(change.column.name):
-                raise wrong(change.column.place, "Paimon keeps that name for itself")
+                raise statement_error(change.column.place, "Paimon keeps that name for itself")
             return add_column(
                 change.column.name,
                 change.type,

@@ -411,8 +411,8 @@ def _run_once(
             "files_removed": _count(prepared.messages, "deleted_files", "compact_before"),
         }
         if commit.overwrites or commit.messages:
-            told = {} if reason is None else {WITHOUT_CALLBACKS_PROPERTY: reason}
-            properties = {**commit.properties, **told}
+            reported = {} if reason is None else {WITHOUT_CALLBACKS_PROPERTY: reason}
+            properties = {**commit.properties, **reported}
             snapshot = write.publish(replace(commit, summary=figures, properties=properties))
     if commit.overwrites:
         figures["files_removed"] = _replaced_files(table, snapshot)

@@ -41,7 +41,7 @@ from branch_console.sql.place import Place
 from branch_console.sql.query import RewrittenQuery
 from branch_console.sql.statement import COMPACT
 from branch_console.sql.targets import NamedColumn, Part, Target, unknown_column
-from branch_console.sql.words import quoted_name, wrong
+from branch_console.sql.token_reader import quoted_name, statement_error
 from branch_console.sql.writes import Write, WriteKind, parse_write
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.pinned_table import PinnedTable
@@ -186,7 +186,7 @@ def _member(seen: CatalogOnBranch, target: Target) -> Member:
 
 
 @contextmanager
-def told_at(place: Place) -> Iterator[None]:
+def errors_at(place: Place) -> Iterator[None]:
     """Give errors of a statement its place, where they have none of their own."""
     try:
         yield
@@ -197,7 +197,7 @@ def told_at(place: Place) -> Iterator[None]:
 
 
 @contextmanager
-def _told_by_column(write: Write) -> Iterator[None]:
+def _errors_at_column(write: Write) -> Iterator[None]:
     """Give errors of a column its place, where the statement names it just once."""
     try:
         yield
@@ -207,7 +207,7 @@ def _told_by_column(write: Write) -> Iterator[None]:
         clause = error.facts.get("clause")
         if write.merge is not None and isinstance(clause, int):
             places = [write.merge.clauses[clause].place]
-        with told_at(places[0]) if len(places) == 1 else nullcontext():
+        with errors_at(places[0]) if len(places) == 1 else nullcontext():
             raise
 
 
@@ -255,9 +255,9 @@ def _written(
         names = ", ".join(map(quoted_name, columns))
         sql = sql.within("SELECT * FROM (", f") AS given ({names})")
     with (
-        told_at(write.target.place),
-        _told_by_column(write),
-        opened.told(sql),
+        errors_at(write.target.place),
+        _errors_at_column(write),
+        opened.placing_errors(sql),
         rows.opened(sql.text, opened.contents, keeps_times=_keeps_times(write, schema)) as f,
     ):
         # What the engine opened, it takes.
@@ -342,7 +342,7 @@ def _merge_over(sql: RewrittenQuery, write: Write, schema: TableSchema) -> Merge
             values = _values(sql, schema, names, [part for _, part in each.values])
         clauses.append(
             RowClause(
-                meeting=each.meeting,
+                match_kind=each.match_kind,
                 action=each.action,
                 condition=None if each.condition is None else each.condition.of(sql),
                 values=values,
@@ -374,7 +374,7 @@ def _in_words_of(schema: TableSchema, write: Write, columns: Sequence[str] | Non
         if column.name.lower() not in known:
             keys = ", ".join(known.values()) or "none"
             what = f"{column.name!r} is no partition column; the table has {keys}"
-            raise wrong(column.place, what)
+            raise statement_error(column.place, what)
     partition = write.partition
     if partition is not None:
         partition = {known[name.lower()]: value for name, value in partition.items()}
@@ -397,7 +397,7 @@ def _columns_of(schema: TableSchema, named: Sequence[NamedColumn]) -> tuple[str,
         if name is None:
             raise unknown_column(column, known.values())
         if name in found:
-            raise wrong(column.place, f"column {name!r} is there twice")
+            raise statement_error(column.place, f"column {name!r} is there twice")
         found.append(name)
     return tuple(found)
 

@@ -41,7 +41,7 @@ class WayBack:
     Attributes:
         steps: In the order in which they were carried out.
         reverts: Whether tables get a revert, as somebody went on with one.
-        told: What it leads to, and what stands in the way.
+        consequences: What it leads to, and what stands in the way.
         covers: The objects that go back alone; None for the whole.
     """
 
@@ -49,7 +49,7 @@ class WayBack:
     committed: CatalogVersion
     steps: tuple[MergeStep, ...]
     reverts: bool
-    told: tuple[Consequence, ...]
+    consequences: tuple[Consequence, ...]
     covers: frozenset[str] | None
 
 
@@ -64,28 +64,28 @@ def way_back_of(merge: MergeOperation, call: ProcedureCall, part: str | None) ->
         )
     state = state_of_branch(merge.warehouse, merge.noted.target)
     steps = _steps_back(merge, part)
-    told = [
+    consequences = [
         _no_undo(reason)
         for reason in (
             *(_part_reasons(merge, steps) if part is not None else ()),
             *_object_reasons(merge, steps, state),
         )
     ]
-    is_there = not told
+    is_there = not consequences
     reverts = False
     if is_there:
         contents = list(contents_of(steps))
         found = [each for step in contents for each in _rollback_blocks(merge, step, call)]
         reverts = bool(found)
         if reverts:
-            told += [each for step in contents for each in revert_blocks(merge, step)]
-    told += _consequences(merge, steps, reverts=reverts)
+            consequences += [each for step in contents for each in revert_blocks(merge, step)]
+    consequences += _consequences(merge, steps, reverts=reverts)
     return WayBack(
         merge=merge,
         committed=committed,
         steps=steps,
         reverts=reverts,
-        told=tuple(told),
+        consequences=tuple(consequences),
         covers=None if part is None else frozenset(each.object_id for each in steps),
     )
 
@@ -311,8 +311,8 @@ def _step_words(merge: MergeOperation, step: MergeStep) -> str | None:
         case StepKind.RENAME_DATABASE:
             return f"Database {step.after.name!r} is called {step.before.name!r} again."
         case StepKind.SET_PROPERTIES:
-            told = property_sentences(step.step.properties_after, step.step.properties_before)
-            return f"Database {name!r}: {told}"
+            text = property_sentences(step.step.properties_after, step.step.properties_before)
+            return f"Database {name!r}: {text}"
         case StepKind.CREATE_TABLE:
             return f"Table {name} is dropped again."
         case StepKind.DROP_TABLE:

@@ -35,10 +35,10 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import NOTHING_TO_UNDO, Preview, keeps, plan_digest
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.history.history_transfer import finish_history_transfer
 from branch_console.procedures.maintenance.mark_partition_done import finish_marks
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned, Verb, table_of
+from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.undo.undo_branch import (
     finish_restore,
     plan_rename_back,
@@ -55,7 +55,7 @@ from branch_console.procedures.undo.undo_objects import UNDO_OF_CATALOG
 from branch_console.procedures.undo.undo_tag import plan_tag_back
 from branch_console.table.file_store_table import FileStoreTable
 
-Way = Callable[[Warehouse, ProcedureCall, FileStoreTable, LineageEvent], Planned]
+Way = Callable[[Warehouse, ProcedureCall, FileStoreTable, LineageEvent], PlannedOperation]
 
 _WAYS: Final[Mapping[LineageKind, Way]] = MappingProxyType(
     {
@@ -97,7 +97,7 @@ _INSTEAD: Final[Mapping[LineageKind, str]] = MappingProxyType(
 )
 
 
-def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> Planned:
+def plan_undo(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     """Decide whether an operation can be taken back.
 
     Arguments of the call: `table`, `operation` (its id), `plan_id`.
@@ -171,9 +171,9 @@ def find_undo_chance(
         planned = plan(warehouse, call)
     except PaimonError as error:
         return UndoChance(obstacle=error.message)
-    if planned.already is not None:
-        told = planned.preview.consequences[0].text
-        return UndoChance(obstacle=told, undone_by=planned.already.operation_id)
+    if planned.earlier_receipt is not None:
+        text = planned.preview.consequences[0].text
+        return UndoChance(obstacle=text, undone_by=planned.earlier_receipt.operation_id)
     return UndoChance(obstacle=" ".join(each.text for each in planned.preview.blocks) or None)
 
 
@@ -205,7 +205,7 @@ def _finish(operation: Operation, journal: UndoJournal) -> Receipt:
         case RenameBranchJournal():
             return finish_rename(operation, journal)
         case HistoryJournal():
-            return finish_take_over(operation, journal)
+            return finish_history_transfer(operation, journal)
         case TagJournal():
             return finish_tag(operation, journal)
         case UntagJournal():
@@ -239,7 +239,7 @@ def _another_undo(undone: str, operation_id: str) -> CommitConflict:
     )
 
 
-UNDO = Verb(
+UNDO = Procedure(
     name="undo",
     what="undo this operation",
     doing="Taking the operation back.",
@@ -275,17 +275,17 @@ def _raise_if_written(warehouse: Warehouse, table: FileStoreTable, operation_id:
 
 def _already(
     call: ProcedureCall, table: FileStoreTable, undone: LineageEvent, receipt: Receipt
-) -> Planned:
-    told = f"Operation {undone.undoes} was undone already, by operation {undone.operation_id}."
+) -> PlannedOperation:
+    text = f"Operation {undone.undoes} was undone already, by operation {undone.operation_id}."
     preview = Preview(
         procedure=call.name,
         title=f"Undo operation {undone.undoes}",
         plan_id=plan_digest(call, undone.id),
-        consequences=(keeps(told),),
+        consequences=(keeps(text),),
         typed_name=None,
         role=Role.VIEWER,
         undo=NOTHING_TO_UNDO,
     )
-    return Planned(
-        preview=preview, table=table, branch="", journal=OperationJournal(), already=receipt
+    return PlannedOperation(
+        preview=preview, table=table, branch="", journal=OperationJournal(), earlier_receipt=receipt
     )

@@ -19,7 +19,7 @@ from branch_console.procedures.history.dependents import options_naming
 from branch_console.procedures.history.protection import protection_blocks
 from branch_console.procedures.maintenance.maintenance_turn import claim_maintenance, give_up_turn
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.procedure import PlannedOperation
 from branch_console.procedures.run.receipts import event_of, receipt_of
 from branch_console.procedures.undo.undo_preview import planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
@@ -27,7 +27,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 def plan_restore(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
-) -> Planned:
+) -> PlannedOperation:
     """Bring a dropped branch back from its rescue branch, whatever that was renamed to."""
     kept_as = None if event.receipt is None else event.receipt.rescue_branch
     if kept_as is None:
@@ -35,47 +35,49 @@ def plan_restore(
     name = event.branch
     found = traced(table, event, kept_as)
     rescue, uses = found.name, options_naming(table, found.name)
-    told: list[Consequence] = list(found.gone)
+    consequences: list[Consequence] = list(found.gone)
     if table.branches.exists(name):
-        told.append(_taken(name))
+        consequences.append(_taken(name))
     move = move_of_branch(table.on(rescue), name)
     if not found.gone:
-        told += _moved_since(event.before, move)
-        told += open_operations(warehouse, table.on(rescue))
+        consequences += _moved_since(event.before, move)
+        consequences += open_operations(warehouse, table.on(rescue))
     if rescue != kept_as:
         # Somebody made it a branch like any other.
-        told += protection_blocks(table.ledger.events(), rescue, "renamed")
-    told += _turned(uses, name)
-    told.append(changes(f"Branch {name!r} is back as it was, from {rescue!r}."))
+        consequences += protection_blocks(table.ledger.events(), rescue, "renamed")
+    consequences += _turned(uses, name)
+    consequences.append(changes(f"Branch {name!r} is back as it was, from {rescue!r}."))
     return planned_undo(
         call,
         table,
         event,
-        told,
+        consequences,
         branch=name,
         journal=RestoreBranchJournal(move=move, options=uses),
     )
 
 
-def _plan_return(call: ProcedureCall, table: FileStoreTable, event: LineageEvent) -> Planned:
+def _plan_return(
+    call: ProcedureCall, table: FileStoreTable, event: LineageEvent
+) -> PlannedOperation:
     """Bring back a branch whose names were retired, as long as none of its files was removed."""
     name, taken_by = event.branch, event.operation_id
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     if name not in retired_branches(table, taken_by):
-        told.append(
+        consequences.append(
             blocks(
                 f"Undo is not possible: the files that only branch {name!r} needed were removed.",
                 ErrorKind.UNDO_BLOCKED,
             )
         )
     elif table.branches.exists(name):
-        told.append(_taken(name))
-    told.append(changes(f"Branch {name!r} is back as it was. No file was removed."))
+        consequences.append(_taken(name))
+    consequences.append(changes(f"Branch {name!r} is back as it was. No file was removed."))
     return planned_undo(
         call,
         table,
         event,
-        told,
+        consequences,
         branch=name,
         journal=RestoreBranchJournal(
             move=move_of_branch(table.retired(taken_by, name), name), retired_by=taken_by
@@ -140,28 +142,28 @@ def _return(operation: Operation, move: BranchMove, taken_by: str) -> None:
 
 def plan_rename_back(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
-) -> Planned:
+) -> PlannedOperation:
     """Give a renamed branch its old name, and turn the options that name it."""
     found, old = traced(table, event, event.branch), event.source_branch or ""
     name = found.name
-    told: list[Consequence] = list(found.gone)
+    consequences: list[Consequence] = list(found.gone)
     if name == old and not found.gone:
-        told.append(_named_so(old))
+        consequences.append(_named_so(old))
     elif table.branches.exists(old):
-        told.append(_taken(old))
+        consequences.append(_taken(old))
     move = move_of_branch(table.on(name), old)
     if not found.gone:
-        told += _moved_since(event.after, move)
-        told += open_operations(warehouse, table.on(name))
-        told += protection_blocks(table.ledger.whole(), name, "renamed")
+        consequences += _moved_since(event.after, move)
+        consequences += open_operations(warehouse, table.on(name))
+        consequences += protection_blocks(table.ledger.whole(), name, "renamed")
     uses = options_naming(table, name)
-    told += _turned(uses, old)
-    told.append(changes(f"Branch {name!r} is {old!r} again."))
+    consequences += _turned(uses, old)
+    consequences.append(changes(f"Branch {name!r} is {old!r} again."))
     return planned_undo(
         call,
         table,
         event,
-        told,
+        consequences,
         branch=name,
         journal=RenameBranchJournal(move=move, options=uses),
     )
@@ -177,8 +179,8 @@ def _moved_since(expected: SnapshotIdentity | None, move: BranchMove) -> tuple[C
     now = "has no snapshot any more: it is another one, or was emptied"
     if move.head is not None:
         now = f"has newer commits, up to snapshot {move.head_id}"
-    told = f"Undo is not possible: branch {move.source!r} {now}. Rename it instead."
-    return (blocks(told, ErrorKind.UNDO_BLOCKED),)
+    text = f"Undo is not possible: branch {move.source!r} {now}. Rename it instead."
+    return (blocks(text, ErrorKind.UNDO_BLOCKED),)
 
 
 def _turned(uses: tuple[OptionUse, ...], to: str) -> list[Consequence]:

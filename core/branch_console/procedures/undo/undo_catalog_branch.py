@@ -76,10 +76,10 @@ def plan_drop_back(
 ) -> CatalogPlan:
     """Decide whether a dropped branch of the catalog can come back whole."""
     version = noted.catalog_version
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     newest = warehouse.ledger.newest(version.branch)
     if newest != version.number:
-        told.append(
+        consequences.append(
             _no_undo(
                 f"there is a catalog branch {version.branch!r} again. Drop that one first"
                 if warehouse.ledger.find(version.branch) is not None
@@ -87,7 +87,7 @@ def plan_drop_back(
             )
         )
     before = _seen_before(warehouse, version)
-    told += (
+    consequences += (
         _no_undo(reason)
         for table in noted.own
         if (reason := why_not_back(warehouse, table, noted.databases)) is not None
@@ -97,11 +97,11 @@ def plan_drop_back(
     restored = []
     for found in returns.values():
         planned = plan_restore(warehouse, _call_for(call, found), found.table, found.event)
-        told += (_of(found.name, each) for each in planned.preview.blocks)
+        consequences += (_of(found.name, each) for each in planned.preview.blocks)
         restored.append(planned.preview.plan_id)
-    told += _missing(noted, before, returns)
+    consequences += _missing(noted, before, returns)
     names = tuple(sorted(each.name for each in returns.values()))
-    told += [
+    consequences += [
         changes(f"Catalog branch {version.branch!r} is back, as {before.version} was."),
         *(
             (changes(f"The branch of {count(len(names), 'table')} comes back.", names),)
@@ -126,7 +126,7 @@ def plan_drop_back(
         own=noted.own,
         databases=noted.databases,
     )
-    return _planned(call, done, told, journal, facts=[newest, *restored])
+    return _planned(call, done, consequences, journal, facts=[newest, *restored])
 
 
 def finish_drop_back(operation: CatalogOperation, journal: RestoreCatalogBranchJournal) -> str:
@@ -184,7 +184,7 @@ def plan_creation_back(
     seen = warehouse.on(made.branch)
     members = [each for each in seen.members() if not each.table.adopted]
     planned = drop_planned(warehouse, seen, call, members)
-    told = [
+    consequences = [
         *(
             _no_undo(f"{member.name} {what}. Drop the branch instead")
             for member in members
@@ -194,7 +194,7 @@ def plan_creation_back(
     ]
     adopted = tuple(each.name for each in seen.members() if each.table.adopted)
     if adopted:
-        told.append(keeps(f"The branch of {count(len(adopted), 'table')} stays.", adopted))
+        consequences.append(keeps(f"The branch of {count(len(adopted), 'table')} stays.", adopted))
     drop = planned.journal
     assert isinstance(drop, DropCatalogBranchJournal)
     journal = DropNewCatalogBranchJournal(
@@ -203,7 +203,7 @@ def plan_creation_back(
         own=drop.own,
         tags=drop.tags,
     )
-    return _planned(call, done, told, journal, facts=[planned.preview.plan_id])
+    return _planned(call, done, consequences, journal, facts=[planned.preview.plan_id])
 
 
 def finish_creation_back(operation: CatalogOperation, journal: DropNewCatalogBranchJournal) -> str:
@@ -323,8 +323,8 @@ def _call_for(call: ProcedureCall, found: _Return) -> ProcedureCall:
     )
 
 
-def _of(name: str, told: Consequence) -> Consequence:
-    return replace(told, text=f"{name}: {told.text}")
+def _of(name: str, consequence: Consequence) -> Consequence:
+    return replace(consequence, text=f"{name}: {consequence.text}")
 
 
 def _no_undo(reason: str) -> Consequence:
@@ -334,7 +334,7 @@ def _no_undo(reason: str) -> Consequence:
 def _planned(
     call: ProcedureCall,
     done: CatalogOperation,
-    told: list[Consequence],
+    consequences: list[Consequence],
     journal: RestoreCatalogBranchJournal | DropNewCatalogBranchJournal,
     *,
     facts: Sequence[object],
@@ -345,7 +345,7 @@ def _planned(
         procedure=call.name,
         title=f"Undo operation {undone} of {journal.subject}",
         plan_id=plan_digest(call, way, str(version.name), *facts),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=None,
         role=Role.EDITOR,
         undo="Run the operation again.",

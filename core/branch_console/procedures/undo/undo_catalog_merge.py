@@ -37,7 +37,7 @@ from branch_console.procedures.catalog.catalog_operation import CatalogOperation
 from branch_console.procedures.catalog_merge.actions import action_of
 from branch_console.procedures.catalog_merge.step_actions import MergeOperation, MergeStep
 from branch_console.procedures.catalog_merge.table_content import newest_operation, target_of
-from branch_console.procedures.history.history_transfer import finish_take_over
+from branch_console.procedures.history.history_transfer import finish_history_transfer
 from branch_console.procedures.merge.merge_branch import journal_of_decision
 from branch_console.procedures.merge.merge_kind import MergeKind
 from branch_console.procedures.merge.publish import finish_merge, withdraw_merge
@@ -85,8 +85,8 @@ def plan_merge_back(
     preview = Preview(
         procedure=call.name,
         title=f"Undo operation {operation_id} of {subject}",
-        plan_id=plan_digest(call, newest, way.reverts, [each.text for each in way.told]),
-        consequences=way.told,
+        plan_id=plan_digest(call, newest, way.reverts, [each.text for each in way.consequences]),
+        consequences=way.consequences,
         typed_name=None,
         role=Role.OPERATOR if takes_tables(way.steps) else Role.EDITOR,
         undo="Merge the branch again." if not way.reverts else "Revert the reverts.",
@@ -130,7 +130,7 @@ def finish_merge_back(
                 if step.name in journal.steps:
                     contents.forget(step)
             raise
-    told: list[str] = []
+    texts: list[str] = []
     steps = tuple(each for each in merge.steps if each.name in journal.steps)
     for step in reversed(steps):
         try:
@@ -142,7 +142,7 @@ def finish_merge_back(
             )
         except CommitConflict as error:
             raise _waiting(journal, object_name(merge, [step]), error) from error
-        told += [] if note is None else [note]
+        texts += [] if note is None else [note]
     again = (
         f"What {merge.noted.source!r} brought stays part of the history: a merge brings it again "
         "once the reverts are reverted."
@@ -150,7 +150,7 @@ def finish_merge_back(
         else f"{merge.noted.source!r} can be merged again."
     )
     done = f"Operation {journal.undoes} ({operation_words(merge)}) is undone: {version.name}."
-    return (f"{done} {again}", *told), total_of(_counts(merge, steps, contents))
+    return (f"{done} {again}", *texts), total_of(_counts(merge, steps, contents))
 
 
 def _counts(
@@ -256,7 +256,7 @@ def _commit(operation: CatalogOperation, journal: MergeBackJournal) -> CatalogVe
 
 
 def _raise_if_blocked(way: WayBack, journal: MergeBackJournal) -> None:
-    found = [each.text for each in way.told if each.kind is not None]
+    found = [each.text for each in way.consequences if each.kind is not None]
     if way.reverts is not journal.reverts:
         found.append("Somebody wrote to a table of the merge in the meantime.")
     if found:
@@ -357,7 +357,7 @@ class _Contents:
         journal = found.read(UNDO_JOURNAL)
         if not isinstance(journal, HistoryJournal):
             raise _no_way_back(self._merge, step)
-        return finish_take_over(found, journal)
+        return finish_history_transfer(found, journal)
 
     def find(self, step: MergeStep) -> Operation | None:
         """The newest operation of the table, where one has begun."""

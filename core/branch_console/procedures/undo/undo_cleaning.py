@@ -19,7 +19,7 @@ from branch_console.procedures.maintenance.maintenance_turn import (
     give_up_turn,
 )
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.procedure import PlannedOperation
 from branch_console.procedures.run.receipts import receipt_of
 from branch_console.procedures.undo.undo_preview import planned_undo
 from branch_console.table.file_store_table import FileStoreTable
@@ -30,24 +30,26 @@ _GONE: Final = "Undo is not possible: the files that it noted were removed."
 
 def plan_cleaning_back(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
-) -> Planned:
+) -> PlannedOperation:
     """Decide whether orphan files that a cleaning noted can stay, or come back."""
     noted = find_release_list(table, warehouse.store, event.operation_id)
     put = _trash(warehouse, table, event.operation_id).find()
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     if put is not None:
-        told.append(changes(f"{count(put.num_rows, 'orphan file')} come back from the trash."))
+        consequences.append(
+            changes(f"{count(put.num_rows, 'orphan file')} come back from the trash.")
+        )
     if noted is not None and noted.num_rows:
-        told.append(
+        consequences.append(
             keeps(f"{count(noted.num_rows, 'orphan file')} stay, until they are noted again.")
         )
-    if not told:
-        told.append(blocks(_GONE, ErrorKind.UNDO_BLOCKED))
+    if not consequences:
+        consequences.append(blocks(_GONE, ErrorKind.UNDO_BLOCKED))
     return planned_undo(
         call,
         table,
         event,
-        told,
+        consequences,
         branch=event.branch,
         journal=UncleanJournal(cleaning=event.operation_id),
         role=Role.OPERATOR,

@@ -13,14 +13,14 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, blocks, changes
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.procedure import PlannedOperation
 from branch_console.procedures.undo.undo_preview import intent_of, planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
 
 
 def plan_consumers_back(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
-) -> Planned:
+) -> PlannedOperation:
     """Decide whether consumers can read on where they did before an operation.
 
     Raises:
@@ -30,15 +30,15 @@ def plan_consumers_back(
     intent = intent_of(ledger, event)
     found = traced(table, event, event.branch)
     done = ledger.decode(intent, CONSUMERS_JOURNAL).changes
-    told = list(found.gone)
-    if not told:
+    consequences = list(found.gone)
+    if not consequences:
         branch = table.on(found.name)
-        told = [_told(branch, each) for each in done]
+        consequences = [_consequence(branch, each) for each in done]
     return planned_undo(
         call,
         table,
         event,
-        told,
+        consequences,
         branch=found.name,
         journal=ConsumersJournal(
             changes=tuple(
@@ -50,7 +50,7 @@ def plan_consumers_back(
     )
 
 
-def _told(branch: FileStoreTable, done: ConsumerChange) -> Consequence:
+def _consequence(branch: FileStoreTable, done: ConsumerChange) -> Consequence:
     who, next_id = f"Consumer {done.consumer!r} of {branch.branch!r}", find_next(done.before)
     if find_content(branch, done.consumer) != done.after:
         return blocks(

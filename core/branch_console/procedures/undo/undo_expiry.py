@@ -29,7 +29,7 @@ from branch_console.procedures.maintenance.maintenance_turn import (
     give_up_turn,
 )
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.procedure import PlannedOperation
 from branch_console.procedures.run.receipts import receipt_of
 from branch_console.procedures.undo.undo_names import plan_names_back
 from branch_console.procedures.undo.undo_preview import planned_undo, traced
@@ -38,7 +38,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 def plan_expiry_back(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
-) -> Planned:
+) -> PlannedOperation:
     """Decide whether branches can have back the snapshots that an expiry took."""
     expiry = event.operation_id
     journal = Journal(warehouse.store, table.paths)
@@ -48,10 +48,10 @@ def plan_expiry_back(
         return plan_names_back(warehouse, call, table, event, noted)
     taken = noted.retirements if isinstance(noted, ExpireJournal) else ()
     there = [each for each in taken if is_kept(table, warehouse.store, expiry, each)]
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     branches: list[tuple[str, str]] = []
     if not there:
-        told.append(
+        consequences.append(
             blocks(
                 "Undo is not possible: files that only the expired snapshots held were removed.",
                 ErrorKind.UNDO_BLOCKED,
@@ -61,13 +61,13 @@ def plan_expiry_back(
         for each in there:
             found = traced(table, event, each.branch)
             branches.append((each.branch, found.name))
-            told += found.gone or _told(table.on_listed(found.name), each)
-        told.append(keeps("No file was removed: all that they held is there."))
+            consequences += found.gone or _consequences(table.on_listed(found.name), each)
+        consequences.append(keeps("No file was removed: all that they held is there."))
     return planned_undo(
         call,
         table,
         event,
-        told,
+        consequences,
         branch=event.branch,
         journal=UnexpireJournal(expiry=expiry, branches=tuple(branches)),
         role=Role.OPERATOR,
@@ -126,7 +126,7 @@ def _check_is_back(branch: FileStoreTable, retirement: BranchRetirement) -> None
         )
 
 
-def _told(branch: FileStoreTable, retirement: BranchRetirement) -> list[Consequence]:
+def _consequences(branch: FileStoreTable, retirement: BranchRetirement) -> list[Consequence]:
     ids = [each.id for each in retirement.snapshots]
     try:
         check_successor(branch, retirement.successor)

@@ -33,7 +33,7 @@ from branch_console.procedures.history.dependents import (
 )
 from branch_console.procedures.history.protection import protection_of
 from branch_console.procedures.history.way_back import Dropping, Moving, inverse_of
-from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.procedure import PlannedOperation
 from branch_console.procedures.undo.undo_preview import Traced, journal_gone, planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -42,7 +42,7 @@ _SHOWN = 20
 
 def plan_way_back(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
-) -> Planned:
+) -> PlannedOperation:
     """Decide whether a branch can be what it was before an operation.
 
     Raises:
@@ -66,14 +66,14 @@ def plan_way_back(
         remove_tags=tuple(each for each in then.remove_tags if each not in moved),
     )
     # Of another branch that has the name now nothing is asked.
-    told = [*found.gone] or [
+    consequences = [*found.gone] or [
         *_head_blocks(target, move),
         *_expired_blocks(target, copy),
         *_schema_blocks(target, done, copy),
         *_tag_blocks(target, done, copy),
         *_rescue_blocks(table, copy, kept),
         *open_operations(warehouse, target),
-        *_told(target, copy, moved),
+        *_consequences(target, copy, moved),
     ]
     role = Role.EDITOR
     if protection_of(table.ledger.whole(), found.name) is not None:
@@ -84,7 +84,7 @@ def plan_way_back(
         call,
         table,
         event,
-        told,
+        consequences,
         branch=found.name,
         journal=HistoryJournal(
             copy=copy,
@@ -242,23 +242,27 @@ def _rescue_blocks(
     )
 
 
-def _told(target: FileStoreTable, copy: HistoryCopy, moved: tuple[str, ...]) -> list[Consequence]:
+def _consequences(
+    target: FileStoreTable, copy: HistoryCopy, moved: tuple[str, ...]
+) -> list[Consequence]:
     back = "empty" if copy.new_head_id is None else f"at snapshot {copy.new_head_id}"
-    told = [changes(f"Branch {target.branch!r} is {back} again, with every byte of then.")]
+    consequences = [changes(f"Branch {target.branch!r} is {back} again, with every byte of then.")]
     if copy.remove_snapshot_ids:
-        told.append(
+        consequences.append(
             loses(
                 f"What the operation brought leaves {target.branch!r}.",
                 tuple(f"snapshot {each}" for each in sorted(copy.remove_snapshot_ids)[:_SHOWN]),
             )
         )
-        told += rewound_consumers(target.branch, _past(target, min(copy.remove_snapshot_ids)))
+        consequences += rewound_consumers(
+            target.branch, _past(target, min(copy.remove_snapshot_ids))
+        )
     there = set(target.tags.names())
     going = tuple(name for name in copy.remove_tags if name in there)
     if going:
-        told.append(loses("Tags that the operation brought go.", going))
+        consequences.append(loses("Tags that the operation brought go.", going))
     if moved:
-        told.append(keeps("Tags stay that were moved since.", moved))
+        consequences.append(keeps("Tags stay that were moved since.", moved))
     leaving = set(copy.remove_snapshot_ids) - set(copy.snapshot_ids)
     staying = tuple(
         tag.name
@@ -266,9 +270,9 @@ def _told(target: FileStoreTable, copy: HistoryCopy, moved: tuple[str, ...]) -> 
         if tag.snapshot.id in leaving and tag.name not in copy.remove_tags
     )
     if staying:
-        told.append(changes("Tags stay that name what leaves.", staying))
-    told.append(keeps("A rescue branch keeps what leaves, byte for byte."))
-    return told
+        consequences.append(changes("Tags stay that name what leaves.", staying))
+    consequences.append(keeps("A rescue branch keeps what leaves, byte for byte."))
+    return consequences
 
 
 def _past(target: FileStoreTable, first_id: int) -> list[tuple[str, int]]:

@@ -12,14 +12,14 @@ from branch_console.format.lineage_event import LineageEvent
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, blocks, changes
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.procedure import PlannedOperation
 from branch_console.procedures.undo.undo_preview import intent_of, planned_undo
 from branch_console.table.file_store_table import FileStoreTable
 
 
 def plan_marks_back(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
-) -> Planned:
+) -> PlannedOperation:
     """Decide whether marks can be what they were.
 
     Raises:
@@ -28,14 +28,14 @@ def plan_marks_back(
     ledger = Journal(warehouse.store, table.paths)
     intent = intent_of(ledger, event)
     done = ledger.decode(intent, MARK_DONE_JOURNAL)
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     for mark in done.marks:
         path = mark_path(table.paths.table, mark.folder)
         after = None if mark.after is None else mark.after.encode()
         if table.reader.files.find(path) != after:
             text = f"Undo is not possible: {path} was changed since."
-            told.append(blocks(text, ErrorKind.UNDO_BLOCKED))
-    told.append(
+            consequences.append(blocks(text, ErrorKind.UNDO_BLOCKED))
+    consequences.append(
         changes(
             "The marks of these partitions are as before.",
             tuple(mark.folder for mark in done.marks),
@@ -46,5 +46,5 @@ def plan_marks_back(
         for mark in done.marks
     )
     return planned_undo(
-        call, table, event, told, branch=event.branch, journal=MarkDoneJournal(marks=back)
+        call, table, event, consequences, branch=event.branch, journal=MarkDoneJournal(marks=back)
     )

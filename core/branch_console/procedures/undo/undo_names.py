@@ -21,7 +21,7 @@ from branch_console.procedures.maintenance.maintenance_turn import (
     give_up_turn,
 )
 from branch_console.procedures.run.open_operation import Operation
-from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.procedure import PlannedOperation
 from branch_console.procedures.run.receipts import receipt_of
 from branch_console.procedures.undo.undo_preview import planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
@@ -35,7 +35,7 @@ def plan_names_back(
     table: FileStoreTable,
     event: LineageEvent,
     done: NamesJournal,
-) -> Planned:
+) -> PlannedOperation:
     """Decide whether a branch can have back the names that an operation took.
 
     Args:
@@ -47,22 +47,22 @@ def plan_names_back(
     """
     found = traced(table, event, event.branch)
     branch = table.on(found.name)
-    told: list[Consequence] = list(found.gone)
+    consequences: list[Consequence] = list(found.gone)
     took = bool(done.tags or done.changelogs)
     if took and event.branch not in retired_branches(table, event.operation_id):
-        told.append(
+        consequences.append(
             blocks(
                 "Undo is not possible: files that only the expired names held were removed.",
                 ErrorKind.UNDO_BLOCKED,
             )
         )
-    if not told:
-        told += _told(branch, done)
+    if not consequences:
+        consequences += _consequences(branch, done)
     return planned_undo(
         call,
         table,
         event,
-        told,
+        consequences,
         branch=found.name,
         journal=NamesBackJournal(
             expiry=event.operation_id,
@@ -122,12 +122,12 @@ def _bring_back(operation: Operation, journal: NamesBackJournal) -> Receipt:
     )
 
 
-def _told(branch: FileStoreTable, done: NamesJournal) -> list[Consequence]:
-    told: list[Consequence] = []
+def _consequences(branch: FileStoreTable, done: NamesJournal) -> list[Consequence]:
+    consequences: list[Consequence] = []
     for each in done.tags:
         data = branch.reader.files.find(branch.paths.tag(each.tag))
         if data is not None and data != each.content.encode():
-            told.append(
+            consequences.append(
                 blocks(
                     f"Undo is not possible: {branch.branch!r} has another tag {each.tag!r} now.",
                     ErrorKind.UNDO_BLOCKED,
@@ -136,21 +136,21 @@ def _told(branch: FileStoreTable, done: NamesJournal) -> list[Consequence]:
     for each in done.made:
         data = branch.reader.files.find(branch.paths.tag(each.tag))
         if data is not None and data != each.content.encode():
-            told.append(
+            consequences.append(
                 blocks(
                     f"Undo is not possible: tag {each.tag!r} of {branch.branch!r} was changed "
                     "since.",
                     ErrorKind.UNDO_BLOCKED,
                 )
             )
-        told += vital_blocks(branch, each.tag, "deleted")
+        consequences += vital_blocks(branch, each.tag, "deleted")
     if done.tags or done.made:
         back = tuple(f"tag {each.tag} is back" for each in done.tags)
         gone = tuple(f"tag {each.tag} is gone" for each in done.made)
-        told.append(changes(f"Tags of {branch.branch!r} are as before.", (*back, *gone)))
+        consequences.append(changes(f"Tags of {branch.branch!r} are as before.", (*back, *gone)))
     if done.changelogs:
         number = count(len(done.changelogs), "changelog")
-        told.append(changes(f"{number} of {branch.branch!r} come back."))
+        consequences.append(changes(f"{number} of {branch.branch!r} come back."))
     if done.tags or done.changelogs:
-        told.append(keeps("No file was removed: all that they held is there."))
-    return told
+        consequences.append(keeps("No file was removed: all that they held is there."))
+    return consequences

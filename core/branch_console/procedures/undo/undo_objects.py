@@ -201,24 +201,24 @@ def _plan_creation_back(
     warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation, noted: DatabaseJournal
 ) -> CatalogPlan:
     name, paths = noted.subject, paths_of(warehouse)
-    told = _why_not_there(warehouse, name, noted.file.content.id)
-    tables = () if told else tables_in(warehouse, name)
+    consequences = _why_not_there(warehouse, name, noted.file.content.id)
+    tables = () if consequences else tables_in(warehouse, name)
     if tables:
-        told.append(
+        consequences.append(
             blocks(
                 f"Undo is not possible: database {name!r} holds {listed(tables)} by now. Drop or "
                 "move them first, or drop the database.",
                 ErrorKind.UNDO_BLOCKED,
             )
         )
-    told.append(changes("Its folder moves to .branch-console/dropped."))
+    consequences.append(changes("Its folder moves to .branch-console/dropped."))
     journal = DropNewDatabaseJournal(
         subject=name,
         source=paths.database(name),
         target=paths.dropped(f"{name}.db", call.operation_id),
         file=_now(warehouse, noted, name),
     )
-    return _planned(call, done, told, journal, Role.EDITOR)
+    return _planned(call, done, consequences, journal, Role.EDITOR)
 
 
 def _plan_drop_back(
@@ -226,12 +226,12 @@ def _plan_drop_back(
 ) -> CatalogPlan:
     name, paths = noted.subject, paths_of(warehouse)
     kept, folder = noted.kept, paths.database(name)
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     restored = RestoreDatabaseJournal
     file = find_database_file(warehouse.file_io, paths, kept)
     if file is not None:
         if warehouse.file_io.exists(folder):
-            told.append(
+            consequences.append(
                 blocks(
                     f"Undo is not possible: another database has the name {name!r} by now. Rename "
                     "it first.",
@@ -244,69 +244,69 @@ def _plan_drop_back(
         reasons = [why_not_restored(warehouse, each) for each in noted.drops]
         if file is None or file.content.is_on_main:
             reasons.insert(0, f"another database has the name {name!r} by now, or it is gone")
-        told += (
+        consequences += (
             blocks(f"Undo is not possible: {reason}.", ErrorKind.UNDO_BLOCKED)
             for reason in reasons
             if reason is not None
         )
     file = file or noted.file
     if file.content.id != noted.file.content.id:
-        told.append(
+        consequences.append(
             blocks(
                 f"Undo is not possible: database {name!r} is another one by now.",
                 ErrorKind.UNDO_BLOCKED,
             )
         )
-    told.append(changes(f"Database {name!r} comes back with all its tables and branches."))
+    consequences.append(changes(f"Database {name!r} comes back with all its tables and branches."))
     journal = restored(subject=name, source=kept, target=folder, file=file, drops=noted.drops)
-    return _planned(call, done, told, journal, Role.OPERATOR)
+    return _planned(call, done, consequences, journal, Role.OPERATOR)
 
 
 def _plan_rename_back(
     warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation, noted: RenameDatabaseJournal
 ) -> CatalogPlan:
     old, now = noted.subject, noted.to
-    told = _why_not_there(warehouse, now, noted.file.content.id)
-    if not told:
-        told += busy_tables(warehouse, now, tables_in(warehouse, now), "renamed")
+    consequences = _why_not_there(warehouse, now, noted.file.content.id)
+    if not consequences:
+        consequences += busy_tables(warehouse, now, tables_in(warehouse, now), "renamed")
     if warehouse.file_io.exists(paths_of(warehouse).database(old)):
-        told.append(
+        consequences.append(
             blocks(
                 f"Undo is not possible: something has the name {old!r} by now. Rename it first.",
                 ErrorKind.UNDO_BLOCKED,
             )
         )
-    told.append(changes(f"The folder {now}.db becomes {old}.db."))
+    consequences.append(changes(f"The folder {now}.db becomes {old}.db."))
     journal = RenameDatabaseBackJournal(
         subject=old, source=now, target=old, file=_now(warehouse, noted, now)
     )
-    return _planned(call, done, told, journal, Role.EDITOR)
+    return _planned(call, done, consequences, journal, Role.EDITOR)
 
 
 def _plan_set_back(
     warehouse: Warehouse, call: ProcedureCall, done: CatalogOperation, noted: SetDatabaseJournal
 ) -> CatalogPlan:
     name, earlier, after = noted.subject, noted.earlier, noted.file.content
-    told = _why_not_there(warehouse, name, after.id)
+    consequences = _why_not_there(warehouse, name, after.id)
     now = _now(warehouse, noted, name)
     values = now.content.properties
     moved = [key for key in earlier if values.get(key) != after.properties.get(key)]
-    if not told and moved:
+    if not consequences and moved:
         keys = ", ".join(map(repr, moved))
-        told.append(
+        consequences.append(
             blocks(
                 f"Undo is not possible: {keys} of database {name!r} changed since. Set the "
                 "properties to what they should be.",
                 ErrorKind.UNDO_BLOCKED,
             )
         )
-    told += (
+    consequences += (
         changes(property_sentence(key, values.get(key), value)) for key, value in earlier.items()
     )
     content = replace(now.content, properties=with_properties(values, earlier))
     file = NumberedDatabaseFile(number=now.number + 1, content=content)
     journal = SetDatabaseBackJournal(subject=name, file=file)
-    return _planned(call, done, told, journal, Role.EDITOR)
+    return _planned(call, done, consequences, journal, Role.EDITOR)
 
 
 def _plan_table_drop_back(
@@ -316,12 +316,12 @@ def _plan_table_drop_back(
     reason = why_not_restored(warehouse, drop)
     if reason is None and drop.identifier.database not in warehouse.catalog.databases():
         reason = f"database {drop.identifier.database!r} is gone"
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     if reason is not None:
-        told.append(blocks(f"Undo is not possible: {reason}.", ErrorKind.UNDO_BLOCKED))
-    told.append(changes(f"Table {drop.name} comes back with all its branches."))
+        consequences.append(blocks(f"Undo is not possible: {reason}.", ErrorKind.UNDO_BLOCKED))
+    consequences.append(changes(f"Table {drop.name} comes back with all its branches."))
     journal = RestoreTableJournal(subject=noted.subject, drop=drop)
-    return _planned(call, done, told, journal, Role.OPERATOR)
+    return _planned(call, done, consequences, journal, Role.OPERATOR)
 
 
 def _plan_table_rename_back(
@@ -329,34 +329,34 @@ def _plan_table_rename_back(
 ) -> CatalogPlan:
     paths = paths_of(warehouse)
     old, now = Identifier.parse(noted.subject), Identifier.parse(noted.to)
-    told: list[Consequence] = []
+    consequences: list[Consequence] = []
     if find_birth(warehouse.catalog.reader, paths.table(now.database, now.table)) != noted.birth:
-        told.append(
+        consequences.append(
             blocks(
                 f"Undo is not possible: {now} is gone, or another table by now.",
                 ErrorKind.UNDO_BLOCKED,
             )
         )
     else:
-        told += busy_tables(warehouse, now.database, [now.table], "renamed")
+        consequences += busy_tables(warehouse, now.database, [now.table], "renamed")
     if old.database not in warehouse.catalog.databases():
-        told.append(
+        consequences.append(
             blocks(
                 f"Undo is not possible: database {old.database!r} is gone.", ErrorKind.UNDO_BLOCKED
             )
         )
     elif warehouse.file_io.exists(paths.table(old.database, old.table)):
-        told.append(
+        consequences.append(
             blocks(
                 f"Undo is not possible: something has the name {old} by now. Rename it first.",
                 ErrorKind.UNDO_BLOCKED,
             )
         )
-    told.append(changes(f"Table {now} is called {old} again."))
+    consequences.append(changes(f"Table {now} is called {old} again."))
     journal = RenameTableBackJournal(
         subject=noted.subject, source=now.table_name, target=old.table_name, birth=noted.birth
     )
-    return _planned(call, done, told, journal, Role.EDITOR)
+    return _planned(call, done, consequences, journal, Role.EDITOR)
 
 
 def _carry_out(
@@ -476,17 +476,17 @@ def _now(warehouse: Warehouse, noted: DatabaseJournal, name: str) -> NumberedDat
 def _planned(
     call: ProcedureCall,
     done: CatalogOperation,
-    told: list[Consequence],
+    consequences: list[Consequence],
     journal: UndoObjectJournal,
     role: Role,
 ) -> CatalogPlan:
     operation_id = done.intent.operation_id
-    facts = [*decision_of_object_undo(journal), [each.kind for each in told]]
+    facts = [*decision_of_object_undo(journal), [each.kind for each in consequences]]
     preview = Preview(
         procedure=call.name,
         title=f"Undo operation {operation_id} of {done.subject}",
         plan_id=plan_digest(call, *facts),
-        consequences=tuple(told),
+        consequences=tuple(consequences),
         typed_name=None,
         role=role,
         undo="Run the operation again.",
@@ -496,12 +496,12 @@ def _planned(
 
 
 def _already(call: ProcedureCall, done: CatalogOperation, undo_id: str) -> CatalogPlan:
-    told = f"Operation {done.intent.operation_id} was undone already, by operation {undo_id}."
+    text = f"Operation {done.intent.operation_id} was undone already, by operation {undo_id}."
     preview = Preview(
         procedure=call.name,
         title=f"Undo operation {done.intent.operation_id}",
         plan_id=plan_digest(call, undo_id),
-        consequences=(keeps(told),),
+        consequences=(keeps(text),),
         typed_name=None,
         role=Role.VIEWER,
         undo=NOTHING_TO_UNDO,
@@ -509,7 +509,7 @@ def _already(call: ProcedureCall, done: CatalogOperation, undo_id: str) -> Catal
     undo = CatalogOperation.find(done.warehouse, undo_id)
     receipt = None if undo is None else undo.receipt()
     return CatalogPlan(
-        preview=preview, journal=OperationJournal(), already=receipt or done.receipt()
+        preview=preview, journal=OperationJournal(), earlier_receipt=receipt or done.receipt()
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from branch_console.commit.journal import Journal
 from branch_console.errors import ErrorKind, NotFound
-from branch_console.format.branch_trail import Trail, trail_of
+from branch_console.format.followed_branch import FollowedBranch, follow_branch
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.history import HistoryJournal
 from branch_console.format.journals.intent import Intent
@@ -20,7 +20,7 @@ from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, Preview, blocks, plan_digest
 from branch_console.procedures.call.permissions import Role
-from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.procedure import PlannedOperation
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -45,10 +45,10 @@ def traced(table: FileStoreTable, event: LineageEvent, branch: str) -> Traced:
         event: The operation.
         branch: The name that the branch had at the end of it.
     """
-    trail = trail_of(table.ledger.whole_as_written(), event.operation_id, branch)
+    trail = follow_branch(table.ledger.whole_as_written(), event.operation_id, branch)
     is_there = trail.name == MAIN_BRANCH or table.branches.exists(trail.name)
-    told = () if is_there and trail.ended_by is None else (_gone(trail, is_there=is_there),)
-    return Traced(name=trail.name, gone=told)
+    notes = () if is_there and trail.ended_by is None else (_gone(trail, is_there=is_there),)
+    return Traced(name=trail.name, gone=notes)
 
 
 def intent_of(ledger: Journal, event: LineageEvent) -> Intent:
@@ -80,19 +80,19 @@ def planned_undo(
     call: ProcedureCall,
     table: FileStoreTable,
     event: LineageEvent,
-    told: list[Consequence],
+    consequences: list[Consequence],
     *,
     branch: str,
     journal: UndoJournal,
     role: Role = Role.EDITOR,
-) -> Planned:
+) -> PlannedOperation:
     """Return the plan of an undo.
 
     Args:
         call: The call of `undo`.
         table: The table.
         event: What is taken back.
-        told: The consequences.
+        consequences: The consequences.
         branch: The branch that changes.
         journal: All that is needed to finish.
         role: The least role that may.
@@ -100,13 +100,13 @@ def planned_undo(
     preview = Preview(
         procedure=call.name,
         title=f"Undo operation {event.operation_id} of {table.identifier.table_name}",
-        plan_id=plan_digest(call, decision_of_undo(journal), [each.text for each in told]),
-        consequences=tuple(told),
+        plan_id=plan_digest(call, decision_of_undo(journal), [each.text for each in consequences]),
+        consequences=tuple(consequences),
         typed_name=None,
         role=role,
         undo="Run the operation again.",
     )
-    return Planned(
+    return PlannedOperation(
         preview=preview,
         act=_act_of(journal),
         table=table,
@@ -125,27 +125,27 @@ def _act_of(journal: UndoJournal) -> Act | None:
             return None
 
 
-def _gone(trail: Trail, *, is_there: bool) -> Consequence:
+def _gone(trail: FollowedBranch, *, is_there: bool) -> Consequence:
     """Return that a branch is gone, and how to get it back; `is_there` is of its last name."""
-    told, ended = f"Undo is not possible: branch {trail.name!r} is gone", trail.ended_by
+    text, ended = f"Undo is not possible: branch {trail.name!r} is gone", trail.ended_by
     if ended is None:
-        told = (
-            f"{told}, and the ledger knows of no drop: other software removed it. Restore its "
+        text = (
+            f"{text}, and the ledger knows of no drop: other software removed it. Restore its "
             "folder, then try again."
         )
     elif ended.kind is not LineageKind.DROPPED:
-        told = (
-            f"{told}: other software removed it, and operation {ended.operation_id} gave its name "
+        text = (
+            f"{text}: other software removed it, and operation {ended.operation_id} gave its name "
             "to another branch. That one stays as it is; change it by an operation of its own."
         )
     elif is_there:
-        told = (
-            f"{told}: operation {ended.operation_id} dropped it, and another branch has its name "
+        text = (
+            f"{text}: operation {ended.operation_id} dropped it, and another branch has its name "
             f"now. Rename that one, undo operation {ended.operation_id}, then try again."
         )
     else:
-        told = (
-            f"{told}: operation {ended.operation_id} dropped it. Undo operation "
+        text = (
+            f"{text}: operation {ended.operation_id} dropped it. Undo operation "
             f"{ended.operation_id} first."
         )
-    return blocks(told, ErrorKind.UNDO_BLOCKED)
+    return blocks(text, ErrorKind.UNDO_BLOCKED)

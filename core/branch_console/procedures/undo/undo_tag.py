@@ -18,7 +18,7 @@ from branch_console.procedures.branch.tags import replacement_blocks, vital_bloc
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, blocks, changes
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.run.procedure import Planned
+from branch_console.procedures.run.procedure import PlannedOperation
 from branch_console.procedures.undo.undo_names import plan_names_back
 from branch_console.procedures.undo.undo_preview import intent_of, planned_undo, traced
 from branch_console.table.file_store_table import FileStoreTable
@@ -26,7 +26,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 def plan_tag_back(
     warehouse: Warehouse, call: ProcedureCall, table: FileStoreTable, event: LineageEvent
-) -> Planned:
+) -> PlannedOperation:
     """Decide whether names can mean again what they meant, or nothing.
 
     Raises:
@@ -36,58 +36,65 @@ def plan_tag_back(
     intent = intent_of(ledger, event)
     found = traced(table, event, event.branch)
     branch = table.on(found.name)
-    told: list[Consequence] = list(found.gone)
+    consequences: list[Consequence] = list(found.gone)
     journal: UndoJournal
     match ledger.decode(intent, codec_of(intent.procedure)):
         case NamesJournal() as done:
             return plan_names_back(warehouse, call, table, event, done)
         case UntagsJournal() as done:
-            journal = _tags_back(branch, done, told)
+            journal = _tags_back(branch, done, consequences)
         case RenameTagJournal() as done:
-            journal = _name_back(branch, done, told)
+            journal = _name_back(branch, done, consequences)
         case TagJournal() | UntagJournal() as done:
             name = tag_name_now(table.ledger.whole(), event) or done.tag
-            journal = _tag_back(branch, name, done, told)
+            journal = _tag_back(branch, name, done, consequences)
         case _:
             raise AssertionError(intent.procedure)
-    return planned_undo(call, table, event, told, branch=found.name, journal=journal)
+    return planned_undo(call, table, event, consequences, branch=found.name, journal=journal)
 
 
 def _tag_back(
-    branch: FileStoreTable, name: str, done: TagJournal | UntagJournal, told: list[Consequence]
+    branch: FileStoreTable,
+    name: str,
+    done: TagJournal | UntagJournal,
+    consequences: list[Consequence],
 ) -> TagJournal | UntagJournal:
     before, after = _contents(done)
-    told += _changed(branch, name, after)
+    consequences += _changed(branch, name, after)
     if before is None:
-        told += vital_blocks(branch, name, "deleted")
-        told.append(changes(f"Tag {name!r} of {branch.branch!r} is gone again."))
+        consequences += vital_blocks(branch, name, "deleted")
+        consequences.append(changes(f"Tag {name!r} of {branch.branch!r} is gone again."))
         return UntagJournal(tag=name, content=after or "")
     old = Tag.from_json(name, before)
     number = old.snapshot.id
     if after is not None:
-        told += replacement_blocks(branch, Tag.from_json(name, after), old)
-    told.append(changes(f"Tag {name!r} of {branch.branch!r} names snapshot {number} again."))
+        consequences += replacement_blocks(branch, Tag.from_json(name, after), old)
+    consequences.append(
+        changes(f"Tag {name!r} of {branch.branch!r} names snapshot {number} again.")
+    )
     return TagJournal(tag=name, content=before, replaces=after, snapshot_id=number)
 
 
-def _tags_back(branch: FileStoreTable, done: UntagsJournal, told: list[Consequence]) -> TagsJournal:
+def _tags_back(
+    branch: FileStoreTable, done: UntagsJournal, consequences: list[Consequence]
+) -> TagsJournal:
     for each in done.tags:
-        told += _changed(branch, each.tag, None)
+        consequences += _changed(branch, each.tag, None)
         number = Tag.from_json(each.tag, each.content).snapshot.id
-        told.append(
+        consequences.append(
             changes(f"Tag {each.tag!r} of {branch.branch!r} names snapshot {number} again.")
         )
     return TagsJournal(tags=done.tags)
 
 
 def _name_back(
-    branch: FileStoreTable, done: RenameTagJournal, told: list[Consequence]
+    branch: FileStoreTable, done: RenameTagJournal, consequences: list[Consequence]
 ) -> RenameTagJournal:
     now, then = done.target_tag, done.tag
-    told += _changed(branch, now, done.content)
-    told += _changed(branch, then, None)
-    told += vital_blocks(branch, now, "renamed")
-    told.append(changes(f"Tag {now!r} of {branch.branch!r} is called {then!r} again."))
+    consequences += _changed(branch, now, done.content)
+    consequences += _changed(branch, then, None)
+    consequences += vital_blocks(branch, now, "renamed")
+    consequences.append(changes(f"Tag {now!r} of {branch.branch!r} is called {then!r} again."))
     return RenameTagJournal(tag=now, target_tag=then, content=done.content)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.changes.logical_log import original_name
+from branch_console.diff.changes.file_history import original_name
 from branch_console.diff.rows.row_diff import RowDiffWork
 from branch_console.diff.state_diff import ComparedState
 from branch_console.format.table_schema import BucketMode

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.changes.logical_log import original_name
+from branch_console.diff.changes.file_history import original_name
 from branch_console.diff.rows.row_diff import counted_rows
 from branch_console.diff.state_diff import ComparedState
 from branch_console.format.data_types import DataField
@@ -376,9 +376,9 @@ class _AlikeFiles:
             if side not in (ProfiledSide.BEFORE, ProfiledSide.AFTER):
                 yield name, self._marks.get((name, mark), ("of another side", mark))
                 continue
-            told = side if name in self._masked else None
-            self._marks[(name, mark)] = told
-            yield name, told
+            chosen_side = side if name in self._masked else None
+            self._marks[(name, mark)] = chosen_side
+            yield name, chosen_side
 
 
 def plan_groups(

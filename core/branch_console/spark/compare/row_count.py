@@ -134,13 +134,13 @@ def _units_of(
         ReadState(table=there, snapshot=state.snapshot, schema=state.schema),
         columns=state.schema.primary_keys[:1],
     )
-    told = _told_by_files(there.live_files(state.snapshot))
+    found = _rows_by_files(there.live_files(state.snapshot))
     known = 0
     unknown: list[CountUnit] = []
     for task, units in read.tasks():
         for files in units:
             unit = CountUnit(number=len(unknown), task=task, files=files)
-            rows = _rows_of(files, told)
+            rows = _rows_of(files, found)
             rows = kept.find(unit.key) if rows is None else rows
             if rows is None:
                 unknown.append(unit)
@@ -149,18 +149,18 @@ def _units_of(
     return known, unknown
 
 
-def _told_by_files(files: pa.Table) -> Mapping[str, int]:
+def _rows_by_files(files: pa.Table) -> Mapping[str, int]:
     """The records of each file that deletes none."""
     alone = files.filter(pc.equal(pc.fill_null(files["delete_row_count"], 1), 0))
     names, counts = (alone[column].to_pylist() for column in ("file_name", "row_count"))
     return dict(zip(names, counts, strict=True))
 
 
-def _rows_of(unit: ReadUnit, told: Mapping[str, int]) -> int | None:
+def _rows_of(unit: ReadUnit, reported: Mapping[str, int]) -> int | None:
     """The rows of files that share no key with others, if their entries tell."""
     if unit.is_merged or any(file.deleted is not None for file in unit.files):
         return None
-    found = [told.get(file.path.rpartition("/")[2]) for file in unit.files]
+    found = [reported.get(file.path.rpartition("/")[2]) for file in unit.files]
     return None if None in found else sum(each or 0 for each in found)
 
 

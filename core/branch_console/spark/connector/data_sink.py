@@ -34,7 +34,7 @@ from branch_console.format.kept_elsewhere import (
 )
 from branch_console.format.scan_options import READ_OPTIONS, WRITE_OPTIONS
 from branch_console.format.table_schema import BucketMode, TableSchema
-from branch_console.spark.connector.notebook_errors import told_first
+from branch_console.spark.connector.notebook_errors import sentence_first
 from branch_console.spark.files.conform import check_assignable, conform, names_for, unsupported
 from branch_console.spark.files.data_files import WriteTarget, check_writable, split, write_bucket
 from branch_console.spark.write.writers import Sequences, check_store, next_sequences, write_target
@@ -106,7 +106,7 @@ class BranchWriter(DataSourceArrowWriter):
         self._target = replace(write_target(store, table, write.write_id), replaces=overwrite)
         self._sequences = next_sequences(table, table.head())
 
-    @told_first()
+    @sentence_first()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenMessages:
         """Write the rows of one task."""
         context = TaskContext.get()
@@ -121,7 +121,7 @@ class BranchWriter(DataSourceArrowWriter):
         )
         return WrittenMessages(packed=pickle.dumps(messages))
 
-    @told_first()
+    @sentence_first()
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make the snapshot; raises CommitConflict where it cannot stand."""
         found: list[CommitMessage] = []
@@ -144,7 +144,7 @@ class BranchWriter(DataSourceArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove what the tasks wrote, also those that told nothing."""
-        self._write().abandon()
+        self._write().discard()
 
     def _write(self) -> RowWrite:
         table = FileStoreTable.open(self._store, self._path, self._identifier)

@@ -45,7 +45,7 @@ from branch_console.format.scan_options import (
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.spark.connector.data_sink import BranchWriter
-from branch_console.spark.connector.notebook_errors import told_first
+from branch_console.spark.connector.notebook_errors import sentence_first
 from branch_console.spark.read.file_pruning import check_condition
 from branch_console.spark.read.incremental import ChangesRead, plan_changes
 from branch_console.spark.read.readers import ReadTask, TableRead, plan_table
@@ -125,7 +125,7 @@ class BranchDataSource(DataSource):
         """The name of the format."""
         return FORMAT
 
-    @told_first()
+    @sentence_first()
     def schema(self) -> StructType:
         """The columns of the state that is read."""
         planned = _Request(self.options).read(None)
@@ -138,7 +138,7 @@ class BranchDataSource(DataSource):
         is_pushed = options.get("pushdown", "false").lower() == "true"
         return FilteredReader(options) if is_pushed else ConnectorReader(options)
 
-    @told_first()
+    @sentence_first()
     def writer(self, schema: StructType, overwrite: bool) -> BranchWriter:
         """The writer of one job: appends, or replaces the partitions that get rows."""
         request = _Request(self.options)
@@ -152,7 +152,7 @@ class ConnectorReader(DataSourceReader):
         self._options = options
         self._pushed: tuple[Condition, ...] = ()
 
-    @told_first()
+    @sentence_first()
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task."""
         planned = _Request(self._options).read(_all_of(self._pushed))
@@ -166,7 +166,7 @@ class ConnectorReader(DataSourceReader):
         """The rows of one task."""
         if partition.value is not None:  # Spark makes a partition where there is none
             knowledge, parts = partition.value
-            with told_first():
+            with sentence_first():
                 for part in parts:
                     yield from knowledge.batches(part)
 
@@ -174,7 +174,7 @@ class ConnectorReader(DataSourceReader):
 class FilteredReader(ConnectorReader):
     """A reader to which Spark hands its filters."""
 
-    @told_first()
+    @sentence_first()
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802  # Spark's name
         """Note which filters leave out files and rows; Spark still evaluates all of them."""
         request = _Request(self._options)

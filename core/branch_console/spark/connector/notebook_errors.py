@@ -10,7 +10,7 @@ from branch_console.errors import PaimonError
 
 
 @contextmanager
-def told_first() -> Iterator[None]:
+def sentence_first() -> Iterator[None]:
     """Have the sentence of an error stand before its traceback, and not behind it alone."""
     try:
         yield
@@ -35,8 +35,8 @@ def _with_sentence_first(error: PaimonError) -> PaimonError:
         "__qualname__": kind.__qualname__,
         "__cause__": property(lambda _self: sentence, keep),
     }
-    told: type[PaimonError] = type(kind.__name__, (kind,), members)
-    found = told(error.message, kind=error.kind, **error.facts)
+    error_type: type[PaimonError] = type(kind.__name__, (kind,), members)
+    found = error_type(error.message, kind=error.kind, **error.facts)
     for note in getattr(error, "__notes__", ()):
         found.add_note(note)
     return found

@@ -219,9 +219,9 @@ def _conform_column(rows: pa.Table, field: DataField) -> pa.ChunkedArray:
         else:
             column = pa.chunked_array([pa.nulls(rows.num_rows, arrow_type)], arrow_type)
     except pa.ArrowException as error:
-        told = str(error).splitlines()[0].rstrip(".")
+        fault = str(error).splitlines()[0].rstrip(".")
         raise InvalidInput(
-            f"Column {field.name!r} is {field.type} and cannot take these values: {told}.",
+            f"Column {field.name!r} is {field.type} and cannot take these values: {fault}.",
             column=field.name,
         ) from error
     if not field.type.nullable and column.null_count:

@@ -61,13 +61,16 @@ class SparkFileLister:
         tasks = min(_MOST_TASKS, max(session.parallelism, len(folders) // _FOLDERS_PER_TASK))
         asked = pa.table({"path": [*folders], "kind": [str(kind) for kind in folders.values()]})
 
-        def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def list_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 yield from _answer(store, batch, wanted).to_batches()
 
         found = session.run(
             lambda spark: (
-                frame_of(spark, asked).repartition(tasks).mapInArrow(look, _IN_SPARK).toArrow()
+                frame_of(spark, asked)
+                .repartition(tasks)
+                .mapInArrow(list_batches, _IN_SPARK)
+                .toArrow()
             ),
             description=f"list {len(folders)} folders",
             progress=lambda _done, _total: None,

@@ -91,9 +91,9 @@ class _Tail:
         self._data = data
         end = len(data) - 1 - data[-1]
         self._postscript = data[end:-1]
-        told = dict(_fields(self._postscript))
-        self._packing = told.get(2, _NONE)
-        self._footer_at = end - told[1]
+        found = dict(_fields(self._postscript))
+        self._packing = found.get(2, _NONE)
+        self._footer_at = end - found[1]
         self._footer = self._unpacked(data[self._footer_at : end])
         self._stripes = [dict(_fields(raw)) for at, raw in _fields(self._footer) if at == 3]
         self.types = [_type(*each) for each in _placed(self._footer, 4)]

@@ -97,16 +97,16 @@ def _check(store: FileReader, path: str, size: int, row_count: int) -> dict[str,
         if status is None or status.is_directory:
             return _problem(path, "The file is missing.")
         if status.size != size:
-            told = f"It has {status.size} bytes, the manifest says {size}."
-            return _problem(path, told)
+            text = f"It has {status.size} bytes, the manifest says {size}."
+            return _problem(path, text)
         rows = _rows_in_footer(store, path, size)
     except NotFound:
         return _problem(path, "The file is missing.")
     except (PaimonError, pa.ArrowException, OSError) as error:
         return _problem(path, f"It cannot be read: {str(error).splitlines()[0].rstrip('.')}.")
     if rows is not None and rows != row_count:
-        told = f"It has {rows} rows by its footer, the manifest says {row_count}."
-        return _problem(path, told)
+        text = f"It has {rows} rows by its footer, the manifest says {row_count}."
+        return _problem(path, text)
     return None
 
 

@@ -94,7 +94,7 @@ class KeyGroups:
         found: Mask = np.logical_or.reduceat(mask, self.starts)
         return found
 
-    def from_last(self, mask: Mask) -> Mask:
+    def from_last_masked(self, mask: Mask) -> Mask:
         """Which rows come neither before nor without the last row of a mask in their key."""
         at = np.where(mask, np.arange(len(mask)), -1)
         found: Mask = np.arange(len(mask)) >= self.spread(np.maximum.reduceat(at, self.starts))

@@ -211,7 +211,7 @@ def _partial_update(ordered: pa.Table, groups: KeyGroups, schema: TableSchema) -
     is_insert = groups.is_insert
     is_delete = removes & (groups.kinds == _DELETE)
     # What came before a row that removes the record is gone. A first row counts though it deletes.
-    counts = (is_insert | is_delete | groups.is_first) & groups.from_last(is_delete)
+    counts = (is_insert | is_delete | groups.is_first) & groups.from_last_masked(is_delete)
     merged = ordered.take(pa.array(groups.lasts))
     for name in _present(ordered, schema):
         values = last_non_null(ordered[name].combine_chunks(), groups, counts)

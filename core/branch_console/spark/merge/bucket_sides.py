@@ -39,7 +39,7 @@ class PlacedState:
     """The files of a bucket in one state, and whether they name schemas of the target."""
 
     files: tuple[PlacedFile, ...]
-    by_target: bool
+    in_target: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ def _unit(store: FileIO, table: FileStoreTable, number: int, work: RowWork) -> B
         base=each_base(
             work.base,
             lambda state: PlacedState(
-                files=files(state.entries, state.marks), by_target=state.by_target
+                files=files(state.entries, state.marks), in_target=state.in_target
             ),
         ),
         ours=files(work.ours.entries, work.ours.marks),
@@ -228,7 +228,7 @@ class BucketReader:
         disputed = [pa.array([], pa.binary())]
 
         def rows_of(state: PlacedState) -> pa.Table:
-            written.append(read(state.files, self.scope.schemas_of(by_target=state.by_target)))
+            written.append(read(state.files, self.scope.schemas_of(by_target=state.in_target)))
             return merge_on_read.merge_rows(written[-1], self.scope.schema)
 
         def join(sides: ThreeWay[pa.Table]) -> pa.Table:

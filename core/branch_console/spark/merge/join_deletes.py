@@ -35,7 +35,7 @@ from branch_console.merge.joined_deletes import (
     kept_by_columns,
     kept_by_ids,
 )
-from branch_console.merge.row_work import JoinedRows, RowScope
+from branch_console.merge.row_work import JoinedDeletesResult, RowScope
 from branch_console.spark.files.data_files import WriteTarget, check_writable, write_bucket
 from branch_console.spark.files.data_reader import (
     ROW_ID,
@@ -93,7 +93,7 @@ def join_deletes(
     *,
     write_id: str = "",
     progress: Progress = lambda done, total: None,
-) -> JoinedRows[CommitMessage]:
+) -> JoinedDeletesResult[CommitMessage]:
     """Write files again without the rows that either side deleted of them.
 
     Args:
@@ -173,9 +173,9 @@ def task_of(
 
 def joined_rows(
     schema: TableSchema, work: Sequence[JoinedDeletes], found: Sequence[Mapping[str, Any]]
-) -> JoinedRows[CommitMessage]:
+) -> JoinedDeletesResult[CommitMessage]:
     """Join what `JoinTask` found; `found` has the columns of its answer and `number`."""
-    return JoinedRows(
+    return JoinedDeletesResult(
         messages=tuple(
             CommitMessage(
                 partition=work[row["number"]].place[0],
@@ -186,13 +186,13 @@ def joined_rows(
             for row in found
             if row["new_files"] is not None
         ),
-        changed=tuple(
+        unresolved_files=tuple(
             name
             for row in found
             if row["new_files"] is None
             for name in work[row["number"]].base_names
         ),
-        beaten=sum(int(row["beaten"] or 0) for row in found),
+        overruled_rows=sum(int(row["beaten"] or 0) for row in found),
     )
 
 
@@ -214,7 +214,7 @@ class JoinTask:
         kept = self._kept(sides, (ours_new, theirs_new), unit.update)
         beaten = 0
         if kept is not None:
-            stay, come, beaten = pa.array(kept.stay), pa.array(kept.come), kept.beaten
+            stay, come, beaten = pa.array(kept.stay), pa.array(kept.come), kept.overruled_rows
             written = self._write(unit, sides.ours.filter(stay), sides.theirs.filter(come))
         elif unit.take is Take.OURS:
             written = self._write(unit, sides.ours)
@@ -305,8 +305,8 @@ def _kept_by_both(
     update: Update | None,
 ) -> Kept | None:
     ours_new, theirs_new = (_bytes(each, fields) for each in inserted)
-    told = each_side(sides, lambda rows: _bytes(rows, fields))
-    return kept_by_both(told, (ours_new, theirs_new), update)
+    values = each_side(sides, lambda rows: _bytes(rows, fields))
+    return kept_by_both(values, (ours_new, theirs_new), update)
 
 
 def _with_defaults(rows: pa.Table, fields: Sequence[DataField]) -> pa.Table:
@@ -327,12 +327,12 @@ def _kept_by_columns(
     fields: Sequence[DataField],
     update: Update,
 ) -> Kept | None:
-    def told(side: pa.Table, field: DataField) -> pa.ChunkedArray:
+    def describe(side: pa.Table, field: DataField) -> pa.ChunkedArray:
         return _bytes(side, (field,))
 
     return kept_by_columns(
-        [each_side(sides, partial(told, field=field)) for field in fields],
-        [(told(inserted[0], field), told(inserted[1], field)) for field in fields],
+        [each_side(sides, partial(describe, field=field)) for field in fields],
+        [(describe(inserted[0], field), describe(inserted[1], field)) for field in fields],
         update,
     )
 
@@ -342,13 +342,13 @@ def _ids(rows: pa.Table) -> Ids:
 
 
 def _bytes(rows: pa.Table, fields: Sequence[DataField]) -> pa.ChunkedArray:
-    told = rows.select([field.name for field in fields])
+    encoded = rows.select([field.name for field in fields])
     types = [field.type for field in fields]
     return pa.chunked_array(
         [
             # Together they may be more than 32 bits can count.
-            counted_rows(told.slice(start, _BATCH_ROWS), types).cast(pa.large_binary())
-            for start in range(0, told.num_rows, _BATCH_ROWS)
+            counted_rows(encoded.slice(start, _BATCH_ROWS), types).cast(pa.large_binary())
+            for start in range(0, encoded.num_rows, _BATCH_ROWS)
         ],
         pa.large_binary(),
     )

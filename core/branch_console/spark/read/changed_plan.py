@@ -45,7 +45,7 @@ def plan_changed(store: FileIO, state: ChangedState) -> ReadPlan:
     if state.snapshot is None:
         return ReadPlan(units=())
     if state.before is None:
-        found = state.table.reader.each(lambda each: _own_files(state, each), state.commits)
+        found = state.table.reader.map_parallel(lambda each: _own_files(state, each), state.commits)
         entries = pa.concat_tables([NO_FILES, *found])
         placed = place_files(store, state.table, None, _in_buckets(entries, state.schema))
         return _alone(placed)

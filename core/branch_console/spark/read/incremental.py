@@ -95,7 +95,7 @@ class ChangesRead:
         """Read one part in the columns of `layout`; raises FormatError or InvalidInput."""
         if isinstance(part, ReadUnit):
             for batch in self.whole.batches(part):
-                yield from self._told(pa.Table.from_batches([batch]), "+I")
+                yield from self._with_kind(pa.Table.from_batches([batch]), "+I")
             return
         schema = self.whole.schema
         before, after = self.whole.read(part.before), self.whole.read(part.after)
@@ -104,14 +104,14 @@ class ChangesRead:
         is_changed = pc.is_in(is_, value_set=changed)
         is_old = pc.is_in(is_, value_set=was)
         is_gone = pc.invert(pc.is_in(was, value_set=is_))
-        yield from self._told(after.filter(pc.and_(is_changed, pc.invert(is_old))), "+I")
-        yield from self._told(after.filter(pc.and_(is_changed, is_old)), "+U")
-        yield from self._told(before.filter(is_gone), "-D")
+        yield from self._with_kind(after.filter(pc.and_(is_changed, pc.invert(is_old))), "+I")
+        yield from self._with_kind(after.filter(pc.and_(is_changed, is_old)), "+U")
+        yield from self._with_kind(before.filter(is_gone), "-D")
 
-    def _told(self, rows: pa.Table, kind: str) -> Iterator[pa.RecordBatch]:
+    def _with_kind(self, rows: pa.Table, kind: str) -> Iterator[pa.RecordBatch]:
         names = [field.name for field in self.fields]
-        told = rows.append_column(ROW_KIND, pa.repeat(kind, rows.num_rows)).select(names)
-        yield from spark_rows(told, self.layout).to_batches()
+        with_kind = rows.append_column(ROW_KIND, pa.repeat(kind, rows.num_rows)).select(names)
+        yield from spark_rows(with_kind, self.layout).to_batches()
 
     def _parts(self) -> Iterator[ReadUnit | ChangedSection]:
         return chain.from_iterable(self.tasks)

@@ -38,7 +38,7 @@ from branch_console.spark.session.task_errors import error_of_task
 from branch_console.sql.answer import single_names
 from branch_console.sql.calls import refusal_of
 from branch_console.sql.functions import ACCOUNT_NAMES, REFUSED_FUNCTIONS
-from branch_console.sql.words import quoted_name
+from branch_console.sql.token_reader import quoted_name
 from branch_console.storage.file_io import FileIO
 from branch_console.table.table_state import ChangedState, ReadState, StagedState
 
@@ -140,7 +140,7 @@ def query_frame(
         InvalidInput: It cannot be run; the fact `offset` tells where in `sql` that is.
     """
     try:
-        with _told_in_a_sentence(sql):
+        with _errors_in_a_sentence(sql):
             try:
                 yield _open(spark, store, sql, sources, keeps_times=keeps_times)
             except AnalysisException as error:
@@ -312,7 +312,7 @@ def _of_optional_parts(kind: DataType) -> DataType:
 
 
 @contextmanager
-def _told_in_a_sentence(sql: str) -> Iterator[None]:
+def _errors_in_a_sentence(sql: str) -> Iterator[None]:
     """Make errors of the query itself ours; those of tasks and stores stay."""
     try:
         yield
@@ -335,20 +335,20 @@ def _told_in_a_sentence(sql: str) -> Iterator[None]:
 
 def _fault_of(sql: str, error: Any) -> InvalidInput | None:
     """The same error as one of the query, None where it is none."""
-    told: Any = error
+    cause: Any = error
     if isinstance(error, Py4JJavaError):
         # PySpark leaves some errors of running queries as Java's, and inside of others.
-        told = error.java_exception
-        while told is not None and not _says_its_state(told):
-            told = told.getCause()
-    if told is None or (told.getSqlState() or "")[:2] not in _FAULTS_OF_QUERIES:
+        cause = error.java_exception
+        while cause is not None and not _says_its_state(cause):
+            cause = cause.getCause()
+    if cause is None or (cause.getSqlState() or "")[:2] not in _FAULTS_OF_QUERIES:
         return None
-    text = _CODE.sub("", told.getMessage() or str(error))
+    text = _CODE.sub("", cause.getMessage() or str(error))
     text = _ADVICE.sub("", _STATE.sub("", text))
     return InvalidInput(
         " ".join(text.split()).rstrip(".") + ".",
         kind=ErrorKind.INVALID_ARGUMENT,
-        offset=_offset_in(sql, told.getQueryContext()),
+        offset=_offset_in(sql, cause.getQueryContext()),
     )
 
 

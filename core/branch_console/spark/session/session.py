@@ -230,8 +230,8 @@ def _follow(
     seconds: float | None,
 ) -> None:
     # Short work may be done before anybody looks: whoever stops it is asked first.
-    told: tuple[int, int | None] = (0, None)
-    progress(*told)
+    reported: tuple[int, int | None] = (0, None)
+    progress(*reported)
     deadline = None if seconds is None else time.monotonic() + seconds
     while not wait_for([future], timeout=_POLL_SECONDS).done:
         if stop.is_set():
@@ -243,9 +243,9 @@ def _follow(
                 kind=ErrorKind.LIMIT_REACHED,
             )
         counts = watch.counts(group)
-        if counts != told:
+        if counts != reported:
             progress(*counts)
-            told = counts
+            reported = counts
 
 
 def _ended(description: str, settings: SparkSettings) -> PaimonError:
@@ -492,8 +492,8 @@ def _result_of(future: "Future[T]", description: str, settings: SparkSettings) -
     except PaimonError:
         raise
     except (PySparkException, Py4JError) as error:
-        if (told := error_of_task(error)) is not None:
-            raise told from error
+        if (error_of_ours := error_of_task(error)) is not None:
+            raise error_of_ours from error
         if _TOO_LARGE in str(error):
             raise PaimonError(
                 f"The rows of the answer take more than {settings.query_memory}, which one may "
@@ -521,6 +521,6 @@ def _first_line(error: BaseException) -> str:
         "Caused by: java.",
         "Driver st",
     )
-    told = [line for line in lines if not line.startswith(noise)]
-    last = _WRAPPED.sub("", told[-1]) if told else type(error).__name__
+    texts = [line for line in lines if not line.startswith(noise)]
+    last = _WRAPPED.sub("", texts[-1]) if texts else type(error).__name__
     return last.rstrip(".")

@@ -23,8 +23,8 @@ def with_kinds(rows: Iterable[T]) -> Iterator[T]:
         yield from rows
     except PaimonError as error:
         facts = {name: value for name, value in error.facts.items() if isinstance(value, str | int)}
-        told = {"name": type(error).__name__, "message": error.message, "kind": error.kind}
-        error.add_note(_SIGN + json.dumps({**told, "facts": facts}))
+        found = {"name": type(error).__name__, "message": error.message, "kind": error.kind}
+        error.add_note(_SIGN + json.dumps({**found, "facts": facts}))
         raise
 
 
@@ -34,8 +34,8 @@ def error_of_task(error: BaseException) -> PaimonError | None:
     if note is None:
         return None
     try:
-        told = json.loads(note[1])
-        kind = ErrorKind(told["kind"])
-        return error_of(told["name"], told["message"], kind, **told["facts"])
+        kinds = json.loads(note[1])
+        kind = ErrorKind(kinds["kind"])
+        return error_of(kinds["name"], kinds["message"], kind, **kinds["facts"])
     except (ValueError, KeyError, TypeError):
         return None  # a text of somebody's that looks like it

@@ -144,7 +144,7 @@ def numbered_rows(
     )
 
 
-def take_out(
+def delete_positions(
     session: WarmSession,
     store: FileIO,
     table: FileStoreTable,

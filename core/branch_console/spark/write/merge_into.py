@@ -25,14 +25,14 @@ from branch_console.spark.write.target_rows import (
     check_delete,
     check_target,
     check_update,
+    errors_of_statement,
     losing,
     quoted,
     refuse_losing,
-    told_as_wrong,
     with_values,
 )
 from branch_console.sql.merges import ClauseAction, MatchKind, MergeClauses
-from branch_console.sql.words import quoted_name
+from branch_console.sql.token_reader import quoted_name
 from branch_console.storage.file_io import FileIO
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -74,22 +74,22 @@ def merge_into(
         )
 
     schema = table.schema()
-    with told_as_wrong():
+    with errors_of_statement():
         source = session.spark.sql(merge.source)
     clauses = _numbered(merge, source.columns, schema)
     check_target(store, table, schema)
     source = kept(source.withColumn(_NUMBER, functions.monotonically_increasing_id()))
     wanted = rows_that_can_match(session, source, merge, schema)
     target = TargetRows.read(session, store, table, wanted)
-    met = [each for each in clauses if each.meeting is MatchKind.MATCHED]
+    met = [each for each in clauses if each.match_kind is MatchKind.MATCHED]
     matched = kept(_matched(target, source, merge, met))
     _refuse_several(session, target, matched, met)
     if any(each.held for each in met):
         _refuse_moves(session, matched)
     changes = [(matched, met)]
-    alone = [each for each in clauses if each.meeting is MatchKind.NOT_MATCHED_BY_SOURCE]
+    alone = [each for each in clauses if each.match_kind is MatchKind.NOT_MATCHED_BY_SOURCE]
     if alone:
-        changes.append((kept(_left_alone(target, matched, merge, alone)), alone))
+        changes.append((kept(_unchanged_rows(target, matched, merge, alone)), alone))
     updated = []
     for rows, of_rows in changes:
         for each in of_rows:
@@ -98,10 +98,10 @@ def merge_into(
                 loses = losing(each.values, schema) if schema.primary_keys else None
                 if loses is not None:
                     refuse_losing(session, changed, loses)
-    fresh = [each for each in clauses if each.meeting is MatchKind.NOT_MATCHED]
+    fresh = [each for each in clauses if each.match_kind is MatchKind.NOT_MATCHED]
     inserted = []
     if fresh:
-        unmet = _unmet(source, matched, merge, fresh)
+        unmet = _unmatched_rows(source, matched, merge, fresh)
         # Several clauses read it several times.
         unmet = kept(unmet) if len(fresh) > 1 else unmet
         inserted = [each.fresh_rows(unmet) for each in fresh]
@@ -124,7 +124,7 @@ class _Clause:
     """
 
     number: int
-    meeting: MatchKind
+    match_kind: MatchKind
     action: ClauseAction
     condition: str | None
     values: Mapping[str, str]
@@ -172,7 +172,7 @@ def _numbered(
         found.append(
             _Clause(
                 number=number,
-                meeting=clause.meeting,
+                match_kind=clause.match_kind,
                 action=clause.action,
                 condition=clause.condition,
                 values=values,
@@ -203,7 +203,7 @@ def _matched(
 ) -> DataFrame:
     """All pairs of rows that match, with the clause that holds for them and what it makes."""
     name = merge.target_name
-    with told_as_wrong():
+    with errors_of_statement():
         pairs = target.frame.alias(name).join(
             source.alias(merge.source_name), functions.expr(merge.condition), "inner"
         )
@@ -213,7 +213,7 @@ def _matched(
             for each in clauses
             for key in each.held
         ]
-        return _judged(pairs, clauses).select(
+        return _first_matching_clause(pairs, clauses).select(
             *(quoted(each, name) for each in _columns(target)),
             _NUMBER,
             _CLAUSE,
@@ -222,15 +222,15 @@ def _matched(
         )
 
 
-def _left_alone(
+def _unchanged_rows(
     target: TargetRows, matched: DataFrame, merge: MergeClauses, clauses: Sequence[_Clause]
 ) -> DataFrame:
     """The rows of the table that met none, where a clause holds, and what it makes of them."""
     identity = list(target.identity)
     rows = target.frame.join(matched.select(*map(quoted, identity)), identity, "left_anti")
-    with told_as_wrong():
+    with errors_of_statement():
         return (
-            _judged(rows.alias(merge.target_name), clauses)
+            _first_matching_clause(rows.alias(merge.target_name), clauses)
             .where(functions.col(_CLAUSE).isNotNull())
             .select(
                 *(quoted(each, merge.target_name) for each in _columns(target)),
@@ -240,20 +240,20 @@ def _left_alone(
         )
 
 
-def _unmet(
+def _unmatched_rows(
     source: DataFrame, matched: DataFrame, merge: MergeClauses, clauses: Sequence[_Clause]
 ) -> DataFrame:
     """The rows of the source that met none, where a clause holds, and what it inserts."""
     rows = source.join(matched.select(_NUMBER), [_NUMBER], "left_anti")
-    with told_as_wrong():
+    with errors_of_statement():
         return (
-            _judged(rows.alias(merge.source_name), clauses)
+            _first_matching_clause(rows.alias(merge.source_name), clauses)
             .where(functions.col(_CLAUSE).isNotNull())
             .select(_CLAUSE, *(result for each in clauses for result in each.results))
         )
 
 
-def _judged(rows: DataFrame, clauses: Sequence[_Clause]) -> DataFrame:
+def _first_matching_clause(rows: DataFrame, clauses: Sequence[_Clause]) -> DataFrame:
     """The rows with the number of the first clause that holds; null for none."""
     found: Column = functions.lit(None).cast("int")
     for each in reversed(clauses):

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.types import DataType, DateType, IntegralType, StringType
 
-from branch_console.expr.filter_pushdown import condition_of, is_of
+from branch_console.expr.filter_pushdown import condition_from, is_of
 from branch_console.expr.predicate import Condition
 from branch_console.format.table_schema import TableSchema
 from branch_console.spark.session.session import WarmSession
@@ -38,7 +38,7 @@ def rows_that_can_match(
     Returns:
         None where all rows may be meant, or nothing is known of those that are.
     """
-    if any(each.meeting is MatchKind.NOT_MATCHED_BY_SOURCE for each in merge.clauses):
+    if any(each.match_kind is MatchKind.NOT_MATCHED_BY_SOURCE for each in merge.clauses):
         return None
     matching = matching_in(merge.condition, merge.target_name, merge.source_name)
     equal = [
@@ -60,7 +60,7 @@ def rows_that_can_match(
             least, greatest = fitting
             comparisons.append(PushedComparison(column=own, sign=">=", values=(least,)))
             comparisons.append(PushedComparison(column=own, sign="<=", values=(greatest,)))
-    return condition_of(schema, comparisons)
+    return condition_from(schema, comparisons)
 
 
 def _comparable(source: DataFrame, name: str) -> str | None:

@@ -14,9 +14,9 @@ from branch_console.spark.write.target_rows import (
     TargetRows,
     check_delete,
     check_update,
+    errors_of_statement,
     losing,
     refuse_losing,
-    told_as_wrong,
     with_values,
 )
 from branch_console.storage.file_io import FileIO
@@ -85,7 +85,7 @@ def update_rows(
     check_update(schema, assignments)
     target = TargetRows.read(session, store, table, _prunable(condition, schema))
     picked = _picked(target.frame, condition, alias)
-    with told_as_wrong():
+    with errors_of_statement():
         values = {name: functions.expr(text) for name, text in assignments.items()}
         changed = with_values(picked, values, schema)
     loses = losing(assignments, schema) if schema.primary_keys else None
@@ -119,5 +119,5 @@ def _picked(rows: DataFrame, condition: str | None, alias: str | None) -> DataFr
     named = rows if alias is None else rows.alias(alias)
     if condition is None:
         return named
-    with told_as_wrong():
+    with errors_of_statement():
         return named.where(condition)

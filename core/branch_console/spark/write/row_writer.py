@@ -54,7 +54,7 @@ class SparkRowWriter:
         prepared = prepare_rows(
             self._session, self._store, table, rows, progress=progress, request=request
         )
-        return self._told(prepared)
+        return self._with_strays(prepared)
 
     def delete(
         self,
@@ -76,7 +76,7 @@ class SparkRowWriter:
             write_id=write_id,
             progress=progress,
         )
-        return self._told(prepared)
+        return self._with_strays(prepared)
 
     def update(
         self,
@@ -100,7 +100,7 @@ class SparkRowWriter:
             write_id=write_id,
             progress=progress,
         )
-        return self._told(prepared)
+        return self._with_strays(prepared)
 
     def merge(
         self, table: FileStoreTable, merge: MergeClauses, *, write_id: str, progress: Progress
@@ -110,7 +110,7 @@ class SparkRowWriter:
         prepared = merge_into(
             self._session, self._store, table, merge, write_id=write_id, progress=progress
         )
-        return self._told(prepared)
+        return self._with_strays(prepared)
 
     def compact(
         self,
@@ -129,9 +129,9 @@ class SparkRowWriter:
             write_id=write_id,
             progress=progress,
         )
-        return self._told(prepared)
+        return self._with_strays(prepared)
 
-    def _told(self, prepared: PreparedRows) -> PreparedRows:
+    def _with_strays(self, prepared: PreparedRows) -> PreparedRows:
         return replace(prepared, has_strays=self._session.settings.repeats_tasks)
 
 

@@ -33,13 +33,13 @@ from branch_console.spark.write.file_rewrite import (
     FILE,
     POSITION,
     PlannedFiles,
+    delete_positions,
     numbered_rows,
     plan_files,
-    take_out,
 )
 from branch_console.spark.write.growth_check import Growth, check_growth
 from branch_console.spark.write.writers import WriteRequest, check_store, prepare_rows
-from branch_console.sql.words import quoted_name
+from branch_console.sql.token_reader import quoted_name
 from branch_console.storage.file_io import FileIO
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.table_state import ReadState
@@ -140,7 +140,7 @@ class TargetRows:
         taken = PreparedRows(messages=(), row_count=0)
         leaving = [*([] if deleted is None else [deleted]), *updated]
         if leaving:
-            taken = take_out(
+            taken = delete_positions(
                 session, self.store, self.table, self.files,
                 reduce(DataFrame.unionAll, (each.select(*self.identity) for each in leaving)),
                 write_id=write_id, progress=progress,
@@ -325,10 +325,10 @@ def quoted(name: str, table: str | None = None) -> Column:
 
 
 @contextmanager
-def told_as_wrong() -> Iterator[None]:
+def errors_of_statement() -> Iterator[None]:
     """Tell what Spark finds wrong with expressions as what is wrong with the statement."""
     try:
         yield
     except PySparkException as error:
-        told = str(error).splitlines()[0].strip().rstrip(".")
-        raise InvalidInput(f"The statement is wrong: {told}.") from error
+        text = str(error).splitlines()[0].strip().rstrip(".")
+        raise InvalidInput(f"The statement is wrong: {text}.") from error

@@ -48,7 +48,7 @@ from branch_console.spark.session.arrow_bytes import from_bytes, to_bytes
 from branch_console.spark.session.arrow_frames import frame_of
 from branch_console.spark.session.session import Progress, WarmSession
 from branch_console.spark.write.dynamic_buckets import DynamicBuckets
-from branch_console.sql.words import quoted_name
+from branch_console.sql.token_reader import quoted_name
 from branch_console.storage.file_io import FileIO
 from branch_console.table.file_store_table import FileStoreTable
 

@@ -50,14 +50,16 @@ def cut(text: str, tokenizer: Spark.Tokenizer, place_of: Callable[[int], Place])
         # Before the first token the tokenizer takes a hint for a comment.
         leading = tokenizer.tokenize(f"x {before}") if "/*+" in before else []
     except TokenError as error:
-        told = _UNCUT.fullmatch(str(error.__cause__))
-        if told is None:
+        match = _UNCUT.fullmatch(str(error.__cause__))
+        if match is None:
             raise InvalidInput(
                 "The text cannot be cut into words: a comment in it is not closed."
             ) from error
-        what = f"{told['mark']} is not closed" if told["mark"] else "a literal has wrong characters"
-        raise wrong(
-            place_of(int(told["start"])), f"the text cannot be cut into words: {what}"
+        what = (
+            f"{match['mark']} is not closed" if match["mark"] else "a literal has wrong characters"
+        )
+        raise statement_error(
+            place_of(int(match["start"])), f"the text cannot be cut into words: {what}"
         ) from error
     if any(token.token_type is TokenType.HINT for token in leading):
         raise InvalidInput("A hint stands before the statement. Write it behind SELECT or a table.")
@@ -88,7 +90,7 @@ def _check_name_around(
         way = f"an argument of CALL stands between quotes; write '{plain}'"
     else:
         way = f"a name with '$' stands between backticks; write {'.'.join(halves)}"
-    raise wrong(place_of(tokens[first].start), way)
+    raise statement_error(place_of(tokens[first].start), way)
 
 
 def _quoted_where_marked(half: str) -> str:
@@ -103,7 +105,7 @@ _OR: Final = re.compile(r", | or ")
 _NAMES: Final = frozenset({TokenType.IDENTIFIER, TokenType.STRING})
 
 
-class Words:
+class TokenReader:
     """A text as words, and how far they are taken.
 
     Attributes:
@@ -230,7 +232,9 @@ class Words:
         hint = next((each for each in following if each.token_type is TokenType.HINT), None)
         if hint is not None:
             what = f"the hint {hint.text} is not honoured there"
-            return wrong(self.start.behind(self.text[: hint.start]), what, ErrorKind.UNSUPPORTED)
+            return statement_error(
+                self.start.behind(self.text[: hint.start]), what, ErrorKind.UNSUPPORTED
+            )
         if is_there:
             word = self.tokens[self.at].text.upper()
             behind = [
@@ -254,7 +258,7 @@ class Words:
 
     def error(self, what: str, *, back: int = 0) -> InvalidInput:
         """An error at the next word, or so many before it."""
-        return wrong(self.place(self.at - back), what)
+        return statement_error(self.place(self.at - back), what)
 
     def place(self, number: int) -> Place:
         """Where a word stands."""
@@ -313,7 +317,9 @@ def _or(words: list[str]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def wrong(place: Place, what: str, kind: ErrorKind = ErrorKind.INVALID_ARGUMENT) -> InvalidInput:
+def statement_error(
+    place: Place, what: str, kind: ErrorKind = ErrorKind.INVALID_ARGUMENT
+) -> InvalidInput:
     """Return an error of a statement, with its place."""
     return InvalidInput(f"{place}: {what}.", kind=kind)
 

@@ -21,7 +21,7 @@ _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _HALF: Final = np.uint64(32)
 
 
-def text_prints(texts: pa.ChunkedArray) -> _Prints:
+def string_hashes(texts: pa.ChunkedArray) -> _Prints:
     """A number for each text of a column without nulls, to be compared within that column."""
     if len(texts) and pc.min(pc.binary_length(texts)).as_py() < _WORD:
         texts = pc.binary_join_element_wise(texts, _PADDING, "")

@@ -16,7 +16,7 @@ _TAKES_OR_LEAVES: Final = BIRTHS | _MOVES | {LineageKind.DROPPED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trail:
+class FollowedBranch:
     """The path of a branch through its ledger events.
 
     Attributes:
@@ -29,7 +29,7 @@ class Trail:
     ended_by: LineageEvent | None = None
 
 
-def trail_of(events: Sequence[LineageEvent], operation_id: str, branch: str) -> Trail:
+def follow_branch(events: Sequence[LineageEvent], operation_id: str, branch: str) -> FollowedBranch:
     """Follow a branch from the end of an operation on.
 
     Args:
@@ -50,8 +50,8 @@ def trail_of(events: Sequence[LineageEvent], operation_id: str, branch: str) -> 
             # It lives on under this name, and may be brought back or renamed.
             holder = name_after_drop(event)
         elif event.kind in BIRTHS | _MOVES:
-            return Trail(name=name, ended_by=event)
-    return Trail(name=name, ended_by=ended_by)
+            return FollowedBranch(name=name, ended_by=event)
+    return FollowedBranch(name=name, ended_by=ended_by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def renamed_since(events: Sequence[LineageEvent], branch: str) -> Renamed | None
             last = None
     if last is None:
         return None
-    trail = trail_of(events, last.operation_id, last.branch)
+    trail = follow_branch(events, last.operation_id, last.branch)
     if trail.ended_by is not None:
         return None
     return Renamed(operation_id=last.operation_id, name=trail.name)

@@ -6,7 +6,7 @@ import pytest
 from branch_console.errors import InvalidInput
 from branch_console.merge.conflict import Take
 from branch_console.merge.policy import Policy, choose
-from branch_console.merge.settle_again import as_whole_rows, conflicts_where, settle_again
+from branch_console.merge.reapply_policy import conflicts_where, reapply_policy, row_level_conflicts
 from tests.unit.merge.merged_rows import TABLE, keyed, merge
 
 SCHEMA = keyed({"id": "INT NOT NULL", "a": "INT", "s": "STRING", "at": "TIMESTAMP(3)"})
@@ -32,7 +32,7 @@ def test_it_is_what_a_merge_by_that_policy_finds(policy: str) -> None:
     found = merge(SCHEMA, ROWS_BASE, ROWS_OURS, ROWS_THEIRS, "tables: {'*': {take: base}}")
     expected = merge(SCHEMA, ROWS_BASE, ROWS_OURS, ROWS_THEIRS, policy).conflicts
     assert expected.num_rows == 9
-    again = settle_again(found.conflicts, Policy.from_yaml(f"version: 1\n{policy}"), TABLE)
+    again = reapply_policy(found.conflicts, Policy.from_yaml(f"version: 1\n{policy}"), TABLE)
     assert again.equals(expected)
 
 
@@ -41,17 +41,17 @@ def test_cells_and_rows_that_people_chose_are_settled_alike() -> None:
     who = {"decided_by": "ada", "time_millis": 1_000}
     first = found.filter(pc.equal(pc.struct_field(found["key"], "id"), 1))
     cell = choose(first.slice(0, 1), Take.VALUE, value="99", **who)
-    rows = as_whole_rows(found)
+    rows = row_level_conflicts(found)
     assert rows.num_rows == 5
     row = choose(rows.slice(0, 2), Take.THEIRS, **who)
     policy = Policy().with_choices(TABLE, row).with_choices(TABLE, cell)
     text = policy.to_yaml().removeprefix("version: 1\n")
     expected = merge(SCHEMA, ROWS_BASE, ROWS_OURS, ROWS_THEIRS, text).conflicts
-    again = settle_again(found, policy, TABLE)
+    again = reapply_policy(found, policy, TABLE)
     assert again.equals(expected)
     assert again["result"].to_pylist()[:2] == ["99", "theirs"]
     changed = merge(SCHEMA, ROWS_BASE, [(1, 16, "ours", 5), *ROWS_OURS[1:]], ROWS_THEIRS).conflicts
-    looks = settle_again(changed, policy, TABLE)["needs_another_look"].to_pylist()
+    looks = reapply_policy(changed, policy, TABLE)["needs_another_look"].to_pylist()
     assert looks == [True, True, True, *[False] * 6]
 
 
@@ -66,5 +66,5 @@ def test_a_condition_tells_where_it_holds() -> None:
 
 def test_nothing_is_settled_of_nothing() -> None:
     found = merge(SCHEMA, ROWS_BASE, ROWS_BASE, ROWS_THEIRS).conflicts
-    assert settle_again(found, Policy(), TABLE).num_rows == 0
-    assert as_whole_rows(found).num_rows == 0
+    assert reapply_policy(found, Policy(), TABLE).num_rows == 0
+    assert row_level_conflicts(found).num_rows == 0

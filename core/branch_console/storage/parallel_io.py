@@ -21,7 +21,7 @@ _MANY: Final = 32
 _PATIENCE_SECONDS: Final = 1.0
 
 
-def each(files: FileReader, call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
+def map_parallel(files: FileReader, call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
     """Return the results of a call for each item, in their order.
 
     Where the store is near one follows the other, as starting a thread takes longer than to ask.

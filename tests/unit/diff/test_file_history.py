@@ -3,7 +3,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from branch_console.diff.changes.logical_log import LogicalLog, SnapshotDelta, copy_name, fold_log
+from branch_console.diff.changes.file_history import (
+    FileHistory,
+    SnapshotDelta,
+    copy_name,
+    fold_history,
+)
 from branch_console.diff.changes.table_changes import changes_since
 from branch_console.diff.table_operation import TableOperation
 from branch_console.format.manifest_entry import file_identity
@@ -49,21 +54,21 @@ def delta(
     return SnapshotDelta(snapshot=snapshot, entries=entries(*changes), emptied=emptied_partitions)
 
 
-def names(log: LogicalLog, identities: frozenset[str]) -> set[str]:
+def names(log: FileHistory, identities: frozenset[str]) -> set[str]:
     files = log.files(identities)["file_name"].to_pylist()
     return {each.removeprefix("data-").removesuffix(".parquet") for each in files}
 
 
 def test_a_compaction_changes_which_files_are_live_and_nothing_else() -> None:
-    log = fold_log([delta(2, "+a"), delta(3, "+b"), delta(4, "-old", "-a", "+c", kind=COMPACT)])
+    log = fold_history([delta(2, "+a"), delta(3, "+b"), delta(4, "-old", "-a", "+c", kind=COMPACT)])
     assert names(log, log.added) == {"a", "b"}
     assert log.removed == frozenset()
-    assert names(log, log.arrived) == {"b", "c"}
-    assert names(log, log.left) == {"old"}
+    assert names(log, log.came) == {"b", "c"}
+    assert names(log, log.went) == {"old"}
 
 
 def test_a_compaction_whose_result_is_rewritten_counts_as_written() -> None:
-    log = fold_log(
+    log = fold_history(
         [
             delta(2, "+a"),
             delta(3, "-old", "-a", "+c", "+d", kind=COMPACT),
@@ -76,7 +81,7 @@ def test_a_compaction_whose_result_is_rewritten_counts_as_written() -> None:
 
 
 def test_a_chain_of_compactions_is_undone_as_far_as_it_was_rewritten() -> None:
-    log = fold_log(
+    log = fold_history(
         [
             delta(2, "+a"),
             delta(3, "-a", "-x", "+c", kind=COMPACT),
@@ -89,34 +94,34 @@ def test_a_chain_of_compactions_is_undone_as_far_as_it_was_rewritten() -> None:
 
 
 def test_what_is_added_and_removed_again_nets_to_nothing() -> None:
-    log = fold_log([delta(2, "+a"), delta(3, "-a", kind=OVERWRITE)])
-    changes = changes_since(fold_log([]), log)
+    log = fold_history([delta(2, "+a"), delta(3, "-a", kind=OVERWRITE)])
+    changes = changes_since(fold_history([]), log)
     assert changes.is_empty
     assert changes.operations == frozenset()
 
 
 def test_a_file_that_comes_back_was_never_gone() -> None:
-    log = fold_log([delta(2, "-old", kind=OVERWRITE), delta(3, "+old", kind=OVERWRITE)])
-    assert log.removed == log.added == log.arrived == log.left == frozenset()
+    log = fold_history([delta(2, "-old", kind=OVERWRITE), delta(3, "+old", kind=OVERWRITE)])
+    assert log.removed == log.added == log.came == log.went == frozenset()
 
 
 def test_a_copy_counts_as_the_file_it_was_copied_from() -> None:
     copy = copy_name("data-a.parquet", "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed")
     assert copy == "data-a-of-1b9d6bcd.parquet"
-    ours = fold_log([delta(2, f"+{copy.removeprefix('data-').removesuffix('.parquet')}")])
-    theirs = fold_log([delta(2, "+a")])
+    ours = fold_history([delta(2, f"+{copy.removeprefix('data-').removesuffix('.parquet')}")])
+    theirs = fold_history([delta(2, "+a")])
     assert ours.added == theirs.added
 
 
 def test_after_a_merge_only_what_came_later_is_a_change() -> None:
     theirs = [delta(2, "+a"), delta(3, "-a", "-old", "+c", kind=COMPACT), delta(4, "+d")]
-    base = fold_log(theirs[:2])
-    replayed = fold_log([delta(2, "+mine"), delta(3, "+a")])
-    adopted = fold_log([delta(2, "+mine"), delta(3, "-old", "+c", kind=OVERWRITE)])
+    base = fold_history(theirs[:2])
+    replayed = fold_history([delta(2, "+mine"), delta(3, "+a")])
+    adopted = fold_history([delta(2, "+mine"), delta(3, "-old", "+c", kind=OVERWRITE)])
     for ours in (replayed, adopted):
         assert names(ours, changes_since(base, ours).added) == {"mine"}
         assert changes_since(base, ours).removed == frozenset()
-    changes = changes_since(base, fold_log(theirs))
+    changes = changes_since(base, fold_history(theirs))
     assert names(changes.log, changes.added) == {"d"}
 
 
@@ -141,7 +146,7 @@ def test_what_a_commit_did_is_told_by_the_release_or_inferred(
     expected: TableOperation,
     is_inferred: bool,
 ) -> None:
-    log = fold_log([delta(2, *changes, kind=OVERWRITE, operation=operation, emptied=emptied)])
+    log = fold_history([delta(2, *changes, kind=OVERWRITE, operation=operation, emptied=emptied)])
     (step,) = log.steps
     assert (step.operation, step.is_inferred) == (expected, is_inferred)
     replaces = changes == ("-a*10", "+b*11") and emptied
@@ -151,5 +156,5 @@ def test_what_a_commit_did_is_told_by_the_release_or_inferred(
 def test_a_row_that_may_have_moved_between_buckets_is_no_delete() -> None:
     away = data_files(["c"], rows=3, bucket=1)
     moved = pa.concat_tables([entries("-a*10", "+b*5"), away])
-    (step,) = fold_log([replace(delta(2, "-a"), entries=moved)]).steps
+    (step,) = fold_history([replace(delta(2, "-a"), entries=moved)]).steps
     assert (step.operation, step.is_inferred) == (TableOperation.UPDATE, True)

@@ -26,7 +26,7 @@ from branch_console.merge.row_text import cell_texts, conflict_ids, row_texts
 from branch_console.merge.row_work import ROWS_OF_SIDES
 
 
-def settle_again(conflicts: pa.Table, policy: Policy, table: str) -> pa.Table:
+def reapply_policy(conflicts: pa.Table, policy: Policy, table: str) -> pa.Table:
     """Return conflicts as another policy settles them, in the same order.
 
     Args:
@@ -40,20 +40,20 @@ def settle_again(conflicts: pa.Table, policy: Policy, table: str) -> pa.Table:
     whole = conflicts.combine_chunks()
     takes = [pa.nulls(0, pa.string())]
     results, deciders = [pa.nulls(0, pa.string())], [pa.nulls(0, pa.string())]
-    looks, places = [pa.nulls(0, pa.bool_())], [pa.nulls(0, pa.int64())]
+    outdated, places = [pa.nulls(0, pa.bool_())], [pa.nulls(0, pa.int64())]
     for at, found in _columns(whole, with_rows=policy.decides_by_row(table)):
         settled = _settled(found, policy, table)
         takes.append(settled.take)
         results.append(_result_texts(found, settled))
         deciders.append(settled.decided_by)
-        looks.append(settled.needs_another_look)
+        outdated.append(settled.needs_another_look)
         places.append(at)
     order = pc.sort_indices(pa.concat_arrays(places))
     again = {
         "take": takes,
         "result": results,
         "decided_by": deciders,
-        "needs_another_look": looks,
+        "needs_another_look": outdated,
     }
     for name, parts in again.items():
         position = whole.schema.get_field_index(name)
@@ -82,7 +82,7 @@ def conflicts_where(conflicts: pa.Table, when: str, column: str | None = None) -
     return pc.and_(held, is_column)
 
 
-def as_whole_rows(conflicts: pa.Table) -> pa.Table:
+def row_level_conflicts(conflicts: pa.Table) -> pa.Table:
     """Return the conflicts as ones of their whole rows, a key once: what is decided by row."""
     ids = _key_ids(conflicts)
     first = (

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from branch_console.table.text_prints import recurring, text_prints
+from branch_console.table.string_hashes import recurring, string_hashes
 
 NAMES = [
     f"data-1b4e28ba-2fa1-11d2-883f-{number:012d}-{number % 12}.parquet" for number in range(999)
@@ -26,26 +26,26 @@ def column(*chunks: list[str]) -> pa.ChunkedArray:
     ids=["names", "short", "around a word", "repeating"],
 )
 def test_different_texts_have_different_prints_and_equal_ones_the_same(texts: list[str]) -> None:
-    once = text_prints(column(texts))
+    once = string_hashes(column(texts))
     assert len(set(once.tolist())) == len(texts)
     shuffled = texts[::-1]
-    assert text_prints(column(shuffled[:3], [], shuffled[3:])).tolist() == once[::-1].tolist()
+    assert string_hashes(column(shuffled[:3], [], shuffled[3:])).tolist() == once[::-1].tolist()
 
 
 def test_a_slice_has_the_prints_of_its_texts() -> None:
     names = column(NAMES[:500], NAMES[500:])
-    assert np.array_equal(text_prints(names.slice(7, 600)), text_prints(names)[7:607])
+    assert np.array_equal(string_hashes(names.slice(7, 600)), string_hashes(names)[7:607])
 
 
 def test_short_texts_of_one_chunk_equal_those_of_another() -> None:
     mixed = column(["short", *NAMES[:5]], ["short", "x"])
-    found = text_prints(mixed)
+    found = string_hashes(mixed)
     assert found[0] == found[6]
 
 
 def test_no_texts_have_no_prints() -> None:
-    assert len(text_prints(column())) == 0
-    assert len(text_prints(column([]))) == 0
+    assert len(string_hashes(column())) == 0
+    assert len(string_hashes(column([]))) == 0
 
 
 def test_what_recurs_is_found() -> None:

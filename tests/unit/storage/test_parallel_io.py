@@ -6,8 +6,8 @@ import time
 import pytest
 
 from branch_console.errors import StorageError
-from branch_console.storage import side_by_side
-from branch_console.storage.side_by_side import aside, many_side_by_side
+from branch_console.storage import parallel_io
+from branch_console.storage.parallel_io import aside, many_side_by_side
 
 
 def test_what_was_asked_aside_is_handed_out() -> None:
@@ -23,7 +23,7 @@ def test_what_fails_aside_is_left_out(error: Exception) -> None:
 
 
 def test_what_takes_long_aside_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_by_side, "_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(parallel_io, "_PATIENCE_SECONDS", 0.01)
     gate = threading.Event()
     began = time.monotonic()
     assert aside(gate.wait)() is None

@@ -14,15 +14,15 @@ from sqlglot import TokenType
 from branch_console.sql.databases import DATABASE_WORDS, read_database
 from branch_console.sql.place import Origins, Place
 from branch_console.sql.query import Query, parse_query
-from branch_console.sql.targets import Assembled, Span, Target, TargetWords, read_target
+from branch_console.sql.targets import Assembled, Span, Target, TargetReader, read_target
 
-LOOKS: Final = ("SHOW", "DESCRIBE", "DESC", "EXPLAIN")
+SHOWS: Final = ("SHOW", "DESCRIBE", "DESC", "EXPLAIN")
 """The words that such statements begin with, besides those of queries."""
 
 _SYSTEM_TABLES: Final = ("BRANCHES", "TAGS", "SNAPSHOTS", "PARTITIONS")
 
 
-class LookKind(StrEnum):
+class ShowKind(StrEnum):
     """The kinds of answers."""
 
     ROWS = "rows"
@@ -39,7 +39,7 @@ class LookKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class ShowStatement:
     """A statement that gives rows.
 
     Attributes:
@@ -51,7 +51,7 @@ class Look:
         target: The table, or the branch of it, whose health, storage or holds are told.
     """
 
-    kind: LookKind
+    kind: ShowKind
     query: Query | None = None
     database: str | None = None
     pattern: str | None = None
@@ -61,10 +61,10 @@ class Look:
     @property
     def reads_rows(self) -> bool:
         """Whether an engine answers; metadata alone tell the rest."""
-        return self.kind in (LookKind.ROWS, LookKind.PLAN)
+        return self.kind in (ShowKind.ROWS, ShowKind.PLAN)
 
 
-def parse_look(text: str, start: Place | None = None) -> Look:
+def parse_show(text: str, start: Place | None = None) -> ShowStatement:
     """Read a statement that gives rows.
 
     Args:
@@ -75,16 +75,16 @@ def parse_look(text: str, start: Place | None = None) -> Look:
         InvalidInput: It is none, or holds what is not run here.
     """
     reader = _Reader(text, start)
-    if not any(reader.stands(word) for word in LOOKS):
+    if not any(reader.stands(word) for word in SHOWS):
         query = parse_query(text, Origins(parts=((0, reader.start),)))
-        return Look(kind=LookKind.ROWS, query=query)
-    found = reader.look()
+        return ShowStatement(kind=ShowKind.ROWS, query=query)
+    found = reader.show()
     reader.expect_end()
     return found
 
 
-class _Reader(TargetWords):
-    def look(self) -> Look:
+class _Reader(TargetReader):
+    def show(self) -> ShowStatement:
         if self.takes("EXPLAIN"):
             # Spark's words and Flink's; the plan is one and the same.
             any(self.takes(words) for words in ("FORMATTED", "EXTENDED", "COST", "PLAN FOR"))
@@ -92,37 +92,39 @@ class _Reader(TargetWords):
             if self.at == len(self.tokens):
                 raise self.unexpected("a query to explain, such as SELECT")
             query.take(self.expression())
-            return Look(kind=LookKind.PLAN, query=query.query())
+            return ShowStatement(kind=ShowKind.PLAN, query=query.query())
         if self.takes("DESCRIBE") or self.takes("DESC"):
             if self._takes_any(*DATABASE_WORDS):
                 self.takes("EXTENDED")  # all is told anyway
                 found = read_database(self)
-                return Look(kind=LookKind.DATABASE, database=found, branch=self._in_branch())
+                return ShowStatement(
+                    kind=ShowKind.DATABASE, database=found, branch=self._in_branch()
+                )
             self.takes("TABLE")
-            kind = LookKind.TABLE if self.takes("EXTENDED") else LookKind.COLUMNS
-            return Look(kind=kind, query=self._table())
+            kind = ShowKind.TABLE if self.takes("EXTENDED") else ShowKind.COLUMNS
+            return ShowStatement(kind=kind, query=self._table())
         if self.takes("SHOW TABLES"):
             branch = self._in_branch()
             has_database = branch is None and (self.takes("IN") or self.takes("FROM"))
-            return Look(
-                kind=LookKind.TABLES,
+            return ShowStatement(
+                kind=ShowKind.TABLES,
                 database=self.name("a database") if has_database else None,
                 pattern=self._pattern(),
                 branch=branch or self._in_branch(),
             )
         if self._takes_any(*(f"SHOW {word}S" for word in DATABASE_WORDS)):
             pattern = self._pattern()
-            return Look(kind=LookKind.DATABASES, pattern=pattern, branch=self._in_branch())
+            return ShowStatement(kind=ShowKind.DATABASES, pattern=pattern, branch=self._in_branch())
         if self.takes("SHOW CREATE TABLE"):
-            return Look(kind=LookKind.STATEMENT, query=self._table())
-        for kind in (LookKind.HEALTH, LookKind.STORAGE, LookKind.HOLDS):
+            return ShowStatement(kind=ShowKind.STATEMENT, query=self._table())
+        for kind in (ShowKind.HEALTH, ShowKind.STORAGE, ShowKind.HOLDS):
             if self.takes(f"SHOW {kind.upper()}"):
                 if not self.takes("ON TABLE"):
                     self._from()
-                return Look(kind=kind, target=read_target(self))
+                return ShowStatement(kind=kind, target=read_target(self))
         for shown in _SYSTEM_TABLES:
             if self.takes(f"SHOW {shown}"):
-                return Look(kind=LookKind.ROWS, query=self._system_table(shown.lower()))
+                return ShowStatement(kind=ShowKind.ROWS, query=self._system_table(shown.lower()))
         self.at += 1
         raise self.unexpected(
             f"TABLES, DATABASES, CREATE TABLE, {', '.join(_SYSTEM_TABLES)}, HEALTH, STORAGE, HOLDS"

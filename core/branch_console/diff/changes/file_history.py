@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.changes.received_files import TakenIn, is_selective
+from branch_console.diff.changes.received_files import Provenance, is_partial_history
 from branch_console.diff.file_masks import FileMask, HiddenRows, MaskKey, Masks
 from branch_console.diff.lineage import (
     MERGE_COMPLETE,
@@ -119,7 +119,7 @@ class Compaction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LogicalLog:
+class FileHistory:
     """The folded log of one side; sets hold identities.
 
     Attributes:
@@ -128,11 +128,11 @@ class LogicalLog:
         renamed: Of files that came again as copies, the entries that it mentions last.
         added: Files that hold what was written since, as it was written.
         removed: Files from before that are gone with their rows.
-        arrived: Files that are live now and were not.
-        left: Files from before that are not live any more.
-        taken_in: Files that it got and did not take back, though it may have deleted them since.
+        came: Files that are live now and were not.
+        went: Files from before that are not live any more.
+        received: Files that it got and did not take back, though it may have deleted them since.
         compactions: Those that stayed undone, oldest first.
-        counted: Those of which a later commit removed what they had written.
+        settled_compactions: Those of which a later commit removed what they had written.
         steps: All other commits, oldest first.
         commits: The names of the delta manifest lists of all commits, compactions too.
         masks: What of files was hidden at the root and is now; a file that a compaction took away
@@ -143,14 +143,14 @@ class LogicalLog:
     renamed: pa.Table
     added: frozenset[str]
     removed: frozenset[str]
-    arrived: frozenset[str]
-    left: frozenset[str]
-    taken_in: frozenset[str]
+    came: frozenset[str]
+    went: frozenset[str]
+    received: frozenset[str]
     compactions: tuple[Compaction, ...]
     steps: tuple[Step, ...]
     commits: frozenset[str]
     masks: Masks
-    counted: tuple[Compaction, ...] = ()
+    settled_compactions: tuple[Compaction, ...] = ()
 
     def files(self, identities: Iterable[str]) -> pa.Table:
         """The entries of files as mentioned first, as MANIFEST_ENTRY, in the order of the log."""
@@ -170,16 +170,16 @@ class LogicalLog:
         return pa.concat_tables([once, again])
 
 
-def fold_log(deltas: Sequence[SnapshotDelta]) -> LogicalLog:
+def fold_history(deltas: Sequence[SnapshotDelta]) -> FileHistory:
     """Fold the snapshots of one side, oldest first, all of them behind the common one."""
-    fold = _Fold(taken_in=TakenIn(delta.snapshot for delta in deltas))
+    fold = _Fold(received=Provenance(delta.snapshot for delta in deltas))
     for delta in deltas:
         entries = with_original_names(delta.entries)
         if delta.snapshot.commit_kind is CommitKind.COMPACT:
             fold.compact(delta, entries)
         elif entries.num_rows or delta.masks:
             fold.change(delta, entries)
-        fold.taken_in.pass_by(delta.snapshot)
+        fold.received.pass_by(delta.snapshot)
     return fold.result(frozenset(delta.snapshot.delta_manifest_list for delta in deltas))
 
 
@@ -263,15 +263,15 @@ def original_name(file_name: str) -> str:
 
 @dataclass(slots=True)
 class _Fold:
-    taken_in: TakenIn
+    received: Provenance
     parts: list[pa.Table] = field(default_factory=list)
     added: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
-    arrived: set[str] = field(default_factory=set)
-    left: set[str] = field(default_factory=set)
+    came: set[str] = field(default_factory=set)
+    went: set[str] = field(default_factory=set)
     undone: dict[str, Compaction] = field(default_factory=dict)
     compactions: list[Compaction] = field(default_factory=list)
-    counted: list[Compaction] = field(default_factory=list)
+    settled_compactions: list[Compaction] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     masks: dict[MaskKey, FileMask] = field(default_factory=dict)
     keys: dict[str, MaskKey] = field(default_factory=dict)
@@ -336,7 +336,7 @@ class _Fold:
         operation = guess.operation
         properties = delta.snapshot.properties
         came, went = frozenset(added - removed), frozenset(removed - added)
-        self.taken_in.change(delta.snapshot, came, went, self.keys)
+        self.received.change(delta.snapshot, came, went, self.keys)
         source = merge_source(delta.snapshot)
         read, wrote = self._rewritten(properties, went, came)
         if OPERATION in properties and operation is TableOperation.OVERWRITE:
@@ -357,7 +357,7 @@ class _Fold:
                 is_inferred=guess.is_inferred,
                 may_be_overwrite=guess.may_be_overwrite and OPERATION not in properties,
                 is_pure=recorded_operation(delta.snapshot) in _PURE,
-                is_selective=is_selective(delta.snapshot),
+                is_selective=is_partial_history(delta.snapshot),
             )
         )
 
@@ -365,17 +365,19 @@ class _Fold:
         self, properties: Mapping[str, str], went: frozenset[str], came: frozenset[str]
     ) -> tuple[frozenset[str], frozenset[str]]:
         """Return the files that a commit read, and those that it wrote in their place."""
-        told = rewrites_from(properties)
-        if told is None:
+        rewrites = rewrites_from(properties)
+        if rewrites is None:
             return went, came
-        read = frozenset(each for each in went if self.keys[each][2] in told.read)
-        return read, frozenset(each for each in came if self.keys[each][2] in told.written)
+        read = frozenset(each for each in went if self.keys[each][2] in rewrites.read)
+        return read, frozenset(each for each in came if self.keys[each][2] in rewrites.written)
 
     def _compact_again(self, added: Iterable[str]) -> None:
         """Undo compactions again of which all files have come back, as a revert brings them."""
         came = set(added)
-        while (done := next((c for c in self.counted if self._is_back(c, came)), None)) is not None:
-            self.counted.remove(done)
+        while (
+            done := next((c for c in self.settled_compactions if self._is_back(c, came)), None)
+        ) is not None:
+            self.settled_compactions.remove(done)
             self.compactions.append(done)
             self.undone |= dict.fromkeys(done.after, done)
             for each in sorted(done.after):
@@ -389,18 +391,18 @@ class _Fold:
         is_masked = any(self.keys[each] in self.masks for each in done.after)
         return not is_masked and done.after <= self.added and not done.after.isdisjoint(came)
 
-    def result(self, commits: frozenset[str]) -> LogicalLog:
+    def result(self, commits: frozenset[str]) -> FileHistory:
         whole = pa.concat_tables([NO_FILES, *self.parts])
-        return LogicalLog(
+        return FileHistory(
             entries=_first_of_each(whole),
             renamed=_renamed(whole),
             added=frozenset(self.added),
             removed=frozenset(self.removed),
-            arrived=frozenset(self.arrived),
-            left=frozenset(self.left),
-            taken_in=self.taken_in.files,
+            came=frozenset(self.came),
+            went=frozenset(self.went),
+            received=self.received.files,
             compactions=tuple(self.compactions),
-            counted=tuple(self.counted),
+            settled_compactions=tuple(self.settled_compactions),
             steps=tuple(self.steps),
             commits=commits,
             masks=self.masks,
@@ -418,10 +420,10 @@ class _Fold:
             self.masks[self.keys[identity]] = FileMask(before=known.before, after=known.before)
 
     def _arrive(self, identity: str) -> None:
-        _toggle(identity, self.left, self.arrived)
+        _toggle(identity, self.went, self.came)
 
     def _leave(self, identity: str) -> None:
-        _toggle(identity, self.arrived, self.left)
+        _toggle(identity, self.came, self.went)
 
     def _count_as_written(self, identity: str) -> tuple[frozenset[str], frozenset[str]]:
         """Stop undoing the compaction that wrote a file, and those before it of what it read.
@@ -433,7 +435,7 @@ class _Fold:
         if compaction is None:
             return frozenset(), frozenset()
         self.compactions.remove(compaction)
-        self.counted.append(compaction)
+        self.settled_compactions.append(compaction)
         for each in compaction.after:
             del self.undone[each]
         read, written = set(compaction.before), set(compaction.after)
@@ -506,7 +508,7 @@ def recorded_operation(snapshot: Snapshot) -> str | None:
     return snapshot.operation or snapshot.properties.get(ROW_OPERATION)
 
 
-class _Told(NamedTuple):
+class _CommitOperation(NamedTuple):
     """The operation of a commit, see `Step`."""
 
     operation: TableOperation
@@ -514,7 +516,7 @@ class _Told(NamedTuple):
     may_be_overwrite: bool = False
 
 
-def _operation(delta: SnapshotDelta, entries: pa.Table, masked: Set[MaskKey]) -> _Told:
+def _operation(delta: SnapshotDelta, entries: pa.Table, masked: Set[MaskKey]) -> _CommitOperation:
     """Return what a commit did, as it records that, or as its files suggest.
 
     A guess must not give a merge leave to drop a change. So nothing is guessed to be an overwrite,
@@ -529,20 +531,20 @@ def _operation(delta: SnapshotDelta, entries: pa.Table, masked: Set[MaskKey]) ->
     """
     recorded = _RECORDED.get(recorded_operation(delta.snapshot) or "")
     if recorded is not None:
-        return _Told(recorded)
+        return _CommitOperation(recorded)
     if not masked and pc.all(pc.equal(entries["kind"], int(FileKind.ADD))).as_py():
-        return _Told(TableOperation.INSERT)
+        return _CommitOperation(TableOperation.INSERT)
     balance = _row_balance(delta, entries, masked)
     added, removed = (sum(rows[at] for rows in balance.values()) for at in (0, 1))
     # Rows that are hidden may be among those that were written, with other values.
     if added and (added == removed or masked):
-        return _Told(TableOperation.UPDATE, is_inferred=True)
+        return _CommitOperation(TableOperation.UPDATE, is_inferred=True)
     if added < removed and all(came <= went for came, went in balance.values()):
-        return _Told(TableOperation.DELETE, is_inferred=True)
+        return _CommitOperation(TableOperation.DELETE, is_inferred=True)
     if not added:
-        return _Told(TableOperation.DELETE, is_inferred=True)
+        return _CommitOperation(TableOperation.DELETE, is_inferred=True)
     touched = {partition for partition, _ in balance}
-    return _Told(
+    return _CommitOperation(
         TableOperation.UPDATE,
         is_inferred=True,
         may_be_overwrite=added > removed and touched <= delta.emptied,

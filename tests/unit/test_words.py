@@ -1,0 +1,80 @@
+"""The code keeps to the words of `assets/docs/words.md`; the old dialect names nothing more."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = [*(ROOT / "core").rglob("*.py"), *(ROOT / "app").rglob("*.py")]
+
+# These meant several things each. As words of a longer name they are gone, too.
+DIALECT = frozenset(
+    (
+        *("told", "taken_in", "descent", "stretch", "meeting", "landing", "wanted_rows"),
+        *("own_commit", "let_go", "lies_on", "would_be"),
+    )
+)
+# As a name of its own it says neither who looks nor at what; `look_again` is a verb that does.
+ALONE = frozenset({"look", "looks"})
+_PARTS = re.compile(rf"(?:^|_)(?:{'|'.join(sorted(DIALECT))})(?:_|$)")
+
+
+def identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Every name that a module gives: of classes, functions, arguments, fields and variables."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                yield name, node.lineno
+            case ast.arg(arg=name):
+                yield name, node.lineno
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, node.lineno
+            case ast.alias(asname=str(name)):
+                yield name, node.lineno
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                yield name, node.lineno
+
+
+def is_banned(name: str) -> bool:
+    """Whether a name is, or has as a part, a word of the dialect; classes are read word by word."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
+    return snake in ALONE or _PARTS.search(snake) is not None
+
+
+def test_no_identifier_is_of_the_old_dialect() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line} {name}"
+        for path in SOURCES
+        for name, line in identifiers(ast.parse(path.read_text(encoding="utf-8")))
+        if is_banned(name)
+    ]
+    assert found == []
+
+
+def test_no_module_is_called_by_a_word_of_the_old_dialect() -> None:
+    assert [str(path.relative_to(ROOT)) for path in SOURCES if is_banned(path.stem)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_found"),
+    [
+        ("told", True),
+        ("is_told", True),
+        ("_TOLD", True),
+        ("lies_on", True),
+        ("let_go_staged_rows", True),
+        ("Descent", True),
+        ("TakenIn", True),
+        ("LOOKS", True),
+        ("_look", True),
+        ("look_again", False),
+        ("stretched", False),
+        ("retold", False),
+        ("landing_page", True),
+    ],
+)
+def test_a_name_of_the_old_dialect_is_found(name: str, is_found: bool) -> None:
+    assert is_banned(name) is is_found
