@@ -268,7 +268,7 @@ _MUTANTS: Final[Mapping[str, tuple[Any, str, Any, type[Walk], Steps]]] = {
     "compactions are changes": (
         table_changes,
         "_as_written",
-        lambda log, _: (log.arrived, log.left),
+        lambda log, _: (log.came, log.went),
         KeylessWalk,
         _COMPACTED_TWICE,
     ),
