@@ -18,7 +18,7 @@ def test_a_branch_is_compared_by_files_and_a_square_of_the_map_is_in_the_address
     visit: NewVisit, demo_console: RunningConsole, update_screenshots: bool
 ) -> None:
     seen = visit(demo_console).turn_to("branches", **FLIGHTS, branch="fix-delays")
-    seen.link("Compare").click()
+    seen.page.locator(".st-key-compare-branch button").click()
     seen.page.wait_for_url("**/compare?**")
     seen.settle()
     seen.sees("From main (snapshot 12) to fix-delays (snapshot 14)")

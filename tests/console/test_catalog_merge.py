@@ -187,7 +187,7 @@ def test_an_operator_overrides_the_gate_of_all_tables_in_the_confirmation(
     )
     services = _QuietServices(settings(tmp_path))
     page = Console(services).open("merge", **asked)  # type: ignore[arg-type]
-    assert "1 quality rule of air\\.flights will be judged" in page.text
+    assert "1 quality rule of air\\.flights will be run on the result" in page.text
     page.at.text_input(key="gate-reason").set_value("  Known, see 41 ")
     page.run().click("run-merge_catalog_branch")
     ((name, arguments),) = services.sent

@@ -248,7 +248,7 @@ def test_a_job_keeps_what_it_found(session: WarmSession, tmp_path: Path) -> None
     bench.run("create_branch", branch="dev")
     bench.write("dev", rows_of(random.Random(2), range(300, 600), shift=2))
     told = bench.run("compare_quality", a="main", b="dev")
-    assert "Columns that drifted: 1 alarm" in told
+    assert "Columns that drifted: 1 beyond the alarm threshold" in told
     results = KeptQuality(folder=tmp_path / "state" / "quality")
     diff = compare_states(bench.warehouse, TABLE, "main", "dev")
     name = quality_name(TABLE, diff, reads_all=False)

@@ -113,7 +113,7 @@ def _print_figures(diff: StateDiff) -> None:
         {
             **rows,
             "row count": net_words(diff.rows),
-            "why bounds": list(diff.rows.reasons) or None,
+            "why not exact": list(diff.rows.reasons) or None,
             "only in A": _totals(diff.only_in(after=False)),
             "only in B": _totals(diff.only_in(after=True)),
             "in both": _totals(diff.shared),

@@ -114,8 +114,8 @@ def one_table(table: Identifier | None) -> Identifier:
         )
     if not table.is_main:
         raise InvalidInput(
-            f"{table.full_name!r} names a branch. The branch that comes in is SOURCE, the one that "
-            "changes --to.",
+            f"{table.full_name!r} names a branch. Name the source branch as SOURCE and the target "
+            "branch with --to.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
     return table

@@ -208,7 +208,7 @@ def _moves(plan: Plan, *, is_compared: bool) -> dict[str, object]:
     if cost.files_restored:
         files.append(f"{cost.files_restored:,} back")
     if cost.files_joined:
-        files.append(f"rows of {cost.files_joined:,} written again")
+        files.append(f"rows of {cost.files_joined:,} rewritten")
     free = "both branches name the same files" if found.shares_files else "hard links"
     return {
         "buckets": strategies_words(plan, is_compared=is_compared) or "none changes",

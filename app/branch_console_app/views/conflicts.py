@@ -115,8 +115,8 @@ def _is_stale(resolution: Resolution) -> bool:
     plan, decisions = resolution.plan, plural(resolution.draft.decisions, "decision")
     st.warning(
         f"**This link is out of date: {code(plan.source)} or {code(plan.target)} has moved, or "
-        f"rows are compared by another rule.** Kept: {decisions}; where a value is another one "
-        "now, they ask for another look. `HEAD_MOVED`",
+        f"rows are compared by another rule.** Kept: {decisions}; where a value changed since, "
+        "check them again. `HEAD_MOVED`",
         icon=":material/update:",
     )
     st.button(

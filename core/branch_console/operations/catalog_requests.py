@@ -141,7 +141,9 @@ class MergeCatalogRequest(
 ):
     """Bring all databases and tables that a branch of the catalog changed into another one."""
 
-    source: str = argument("The catalog branch that comes in.", json="branch")
+    source: str = argument(
+        "The source: the catalog branch whose changes are merged.", json="branch"
+    )
     target: str | None = target_argument()
     database: str | None = argument(
         "Only this database, with all its tables; everything where left out.", default=None

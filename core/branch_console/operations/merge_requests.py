@@ -143,7 +143,7 @@ class RevertRequest(
 
     table: str = table_argument(with_branch=True)
     target: str | None = argument(
-        "The branch that changes, where the table does not name it.",
+        "The target branch, where the table does not name it.",
         default=None,
         sql=("target", "target_branch"),
         cli=Unserved(why="TABLE and --branch name it."),

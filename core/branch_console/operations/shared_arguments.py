@@ -73,7 +73,7 @@ def grace_millis_of(procedure: str, grace: str | None, unchanged: str) -> int:
 def target_argument() -> Any:
     """Declare the branch that a merge changes."""
     return argument(
-        "The branch that changes.",
+        "The target branch, which receives the changes.",
         default=MAIN_BRANCH,
         sql=("target", "target_branch"),
         cli="--to TARGET",

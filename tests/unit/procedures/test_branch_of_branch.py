@@ -88,7 +88,7 @@ def test_a_target_that_moved_is_refused_for_that(bench: BranchBench) -> None:
     with pytest.raises(Refused, match="1 commit of its own since the shared snapshot 1") as caught:
         bench.call("fast_forward", branch="sub")
     assert caught.value.kind is ErrorKind.TARGET_MOVED
-    assert "Ways out: merge, update, compare, replace." in caught.value.message
+    assert "What you can do: merge, update, compare, replace." in caught.value.message
 
 
 @pytest.mark.parametrize("target", ["main", "old"])

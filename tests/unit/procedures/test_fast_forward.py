@@ -80,7 +80,7 @@ def test_a_moved_target_is_refused_and_nothing_changes(bench: BranchBench) -> No
         bench.call("fast_forward", branch="dev")
     assert caught.value.kind == "TARGET_MOVED"
     assert "1 commit of its own since the shared snapshot 2 (by etl)" in caught.value.message
-    assert "Ways out: merge, update, compare, replace." in caught.value.message
+    assert "What you can do: merge, update, compare, replace." in caught.value.message
     assert tree(Path(bench.file_io.root)) == before
 
 

@@ -57,7 +57,7 @@ def show_catalog_confirm(
         st.caption(f"And by rules of {plural(len(judged) - _MOST_RULES, 'other table')}.")
     override = override_reason() if judged else None
     again = st.checkbox(
-        f"If a table of {target} gets a commit first, plan again while no decision changes",
+        f"If a table of {target} gets new commits, retry while all decisions stay the same",
         key="merge-plan-again-if",
     )
     said = {

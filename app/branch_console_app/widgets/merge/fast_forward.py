@@ -45,7 +45,6 @@ from branch_console_app.widgets.parts.confirm import (
 from branch_console_app.widgets.parts.figures import show_figures
 from branch_console_app.widgets.parts.gates import (
     override_field,
-    show_gates,
     show_judgement,
     show_rules,
 )
@@ -255,7 +254,7 @@ def _show_ways_out(preview: FastForwardPreview, identifier: Identifier) -> None:
 def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
     """Offer to replace the target: what goes stands above, the name has to be typed."""
     plan = preview.plan
-    override = show_gates(identifier)
+    override = override_field(identifier)
     with st.expander(f"Replace {code(plan.target)} by {code(plan.source)}", key="ff-replace"):
         st.markdown(
             f"{code(plan.target)} takes over the history of {code(plan.source)}. The "

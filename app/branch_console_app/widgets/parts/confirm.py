@@ -19,7 +19,7 @@ from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts.problem import show_problem
 
-IN_THE_WAY: Final = "First clear what stands in the way."
+IN_THE_WAY: Final = "Fix the first failing check to continue."
 """Why a button cannot be pressed while something above it has to be settled."""
 
 

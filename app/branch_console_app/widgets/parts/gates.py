@@ -28,21 +28,6 @@ _MARKS = {
 }
 
 
-def show_gates(identifier: Identifier) -> str | None:
-    """Draw the rules that a result will be judged by, where the table has any.
-
-    Returns:
-        Why an operator publishes what they block; None where nobody says so.
-    """
-    rules = reads.rules(identifier)
-    if rules is None:
-        return None
-    show_rules(
-        rules, "Gates", "They are judged on the staged result, before anything is published."
-    )
-    return override_field(identifier)
-
-
 def override_field(identifier: Identifier) -> str | None:
     """Ask an operator why the gate is overridden; None where nobody says, or there is no gate."""
     return None if reads.rules(identifier) is None else override_reason()
@@ -95,7 +80,7 @@ def show_rules(rules: RuleSet, title: str, when: str) -> None:
     """Draw rules that are not judged yet, and when they will be."""
     number = plural(len(rules.rules), "rule")
     with st.container(border=True, key="card-gates"):
-        st.markdown(f"**{title}** :gray[{number}, not judged yet]")
+        st.markdown(f"**{title}** :gray[{number}]")
         st.caption(when)
         frame = pd.DataFrame(
             {

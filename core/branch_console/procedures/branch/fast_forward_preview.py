@@ -54,7 +54,7 @@ class ForwardPreview(Preview):
             ways = ", ".join(str(way) for way in plan.ways_out)
             raise Refused(
                 f"Fast-forward of {plan.target!r} to {plan.source!r} is refused. {reasons} Nothing "
-                f"was changed. Ways out: {ways}.",
+                f"was changed. What you can do: {ways}.",
                 kind=plan.reasons[0].kind,
                 plan=plan.to_object(),
             )

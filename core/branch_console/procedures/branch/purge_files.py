@@ -67,7 +67,7 @@ def plan_purge(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
         consequences=tuple(consequences),
         typed_name=name,
         role=Role.OPERATOR,
-        undo="Undo works until main moves; it brings back every byte.",
+        undo="You can undo this until the next commit on main.",
     )
     copy = HistoryCopy(
         source=MAIN_BRANCH,

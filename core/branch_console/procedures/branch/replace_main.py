@@ -81,7 +81,8 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> PlannedRepla
         consequences=tuple(consequences),
         typed_name=MAIN_BRANCH,
         role=Role.OPERATOR,
-        undo=f"Undo works until main moves; all of it is kept on {RESCUE_PREFIX}… until then.",
+        undo="You can undo this until the next commit on main; until then all of it is kept on "
+        f"{RESCUE_PREFIX}….",
     )
     return PlannedReplacement(
         replacement=plan,

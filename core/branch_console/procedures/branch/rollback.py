@@ -128,7 +128,7 @@ def plan_rollback(warehouse: Warehouse, call: ProcedureCall) -> PlannedRollback:
         consequences=tuple(consequences),
         typed_name=table.branch if cut else None,
         role=Role.OPERATOR if cut else least,
-        undo=f"Undo works until {table.branch!r} moves; it brings back every byte.",
+        undo=f"You can undo this until the next commit on {table.branch!r}.",
     )
     return PlannedRollback(
         then=then,

@@ -145,6 +145,6 @@ def _summary(found: QualityComparison) -> str:
     )
     little = len(small - alarms - watched)
     return (
-        f"Columns that drifted: {len(alarms)} alarm, {len(watched - alarms)} to be watched, "
-        f"{little} little but for certain."
+        f"Columns that drifted: {len(alarms)} beyond the alarm threshold, "
+        f"{len(watched - alarms)} to watch, {little} little but for certain."
     )

@@ -93,7 +93,7 @@ def plan_partition_expiry(warehouse: Warehouse, call: ProcedureCall) -> PlannedO
         typed_name=None,
         role=Role.EDITOR if rule is None else Role.APPROVER,
         undo=(
-            f"Undo works until {table.branch!r} moves; it brings back every byte."
+            f"You can undo this until the next commit on {table.branch!r}."
             if going
             else NOTHING_TO_UNDO
         ),

@@ -87,7 +87,8 @@ def plan_removal(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
         typed_name=table.branch if paths else None,
         role=Role.OPERATOR,
         undo=(
-            f"Undo works until {table.branch!r} moves; the files are missing again then."
+            f"You can undo this until the next commit on {table.branch!r}; then the files are "
+            "missing again."
             if paths
             else NOTHING_TO_UNDO
         ),

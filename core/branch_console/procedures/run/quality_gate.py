@@ -94,8 +94,8 @@ def rule_consequences(rules: RuleSet | None, table: str | None = None) -> list[C
     of_table = "" if table is None else f" of {table}"
     return [
         changes(
-            f"{count(len(rules.rules), 'quality rule')}{of_table} will be judged on the staged "
-            "result, before anything is published: not judged yet.",
+            f"{count(len(rules.rules), 'quality rule')}{of_table} will be run on the result "
+            "before it is published.",
             tuple(f"{each.id} ({each.severity}): {each.text}" for each in rules.rules),
         )
     ]
