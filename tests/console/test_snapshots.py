@@ -80,12 +80,6 @@ def test_a_branch_without_commits_says_so(tmp_path: Path) -> None:
     assert "No commit yet on `main`." in page.text
 
 
-def test_a_broken_branch_is_a_card(tmp_path: Path) -> None:
-    page = air_console(tmp_path).open("snapshots", **FLIGHTS, branch="half-made")
-    assert "The branch has no schema file\\. `BROKEN_FILE`" in page.text
-    assert "branch-half-made/schema" in page.text
-
-
 def test_without_a_table_there_is_a_choice(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("snapshots")
     assert "`air.flights`" in [label for label, _ in page.links()]

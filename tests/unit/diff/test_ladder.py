@@ -120,7 +120,7 @@ def test_the_next_step(facts: dict[str, Any], step: LifecycleStep | None, due: f
     ],
 )
 def test_a_row_says_what_happens_and_why(facts: dict[str, Any], sentence: str) -> None:
-    (row,) = lifecycle_rows([plan(**facts)], NOW)
+    (row,) = lifecycle_rows([plan(**facts)], NOW, {})
     assert row.sentence == sentence
 
 

@@ -19,7 +19,7 @@ def show_tag_expiry(identifier: Identifier, place: Location) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
         older = st.text_input(
             "Made before", key="mt_tags_before", bind="query-params",
-            help=help_of("older_than"), placeholder="only those past their time", width=260,
+            placeholder="only those past their time", width=260,
         )  # fmt: skip
         grace = st.text_input(
             "Files go after", key="mt_tags_wait", bind="query-params", help=help_of("grace"),
