@@ -202,6 +202,7 @@ def pages_and_dialogs(operation: str) -> Iterator[tuple[str, dict[str, str]]]:
         yield "compare", {"cmp_a": "main", "cmp_b": "fix-delays", "cmp_tab": tab}
     yield "merge", {**sides, "how": "three-way"}
     yield "merge", {**sides, "how": "ff"}
+    yield "merge", {**sides, "source": "spring", "do": Action.MERGE}
     yield "conflicts", sides
     for column in ("dep_delay", "note"):
         yield "conflicts", {**sides, "cf_kind": "modify/modify", "cf_col": column}

@@ -154,7 +154,7 @@ def test_rules_that_change_while_tables_are_judged_make_the_verdict_worthless(
 
 def test_a_preview_names_the_rules_of_each_table(made: CatalogWarehouse) -> None:
     told = made.preview("merge_catalog_branch", branch="dev").consequences
-    judged = [each for each in told if "will be judged" in each.text]
+    judged = [each for each in told if "will be run on the result" in each.text]
     assert [each.text.partition(" will")[0] for each in judged] == [
         "1 quality rule of air.flights",
         "1 quality rule of air.planes",
