@@ -95,8 +95,8 @@ def _show(resolver: Resolver, identifier: Identifier) -> None:
     with left:
         show_groups(resolver, groups, group)
     with right:
-        show_cells(resolver, group)
         show_rest(resolver, group)
+        show_cells(resolver, group)
     rules, file = st.columns([2.2, 1], gap="medium")
     with rules:
         show_rules(resolver)
