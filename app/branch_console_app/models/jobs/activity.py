@@ -1,6 +1,6 @@
 """Who did what, everywhere: ledgers, the catalog and jobs as one feed, an operation a sentence.
 
-An operation and what took it back are one entry. A job is an entry only where no ledger tells of
+An operation and its undo are one entry. A job is an entry only where no ledger tells of
 it: it changed rows by a statement, or it is under way, or it ended without what was asked for.
 """
 
@@ -21,7 +21,7 @@ READING_JOBS: Final = frozenset(
     {"check_rules", "compare_quality", "compare_rows", "compare_states", "count_rows",
      "dry_run_merge", "query"}
 )  # fmt: skip
-"""Jobs that change no table: once they are done there is nothing to tell of them."""
+"""Jobs that change no table: they leave the feed once they are done."""
 
 CATALOG: Final = "the catalog"
 
@@ -272,7 +272,7 @@ def _of_catalog(versions: Sequence[CatalogVersion]) -> Iterator[Activity]:
 
 
 def _deed_of(version: CatalogVersion) -> str | None:
-    """Say what made a version; None for what nobody did on purpose."""
+    """Say what made a version; None if no person asked for it."""
     branch = code(version.branch)
     match version.kind:
         case VersionKind.SIGHTED | VersionKind.VOID | VersionKind.TURNED_BACK:
@@ -311,7 +311,7 @@ def _of_jobs(jobs: Sequence[JobView], texts: set[str]) -> Iterator[Activity]:
         )
 
 
-# What a job did, to be followed by its table, where no ledger tells of it.
+# Verb phrases of jobs that no ledger records; the name of the table follows.
 _DEEDS: Final = {
     "alter_table": "altered table",
     "build_demo": "built the demo",

@@ -33,7 +33,7 @@ def truth_words(receipt: Receipt, undo: Receipt | None, zone: tzinfo | None) -> 
 
     Args:
         receipt: Of the operation.
-        undo: Of what took it back; None if it stands.
+        undo: The receipt of the undo; None if the operation was not undone.
         zone: Of the person who looks.
     """
     last = receipt if undo is None else undo

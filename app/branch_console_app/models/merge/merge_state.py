@@ -142,7 +142,7 @@ class MergeState:
         detail: What else a person should know at once; Markdown.
         primary: What comes next, or the way past the first block; None if nothing can be done.
         secondary: What may be done instead.
-        kind: The code of what stops the merge.
+        kind: The error code that stops the merge.
         job_id: The job that the buttons are about; of a merge that is done, its operation.
     """
 
