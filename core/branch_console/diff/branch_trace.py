@@ -1,4 +1,4 @@
-"""What each branch of a table holds that tells where it came from."""
+"""The snapshots, tags and dates of each branch of a table, from which its origin is inferred."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ Lists: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class BranchTrace:
-    """What a branch left behind that tells where it came from.
+    """The snapshots and tags of one branch, from which its origin is inferred.
 
     Attributes:
-        snapshots: Those that have not expired, by rising id.
+        snapshots: The snapshots that have not expired, by rising id.
         tags: The branch's tags; their snapshots may have expired.
-        created_millis: When its folder was made, where the store knows.
+        created_millis: When its folder was made; None if the store does not record it.
     """
 
     branch: str

@@ -1,4 +1,4 @@
-"""Which object a folder of main is: pure, from what was known and what one look shows.
+"""Recognition of the objects in main's folders, from recorded facts and one listing; pure.
 
 The path alone never decides: a table that was dropped and created again under its name is another
 table, and one that another engine renamed is still the same.

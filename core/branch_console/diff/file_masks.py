@@ -1,4 +1,4 @@
-"""Which rows of data files deletion vectors hide, as values, and how changes of them merge."""
+"""The rows of data files that deletion vectors hide, as values, and the merge of their changes."""
 
 import hashlib
 from collections.abc import Mapping

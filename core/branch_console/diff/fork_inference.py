@@ -90,7 +90,7 @@ def _own_lists(trace: BranchTrace) -> set[Lists]:
 
 
 def _holders(traces: Sequence[BranchTrace]) -> dict[Lists, set[str]]:
-    """Which branches hold a snapshot, or a tag of it, by its manifest lists."""
+    """Return the branches that have a snapshot, or a tag of it, by its manifest lists."""
     found: dict[Lists, set[str]] = {}
     for trace in traces:
         tagged = (tag.snapshot.identity.manifest_lists for tag in trace.tags)

@@ -101,7 +101,7 @@ class Removals:
 
 
 class SnapshotSet:
-    """Which snapshots a branch knows, by identity: ids of two branches collide by design."""
+    """The snapshots that a branch knows, by identity: ids of two branches collide by design."""
 
     def __init__(self, snapshots: Iterable[Snapshot]) -> None:
         self._uuids: set[str] = set()

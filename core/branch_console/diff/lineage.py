@@ -1,7 +1,7 @@
-"""Which snapshot came from which: the graph over all branches of a table.
+"""The parents of snapshots: the graph over all branches of a table.
 
-Paimon records no parents. They are put together from what does tell: ids that follow each other on
-a branch, the ledger's events, where each branch forked, and the properties of merge commits.
+Paimon records no parents. They are derived from the ids on a branch, the ledger's events, the fork
+of each branch, and the properties of merge commits.
 """
 
 import json
@@ -25,14 +25,14 @@ MERGE_SCHEMA_ID: Final = "branch.merge.source-schema-id"
 MERGE_FIELD_IDS: Final = "branch.merge.field-ids"
 MERGE_COMPLETE: Final = "branch.merge.complete"
 MERGE_REWRITES: Final = "branch.merge.rewrites"
-"""Which files a merge or pick wrote again, or brought in the place of what they were made of."""
+"""The property of a merge or pick that lists files it read, and the files it wrote from them."""
 REWRITES_ALL: Final = "all"
 OPERATION: Final = "branch.operation"
 """The kind of a snapshot that moves files between states: a merge, pick, revert or rollback."""
 REVERTS: Final = "branch.reverts"
 """The delta manifest list of the snapshot that a revert takes back, also where that was picked."""
 TAKES_BACK: Final = "branch.takes-back"
-"""That a pick brought a revert or a rollback: what goes with it is taken back, not deleted."""
+"""The property of a pick that brought a revert or rollback: its removed files count as reverted."""
 RESTORES: Final = "branch.restores"
 """The delta manifest list of the snapshot whose state a rollback brings back."""
 ROW_OPERATION: Final = "branch.row-operation"

@@ -143,7 +143,7 @@ def _candidates(lists: Sequence[UnnamedList]) -> Iterator[LostPair]:
 
 
 def _surest_first(pair: LostPair, bases: Container[frozenset[str] | None]) -> tuple[object, ...]:
-    """What decides between two pairs that have a list in common."""
+    """Return the sort key by which the more certain of two pairs with a common list comes first."""
     base, delta = pair.base, pair.delta
     return (
         _writer(base.name) != _writer(delta.name),

@@ -173,9 +173,9 @@ class SharedFiles:
         return tuple(found)
 
     def hidden_base(self, branch: str, fork: SnapshotIdentity) -> Hiding | None:
-        """Which tags of main hide from a branch's expiry the tag on what the branch began at.
+        """Return the tags of main that hide the base tag of a branch from that branch's expiry.
 
-        That goes by the newest tag of main before a snapshot, be it of another history (F06).
+        Paimon picks the newest tag of main before a snapshot, even one of another history (F06).
         """
         main, trace = self._traces.get(MAIN_BRANCH), self._traces[branch]
         if main is None or trace.head is None or trace.is_main:
@@ -235,7 +235,7 @@ class SharedFiles:
         return () if main is None else tuple(self._tags_of_others(main))
 
     def foreign_hidings(self) -> tuple[Hiding, ...]:
-        """Which tags of main other engines take for tags of its history, and what these hide."""
+        """Return main's tags of other histories that hide its own tags from other engines."""
         main = self._traces.get(MAIN_BRANCH)
         if main is None or main.head is None:
             return ()

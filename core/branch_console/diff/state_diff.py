@@ -1,7 +1,7 @@
-"""What two states of a table do not have in common: files, partitions, and how many rows at most.
+"""The differences of two states of a table: files, partitions, and bounds on the number of rows.
 
-Everything follows from the manifests that only one of them lists. A file that was copied for a
-branch, or lifted to another level as it was, holds the same rows and is shared.
+Only manifests that one of the states lists are read. A file that was copied for a branch, or moved
+to another level unchanged, has the same rows and counts as shared.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -147,7 +147,7 @@ class StateDiff:
         return self.files.filter(pc.equal(self.files["is_after"], after))
 
     def only_in(self, *, after: bool) -> StateTotals:
-        """What one state has for itself."""
+        """The totals of the files that only one state has."""
         own = self.files_of(after=after)
         return StateTotals(
             file_count=own.num_rows,
@@ -157,7 +157,7 @@ class StateDiff:
 
     @property
     def shared(self) -> StateTotals:
-        """What both have; a copy of a file is the same file."""
+        """The totals of the files that both states have; a copy of a file is the same file."""
         whole, own = self.totals[0], self.only_in(after=False)
         records, size = whole.record_count, whole.byte_count
         return StateTotals(
@@ -216,7 +216,7 @@ def with_masks(files: pa.Table, before: dict[MaskKey, int], after: dict[MaskKey,
 
 
 def places_of(files: pa.Table, masks: Iterable[MaskChange]) -> pa.Table:
-    """What only one state has, by partition and bucket, with the columns of PLACE_DIFF.
+    """Return the differences by partition and bucket, with the columns of PLACE_DIFF.
 
     Args:
         files: Columns of DIFFERING_FILES.

@@ -1,9 +1,9 @@
-"""Which options of a table say where or how its rows lie, and which of these are served.
+"""The options of a table that say where or how its rows lie, and which of them we support.
 
-Paimon gains such options with each version. A table that uses one that nobody here has judged
-answers wrong without a word: a merge of a table with `pk-clustering-override` moved files whose
-rows Java then left out. So every option that may be set on a table has a judgement, and one without
-stops writes and merges by its name.
+Each version of Paimon adds such options. If a table uses one that we do not know, its rows can be
+read wrong without any error: a merge of a table with `pk-clustering-override` moved files whose
+rows Java then left out. So every option of a table has a judgement here. An option without one
+stops writes and merges, and the refusal names it.
 
 Source: Paimon 1.4.2 and 2.0.0, CoreOptions, FlinkConnectorOptions, IcebergOptions, CatalogOptions,
 OrcOptions.

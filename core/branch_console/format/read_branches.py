@@ -14,7 +14,7 @@ from branch_console.format.table_schema import TableSchema
 
 
 class FallbackOrder(StrEnum):
-    """Which of both branches is asked first, by the option that says so."""
+    """The branch that is read first: the own one or the other one; values are Paimon's options."""
 
     OWN_FIRST = "scan.fallback-branch"
     OTHER_FIRST = "scan.primary-branch"

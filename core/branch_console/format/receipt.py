@@ -74,11 +74,11 @@ AnswerRow: TypeAlias = Mapping[str, str | int | bool | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What a run of a plan would answer; nothing has moved yet.
+    """The results that a run of a plan would have; nothing has changed yet.
 
     Attributes:
-        counts: How much would go, at once or once a grace is over.
-        answer: The rows that would answer the call, where counts do not tell them.
+        counts: How much would be removed, at once or when the grace period ends.
+        answer: The rows of the call's result, if counts do not say them.
     """
 
     counts: Counts = field(default_factory=Counts)

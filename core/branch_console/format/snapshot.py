@@ -26,7 +26,7 @@ class CommitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotIdentity:
-    """Which snapshot this is, on whatever branch it stands; ids repeat, so no id is in it.
+    """The identity of a snapshot, the same on every branch; ids repeat, so they are no part of it.
 
     `manifest_lists` are the names of the base and the delta manifest list: both hold random UUIDs.
     """
@@ -159,7 +159,7 @@ class Snapshot:
 
     @property
     def identity(self) -> SnapshotIdentity:
-        """Which snapshot this is, on whatever branch it stands."""
+        """The identity of this snapshot, the same on every branch that has it."""
         lists = (self.base_manifest_list, self.delta_manifest_list)
         return SnapshotIdentity(uuid=self.uuid, manifest_lists=lists)
 

@@ -1,7 +1,7 @@
-"""Which files hold rows of which others: what commits read when they wrote files again.
+"""The files that hold rows of other files, by what commits read when they rewrote files.
 
-Rows without a key have no identity. Where a branch picked a file as it was written, and another
-one holds what was left of it, only the commit in between tells that these are the same rows.
+Rows without a key have no identity. One branch may pick a file as it was written while another has
+a rewrite of it. Only the commit that rewrote the file shows that both contain the same rows.
 """
 
 from collections import defaultdict
@@ -40,16 +40,17 @@ class RewriteGraph:
                     index[file].add(number)
 
     def files_sharing_rows(self, coming: Set[str], held: Set[str]) -> dict[str, str]:
-        """Which files would bring rows that are there already.
+        """Return the added files whose rows are already in a file that stays.
 
         Files that one commit wrote have different rows.
 
         Args:
             coming: Files that are added, by identity.
-            held: Files that are there and stay.
+            held: Files that are in the state already and stay.
 
         Returns:
-            By each of the files a held one that has rows of it, or of what it was made of.
+            For each such file, a held file that contains rows of it or of the files it was made
+            from.
         """
         near = self._relatives(coming)
         known = {each: self._uses(each) for each in sorted(near & held)}

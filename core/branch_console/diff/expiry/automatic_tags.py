@@ -1,6 +1,6 @@
-"""Which tags a branch gets by itself, one a period at most, and how they are called.
+"""The tags that a branch gets by itself, one a period at most, and their names.
 
-Times are those of the clock on the wall, without a zone, as names of tags tell them.
+Times are local times without a zone, as the names of tags have them.
 Source: Paimon TagAutoCreation, TagPeriodHandler and TagTimeExtractor.
 """
 

@@ -1,6 +1,6 @@
-"""Which files of a table may be orphans: those that lie and are named as Paimon's files are.
+"""The files of a table that may be orphans: their place and name are those of Paimon's files.
 
-Whatever else lies there was put there by somebody else, who may need it: it is told, and stays.
+Any other file was put there by somebody who may need it: it is reported, and stays.
 """
 
 import re

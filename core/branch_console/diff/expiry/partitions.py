@@ -1,4 +1,4 @@
-"""Which partitions of a branch expire.
+"""The partitions of a branch that expire.
 
 Source: Paimon NormalPartitionExpire, PartitionValuesTimeExpireStrategy and
 PartitionUpdateTimeExpireStrategy.

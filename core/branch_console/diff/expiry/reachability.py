@@ -43,7 +43,7 @@ class ReferredManifests:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reach:
-    """Which owners need each file.
+    """The owners that need each file.
 
     Attributes:
         names: The number of each file's name, rising.
@@ -130,7 +130,7 @@ def unbalanced(files: pa.Table, references: Sequence[ReferredManifests], names: 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Masks:
-    """Which of 64 references name each manifest, and which of them each owner has."""
+    """The references, of 64, that name each manifest, and the references that each owner has."""
 
     live: Words
     added: Words | None

@@ -1,4 +1,4 @@
-"""Which snapshots of a branch an expiry takes: Paimon's rule, and what holds some longer.
+"""The snapshots that an expiry of a branch takes: Paimon's rule, and what keeps some longer.
 
 Source: Paimon ExpireSnapshotsImpl.expire, ExpireConfig, ProcedureUtils.fillInSnapshotOptions.
 """

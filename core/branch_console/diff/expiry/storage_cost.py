@@ -302,11 +302,12 @@ class UnreadOwner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStorage:
-    """What the files of a table cost, and why what could go of them stays.
+    """The cost of a table's files, and the reasons that keep files which could be removed.
 
     Attributes:
-        holds: What keeps snapshots that would expire, by branch; not known if something is unread.
-        orphans: None where no cleaning has looked for any.
+        holds: The reasons that keep snapshots from expiring, by branch; unknown if `unread` has
+            any.
+        orphans: None if no cleaning has looked for orphans.
         unread: Owners that cannot be read; nothing is reclaimable if the figures leave one out.
     """
 

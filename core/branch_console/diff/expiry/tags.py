@@ -1,6 +1,6 @@
-"""Which tags of a branch expire: those past their time, or older than asked.
+"""The tags of a branch that expire: those past their time, or older than asked.
 
-Times are those of the clock on the wall of whoever asks, without a zone, as Paimon writes them.
+Times are local times of the caller, without a zone, as Paimon writes them.
 Source: Paimon TagTimeExpire.
 """
 

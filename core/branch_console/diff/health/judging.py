@@ -1,4 +1,4 @@
-"""What all rules of health ask: who expires by itself, what is shared, and what remedies it."""
+"""Facts that all health rules ask for: automatic expiry, shared files, and the remedies."""
 
 from collections.abc import Iterable
 from types import MappingProxyType

@@ -6,7 +6,7 @@ from typing import Final
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 
 _ENDS: Final = frozenset({LineageKind.UNARCHIVED, LineageKind.RESTORED})
-"""What takes a branch out of the archive; one that was dropped and restored is wanted again."""
+"""The events that end the archiving of a branch; a branch that was restored is in use again."""
 
 
 def archived_by(events: Iterable[LineageEvent], branch: str) -> LineageEvent | None:

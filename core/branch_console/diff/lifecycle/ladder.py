@@ -1,7 +1,7 @@
-"""Which step a branch that nobody commits to takes next, and when: a pure function of a policy.
+"""The next step for a branch without commits, and its date: a pure function of the policy.
 
-The ladder is warn, archive, drop. No step is left out, and three days at least lie between two, so
-that whoever answers for the branch can object.
+The ladder is warn, archive, drop. No step is left out, and two steps are at least three days apart,
+so that the owner of the branch can object.
 """
 
 from collections.abc import Iterable
@@ -24,14 +24,14 @@ BETWEEN_STEPS_MILLIS: Final = 3 * 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchLife:
-    """What is known of the use of a branch; times in milliseconds since the epoch.
+    """The known facts about the use of a branch; times in milliseconds since the epoch.
 
     Attributes:
-        created_millis: When it was made; None if nobody knows.
-        committed_millis: When it got its last commit that is no compaction; None without one.
-        renewed_millis: When somebody last wanted it kept, by other means than a commit: a reader
-            that moved on, a restored branch, one that was taken out of the archive.
-        holds: What is at work on it or needs it now, each as a sentence.
+        created_millis: When the branch was made; None if that is not known.
+        committed_millis: When its last commit that is no compaction was made; None without one.
+        renewed_millis: When it was last used in another way than by a commit: a consumer advanced,
+            or the branch was restored or unarchived.
+        holds: Reasons that keep the branch now, each as a sentence.
         ahead: Its commits that neither main nor its parent has; None if that is not known.
         is_protected: Whether a rule protects it.
         warned_millis: When it was last warned about; None if never.
@@ -68,15 +68,15 @@ class BranchLife:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchPlan:
-    """What becomes of a branch.
+    """The next step of a branch on the ladder, with its date and its reason.
 
     Attributes:
         rule: The rule that decides on it.
-        age_millis: How long nobody has used it; None if that is not known.
+        age_millis: Time since its last use; None if that is not known.
         ahead: Its commits that were merged nowhere; None if that is not known.
         step: What happens next; None if nothing does.
-        due_millis: When; None if nothing does.
-        reason: Why that happens, or why nothing does, as a sentence.
+        due_millis: When the step is due; None without a step.
+        reason: Why there is this step, or none, as a sentence.
     """
 
     branch: str

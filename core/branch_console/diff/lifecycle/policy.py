@@ -67,15 +67,15 @@ class ScheduledTask(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleRule:
-    """What becomes of the branches with some names.
+    """The rule that decides when branches with matching names are warned about, archived, dropped.
 
     Attributes:
         branches: The pattern of the names; None for the defaults.
-        line: Of the file.
-        ages: From which age on each step is due, in milliseconds, rising along the ladder; a step
-            without an age never is.
+        line: The line of the rule in the policy file.
+        ages: The age from which each step is due, in milliseconds, rising along the ladder. A step
+            without an age is never due.
         unmerged: The last step for a branch with commits that were merged nowhere.
-        never: Steps that are left out, with all that come after them.
+        never: Steps that are left out, together with all later steps.
     """
 
     branches: str | None = None
@@ -86,21 +86,21 @@ class StaleRule:
 
     @property
     def name(self) -> str:
-        """What the rule is called in reports."""
+        """The name of the rule in reports."""
         return _DEFAULTS if self.branches is None else f"{self.branches} (line {self.line})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenancePolicy:
-    """What is said of the branches of tables, and of what runs by itself.
+    """The policy file of tables: rules for stale branches, and schedules of maintenance tasks.
 
     Attributes:
-        defaults: The rule of branches that no rule names.
-        rules: The first that matches decides.
+        defaults: The rule for branches that match no other rule.
+        rules: The rules by pattern; the first that matches decides.
         schedules: When each task runs.
         zone: The zone that the schedules are written in.
-        grace: How long undo of an expiry or a cleaning is possible; None for the usual time.
-        is_dry_run: Whether stale branches are only reported, by schedules.
+        grace: How long an expiry or a cleaning can be undone; None for the default.
+        is_dry_run: Whether scheduled runs only report stale branches.
     """
 
     defaults: StaleRule = StaleRule()

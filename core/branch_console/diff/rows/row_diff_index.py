@@ -9,12 +9,12 @@ from branch_console.diff.rows.row_kind import RowKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFilter:
-    """Which rows are wanted; None takes all.
+    """The rows that a page of differences shows; None takes all.
 
     Attributes:
         column: Only changed rows whose cell in this column differs.
-        where: A condition, see `expr.predicate`, over columns by their names: a row is wanted where
-            it holds for what the row is on either side. No count of a group knows of it.
+        where: A condition (see `expr.predicate`) over columns by name. A row is shown if the
+            condition holds for its values on either side. The counts of groups do not respect it.
     """
 
     kind: RowKind | None = None

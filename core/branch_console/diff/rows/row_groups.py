@@ -18,7 +18,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowGroups:
-    """Which rows are equal.
+    """The groups of equal rows.
 
     Attributes:
         first: The first row of each group.

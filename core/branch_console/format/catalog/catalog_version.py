@@ -75,7 +75,7 @@ class VersionName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogScope:
-    """Which objects belong to a catalog branch: all of them, databases, or patterns of tables."""
+    """The objects that belong to a catalog branch: all, whole databases, or patterns of tables."""
 
     databases: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
@@ -331,7 +331,7 @@ class CatalogVersion:
 
     @property
     def name(self) -> VersionName:
-        """Which version this is."""
+        """The name of this version: its branch and its number."""
         return VersionName(branch=self.branch, number=self.number)
 
     @classmethod

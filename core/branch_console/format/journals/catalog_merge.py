@@ -116,11 +116,11 @@ class MergeSign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeDirection:
-    """Which way a decided merge goes for good.
+    """The final direction of a decided merge: it goes on, or its steps are taken back.
 
     Attributes:
         turns_back: Whether its steps are taken back.
-        reason: Why they are, as it completes "because …"; empty where they are not.
+        reason: Why they are taken back, as the end of "because …"; empty if the merge goes on.
     """
 
     turns_back: bool
@@ -129,7 +129,7 @@ class MergeDirection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeNote:
-    """What a merge that turns back waits for, why a step stands, or who ends it as partial."""
+    """A note on a merge that turns back: its obstacle, a step that stays, or who ended it."""
 
     text: str
 

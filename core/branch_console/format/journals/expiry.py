@@ -19,8 +19,10 @@ from branch_console.format.journals.terms import PLAN_ID, REASON, UNDOES, Operat
 from branch_console.format.json_text import JsonObject
 
 MAINTENANCE_CLAIM: Final = "$maintenance"
-"""What release and undo of expiries claim, so that there is one of them per table at a time. No
-branch can have the name."""
+"""The name that a release or undo of expiries claims, so that a table has one of them at a time.
+
+No branch can have this name.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

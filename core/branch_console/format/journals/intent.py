@@ -20,17 +20,17 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """What an operation set out to do, written before it does any of it.
+    """The record of a planned operation, written before its first change.
 
     Attributes:
         procedure: The verb, which has a codec for `plan`.
         branch: The branch that changes.
-        time_millis: When it was written, by the clock of who wrote it.
+        time_millis: When it was written, by the clock of its writer.
         event_millis: The time of its event, which is later than that of every event before.
         host: The machine that it began on; None where an earlier release wrote it.
-        plan: JSON values: all that is needed to finish or to roll back; see `Journal.decode`.
-        catalog_operation: The operation of the catalog that this is a part of, and that alone
-            finishes it or takes it back.
+        plan: JSON values with all that finishing or rolling back needs; see `Journal.decode`.
+        catalog_operation: The operation of the catalog to which this one belongs; only that
+            operation finishes it or takes it back.
     """
 
     operation_id: str

@@ -64,7 +64,7 @@ class ReadAt:
 
     @classmethod
     def of(cls, head: Snapshot | None) -> "ReadAt":
-        """That of a head."""
+        """Return the id and identity of a head; a branch without snapshots has id 0."""
         if head is None:
             return cls(id=0, identity=NO_SNAPSHOT)
         return cls(id=head.id, identity=head.identity)
@@ -112,7 +112,7 @@ class WriteStep:
 
 
 TAKEN_BACK: Final = b'{"takenBack": true}'
-"""What the second entry of a write says if there will be no commit."""
+"""The second journal entry of a write that will never commit."""
 
 
 class _Tables:

@@ -1,4 +1,4 @@
-"""What the journal of any operation may hold, and what everybody reads in any journal."""
+"""The terms that every kind of journal may contain, and facts that are read from any."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from branch_console.format.journals.keys import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallbacksLeftOut:
-    """What an operator left out that Paimon does for others.
+    """Callbacks that Paimon runs after a commit and that an operator left out of this one.
 
     Attributes:
-        reason: Why.
-        options: The options of the table that ask for it.
+        reason: The operator's reason.
+        options: The options of the table that ask for the callbacks.
     """
 
     reason: str
@@ -36,13 +36,13 @@ class OperationJournal:
 
     Attributes:
         plan_id: The preview that was agreed to.
-        reason: Why, in the words of who asked for it.
+        reason: The reason in the words of the caller.
         undoes: The operation that this one takes back.
-        without_callbacks: What was left out that Paimon does for others.
-        gate: What the quality gate said, as JSON values; None where it was not asked.
-        rows_counted: All rows of the branch before and after; None where nobody counted them.
-        notes: What the receipt is to tell.
-        files_verified: Data files that were looked at before.
+        without_callbacks: The callbacks of Paimon that were left out; None without any.
+        gate: The verdict of the quality gate, as JSON values; None if it did not run.
+        rows_counted: Numbers of rows of the branch before and after; None if not counted.
+        notes: Sentences for the receipt.
+        files_verified: How many data files were checked before.
     """
 
     plan_id: str | None = None

@@ -48,13 +48,13 @@ class WrittenBucket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenRows:
-    """What a stage leaves that settles rows of a merge; nothing of it where no row had to be.
+    """The result of the stage that writes the resolved rows of a merge; empty without such rows.
 
     Attributes:
-        plan_id: The plan that it worked for.
-        row_messages: The files that it wrote.
-        row_notes: What the receipt tells of them.
-        staged_rows: What the journal calls the files, until an operation names them.
+        plan_id: The plan whose rows were written.
+        row_messages: The files that the stage wrote.
+        row_notes: Sentences about these files for the receipt.
+        staged_rows: The journal entry that owns the files until an operation names them.
     """
 
     plan_id: str | None = None
@@ -68,14 +68,14 @@ NOTHING_WRITTEN: Final = WrittenRows()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedResult:
-    """What a stage leaves that judged a result by the rules of the table.
+    """The result of the stage that judges a merged result by the quality rules of the table.
 
     Attributes:
-        plan_id: The plan whose result it is.
-        digest: Of the rules.
-        gate: What the gate said, as JSON values.
-        notes: What the receipt tells.
-        rows_counted: All rows of the target before and after; None where they cannot be read.
+        plan_id: The plan whose result was judged.
+        digest: The digest of the rules.
+        gate: The verdict of the quality gate, as JSON values.
+        notes: Sentences for the receipt.
+        rows_counted: Numbers of rows of the target before and after; None if they cannot be read.
     """
 
     plan_id: str
@@ -87,15 +87,16 @@ class JudgedResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedResult:
-    """What a plan would publish, as a dry run keeps it.
+    """The result of a plan, kept by a dry run for the run that publishes it.
 
     Attributes:
-        plan_id: Follows from base, ours and theirs by identity, and from what settles conflicts.
-        subject: What other plans are for as well that take its place, such as both branches.
+        plan_id: A digest of the identities of base, ours and theirs, and of the policy and
+            resolutions.
+        subject: The purpose, such as both branches; a newer result for it replaces this one.
         branch: The branch that would change.
         time_millis: When it was staged.
-        written: What settled rows left: the files that nothing names yet.
-        judged: What the quality gate said of them; None where it was not asked.
+        written: The files of resolved rows, which no snapshot names yet.
+        judged: The verdict of the quality gate on them; None if the gate did not run.
     """
 
     plan_id: str
@@ -165,7 +166,7 @@ JUDGED_RESULT: Final = Codec(
 
 
 class _Judged:
-    """What was judged as an object of its own, which is empty where nothing was."""
+    """The codec of a verdict as a JSON object of its own; an empty object means no verdict."""
 
     def read(self, raw: JsonObject) -> JudgedResult | None:
         return JUDGED_RESULT.decode(raw.values) if raw.values else None

@@ -1,7 +1,7 @@
-"""Which bucket a row belongs to: Paimon's hash of binary rows and its three bucket functions.
+"""The bucket of a row: Paimon's hash of binary rows and its three bucket functions.
 
-A row in the wrong bucket is a row that reads do not find, so this is exact to the bit. Source:
-Paimon MurmurHashUtils, DefaultBucketFunction, ModBucketFunction, HiveBucketFunction.
+Reads do not find a row in the wrong bucket, so the hash is exact to the bit. Source: Paimon
+MurmurHashUtils, DefaultBucketFunction, ModBucketFunction, HiveBucketFunction.
 """
 
 import math

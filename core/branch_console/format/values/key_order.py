@@ -37,7 +37,7 @@ def sortable(column: Column) -> Column:
 
 
 def key_rank(key: Sequence[Any]) -> tuple[tuple[bool, Any], ...]:
-    """What Python compares in place of a key; null comes before all values, as in Paimon.
+    """Return a value by which Python sorts keys as Paimon does; null comes before all values.
 
     Args:
         key: As `decode_row` gives it.

@@ -55,7 +55,7 @@ _MAX_CODE_POINT: Final = 0x10FFFF
 
 
 class StatsKind(StrEnum):
-    """What is collected of a column."""
+    """The kind of statistics that a data file keeps of a column."""
 
     NONE = "none"
     COUNTS = "counts"
@@ -65,7 +65,10 @@ class StatsKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatsMode:
-    """What is collected of a column; TRUNCATE cuts after `length` characters or bytes."""
+    """The statistics that a data file keeps of a column; TRUNCATE cuts after `length` characters.
+
+    Binary values are cut after `length` bytes.
+    """
 
     kind: StatsKind
     length: int = 0
