@@ -1,4 +1,4 @@
-"""What every catalog can tell: which databases and tables there are, and a handle on each."""
+"""The interface of every catalog: its databases and tables, and a handle on each."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class CatalogOnBranch:
 
     @property
     def scope(self) -> CatalogScope:
-        """Which objects belong to it."""
+        """The objects that belong to this branch."""
         return self.recorded.scope
 
     def databases(self) -> tuple[str, ...]:

@@ -88,14 +88,14 @@ class CatalogLedger:
         return max(self._numbers(branch, VERSION_PREFIX), default=0)
 
     def find(self, branch: str) -> CatalogCheckpoint | None:
-        """What all versions of a branch say; None where there is no such branch, or no more."""
+        """Return the state after all versions of a branch; None if there is no such branch."""
         if branch_name_problem(branch) is not None:
             return None
         found = self.at(branch, self.newest(branch))
         return None if found.fork is None or found.is_dropped else found
 
     def get(self, branch: str) -> CatalogCheckpoint:
-        """What all versions of a branch say.
+        """Return the state after all versions of a branch.
 
         Raises:
             NotFound: There is no such catalog branch.
@@ -157,11 +157,11 @@ class CatalogLedger:
             yield self.version(VersionName(branch=branch, number=number))
 
     def at(self, branch: str, number: int) -> CatalogCheckpoint:
-        """What the versions of a branch up to one say; 0 has nothing.
+        """Return the state after the versions of a branch up to a number; 0 is the empty state.
 
         Raises:
             NotFound: A version is missing.
-            FormatError: One cannot be decoded.
+            FormatError: A version cannot be decoded.
         """
         found = self._checkpoint(branch, number) if number else None
         first = 1 if found is None else found.number + 1

@@ -107,7 +107,7 @@ class FilesystemCatalog:
         return bool(self._of_main(self._folders(folder)))
 
     def _of_main(self, folders: list[FileStatus]) -> list[FileStatus]:
-        """Those of some folders in which main has a table."""
+        """Return the folders in which main has a table."""
         shown = self._reader.map_parallel(self._has_schema, folders)
         return [each for each, is_shown in zip(folders, shown, strict=True) if is_shown]
 

@@ -27,7 +27,7 @@ _LOOK_SECONDS: Final = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """What the worker tells of itself, a few times a second.
+    """The status that a worker writes a few times a second.
 
     Attributes:
         spark: `cold`, `starting`, `warm`, `ended` or why there is none.

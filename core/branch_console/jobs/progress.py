@@ -1,4 +1,4 @@
-"""What can be seen of a job, as values: no store, no engine, no clock."""
+"""Everything that can be seen of a job, as values: no store, no engine, no clock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,9 +1,9 @@
-"""What runs by itself: schedules of DBOS, as maintenance policies say, that enqueue ordinary calls.
+"""Schedules of DBOS, as maintenance policies define them, that enqueue ordinary calls.
 
 A schedule belongs to a policy and one of its tasks. At each of its times it enqueues one call for
-each table of the policy, under an id that is made of the task, the time and the table: however
-often a worker is killed meanwhile, that call is one job. A time at which no worker ran is left out,
-and so is one that comes up only after the next one.
+each table of the policy. The id is made of the task, the time and the table, so the call is one job
+however often a worker is killed meanwhile. A time at which no worker ran is skipped, and so is a
+time that is handled only after the next one.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""What the console, the command line and the worker must agree on to speak of the same jobs."""
+"""The settings that the console, the command line and the worker share to see the same jobs."""
 
 import json
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""What a job store is known by, so that another one in its place is not taken for it.
+"""The identity of a job store, so that another store in its place is not mistaken for it.
 
-A store that is removed or replaced looks like an empty one. So whoever opened it remembers which
-one it was, and the worker tells everybody which one it takes its jobs from.
+A removed or replaced store looks like an empty one. So each process remembers the identity of the
+store that it opened, and the worker's heartbeat names the store it takes its jobs from.
 """
 
 from pathlib import Path

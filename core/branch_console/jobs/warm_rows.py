@@ -158,7 +158,7 @@ class WarmRows(SparkRowEngine):
 
 
 def spark_settings(settings: JobSettings) -> SparkSettings:
-    """What the settings say of Spark; the rest stays at its defaults."""
+    """Return the settings of Spark; settings that are not given keep their defaults."""
     default = SparkSettings()
     return SparkSettings(
         master=settings.spark_master or default.master,

@@ -41,10 +41,10 @@ class StageStopped(BaseException):
 
 
 class JobContext:
-    """What the workflows of this process work with, and what they tell the heartbeat.
+    """The objects that workflows of this process use, and the progress for the heartbeat.
 
     Attributes:
-        job, step, done, total: What runs now and how far it is.
+        job, step, done, total: The running job and step, and its progress in units.
     """
 
     def __init__(self, warehouse: Warehouse, rows: RowEngine, clock: Callable[[], int]) -> None:

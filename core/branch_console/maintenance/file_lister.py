@@ -33,11 +33,11 @@ _INDEX_OF_FILE: Final = ".index"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Wanted:
-    """Which files of a listing are looked at: those that are old, and that nothing names.
+    """The files of a listing to check: old files that nothing refers to.
 
     Attributes:
-        before_millis: They were written before this time.
-        named: The numbers of all names that something names, rising.
+        before_millis: Only files written before this time are checked.
+        named: The numbers of all names that something refers to, rising.
     """
 
     before_millis: int
@@ -49,7 +49,7 @@ class Wanted:
         return cls(before_millis=1 << 62, named=np.zeros(0, np.uint64))
 
     def old(self, statuses: Iterable[FileStatus]) -> list[FileStatus]:
-        """Those files of a folder that are old enough."""
+        """Return the files of a folder that are old enough."""
         return [
             status
             for status in statuses

@@ -67,7 +67,7 @@ class NamedLists:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NamedFiles:
-    """What references lead to, each list and each manifest read once.
+    """The files that references lead to, each list and each manifest read once.
 
     Attributes:
         manifests: How many entries each manifest has, by name, in the order of their numbers.

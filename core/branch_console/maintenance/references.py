@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class ReferenceKind(StrEnum):
-    """What leads to files."""
+    """The kind of a reference that leads to files."""
 
     SNAPSHOT = "snapshot"
     TAG = "tag"
@@ -75,7 +75,7 @@ class UnreadReferences:
 
 
 class CatalogReferences(Protocol):
-    """What the catalog names of the tables of a warehouse."""
+    """The snapshots that the catalog refers to, of the tables of a warehouse."""
 
     def snapshots(self) -> tuple[NamedSnapshot, ...]:
         """Return the snapshots; raises FormatError or NotFound where they are not known."""

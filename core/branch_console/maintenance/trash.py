@@ -21,7 +21,7 @@ _AT_ONCE: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trash:
-    """What one operation put into the trash of a table.
+    """The files that one operation put into the trash of a table.
 
     Attributes:
         table: The table on any branch.

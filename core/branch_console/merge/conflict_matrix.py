@@ -17,22 +17,23 @@ Operation = TypeVar("Operation", TableOperation, DatabaseOperation)
 
 
 class CellRule(StrEnum):
-    """What holds if a source operation meets a target operation; values are the ids of rules.
+    """The outcome when a source operation meets a target operation; values are ids of rules.
 
     Attributes:
-        OK: Both stand.
-        CONFLICT: Never both.
-        UNLESS_SAME_KEY: A conflict for one and the same property, else both stand.
+        OK: Both changes are kept.
+        CONFLICT: Both changes can never be kept.
+        UNLESS_SAME_KEY: A conflict if both changed the same property, else both are kept.
         M1: Update x delete: a conflict where both touched the same file.
-        M2: Delete x delete: both hold.
+        M2: Delete x delete: both deletes apply.
         M3: Update x update: a conflict where both touched the same file.
         M4: Update x overwrite: base rows that the overwrite removed stay removed.
         M5: Delete x overwrite: as M4.
         M6: Columns by field id; types widen and never narrow (M6.1).
         M6_2: New columns without nulls, and rows written without them.
         M7: Options, key by key.
-        M8: A conflict for one partition added and dropped, else both stand.
-        M9: The target compacted files whose rows the source changed: they are found again.
+        M8: A conflict for one partition added and dropped, else both changes are kept.
+        M9: The target compacted files whose rows the source changed: the merge finds these rows
+            in the new files.
     """
 
     OK = "ok"

@@ -1,8 +1,8 @@
-"""Which columns of two branches are the same one, and the ids that they get on the target.
+"""The columns of two branches that are the same one, and the ids that they get on the target.
 
-Each branch counts its field ids on its own from where they parted, so one id names two columns
-there. An earlier merge gave the source's columns other ids on the target, so that its columns have
-two ids. Both are settled here, once, before anything is compared.
+Each branch counts its field ids on its own after the fork, so one id can name two columns. An
+earlier merge may have given the source's columns other ids on the target, so one column can have
+two ids. Both are resolved here, once, before anything is compared.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

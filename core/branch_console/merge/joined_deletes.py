@@ -211,11 +211,11 @@ def join_deletes(
 
 
 class Kept(NamedTuple):
-    """Which rows survive the changes of both sides.
+    """The rows that survive the changes of both sides.
 
     Attributes:
-        stay: Which rows of the target stay.
-        come: Which rows of the source come to them.
+        stay: A mask of the target's rows that stay.
+        come: A mask of the source's rows that are added.
         overruled_rows: Rows that the target wrote in place of ones that the source deleted.
     """
 
@@ -370,7 +370,7 @@ def kept_by_ids(
     order = np.argsort(ids.base, kind="stable")
 
     def updated(side: Ids, held: pa.ChunkedArray) -> Bools:
-        """Which rows the base has with other values."""
+        """Return the mask of rows that the base has with other values."""
         is_old = np.isin(side, ids.base)
         then = order[np.searchsorted(ids.base, side[is_old], sorter=order)]
         differs = pc.not_equal(rows.base.take(pa.array(then)), held.filter(pa.array(is_old)))

@@ -98,15 +98,15 @@ def merge_keyless_files(
 
 @dataclass(slots=True, kw_only=True)
 class _Settled:
-    """Whose version of each contested file is kept.
+    """The version of each contested file that is kept.
 
     Attributes:
-        from_theirs, from_ours: Files that must not stay, by identity.
-        dropped: Files that stay, or are gone, as the target left them.
-        taken: Files of which is hidden what the source hides.
-        joins: Files of which both deleted rows, or the target updated some, and that one wrote
-            again.
-        is_chosen: Whether the target's version of rows stands that the source wrote as well.
+        from_theirs, from_ours: Added files of a side that are left out, by identity.
+        dropped: Files for which the change of the source is ignored.
+        taken: Files in which the rows that the source hides are hidden.
+        joins: Files that one side rewrote, and of which both deleted rows or the target updated
+            some.
+        is_chosen: Whether the target's version is kept of rows that the source wrote as well.
     """
 
     from_theirs: set[str] = field(default_factory=set)

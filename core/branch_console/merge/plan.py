@@ -291,9 +291,9 @@ def merging(plan: Plan) -> ThreeWayPlan | None:
 
 
 def found_by(plan: Plan) -> ThreeWayPlan | None:
-    """What files told: the plan itself, or what was found before it was another one.
+    """Return the plan that was made from files: this one, or the one that it replaced.
 
-    None where heads and histories decide alone.
+    None if heads and histories decide alone.
     """
     match plan:
         case ThreeWayPlan():

@@ -166,7 +166,7 @@ def _texts_of_rows(rows: ThreeWay[pa.Table], part: pa.Table) -> ThreeWay[pa.Arra
 
 
 def _key_ids(part: pa.Table) -> pa.Array:
-    """What names the key of each conflict: the first part of its id."""
+    """Return the name of each conflict's key: the first part of the conflict's id."""
     found = pc.extract_regex(part["conflict_id"].combine_chunks(), r"^(?P<key>[^-]*)")
     return found.field("key")
 

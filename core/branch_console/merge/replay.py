@@ -1,9 +1,10 @@
-"""Which files of a source a target can take as they were appended, for their rows to win there.
+"""The appended files of a source that can move to the target so that their rows win there.
 
-Of the rows of one key the one with the highest sequence number stands. A writer counts on from the
-highest that it finds in a bucket, and a full compaction drops deletes with theirs [Paimon
-`MergeTreeWriter`, `DropDeleteReader`]: what is written afterwards may count less than what the
-compaction read, and would lose against that where it comes back, or never went.
+Readers see the row of a key with the highest sequence number. A writer counts on from the highest
+number that it finds in a bucket, and a full compaction drops deletes with their numbers [Paimon
+`MergeTreeWriter`, `DropDeleteReader`]: rows written afterwards may have lower numbers than rows
+that the compaction read. They would lose against these rows in a bucket that still has them or gets
+them back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +33,7 @@ def appended_files(changes: TableChanges, files: pa.Table) -> pa.Table | None:
 
 
 class Replay:
-    """Which files of a source may be added to buckets of the target that have other files.
+    """Decides which files of a source may be added to buckets that have other files.
 
     Args:
         ours: What the target did since the base.

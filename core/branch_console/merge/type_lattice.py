@@ -1,6 +1,6 @@
-"""Which column types hold all values of which others; merges widen along this order only.
+"""The order of column types by the values they can represent; merges widen along it only.
 
-Paimon's own check also lets a type narrow, so it cannot decide what a merge may do unasked.
+Paimon's own check also allows a type to narrow, so a merge cannot use it to decide by itself.
 """
 
 from branch_console.format.data_types import (

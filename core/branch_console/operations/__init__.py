@@ -1,4 +1,4 @@
-"""What can be asked for: the procedures and their arguments, declared once as requests.
+"""The procedures and their arguments, declared once as requests.
 
-Knows names, types, choices and help. Does not know how a procedure runs.
+Knows names, types, choices and help texts, but not how a procedure runs.
 """

@@ -1,4 +1,4 @@
-"""What a person saw and allowed before a procedure runs; never what is done."""
+"""The agreement of a person before a procedure runs; never part of what is done."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,16 +11,16 @@ WITHOUT_CALLBACKS: Final = "without_callbacks"
 """Named by the consequences that it excuses."""
 
 PREVIEWED: Final = ("plan_id",)
-"""Of procedures that are previewed."""
+"""The agreement arguments of procedures that have a preview."""
 
 COMMITTED: Final = (*PREVIEWED, WITHOUT_CALLBACKS)
-"""Of procedures that commit, after which Paimon calls others."""
+"""The agreement arguments of procedures that commit, after which Paimon runs callbacks."""
 
 JUDGED: Final = (*COMMITTED, "override_gate")
-"""Of procedures whose result the rules of the table judge."""
+"""The agreement arguments of procedures whose result the quality rules of the table judge."""
 
 MERGED: Final = (*JUDGED, "plan_again", "decisions", "heads", "wait")
-"""Of merges, which go on where a head moved."""
+"""The agreement arguments of merges, which can continue after a head moved."""
 
 _OF_ITS_MOMENT: Final = Unserved(why="A statement runs what it finds when it runs.")
 _PASSED_ON: Final = Unserved(why="The command passes on what it has printed.")
@@ -28,7 +28,7 @@ _PASSED_ON: Final = Unserved(why="The command passes on what it has printed.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement(Declared):
-    """What a person saw of a preview, and what they allow a run to do beyond it."""
+    """The preview that a person saw, and the exceptions that they allow to a run."""
 
     plan_id: str | None = argument(
         "The preview that was agreed to; a run of another one is refused.",
@@ -91,7 +91,7 @@ class Agreement(Declared):
 SEEN: Final = frozenset(
     each.name for each in Agreement.declared() if isinstance(each.sql, Unserved)
 )
-"""What somebody has looked at; a statement of the same call does not say it."""
+"""The arguments that describe what somebody saw; a statement of the same call omits them."""
 
 GRANTED: Final = frozenset({"override_gate", WITHOUT_CALLBACKS})
-"""What an operator allows to one run, for a reason."""
+"""The arguments by which an operator allows something to one run, with a reason."""

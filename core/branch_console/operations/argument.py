@@ -61,19 +61,19 @@ class CommandSyntax:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredArgument:
-    """What the field of a request says of its argument.
+    """The declaration of one argument, taken from the field of a request.
 
     Attributes:
         field: The name of the field.
         name: The name in a call, and in the JSON of a stored job.
-        help: What it says, as a sentence for people.
+        help: The help text, a sentence for people.
         kind: `str`, `int`, `bool`, or a StrEnum of the choices.
-        default: The value of the field where it is left out.
+        default: The value if the argument is left out.
         sql: Its names in `CALL sys.…`: ours, then those that Paimon gives it.
-        command: How the command line names it.
-        written: How the command line writes its value.
+        command: Its name on the command line.
+        written: The way the command line writes its value.
         least: The least value of a number.
-        blank: The refusal of a text without words; None takes that as left out.
+        blank: The refusal of a blank text; None treats a blank text as left out.
     """
 
     field: str

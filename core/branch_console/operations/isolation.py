@@ -1,10 +1,10 @@
-"""Which rows that the target added meanwhile a change of the source meets, as a person chooses."""
+"""The rows added to the target that a change of the source can conflict with, by choice."""
 
 from enum import StrEnum
 
 
 class InsertScope(StrEnum):
-    """Which rows of the target a delete or update of the source could have hit."""
+    """The part of the target in which added rows can conflict with a delete or update."""
 
     TABLE = "table"
     PARTITION = "partition"

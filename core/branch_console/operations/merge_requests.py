@@ -26,7 +26,7 @@ _ONE_SNAPSHOT: Final = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergingRequest(Request):
-    """What all merges have: the table, the branch that changes, and the rules of the merge."""
+    """The arguments of all merges: the table, the branch that changes, and the merge rules."""
 
     table: str = table_argument()
     target: str | None = target_argument()

@@ -1,4 +1,4 @@
-"""What a procedure is asked for: its arguments, declared once for every door.
+"""The arguments of procedures, declared once for every door.
 
 A new procedure is declared in the module of its room, and named in `declared.REQUESTS`:
 
@@ -12,10 +12,11 @@ A new procedure is declared in the module of its room, and named in `declared.RE
         branch: str = argument("The name of the branch.", cli="BRANCH")
         twin: bool = argument("Where that tag stands, make a second one.", default=False)
 
-From there come the names that a call may have, with the refusal of others; SQL's names and order;
-types and choices; the options and the help of the command; the words of a job. A field that a door
-does not take says why: `sql=Unserved(why=…)`. What a person saw and allowed is declared in
-`Agreement`; a procedure names in `terms` what it takes of that.
+The declaration defines the names that a call may have, and any other name is refused. It also
+defines the names and order in SQL, types and choices, the options and help of the command, and the
+title of a job. If a door does not take a field, the field says why: `sql=Unserved(why=…)`.
+`Agreement` declares what a person saw and allowed; a procedure lists in `terms` the parts that it
+takes.
 """
 
 from collections.abc import Mapping
@@ -36,14 +37,14 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Tells(StrEnum):
-    """What a column of a result tells, where it is no count of the receipt.
+    """The source of a result column that is no count of the receipt.
 
     Attributes:
-        DONE: True: a call that did not do what it was asked for ends with an error.
+        DONE: Always true: a call that fails ends with an error.
         BEFORE: The number of the branch's head before.
         AFTER: The number of its head afterwards.
-        ROW: What the procedure itself put into each row of its receipt.
-        MESSAGE: What the receipt says in words.
+        ROW: A value that the procedure put into each row of its receipt.
+        MESSAGE: The sentence of the receipt.
     """
 
     DONE = auto()
@@ -97,18 +98,18 @@ class SqlProcedure:
 
 
 class Request(Declared):
-    """What a procedure does, and to what: the arguments that are not part of an agreement.
+    """The arguments of a procedure that are not part of an agreement.
 
     The docstring of a subclass is the help of its command.
 
     Attributes:
         procedure: Its name in calls.
-        job: What a job of it is called, and the word that leads on to the table.
+        job: The title of its job, and the word between the title and the table.
         terms: The arguments of `Agreement` that it takes.
         in_sql: Its names in SQL.
-        command: The command that asks for it.
-        confirmed_by: The arguments in SQL that name what is taken away, the first that is given;
-            empty where nothing is. The command line has `--confirm` for it.
+        command: Its command.
+        confirmed_by: The SQL arguments that name the object that is removed, of which the first
+            given one counts; empty if nothing is removed. The command line has `--confirm` for it.
         not_in_command: Arguments that the command does not take though others do, and why.
     """
 

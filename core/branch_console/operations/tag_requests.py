@@ -31,7 +31,7 @@ _RETAINED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggingRequest(Request):
-    """What all requests for a tag have: the table, the name and how long it is kept."""
+    """The arguments of all requests for a tag: the table, the name and the retention time."""
 
     table: str = table_argument(with_branch=True)
     tag: str = argument("The name of the tag.", cli="NAME")

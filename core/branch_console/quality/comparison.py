@@ -24,18 +24,20 @@ from branch_console.quality.drift_map import DriftMap
 from branch_console.quality.profile import ColumnKind, ColumnProfile, Profile, kind_of
 
 QUANTILES: Final = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-"""Which quantiles are told of each side."""
+"""The quantiles that are reported of each side."""
 
 VERSION: Final = 5
-"""Of profiles and of what is concluded from them."""
+"""The version of profiles and conclusions, a part of the keys they are kept under."""
 
 
 class Scope(StrEnum):
-    """Which rows are compared."""
+    """The rows that are compared."""
 
     OWN = "own rows"
-    """Those of B that A does not share, with those of A that B does not share; with all of A where
-    A has too few of its own to rate."""
+    """The rows of B that A does not share, and the rows of A that B does not share.
+
+    If A has too few rows of its own to rate, all rows of A are used.
+    """
     WHOLE = "whole sides"
     MERGED = "merged result"
     """All of what merging B into A would leave, against all of A."""

@@ -19,7 +19,7 @@ Hashes = npt.NDArray[np.uint64]
 
 ALL_HASHES: Final[int] = 2**64
 _DEVIATIONS: Final = 4
-"""Of the estimate, that its error is told as: one of 16,000 lies farther off."""
+"""The reported error in standard deviations; one estimate of 16,000 is further off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -68,7 +68,7 @@ class Distribution:
         return np.maximum(np.ceil(shares * self.count - 1e-6), 1).astype(np.int64)
 
     def numbers(self, points: Points) -> list[Number]:
-        """What points stand for, to the last digit."""
+        """Return the exact numbers that points stand for."""
         found: list[Number] = points.tolist()
         return [_decimal(int(each), self.scale) for each in found] if self.scale else found
 
@@ -81,7 +81,7 @@ class Distribution:
 
 
 def differences(of: Points, less: Points, scale: int) -> Floats:
-    """What some points are more than others, rounded once."""
+    """Return the differences of points, rounded once."""
     if of.dtype.kind == "f" or less.dtype.kind == "f":
         with np.errstate(invalid="ignore", over="ignore"):
             apart: Floats = of - less

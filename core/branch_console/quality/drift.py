@@ -215,7 +215,7 @@ def _span(found: Distribution) -> int:
 
 
 def _added(first: Distribution, then: Distribution) -> Distribution | None:
-    """What lies behind the last value of a side, where that is all, or all but the same values."""
+    """Return the new values after the last old one; None unless the rest is empty or unchanged."""
     last = first.points[-1:]
     kept = int(then.rank(last)[0])
     is_behind = kept <= then.error
@@ -293,10 +293,10 @@ def _measured_drift(
 
 
 def _ends_drift(old: Distribution, new: Distribution) -> list[Drift]:
-    """Which side has more of the largest, or of the smallest values of both, as far as 5 % go in.
+    """Return the drifts of the largest and smallest values, up to 5 % from each end.
 
-    A few rows that are a hundred times too large move no quantile. How far in to look is told by
-    both sides together, so that chance gives each side its part.
+    A few rows that are a hundred times too large change no quantile. The depth from each end is
+    counted in both sides together, so that each side has its share by chance.
     """
     both = merge_distributions([old, new], None)
     total, rows = both.count, (old.count, new.count)

@@ -8,11 +8,11 @@ from typing import Any, Final
 from branch_console.quality.drift import Measure, Rating
 
 MOST_PARTITIONS: Final = 60
-"""Those in which most rows differ are looked at."""
+"""The most partitions that are compared: those in which most rows differ."""
 
 
 class Base(StrEnum):
-    """What the rows that B has for itself in a partition are compared with."""
+    """The rows of A that the own rows of B in a partition are compared with."""
 
     OWN = "the rows that only A has there"
     PARTITION = "all rows that A has there"
@@ -47,7 +47,7 @@ class PartitionDrift:
 
     @property
     def severity(self) -> float:
-        """Of its worst column."""
+        """The severity of its worst column."""
         return max((each.severity for each in self.cells), default=0.0)
 
 

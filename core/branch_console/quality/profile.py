@@ -80,9 +80,9 @@ EXACT: Final = Detail(points=None, hashes=None, top=None)
 UNIT: Final = Detail(points=1_000, hashes=2_048, top=1_000)
 """Ranks within 0.1 %, different values within 8.8 % (99.99 %)."""
 SIDE: Final = Detail(points=20_000, hashes=2_048, top=5_000)
-"""Of many units together, so that adding up costs less than the units did."""
+"""The detail of a profile of many units; adding up must cost less than reading the units did."""
 PLACE: Final = Detail(points=400, hashes=512, top=200)
-"""Of one partition among many that are held at once."""
+"""The detail of a profile of one partition among many that are in memory at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

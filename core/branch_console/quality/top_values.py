@@ -1,4 +1,4 @@
-"""Which texts stand there most often, and by how much a count may be short.
+"""The most frequent texts of a column, and the most by which a count may be too low.
 
 Source: Misra and Gries, "Finding repeated elements"; Agarwal and others, "Mergeable summaries".
 """

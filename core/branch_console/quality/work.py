@@ -12,12 +12,13 @@ from branch_console.quality.profile import ColumnKind, kind_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedColumns:
-    """What merging the second state into the first would leave, column by column.
+    """The columns that a merge of the second state into the first would leave.
 
     Attributes:
-        fields: For each compared column that of the result; None where it has none.
-        open_conflicts: How many conflicts nobody has settled; they count as the first state has it.
-        left_out: Names of columns that become of a type whose values the other sides' cannot hold.
+        fields: The result's column for each compared column; None if the result lacks it.
+        open_conflicts: The number of open conflicts; the first state's values are used for them.
+        left_out: Names of columns whose type in the result has values that the other sides' cannot
+            represent.
     """
 
     fields: tuple[DataField | None, ...]
@@ -43,12 +44,13 @@ class MergedColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BaseColumns:
-    """What both states come from, column by column.
+    """The columns of the base of both states.
 
     Attributes:
-        state: Where they parted, or were merged last.
-        fields: For each compared column that of the base; None where it has none.
-        left_out: Names of columns that were of a type whose values the other sides' cannot hold.
+        state: The merge base: the fork, or the newest merge.
+        fields: The base's column for each compared column; None if the base lacks it.
+        left_out: Names of columns whose type in the base has values that the other sides' cannot
+            represent.
     """
 
     state: ComparedState

@@ -27,7 +27,7 @@ _IN_LIST: Final = frozenset({TokenType.COMMA, TokenType.R_PAREN})
 
 
 class MatchKind(StrEnum):
-    """Which rows a clause is about, in its words behind WHEN."""
+    """The kind of rows that a clause applies to, in its words after WHEN."""
 
     MATCHED = "MATCHED"
     NOT_MATCHED = "NOT MATCHED"

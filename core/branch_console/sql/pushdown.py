@@ -1,8 +1,8 @@
-"""Which rows of a table a statement can need at most, by comparisons that readers understand.
+"""The rows of a table that a statement can need at most, by comparisons that readers understand.
 
-Only what is beyond doubt: comparisons of a column with a plain number or text that a SELECT over
-that one table asks for, or that a MERGE asks of all rows that match. Spark filters and joins again,
-so that nothing rests on what is left out here.
+Only certain cases are used: comparisons of a column with a plain number or text, in a SELECT over
+that one table or in the condition of a MERGE for all matching rows. Spark filters and joins again,
+so a comparison that is left out here makes a read slower but never wrong.
 """
 
 import re

@@ -188,7 +188,7 @@ class Query:
     _changed: Mapping[int, tuple[int, str]]
 
     def columns_of(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Which columns of a table the query can need, in their order; one at least."""
+        """Return the columns of a table that the query can need, in their order; at least one."""
         known = tuple(names)
         if self.takes_all_columns:
             return known

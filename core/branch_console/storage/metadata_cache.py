@@ -145,9 +145,10 @@ class MetadataReader:
         return self._cache.get(self._key(path), lambda: self.files.read(path))
 
     def find_status(self, path: str) -> FileStatus | None:
-        """What `files.status` tells of a small file; one far away is read at once, for `decode`.
+        """Return the status of a small file; a remote file is read at once, for `decode`.
 
-        Its bytes take no longer than its status, and are the version of which this one tells.
+        Its bytes take no longer than its status, and the status describes the version that was
+        read.
         """
         if self._cache is None or self.files.is_local:
             return self.files.status(path)
@@ -166,11 +167,11 @@ class MetadataReader:
         return status
 
     def decode(self, status: FileStatus, decoder: Callable[[bytes], _T]) -> _T:
-        """What `decoder` makes of the version of a file that a listing saw.
+        """Return the result of `decoder` for the version of a file that a listing saw.
 
-        `decoder` is a plain function of the bytes, whose results are immutable: each version is
-        decoded once a process. Errors are not remembered. Raises FormatError for a file that is
-        larger than any engine writes.
+        `decoder` is a pure function of the bytes with immutable results. Each version is decoded
+        once a process; errors are not remembered. Raises FormatError for a file that is larger than
+        any engine writes.
         """
         if status.size > MOST_JSON_BYTES:
             raise FormatError(f"it has {status.size:,} bytes; {MOST_JSON_BYTES:,} are the most")

@@ -33,10 +33,11 @@ def map_parallel(files: FileReader, call: Callable[[_T], _R], items: Sequence[_T
 
 
 def many_side_by_side(call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
-    """What a call returns for each of many items, in their order, wherever the store is.
+    """Return the results of a call for many items, in their order, run at once in any store.
 
-    For changes, each of which may wait on this machine, too: while others bring theirs down to the
-    disk, to remove a file takes a hundred times as long as else, and sixteen as long as one.
+    This is for changes, which may wait on a local disk too. While others write to the disk,
+    removing one file takes a hundred times as long as usual, and removing sixteen at once as long
+    as one.
     """
     if len(items) < _MANY:
         return [call(item) for item in items]

@@ -1,4 +1,4 @@
-"""Which publisher suits a store."""
+"""The choice of the publisher for a store."""
 
 from branch_console.storage.file_io import FileIO
 from branch_console.storage.file_publisher import (

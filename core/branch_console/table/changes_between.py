@@ -1,4 +1,4 @@
-"""Which snapshots the changes between two states of a branch come from, as Paimon finds them.
+"""The snapshots whose changes lie between two states of a branch, as Paimon finds them.
 
 Source: Paimon AbstractDataTableScan.createIncrementalStartingScanner, TimeTravelUtil,
 IncrementalDeltaStartingScanner, IncrementalDiffStartingScanner.

@@ -1,8 +1,9 @@
-"""Which branch each partition is read from, where an option names a second branch to read.
+"""The branch that each partition is read from, if an option names a second branch to read.
 
-A batch read of a branch with `scan.fallback-branch` takes its own partitions, and from the fallback
-branch those that it lacks; with `scan.primary-branch` the named branch goes first. Partitions are
-never mixed: without partition keys it is all or nothing. Streaming reads the branch alone.
+A batch read of a branch with `scan.fallback-branch` takes its own partitions, and missing ones from
+the fallback branch. With `scan.primary-branch` the named branch is read first. A partition is read
+from one branch only; a table without partition keys is read from one branch as a whole. Streaming
+reads only the branch itself.
 """
 
 from collections.abc import Collection

@@ -66,7 +66,7 @@ def _read_one(table: FileStoreTable, name: str) -> pa.Table:
 
 
 def _read_together(table: FileStoreTable, names: Sequence[str]) -> dict[str, pa.Table]:
-    """Those of the lists that can be read together; what is wrong with others tells who asks."""
+    """Return the lists that can be read together; the caller reads the others, with errors."""
     framed = [
         (name, frame, data)
         for name, data in _contents(table, table.paths, names)

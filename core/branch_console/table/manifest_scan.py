@@ -322,10 +322,10 @@ def _kept_rows(entries: pa.Table, keep: _Mask) -> pa.Table:
 
 
 def _live_of_touched(entries: pa.Table) -> _Rows:
-    """Which rows are live, of files that some entry deletes.
+    """Return the rows of the live entries, of files that some entry deletes.
 
-    Rewritten manifests may come before or after those they were merged from, so a DELETE may stand
-    before its ADD; but the two must alternate, and no DELETE may be left over.
+    Rewritten manifests may be listed before or after their sources, so a DELETE may precede its
+    ADD. But the two must alternate, and no DELETE may be left over.
     """
     codes = whole(entries["identity"]).dictionary_encode().indices.to_numpy()
     kinds = entries["kind"].to_numpy()

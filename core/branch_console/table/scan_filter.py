@@ -1,4 +1,4 @@
-"""Which live files a scan of manifests is asked for."""
+"""The filter of live files for a scan of manifests."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ Values = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanFilter:
-    """Which live files are wanted; None takes all.
+    """The filter of live files for a scan; None takes all.
 
     Attributes:
         partitions: Encoded BinaryRows, as the column `partition` holds them.

@@ -33,7 +33,7 @@ def string_hashes(texts: pa.ChunkedArray) -> _Prints:
 
 
 def recurring(prints: _Prints) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which of the numbers occur more than once."""
+    """Return a mask of the numbers that occur more than once."""
     ordered = np.sort(prints)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     return np.isin(prints, twice) if len(twice) else np.zeros(len(prints), dtype=bool)

@@ -1,4 +1,4 @@
-"""Which process is at work, and whether one still is."""
+"""The identity of the running process, and a check whether another one still runs."""
 
 import os
 import platform

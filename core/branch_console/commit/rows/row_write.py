@@ -40,7 +40,7 @@ from branch_console.format.snapshot import Snapshot
 from branch_console.table.file_store_table import FileStoreTable
 
 PROCEDURE: Final = "write_rows"
-"""What the journal calls every write of rows."""
+"""The name of every write of rows in the journal."""
 
 _PUBLISH: Final = "publish"
 # Spark gives a Python worker that it stops so long to end; until then it may finish a file.

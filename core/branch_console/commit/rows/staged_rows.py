@@ -21,7 +21,7 @@ from branch_console.format.journals.rows import STAGED_ROWS_JOURNAL, StagedRowsJ
 from branch_console.table.file_store_table import FileStoreTable
 
 PROCEDURE: Final = "stage_rows"
-"""What the journal calls all rows that wait for an operation to publish them."""
+"""The name in the journal of all rows that wait for an operation to publish them."""
 
 _OWNER: Final = "owner"
 _RELEASED: Final = "let-go"

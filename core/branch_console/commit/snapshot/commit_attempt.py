@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitNote:
-    """What a snapshot says beside its changes."""
+    """The contents of a snapshot besides its changes."""
 
     commit_id: CommitIdentity
     properties: Mapping[str, str]
@@ -70,7 +70,7 @@ class _Delta:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Merge:
-    """What manifests were merged to, which holds for every head that begins with them."""
+    """The result of merging manifests, valid for every head that begins with these manifests."""
 
     before: pa.Table
     after: pa.Table

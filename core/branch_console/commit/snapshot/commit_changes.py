@@ -1,4 +1,4 @@
-"""What a snapshot changes: from the messages of writers to entries of manifests. Pure."""
+"""The changes of a snapshot: from the messages of writers to entries of manifests. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ _GIVEN: Final = [name for name in MANIFEST_ENTRY.names if name not in _FILLED]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Changes:
-    """What one snapshot changes: entries with their `kind` set, and index files.
+    """The changes of one snapshot: entries with their `kind` set, and index files.
 
     Attributes:
         delta, changelog: Columns of MANIFEST_ENTRY.
         new_index, deleted_index: Columns of INDEX_MANIFEST_ENTRY.
-        restored: An earlier snapshot whose index files and statistics are taken over.
+        restored: An earlier snapshot whose index files and statistics the new one uses.
     """
 
     delta: pa.Table
@@ -117,12 +117,12 @@ def replacing(new: Changes, live: pa.Table, index: pa.Table) -> Changes:
 
 
 def restoring(then: pa.Table, now: pa.Table, snapshot: Snapshot) -> Changes:
-    """What leads from the live files of now back to those of then.
+    """Return the changes that turn the live files of the head back into those of a snapshot.
 
     Args:
-        then: Columns of MANIFEST_ENTRY: what was live at the snapshot.
-        now: The same at the head.
-        snapshot: That earlier snapshot.
+        then: The live files of the snapshot, with the columns of MANIFEST_ENTRY.
+        now: The live files of the head, with the same columns.
+        snapshot: The earlier snapshot.
     """
     return Changes(
         delta=entries([rows_without(now, then)], [rows_without(then, now)]),

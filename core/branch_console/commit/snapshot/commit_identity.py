@@ -10,7 +10,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitIdentity:
-    """What a commit is known by: one that landed is found again by it (C14, C15)."""
+    """The identity of a commit, by which a retry finds the snapshot of an earlier try; C14, C15."""
 
     user: str
     identifier: int

@@ -74,7 +74,7 @@ class SnapshotRequest:
     carry: Callable[[Snapshot | None, TableSchema], None] | None = None
 
     def plan(self, head: Snapshot | None, live: LiveFileTracker) -> Changes:
-        """What changes on top of a head."""
+        """Return the changes on top of a head."""
         return self.changes if isinstance(self.changes, Changes) else self.changes(head, live)
 
     def is_guarded_at(self, head: Snapshot | None) -> bool:

@@ -1,4 +1,4 @@
-"""What one try of a commit comes to, and all that it leaves to the next; decided, not done."""
+"""The outcome of one try of a commit, and the facts that the next try needs; decided, not done."""
 
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
@@ -11,13 +11,13 @@ from branch_console.storage.file_publisher import Published
 
 
 class SnapshotState(Enum):
-    """What became of a snapshot of this commit, as far as it was looked at.
+    """The state of a snapshot that this commit published, as far as it was checked.
 
     Attributes:
-        NOT_LOOKED: It is not known to be there.
-        STANDS: It is in the history, or somebody has built on it.
-        REPLACED: Another writer put a snapshot of its own in its place.
-        WITHDRAWN: What it stood on was gone, and it was taken back.
+        NOT_LOOKED: Nobody has checked whether it is there.
+        STANDS: It is in the history, or another snapshot builds on it.
+        REPLACED: Another writer replaced it by a snapshot of its own.
+        WITHDRAWN: Its base was gone, so it was removed again.
     """
 
     NOT_LOOKED = auto()

@@ -29,7 +29,7 @@ _RANGED: Final = ["partition", "bucket", "level", "min_key", "max_key", "file_na
 
 
 class CommitRule(StrEnum):
-    """What a commit can break; none of these goes away by trying to commit the same files again."""
+    """The rules that a commit can break; a retry with the same files breaks them again."""
 
     DELETE_OF_DEAD_FILE = "delete of a file that is not live"
     ADD_OF_LIVE_FILE = "add of a file that is live"

@@ -66,7 +66,7 @@ def count_mergeable(manifests: pa.Table, policy: MergePolicy) -> int:
 
 
 def minor_runs(sizes: Sequence[int], policy: MergePolicy) -> list[range]:
-    """Which neighbours become one: each time the target size is reached, and a long tail."""
+    """Return runs of neighbours to merge: each that reaches the target size, and a long tail."""
     runs, start, total = [], 0, 0
     for end, size in enumerate(sizes, 1):
         total += size
@@ -297,7 +297,10 @@ def _has_deletes(manifests: pa.Table) -> Flags:
 
 
 def _is_kept(entries: pa.Table) -> Flags:
-    """Which entries stay when ADD and DELETE cancel; a DELETE of an unknown file stays."""
+    """Return a mask of the entries that stay when ADD and DELETE cancel.
+
+    A DELETE of a file that has no ADD here stays.
+    """
     deleted = entries.filter(pc.equal(entries["kind"], int(FileKind.DELETE)))
     dead = whole(deleted["identity"])
     is_touched = pc.is_in(entries["identity"], value_set=dead).to_numpy()
@@ -336,7 +339,7 @@ def _joined_line(
 
 
 def _joined_stats(lines: Sequence[dict[str, Any]], schema: TableSchema) -> dict[str, Any]:
-    """What bounds the partitions of several manifests; nothing where one is without bounds."""
+    """Return the common partition bounds of several manifests; none if one has no bounds."""
     types = schema.partition_type.types
     stats = [line["partition_stats"] for line in lines]
     sizes = [line["num_added_files"] + line["num_deleted_files"] for line in lines]

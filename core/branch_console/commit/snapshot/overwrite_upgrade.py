@@ -1,6 +1,7 @@
-"""What replaces whole partitions of a primary-key table may lie on the top level at once.
+"""The upgrade of files that replace whole partitions of a primary-key table to the top level.
 
-Readers then need not merge it, and with deletion vectors see it without waiting for a compaction.
+Readers then need not merge these files. With deletion vectors they see them without waiting for a
+compaction.
 Source: Paimon FileStoreCommitImpl.tryUpgrade, option `overwrite-upgrade`.
 """
 

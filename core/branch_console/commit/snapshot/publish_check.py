@@ -1,4 +1,4 @@
-"""What follows the publishing of a snapshot: hints, and a look whether it and its base stayed."""
+"""Steps after a snapshot is published: hints, and a check that it and its base are still there."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""Which files of two states are read together to compare rows; decided from metadata alone."""
+"""The files of two states that are read together to compare rows; chosen from metadata alone."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareUnit:
-    """What one task compares: on each side groups of files, each of which is merged by itself."""
+    """The files that one task compares: groups of files on each side, each merged by itself."""
 
     number: int
     before: tuple[tuple[DataFile, ...], ...]

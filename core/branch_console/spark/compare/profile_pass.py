@@ -80,7 +80,7 @@ class NothingKept:
 
 @dataclass(slots=True)
 class _Read:
-    """What was read so far."""
+    """The counts of what was read so far."""
 
     units: int = 0
     known: int = 0

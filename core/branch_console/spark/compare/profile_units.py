@@ -1,12 +1,12 @@
-"""Which files of two states are profiled together, and which of them both sides have.
+"""The files of two states that are profiled together, and those that both sides have.
 
-What is read together is profiled together: a file, or files of a bucket whose keys overlap. A unit
-never changes, so its profile can be kept. What a merge would leave is a third side, and what both
-states come from another one: most of their files the two states have.
+Files that are read together are profiled together: one file, or files of a bucket whose keys
+overlap. A unit never changes, so its profile can be kept. The result of a merge is a third side,
+and the base of both states a fourth; the two states share most files with them.
 
-With a key, most rows of a unit that one state has alone stand in both: a unit is a bucket that was
-written to. Units of one bucket form a group, whose rows are compared when they are read; the files
-that both states have are fetched once for it. Decision 0037.
+In a table with a key, a unit is a bucket that was written to, so most rows of a unit of one state
+are in both states. Units of one bucket form a group. Its rows are compared when they are read, and
+files that both states have are fetched once for it. Decision 0037.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ _Mark: TypeAlias = tuple[str, int] | None
 
 
 class ProfiledSide(IntEnum):
-    """Whose rows are profiled."""
+    """The side whose rows are profiled."""
 
     BEFORE = 0
     AFTER = 1
@@ -74,15 +74,15 @@ class ProfileSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileUnit:
-    """What is profiled at once.
+    """The files that are profiled at once.
 
     Attributes:
         number: Its place among all units.
-        key: What its profile is kept under.
-        read_as: With which side's schema it is read.
-        sides: Those that show the same rows of it.
+        key: The key that its profile is kept under.
+        read_as: The side whose schema it is read with.
+        sides: The sides that show the same rows of it.
         partition: BinaryRow bytes.
-        bucket: Where its keys lie.
+        bucket: The bucket of its keys.
         rows: How many its files hold, before deletion vectors and merging on read.
     """
 
@@ -147,7 +147,7 @@ class ProfileGroup:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What each profile is kept under: those of the units, and those of `GroupProfiles.own`."""
+        """The keys of the kept profiles: those of the units, then those of `GroupProfiles.own`."""
         names = tuple(unit.key for unit in self.units)
         if not self.has_key:
             return names
@@ -160,11 +160,11 @@ class ProfileGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupProfiles:
-    """What was found of a group.
+    """The profiles of a group.
 
     Attributes:
         units: The profile of each unit.
-        own: Of the rows that only the first, and only the second of the two states has; None where
+        own: The profiles of the rows that only the first state has, and only the second; None if
             these are all rows of the units.
     """
 
@@ -186,13 +186,13 @@ class GroupProfiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileTask:
-    """What every task of a profile knows; it travels to them.
+    """The columns and readers that a task of a profile needs; sent to each task.
 
     Attributes:
-        readers: How files of each side are read.
+        readers: The readers of the files of each side.
         sources: For each side the columns that the compared ones are read from.
         fields: The compared columns.
-        keys: Names of those that make up the key.
+        keys: Names of the key columns.
     """
 
     readers: Mapping[ProfiledSide, ReadTask]
@@ -370,7 +370,7 @@ class _AlikeFiles:
         self._marks: dict[tuple[str, _Mark], object] = {}
 
     def names(self, unit: ReadUnit, side: ProfiledSide) -> Iterator[tuple[str, object]]:
-        """What is equal for files of which sides show the same rows; the states come first."""
+        """Yield equal names for files whose sides show the same rows; the states come first."""
         for file in unit.files:
             name, mark = _name(file), _mark_of(file)
             if side not in (ProfiledSide.BEFORE, ProfiledSide.AFTER):
@@ -430,7 +430,7 @@ def _facts(files: pa.Table) -> dict[str, _Facts]:
 
 
 def _name(file: DataFile) -> str:
-    """What a file is called that it is a copy of, or it itself."""
+    """Return the name of the original of a copied file, or the file's own name."""
     return original_name(file.path.rpartition("/")[2])
 
 
@@ -439,7 +439,7 @@ def _mark_of(file: DataFile) -> _Mark:
 
 
 def _content(work: QualityWork, side: ProfileSide) -> list[object]:
-    """What else the profile of files depends on."""
+    """Return the other facts that the profile of files depends on."""
     columns = [[each.name, str(each.type)] for each in work.columns]
     ids = [None if field is None else field.id for field in side.sources]
     return [VERSION, columns, ids, list(work.keys), merging_options(side.state.schema)]

@@ -145,7 +145,7 @@ def _counted(frame: DataFrame, task: "CompareTask", units: Sequence[CompareUnit]
 
 
 def _tables(found: DataFrame) -> Iterator[pa.Table]:
-    """What was found, a part at a time: the driver never holds all of it."""
+    """Yield the result in parts: the driver never has all of it in memory."""
     for row in found.toLocalIterator(prefetchPartitions=True):
         if row["error"] is not None:
             raise pickle.loads(row["error"])
@@ -154,7 +154,7 @@ def _tables(found: DataFrame) -> Iterator[pa.Table]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareTask:
-    """What every task of a comparison knows; it travels to them."""
+    """The store, the work and the sides that a task of a comparison needs; sent to each task."""
 
     store: FileIO
     work: RowDiffWork

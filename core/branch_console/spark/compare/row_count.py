@@ -64,7 +64,7 @@ class CountUnit:
 
     @property
     def key(self) -> str:
-        """What its count is kept under."""
+        """The key that its count is kept under."""
         names = sorted(_content_of(file) for file in self.files.files)
         text = json.dumps([_VERSION, names, merging_options(self.task.schema)])
         return hashlib.sha256(text.encode()).hexdigest()[:40]

@@ -53,7 +53,7 @@ _ACTOR: Final = "spark"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenMessages(WriterCommitMessage):
-    """What one task wrote: messages, pickled."""
+    """The messages that one task wrote, pickled."""
 
     packed: bytes
 

@@ -241,7 +241,7 @@ def _all_of(conditions: Sequence[Condition]) -> Condition | None:
 
 
 class _Request:
-    """What the options of a read ask for."""
+    """The options of a read."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = {name.lower(): value for name, value in options.items()}

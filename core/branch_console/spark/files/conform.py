@@ -289,5 +289,5 @@ def _row_kinds(
 
 
 def unsupported(message: str) -> InvalidInput:
-    """What is asked for is not served."""
+    """Return the refusal of a call that is not supported."""
     return InvalidInput(message, kind=ErrorKind.UNSUPPORTED)

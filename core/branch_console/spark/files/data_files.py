@@ -88,7 +88,7 @@ class WriteTarget:
         return self.has_keys or self.has_buckets
 
     def new_file_id(self) -> str:
-        """What makes the names of one task's files unique, also when Spark runs it again."""
+        """Return an id that makes a task's file names unique, also when Spark runs it again."""
         return f"{self.write_id}-{uuid4().hex}" if self.write_id else str(uuid4())
 
     @property
@@ -104,7 +104,7 @@ class WriteTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WrittenFiles:
-    """What one bucket got; both with the columns of MANIFEST_ENTRY."""
+    """The files written to one bucket; both with the columns of MANIFEST_ENTRY."""
 
     new_files: pa.Table
     changelog_files: pa.Table

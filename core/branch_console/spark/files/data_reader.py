@@ -297,7 +297,7 @@ def deleted_positions(
 
 
 def kept_rows(gone: npt.NDArray[np.int64], start: int, count: int) -> pa.Array:
-    """Which rows of a piece of a file stay, from the positions in the file of those that do not."""
+    """Return the mask of rows of a piece of a file that stay; `gone` has the others' positions."""
     keep = np.ones(count, dtype=bool)
     keep[gone[(gone >= start) & (gone < start + count)] - start] = False
     return pa.array(keep)

@@ -176,7 +176,7 @@ class _Field:
 
 
 class _Footer:
-    """What stands at the end of a Parquet file, with changes that leave all else as it is."""
+    """The footer of a Parquet file, with edits that leave all other bytes as they are."""
 
     def __init__(self, data: bytes, start: int) -> None:
         self.start = start

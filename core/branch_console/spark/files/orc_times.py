@@ -26,7 +26,7 @@ from branch_console.format.values.fine_times import (
 Int64s = npt.NDArray[np.int64]
 
 OUT_OF_RANGE: Final = "is out of range for nanosecond resolution"
-"""What Arrow says of such a file."""
+"""Arrow's error message for such a file."""
 
 _TIMESTAMP: Final = 9
 _TIMESTAMP_INSTANT: Final = 18
@@ -43,13 +43,13 @@ _WIDTHS: Final = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 
 
 class UnservedOrc(ValueError):
-    """What of a file is not read here; the text goes behind "it has"."""
+    """A feature of a file that we cannot read; the text follows "it has"."""
 
 
 def columns_to_ask(names: Sequence[str]) -> Sequence[str] | None:
-    """What to ask Arrow's ORC for to get columns, among others; None stands for all.
+    """Return the columns to ask Arrow's ORC reader for; None asks for all.
 
-    To it the name `a.b` is the field `b` of a row `a`.
+    To this reader the name `a.b` is the field `b` of a row `a`.
     """
     return None if any("." in name for name in names) else names
 
@@ -85,7 +85,7 @@ class _Type:
 
 
 class _Tail:
-    """What an ORC file says of itself at its end."""
+    """The footer and postscript at the end of an ORC file."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -157,7 +157,7 @@ def open_row_file(schema: TableSchema, group_bytes: int) -> RowFile:
 
 
 def file_suffix(schema: TableSchema) -> str:
-    """What names of data files end with, from the dot on; Paimon tells formats by it."""
+    """Return the ending of data file names, with the dot; Paimon tells formats by it."""
     return f".{_format(schema)}"
 
 

@@ -1,8 +1,8 @@
-"""What becomes of the values of one column when rows of a key are merged, a row at a time.
+"""The functions that merge the values of one column when rows of a key merge, row by row.
 
-These are the functions as Paimon defines them, retracts included. `merge_on_read` has kernels over
-whole columns for the common ones and comes here for all others. Source: Paimon
-FieldAggregatorFactory and the aggregators that it finds.
+These are Paimon's functions, retracts included. `merge_on_read` has kernels over whole columns for
+the common functions and uses this module for all others. Source: Paimon FieldAggregatorFactory and
+the aggregators that it finds.
 """
 
 import math
@@ -54,18 +54,18 @@ class FieldAggregator:
         """Begin another key."""
 
     def agg(self, merged: Value, value: Value) -> Value:
-        """What is there after a row that comes later."""
+        """Return the value after a later row."""
         raise NotImplementedError
 
     def agg_reversed(self, merged: Value, value: Value) -> Value:
-        """What is there after a row that a sequence group puts before those merged so far."""
+        """Return the value after a row that a sequence group puts before those merged so far."""
         return self.agg(value, merged)
 
     def retract(self, merged: Value, value: Value) -> Value:
-        """What is there after a row that takes back or deletes.
+        """Return the value after a row that retracts or deletes.
 
         Raises:
-            InvalidInput: The function has no opposite, and is not told to ignore such rows.
+            InvalidInput: The function cannot retract, and no option ignores such rows.
         """
         return merged if self._ignores_retract else self._retract(merged, value)
 

@@ -61,41 +61,44 @@ class KeyGroups:
 
     @property
     def is_insert(self) -> Mask:
-        """Which rows leave a row."""
+        """A mask of the rows that a change leaves visible: inserts, new values of updates."""
         found: Mask = (self.kinds == 0) | (self.kinds == 2)
         return found
 
     @property
     def is_first(self) -> Mask:
-        """Which rows are the first of their key."""
+        """A mask of the rows that are the first of their key."""
         found = np.zeros(len(self.kinds), dtype=bool)
         found[self.starts] = True
         return found
 
     @property
     def of_many(self) -> Mask:
-        """Which keys have more than one row."""
+        """A mask of the keys that have more than one row."""
         found: Mask = self.lasts > self.starts
         return found
 
     @property
     def with_retract(self) -> Mask:
-        """Which keys of more than one row have one that deletes or takes back."""
+        """A mask of the keys with several rows of which one deletes or retracts."""
         return self.of_many & self.any_of(~self.is_insert)
 
     @property
     def ends_with_insert(self) -> Mask:
-        """Which keys of one row are there."""
+        """A mask of the keys with one row that is visible."""
         found: Mask = ~self.of_many & self.is_insert[self.lasts]
         return found
 
     def any_of(self, mask: Mask) -> Mask:
-        """Which keys have a row of a mask."""
+        """Return a mask of the keys that have a row in a mask."""
         found: Mask = np.logical_or.reduceat(mask, self.starts)
         return found
 
     def from_last_masked(self, mask: Mask) -> Mask:
-        """Which rows come neither before nor without the last row of a mask in their key."""
+        """Return a mask of each key's rows from its last masked row on.
+
+        All rows of a key without a masked row are in it.
+        """
         at = np.where(mask, np.arange(len(mask)), -1)
         found: Mask = np.arange(len(mask)) >= self.spread(np.maximum.reduceat(at, self.starts))
         return found

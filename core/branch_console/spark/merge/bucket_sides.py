@@ -44,10 +44,10 @@ class PlacedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketUnit:
-    """What one task does; `ours_changed` and `theirs_changed` as in RowWork.
+    """The bucket and files that one task merges; `ours_changed` and `theirs_changed` as in RowWork.
 
     Attributes:
-        index_paths: Of a partition with dynamic buckets, the index of each bucket of the target.
+        index_paths: In a partition with dynamic buckets, the index of each bucket of the target.
     """
 
     number: int
@@ -118,17 +118,17 @@ class BucketRows:
     replayed: pa.Table
 
     def sides(self) -> ThreeWay[pa.Table]:
-        """What readers find on each side."""
+        """The rows that readers see on each side."""
         ours, theirs = (
             merge_on_read.merge_rows(each, self.schema) for each in (self.ours, self.theirs)
         )
         return ThreeWay(base=self.base, ours=ours, theirs=theirs)
 
     def replays(self) -> tuple[pa.Table, ...]:
-        """What readers find after replay of theirs.
+        """The rows that readers see after the source's files are replayed on the target.
 
-        Both branches count sequence numbers on from the base, so rows of both may have one number.
-        Which of them readers see is then not known: both ways are given.
+        Both branches count sequence numbers on from the base, so rows of both may have the same
+        number. The row that readers see is then not known, so both results are returned.
         """
         return tuple(merge_on_read.merge_rows(each, self.schema) for each in self.orders())
 
@@ -223,7 +223,7 @@ class BucketReader:
         return pa.concat_arrays(keys).unique()
 
     def _base(self, unit: BucketUnit, read: _Read, policy: Policy) -> "_BaseRows":
-        """What both sides come from; several bases are merged by rows."""
+        """Read the rows that both sides come from; several bases are merged by rows."""
         written = [_layout(self.scope.schema).empty_table()]
         disputed = [pa.array([], pa.binary())]
 
@@ -296,12 +296,12 @@ class BucketReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _BaseRows:
-    """What both sides of a bucket come from.
+    """The rows that both sides of a bucket come from.
 
     Attributes:
-        rows: As readers find them.
-        written: As they stand in the files of all bases.
-        disputed: Keys of which bases hold rows that cannot be merged.
+        rows: The rows as readers see them.
+        written: The rows as the files of all bases have them.
+        disputed: Keys whose rows in several bases cannot be merged.
     """
 
     rows: pa.Table

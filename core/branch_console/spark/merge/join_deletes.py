@@ -59,12 +59,13 @@ _ID: Final = ROW_TRACKING_FIELDS[0]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinUnit:
-    """What one task does.
+    """The files that one task rewrites.
 
     Attributes:
-        files: Those of JoinedDeletes by identity, as their rows follow on each other, and whether
-            the target knows them. Of those of which a side hid rows, all rows are read.
-        next_sequence: What stays keeps its place among the files of the bucket.
+        files: The files of JoinedDeletes by identity, in the order of their rows, and whether the
+            target has them. Files in which a side hid rows are read with all rows.
+        next_sequence: The first sequence number of the written file, so that its rows keep their
+            place among the files of the bucket.
     """
 
     number: int

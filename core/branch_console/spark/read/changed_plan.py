@@ -1,9 +1,9 @@
-"""Which files hold what was committed between two states; decided from metadata alone.
+"""The files that have the rows committed between two states; chosen from metadata alone.
 
-The files that commits added, or their changelog files, hold each row that was written. A comparison
-reads the files that only one of both states has: what Paimon leaves out of it as both have it is no
-part of what it compares, here neither. Source: Paimon IncrementalDeltaStartingScanner,
-SnapshotReaderImpl.toIncrementalPlan, RawFileSplitRead, IncrementalDiffSplitRead.
+The files that commits added, or their changelog files, contain each written row. A comparison reads
+the files that only one of the states has. Paimon leaves out files that both have, and so do we.
+Source: Paimon IncrementalDeltaStartingScanner, SnapshotReaderImpl.toIncrementalPlan,
+RawFileSplitRead, IncrementalDiffSplitRead.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which rows of a state an earlier one has not, or has otherwise."""
+"""The rows of a state that an earlier state lacks or has with other values."""
 
 import pyarrow as pa
 import pyarrow.compute as pc

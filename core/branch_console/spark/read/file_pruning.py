@@ -1,6 +1,6 @@
-"""Which live files a read with a condition needs: in the others it holds for no row.
+"""The live files that a read with a condition needs: other files have no matching row.
 
-Only metadata is looked at. What a manifest does not say rules nothing out. Source: Paimon
+Only metadata is read. A file is kept if its manifest does not rule it out. Source: Paimon
 AppendOnlyFileStoreScan, KeyValueFileStoreScan, BucketSelectConverter, SimpleStatsEvolution.
 """
 
@@ -51,7 +51,7 @@ _MIRRORED: Final = MappingProxyType({"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ColumnBounds:
-    """What is known of one column in each of many files; null where nothing is known.
+    """The known bounds of one column in each of many files; null if nothing is known.
 
     Attributes:
         least, greatest: In the Arrow type of the column; no value that is not null lies outside.
@@ -275,7 +275,7 @@ def _unless_float(greatest: pa.Array) -> pa.Array:
 
 
 def _buckets(files: pa.Table, condition: Condition, schema: TableSchema) -> Mask:
-    """Which files lie in a bucket that may hold a row with the wanted bucket keys."""
+    """Return a mask of the files in buckets that may have a row with the wanted bucket keys."""
     keep = np.ones(files.num_rows, dtype=bool)
     if schema.bucket_mode is not BucketMode.HASH_FIXED:
         return keep

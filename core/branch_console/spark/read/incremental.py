@@ -1,8 +1,8 @@
-"""What happened to the rows of a branch between two of its snapshots.
+"""The changes of the rows of a branch between two of its snapshots.
 
-Of a table without a primary key these are the rows that were appended, read from the files that the
-snapshots added. Of one with a key they are the keys whose row is another one at the end, read from
-the files that only one of the two states has and from what these overlap. Source: Paimon
+In a table without a primary key these are the appended rows, read from the files that the snapshots
+added. In a table with a key they are the keys whose row differs at the end. They are read from the
+files that only one of the states has and the files that overlap them. Source: Paimon
 IncrementalDeltaStartingScanner, IncrementalDiffSplitRead, AuditLogTable.
 """
 

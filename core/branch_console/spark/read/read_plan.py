@@ -1,4 +1,4 @@
-"""Which files of a state are read, and which of them together; decided from metadata alone.
+"""The files of a state to read, and the groups to read together; chosen from metadata alone.
 
 Files of a bucket whose key ranges overlap, directly or through others, are merged in one task; all
 others may be read alone. Source: Paimon MergeTreeSplitGenerator, IntervalPartition,
@@ -73,11 +73,11 @@ class ReadUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlan:
-    """What a read opens.
+    """The files that a read opens.
 
     Attributes:
         units: In no order.
-        live_files: How many files readers of the whole state would open.
+        live_files: The number of files that readers of the whole state would open.
     """
 
     units: tuple[ReadUnit, ...]

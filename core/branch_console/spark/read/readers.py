@@ -53,14 +53,14 @@ _BATCH_ROWS: Final = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTask:
-    """What every task of a read knows; it travels to them.
+    """The schemas, columns and condition that a task of a read needs; sent to each task.
 
     Attributes:
         schema: The schema to read with.
         schemas: All schemas of the branch by id; files name the one that they were written with.
         fields: The columns that are wanted.
-        condition: Which rows are wanted; None for all.
-        keeps_times: Whether to refuse times that Spark would cut off.
+        condition: The condition for rows; None reads all rows.
+        keeps_times: Whether to refuse times that Spark would truncate.
     """
 
     store: FileContents
@@ -168,7 +168,7 @@ class TableRead:
         return replace(self, task=replace(self.task, keeps_times=True), along=along)
 
     def tasks(self) -> Iterator[tuple[ReadTask, tuple[ReadUnit, ...]]]:
-        """What each task knows and opens, those of the other branch behind."""
+        """Yield each task with the units it opens; the tasks of the other branch come last."""
         for units in self.plan.tasks():
             yield self.task, units
         if self.along is not None:

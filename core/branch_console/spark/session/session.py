@@ -249,7 +249,7 @@ def _follow(
 
 
 def _ended(description: str, settings: SparkSettings) -> PaimonError:
-    """What a run raises whose Java has ended: mostly its heap was full."""
+    """Return the error of a run whose Java process ended; mostly its heap was full."""
     return PaimonError(
         f"Spark ended while it had to {description}; most likely its memory of {settings.memory} "
         "was exhausted. Nothing was published, and the next job starts Spark again. Read less at "
@@ -275,7 +275,7 @@ def _forget_java(spark: SparkSession) -> None:
 
 
 def cancelled() -> PaimonError:
-    """What a run raises that somebody stopped."""
+    """Return the error of a run that somebody cancelled."""
     return PaimonError(
         "The run was cancelled. Nothing was published; start it again when you like.",
         kind=ErrorKind.CANCELLED,

@@ -18,7 +18,7 @@ _NOTE: Final = re.compile(re.escape(_SIGN) + r"(\{.*\})")
 
 
 def with_kinds(rows: Iterable[T]) -> Iterator[T]:
-    """What a task makes; an error of ours on the way leaves Spark with its kind."""
+    """Yield the rows of a task; an error of ours keeps its kind when it leaves Spark."""
     try:
         yield from rows
     except PaimonError as error:

@@ -60,7 +60,7 @@ class CompactedFile:
 
     @property
     def data(self) -> DataFile:
-        """What is read."""
+        """The data file that is read."""
         return self.placed.data
 
 
@@ -81,7 +81,7 @@ class CompactUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactTask:
-    """What every task of a compaction knows; it travels to them."""
+    """The target, schemas and level that a task of a compaction needs; sent to each task."""
 
     target: WriteTarget
     schemas: Mapping[int, TableSchema]

@@ -46,7 +46,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 FILE: Final = own_name("file")
 POSITION: Final = own_name("position")
-"""Which of the files, and which of its rows, deleted ones counted."""
+"""With FILE the place of a row: the number of its file, and its position, deleted rows counted."""
 
 _UNIT: Final = pa.schema([pa.field("unit", pa.binary(), False)])
 _FOUND: Final = pa.schema(

@@ -185,7 +185,7 @@ def _numbered(
 def _taken_over(
     source_name: str, columns: Sequence[str], schema: TableSchema, number: int
 ) -> dict[str, str]:
-    """What a star stands for: the columns of the table, by their names from the source."""
+    """Return what a star stands for: the source's expression for each column of the table."""
     known = {each.lower() for each in columns}
     missing = [name for name in schema.row_type.names if name.lower() not in known]
     if missing:
@@ -313,7 +313,7 @@ def _refuse_moves(session: WarmSession, matched: DataFrame) -> None:
 
 
 def _columns(target: TargetRows) -> list[str]:
-    """What tells rows apart, and the columns of the table."""
+    """Return the columns that identify rows, then the columns of the table."""
     names = target.schema.row_type.names
     return [*(name for name in target.identity if name not in names), *names]
 

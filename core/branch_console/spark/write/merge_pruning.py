@@ -1,7 +1,7 @@
-"""Which rows of a table can meet a row of a source at all: a MERGE reads the files of no others.
+"""The rows of a table that can match a row of a source: a MERGE reads only their files.
 
-The columns by which rows match have one of the values that the source has, or lie between its
-least and its greatest.
+In such rows the matching columns have a value of the source, or a value between the source's least
+and greatest.
 """
 
 from datetime import date

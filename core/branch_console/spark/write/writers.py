@@ -193,7 +193,7 @@ def prepare_rows(
 
 
 def identity_of(head: Snapshot | None) -> SnapshotIdentity:
-    """What a commit asks for that may only stand on this head."""
+    """Return the identity that a commit on exactly this head requires."""
     return NO_SNAPSHOT if head is None else head.identity
 
 
@@ -207,7 +207,7 @@ def check_store(store: FileIO) -> None:
 
 
 def write_target(store: FileIO, table: FileStoreTable, write_id: str) -> WriteTarget:
-    """What tasks need to write files of a table, as it is now."""
+    """Return everything that tasks need to write files of a table in its current state."""
     return WriteTarget(
         schema=table.schema(),
         paths=table.data_paths(),
