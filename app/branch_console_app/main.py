@@ -128,8 +128,8 @@ def _show_sidebar() -> None:
         _entry(PageName.OVERVIEW, home)
         _entry(PageName.CATALOG, home)
         _entry(PageName.ACTIVITY, home)
-        if place.database and place.table:
-            st.caption(code(place.table))
+        if full_name := place.full_table:
+            st.caption(code(full_name))
             for name in (PageName.TABLE, PageName.BRANCHES, PageName.SNAPSHOTS, PageName.SCHEMAS):
                 _entry(name, place)
             _entry(PageName.COMPARE, place)

@@ -51,6 +51,12 @@ def test_the_primary_button_leads_to_the_merge_of_the_branch(tmp_path: Path) -> 
     assert (query["source"], query["target"]) == ("backfill", "main")
 
 
+def test_main_has_no_time_of_creation_but_a_branch_has(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    assert "Created" in console.open("branches", **FLIGHTS, branch="backfill").text
+    assert "Created" not in console.open("branches", **FLIGHTS, branch="main").text
+
+
 def menu(page: Page) -> list[str]:
     """What the menu of the card offers."""
     (found,) = page.at.get("menu_button")

@@ -188,7 +188,8 @@ def _branch_facts(item: BranchItem, versus: str) -> list[tuple[str, str]]:
         facts.append(("Started from", f"{code(item.fork.parent)}{at}"))
     if item.base_tag:
         facts.append(("Base tag", code(item.base_tag)))
-    if item.created_millis is not None:
+    # The folder of main is the folder of the table, and its time that of the last change in it.
+    if item.created_millis is not None and item.name != MAIN_BRANCH:
         facts.append(("Created", age(item.created_millis, now)))
     if item.owner:
         facts.append(("Owner", plain(item.owner)))
