@@ -211,7 +211,7 @@ def _columns(rows: pa.Table, columns: dict[str, str]) -> pa.Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Bench:
-    """What an event works with: a table, at a time of the story."""
+    """The tools of an event of the story: a table, at a time of the story."""
 
     warehouse: Warehouse
     rows: RowEngine
@@ -443,7 +443,7 @@ def _create_airports(bench: _Bench) -> None:
 
 
 def _lose_the_schema(bench: _Bench) -> None:
-    """What is left when a branch is being made and the process dies: a snapshot, no schema."""
+    """Leave the files of a branch whose creation died halfway: a snapshot, but no schema."""
     table = bench.table()
     head = _head_of(table)
     bench.put(table.on("half-made").paths.snapshot(head.id), head.to_json())

@@ -1,4 +1,4 @@
-"""What tells the demo from other warehouses; who looks for it need not know how it is built."""
+"""The mark of a demo warehouse, which callers can check without knowing how the demo is built."""
 
 from pathlib import Path
 from typing import Final

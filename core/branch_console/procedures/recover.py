@@ -51,7 +51,7 @@ _FOREIGN_MILLIS = 300_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """What became of one operation that had been cut off; `error` where it still is.
+    """The end of one operation that had been cut off; `error` if it is still open.
 
     Attributes:
         subject: The table or database that it changes.

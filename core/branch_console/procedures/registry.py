@@ -122,7 +122,7 @@ CATALOG_PROCEDURES: Final[Mapping[str, CatalogVerb[Any]]] = MappingProxyType(
 JOURNALLED_BY_CATALOG: Final[Mapping[str, CatalogVerb[Any]]] = MappingProxyType(
     {verb.name: verb for verb in (*_OF_CATALOG, CREATE_TABLE, RENAME_TABLE, UNDO_OF_CATALOG)}
 )
-"""What the journal of the catalog holds, by the name in an intent."""
+"""The verbs whose journal belongs to the catalog, by their name in an intent."""
 
 
 def find_catalog_procedure(call: ProcedureCall) -> CatalogVerb[Any] | None:

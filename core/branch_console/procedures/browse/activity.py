@@ -1,4 +1,4 @@
-"""What happened in a warehouse, from the ledgers of its tables and of the catalog."""
+"""The events of a warehouse, from the ledgers of its tables and of the catalog."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -18,7 +18,7 @@ class BranchFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchFolder:
-    """What lies in the folder of a branch.
+    """The files in the folder of a branch.
 
     Attributes:
         path: The folder.

@@ -129,7 +129,7 @@ class BranchReader:
 
     @property
     def unchecked(self) -> tuple[Unchecked, ...]:
-        """What could not be read, as far as the rules have been asked: they did not all run."""
+        """The files that could not be read while rules ran, so that some rules did not run."""
         broken = (
             Unchecked(branch=state.name, error=state.error)
             for state in self._states
@@ -314,7 +314,7 @@ class BranchReader:
         )
 
     def _figure(self, distance: OneSide | None, branch: str) -> RowFigure:
-        """What the commits that only one of two branches has changed."""
+        """Return the changes by the commits that only one of two branches has."""
         schema = self._schemas.get(branch)
         if distance is None:
             return NOTHING_COUNTED
@@ -338,7 +338,7 @@ class BranchReader:
 
     @functools.cached_property
     def _missing_lists(self) -> dict[str, PaimonError | None]:
-        """What each head lacks of what it names, by branch."""
+        """The error of each head with missing manifest lists, by branch; None without one."""
 
         def missing(state: BranchState) -> PaimonError | None:
             try:
@@ -390,7 +390,7 @@ class BranchReader:
         )
 
     def _facts(self, ref: BranchRef) -> BranchFacts | None:
-        """What the rules need to know of a branch, None where it cannot be read."""
+        """Return the facts that the rules need about a branch; None if it cannot be read."""
         name, trace = ref.branch, self._traces[ref.branch]
         try:
             fork = None if ref.is_main else self._fork(name)

@@ -1,4 +1,4 @@
-"""What pages are given to show of the catalog, as frozen values; see `page_values`."""
+"""The values of the catalog that pages show, frozen; see `page_values`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

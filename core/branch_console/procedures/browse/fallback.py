@@ -1,4 +1,4 @@
-"""Which branch a batch read takes which partitions from, where an option names a second one."""
+"""The branch that a batch read takes each partition from, if an option names a second one."""
 
 from branch_console.format import options as table_options
 from branch_console.format.identifier import Identifier

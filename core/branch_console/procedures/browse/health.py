@@ -1,4 +1,4 @@
-"""What may be wrong with the history of a branch, though every page of it opens."""
+"""Lost commits of a branch: damage that no page of its history shows."""
 
 from dataclasses import dataclass
 from typing import Final

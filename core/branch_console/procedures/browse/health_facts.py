@@ -1,7 +1,7 @@
-"""What the rules of health need to know of a table beyond its histories: fences, hints, options.
+"""The facts that health rules need besides histories: fences, hints, options.
 
-Names and options are read, and no manifest but where another engine's fast-forward shows: commits
-that it dropped are in no snapshot, so that only their manifest lists tell of them.
+Only names and options are read, but manifests too if another engine fast-forwarded a branch. The
+commits that it dropped are in no snapshot, so only their manifest lists show them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,10 +24,10 @@ _LIST_PREFIX: Final = "manifest-list-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unchecked:
-    """What could not be read, so that rules about it did not run.
+    """A file that could not be read, so that rules about it did not run.
 
     Attributes:
-        branch: Whose it is; None where it is the ledger's.
+        branch: The branch of the file; None if it belongs to the ledger.
     """
 
     branch: str | None
@@ -36,7 +36,7 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchGuards:
-    """What keeps the snapshots of a branch, and what of them other engines do not see.
+    """The protection of a branch's snapshots, and the snapshots that other engines do not see.
 
     Attributes:
         kept_by: The option that keeps its writers from expiring snapshots.

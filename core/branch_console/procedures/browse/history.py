@@ -1,4 +1,4 @@
-"""What one branch holds: its snapshots, schemas and tags, newest first."""
+"""The snapshots, schemas and tags of one branch, newest first."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -79,7 +79,7 @@ def list_snapshots(warehouse: Warehouse, table: Identifier) -> tuple[SnapshotIte
 def _change(
     snapshot: Snapshot | None, older: Snapshot | None, schema: TableSchema | None, branch: str
 ) -> RowFigure:
-    """What the commit of a snapshot changed; nothing is known of a broken one."""
+    """Return the changes by the commit of a snapshot; nothing is known of a broken one."""
     if snapshot is None:
         return NOTHING_COUNTED
     return commit_figures((snapshot,), older, schema, branch)[0]

@@ -1,6 +1,6 @@
-"""What the pages and the command line are given to show, as frozen values.
+"""The values that the pages and the command line show, frozen.
 
-A list keeps going when an item is broken: the item carries its error, the others their values.
+A broken item does not break its list: the item carries its error, the others their values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Health(StrEnum):
 
 
 class TableKind(StrEnum):
-    """What a table is, by its keys."""
+    """The kind of a table, by its keys."""
 
     APPEND = "append"
     PRIMARY_KEY = "primary-key"
@@ -357,7 +357,7 @@ class FallbackView:
 
     @property
     def sentence(self) -> str:
-        """What is read from where, or why that cannot be told."""
+        """Return which partitions are read from which branch, or why that is not known."""
         if self.problem is not None:
             return self.problem
         count = len(self.other_partitions)

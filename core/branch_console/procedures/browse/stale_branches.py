@@ -1,4 +1,4 @@
-"""What a maintenance policy would do with the branches of a table: read here, decided in diff."""
+"""The steps of a maintenance policy for the branches of a table: read here, decided in diff."""
 
 from collections.abc import Iterable
 

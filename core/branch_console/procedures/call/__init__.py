@@ -1,1 +1,1 @@
-"""What every procedure is given: the call, the warehouse, who may ask, and the row engine."""
+"""The common inputs of procedures: the call, the warehouse, permissions and the row engine."""

@@ -16,7 +16,7 @@ from branch_console.operations.request import Request
 __all__ = ["AGAIN", "Argument", "ProcedureCall", "argument_text"]
 
 AGAIN: Final = "-again-"
-"""What stands between the id of a job and the number of an operation that it tried once more."""
+"""The text between the id of a job and the number of an operation that it retried."""
 
 R = TypeVar("R", bound=Request)
 
@@ -71,7 +71,7 @@ class ProcedureCall:
 
     @property
     def agreement(self) -> Agreement:
-        """What a person saw and allowed; raises InvalidInput as `request` does."""
+        """The agreement of the caller; raises InvalidInput as `request` does."""
         return Agreement.decode(self.name, self.arguments)
 
     def asking(self, request: Request) -> "ProcedureCall":

@@ -1,4 +1,4 @@
-"""What a verb would do, told before it does it: one value for every verb."""
+"""The consequences of a procedure, shown before it runs: one type for every procedure."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.permissions import Role
 
 NOTHING_TO_UNDO: Final = "There is nothing to undo."
-"""What a preview says of undo where the call would change nothing."""
+"""The sentence of a preview about undo, if the call would change nothing."""
 
 
 class Weight(StrEnum):
@@ -75,7 +75,7 @@ class Preview:
 
     @property
     def blocks(self) -> tuple[Consequence, ...]:
-        """What stands in the way."""
+        """The consequences that keep the procedure from running."""
         return tuple(each for each in self.consequences if each.weight is Weight.BLOCKS)
 
     def to_object(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Which catalog keeps the tables of a warehouse, and what is not done beside it."""
+"""The catalog that keeps the tables of a warehouse, and the calls that are refused beside it."""
 
 from dataclasses import dataclass
 from itertools import chain, islice

@@ -6,7 +6,7 @@ from branch_console.errors import ErrorKind, InvalidInput, NotAllowed
 
 
 class Role(StrEnum):
-    """What somebody may do; each role may also do what those before it may."""
+    """The role of a user; each role may also do what the roles before it may."""
 
     VIEWER = "viewer"
     EDITOR = "editor"

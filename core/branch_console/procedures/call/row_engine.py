@@ -1,4 +1,4 @@
-"""What a procedure needs from an engine that touches rows; `branch_console.spark` implements it."""
+"""The interface of an engine that reads and writes rows; `branch_console.spark` implements it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -24,7 +24,7 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 """Told how many units are done and, once known, of how many."""
 
 QuerySource: TypeAlias = tuple[ReadState | ChangedState | StagedState, Condition | None] | pa.Table
-"""What a query reads: a state or changes, of which it may need only some rows; or rows."""
+"""A source of a query: a state or changes, with a condition for rows or None; or rows."""
 
 
 class RowEngine(Protocol):

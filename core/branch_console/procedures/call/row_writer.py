@@ -1,4 +1,4 @@
-"""What the procedures that write rows need from an engine; `branch_console.spark` implements it."""
+"""The interface of an engine that writes rows for statements; `branch_console.spark` has it."""
 
 from collections.abc import Collection, Mapping
 from typing import Protocol, TypeAlias, runtime_checkable

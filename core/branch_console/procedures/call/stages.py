@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias
 from branch_console.procedures.call.row_engine import Progress
 
 Facts: TypeAlias = Mapping[str, object]
-"""What a stage leaves for the next ones: JSON values only, as a job stores them."""
+"""The result of a stage for later stages: JSON values only, as a job stores them."""
 
 
 class Stages(Protocol):

@@ -42,17 +42,17 @@ class CountedStates(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Warehouse:
-    """What every procedure is handed; it is not changed after opening.
+    """A warehouse as every procedure gets it; it is not changed after opening.
 
     Attributes:
-        url: As the user named it.
+        url: The address that the user gave.
         verdict: Whether commits are safe here, and if not, why.
         clock: Milliseconds since the epoch.
-        catalog_kind: The catalog that keeps the tables; None where nobody said.
-        counted: The rows of states that a job counted; None where these are not known.
-        plans: The merges that were planned here, by all that a plan depends on.
-        opened: The tables that one decision has opened; None where each is opened anew.
-        file_lister: Lists the files of a table; None where this process does.
+        catalog_kind: The catalog that keeps the tables; None if no setting says it.
+        counted: The row counts that jobs made, by state; None if they are not kept.
+        plans: The merges that this process planned, by everything that a plan depends on.
+        opened: The tables that the current decision has opened; None if each use opens them again.
+        file_lister: Lists the files of a table; None if this process lists them itself.
     """
 
     url: str

@@ -58,7 +58,7 @@ Change = TypeVar("Change", DatabaseChange, TableChange)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdditionPlan(CatalogPlan):
-    """What a branch of the catalog is to get of main; None where it gets nothing."""
+    """The objects of main that a catalog branch will get; `source` is None without any."""
 
     source: CatalogSource | None
 

@@ -50,17 +50,17 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchChange:
-    """What a statement changes on a catalog branch.
+    """The changes that a statement makes on a catalog branch.
 
     Attributes:
         subject: The database or table, for people.
-        title: What would be done to what.
-        sentence: What happened, as the sentence of the receipt.
-        databases: By id; None for a database that is dropped.
-        tables: By id; None for a table that is dropped.
-        consequences: What it leads to, besides that nothing else moves.
-        typed_name: What a person types to confirm.
-        journal: Makes the journal of what each of them notes.
+        title: The change and its object, as the title of the preview.
+        sentence: The sentence of the receipt.
+        databases: The changes by database id; None for a database that is dropped.
+        tables: The changes by table id; None for a table that is dropped.
+        consequences: The consequences, besides the one that nothing else changes.
+        typed_name: The name that a person types to confirm.
+        journal: Makes the journal of the operation.
     """
 
     subject: str
@@ -228,7 +228,7 @@ def _why_not_back(
 def _branches_gone(
     warehouse: Warehouse, version: CatalogVersion, before: RecordedCatalog, now: RecordedCatalog
 ) -> list[str]:
-    """Which tables that would come back have lost their branches since, as others needed them."""
+    """Return the reasons against restoring tables whose branches were dropped since."""
     then = CatalogOnBranch(
         warehouse.catalog, warehouse.ledger, version.branch, before.version.number
     )
@@ -243,7 +243,7 @@ def _branches_gone(
 def _names_taken(
     version: CatalogVersion, before: RecordedCatalog, now: RecordedCatalog
 ) -> list[str]:
-    """What has a name by now that an object would get back."""
+    """Return the reasons why restored objects cannot have their old names."""
     reasons = []
     taken = {each.name for key, each in now.databases.items() if key not in version.databases}
     for key in version.databases:

@@ -1,4 +1,4 @@
-"""What lists and pages show of the branches of the catalog."""
+"""The lists and pages of the catalog's branches."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ class MemberItem:
 
 
 class ObjectChange(StrEnum):
-    """What a branch of the catalog did to a database or table since it began."""
+    """The change of a database or table by a branch of the catalog since its fork."""
 
     CREATED = "created"
     DROPPED = "dropped"
@@ -213,7 +213,7 @@ def changes_on_branch(
 
 
 def _beginning(warehouse: Warehouse, seen: CatalogOnBranch) -> CatalogState:
-    """What a branch began with, and what was added to it, each as it was then."""
+    """Return the first state of a branch, and the objects added later as they were then."""
     base = state_at_version(warehouse, seen.fork.name)
     for name in seen.recorded.added:
         state, version = state_at_version(warehouse, name), warehouse.ledger.version(name)
@@ -241,7 +241,7 @@ def _done_to_database(side: DatabaseSide) -> tuple[ObjectChange, ...]:
 
 
 def _done_to_table(change: ChangedTable) -> tuple[ObjectChange, ...]:
-    """What happened to a table; nothing to one that is lost, which is no change."""
+    """Return the changes of a table; none for a table that was lost, which is no change."""
     base, now, side = change.sides.base, change.sides.theirs, change.theirs
     is_written = is_altered = False
     if side.has_content and base is not None and now is not None:

@@ -76,11 +76,11 @@ class CatalogOperation(OpenOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogPlan:
-    """What was decided about objects of the catalog.
+    """The decision of a procedure about objects of the catalog.
 
     Attributes:
-        journal: All that is needed to finish; bare where nothing can run.
-        branch: The branch whose objects change.
+        journal: Everything that finishing needs; empty if nothing can run.
+        branch: The catalog branch whose objects change.
         earlier_receipt: The receipt, if there is nothing to change.
     """
 

@@ -1,4 +1,4 @@
-"""What statements about databases say and check, on main and on catalog branches alike."""
+"""The messages and checks of statements about databases, for main and catalog branches alike."""
 
 import hashlib
 import json

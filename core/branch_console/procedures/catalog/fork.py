@@ -36,13 +36,14 @@ _CERTAIN = frozenset({"recorded", "high"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogFork:
-    """What a new branch of the catalog is to hold.
+    """The contents that a new branch of the catalog will have.
 
     Attributes:
         parent: The version that it builds on; number 0 if main has none yet.
-        main: What main holds, if the branch begins there.
-        tables: By id, each at its fork, with the tag that keeps it.
-        left_out: Tables within the scope that it cannot hold, by name, with the reason.
+        main: The current state of main, if the branch begins there.
+        tables: The tables by id, each at its fork, with the tag that keeps the fork.
+        left_out: The reasons, by table name, for tables within the scope that the branch cannot
+            have.
     """
 
     branch: str
@@ -57,7 +58,7 @@ class CatalogFork:
     left_out: Mapping[str, str]
 
     def name_of(self, key: str) -> str:
-        """What a table is called, as `air.flights`."""
+        """Return the name of a table, such as `air.flights`."""
         table = self.tables[key]
         return f"{self.databases[table.database or ''].name}.{table.name}"
 
@@ -237,7 +238,7 @@ def source_of(
 
 
 def _source_of_branch(seen: CatalogOnBranch) -> CatalogSource:
-    """What another catalog branch holds: each table at the head that it has there."""
+    """Return the contents of another catalog branch: each table at the head that it has there."""
     tables, left_out = {}, dict(seen.fork.left_out)
     for member in seen.members():
         table = seen.open_member(member)
@@ -305,7 +306,7 @@ def check_scope(scope: CatalogScope, source: CatalogSource) -> None:
 def _besides(
     known: TableChange | None, table: TableChange, fork: CatalogFork
 ) -> TableChange | None:
-    """What a fork says of a table that its parent does not; None where that is nothing."""
+    """Return the differences of a table's entry from the parent's; None without any."""
     if known is None:
         return table
     head = None if fork.is_empty or table.head == known.head else table.head

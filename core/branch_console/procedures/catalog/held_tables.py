@@ -1,4 +1,4 @@
-"""Which tables of main other catalog branches hold: a drop on main must leave them theirs."""
+"""The tables of main that other catalog branches use: a drop on main must leave them intact."""
 
 from collections.abc import Collection, Iterator
 from typing import Final

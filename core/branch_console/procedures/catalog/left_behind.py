@@ -1,8 +1,8 @@
-"""What a branch of the catalog that ended leaves in the warehouse, and what brings it back.
+"""The tables and databases that an ended catalog branch leaves behind, and their restoration.
 
-Tables that it alone had leave their database with their folder, and databases that it alone had
-leave the warehouse. Base tags go where main still has the snapshot that they keep, and nobody else
-stands on them.
+Tables that only this branch had move out of their database with their folder. Databases that only
+it had move out of the warehouse. A base tag is removed if main still has its snapshot and nobody
+else depends on it.
 """
 
 from collections.abc import Collection, Iterator, Sequence

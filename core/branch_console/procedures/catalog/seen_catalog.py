@@ -1,4 +1,4 @@
-"""Which databases and tables a session sees: those of a catalog branch, or else those of main."""
+"""The databases and tables that a session sees: those of its catalog branch, or of main."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Which action carries out the steps of which kind."""
+"""The action for each kind of step."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -20,11 +20,11 @@ from branch_console.procedures.merge.conflicts import keep_draft, kept_draft
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CatalogResolution:
-    """What there is to decide on, and what was decided.
+    """The conflicts of a merge of the catalog, and the decisions of its draft.
 
     Attributes:
-        asked: The plan without any decision: it has all conflicts.
-        plan: The plan with what the draft decides: it has those that are open.
+        asked: The plan without the draft: it has all conflicts.
+        plan: The plan with the draft: it has only open conflicts.
     """
 
     asked: CatalogMergePlan
@@ -33,7 +33,7 @@ class CatalogResolution:
 
     @property
     def policy(self) -> str | None:
-        """What a run is asked with; None where nothing was decided."""
+        """The policy to run with, as YAML; None without a decision."""
         return self.draft.policy.to_yaml() if self.draft.decisions else None
 
 

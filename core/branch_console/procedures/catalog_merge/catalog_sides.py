@@ -47,12 +47,12 @@ _BRINGS: Final = (LineageKind.MERGED, LineageKind.FAST_FORWARDED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogMergeSpec:
-    """What is merged into what.
+    """The source and target of a merge of the catalog.
 
     Attributes:
-        source: The catalog branch that comes in, or main.
+        source: The catalog branch that is merged, or main.
         target: The catalog branch that changes, or main.
-        database: The only database that comes, by its name; None for everything.
+        database: The name of the only database to merge; None for all.
     """
 
     source: str
@@ -323,7 +323,7 @@ def _heads_at_fork(
 
 
 def _operations(plan: Plan) -> ThreeWay[frozenset[TableOperation]] | None:
-    """What both sides did to the content of a table; None where nothing says more than heads."""
+    """Return the changes of both sides to a table's content; None if only the heads are known."""
     if isinstance(plan, UpToDatePlan):
         # The content of a table has merges of its own: it may be there by one of these.
         return _NOTHING_DONE

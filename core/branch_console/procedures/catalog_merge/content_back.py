@@ -33,7 +33,7 @@ from branch_console.procedures.run.open_operation import Operation
 
 _TRIES: Final = 3
 RULES_OF_REVERT: Final = MergeRules(isolation=Isolation.SNAPSHOT)
-"""What came leaves file by file, so that rows which others added since are in nobody's way."""
+"""The rules that revert a merge file by file: rows that others added since never conflict."""
 
 
 def take_content_back(done: Operation, journal: AnyMergeJournal, receipt: Receipt) -> str | None:

@@ -373,7 +373,7 @@ def _file_of_main(merge: MergeOperation, step: MergeStep) -> NumberedDatabaseFil
 
 
 def _known(merge: MergeOperation, step: MergeStep) -> NumberedDatabaseFile | None:
-    """What `prepare` noted of a database; None where there was no file."""
+    """Return the file of a database that `prepare` recorded; None if there was no file."""
     journal, mark = merge.operation.journal, _mark(step)
     data = journal.find_step(merge.id, mark)
     if data is None:
@@ -385,7 +385,7 @@ def _known(merge: MergeOperation, step: MergeStep) -> NumberedDatabaseFile | Non
 
 
 def _known_of_main(merge: MergeOperation, step: MergeStep) -> NumberedDatabaseFile:
-    """What was noted of a database that main has, or what it gets of one that the merge makes."""
+    """Return the recorded file of a main database, or the file that this merge makes for it."""
     found = _known(merge, step)
     if found is not None:
         return found

@@ -1,7 +1,7 @@
-"""What a merge of the catalog that turns back waits for, and its end as partial.
+"""The obstacles of a merge of the catalog that turns back, and its end as a partial merge.
 
-A person who cannot or will not settle what stands in the way ends the merge as it is: what can be
-taken back is taken back, and what cannot stands.
+A person who cannot or will not remove the obstacles ends the merge as it is: steps that can be
+taken back are taken back, and the others stay.
 """
 
 from typing import Final
@@ -65,7 +65,7 @@ class StandingSteps:
 
     @property
     def steps(self) -> tuple[MergeStep, ...]:
-        """Those that stand, in their order."""
+        """The steps that stay, in their order."""
         return tuple(each for each in self._merge.steps if self.has(each))
 
     @property
@@ -97,7 +97,7 @@ class StandingSteps:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is as the merge left it and why, and what is as before."""
+        """The receipt's sentences: objects as the merge left them and why, then the others."""
         texts = [
             f"New: {name_of_object(self._merge, step)} ({step.kind}). {self._reasons[step.name]}"
             for step in self.steps
@@ -134,7 +134,7 @@ def alternatives(operation_id: str) -> str:
 
 
 def _name_before(merge: MergeOperation, step: MergeStep) -> str:
-    """What an object is called before the merge; one that came with it, after it."""
+    """Return the name of an object before the merge, or after it if the merge made the object."""
     place = step.step.before
     if place is None or not place.database:
         return name_of_object(merge, step) if place is None else place.name

@@ -35,7 +35,7 @@ class PlannedCatalogMerge(CatalogPlan):
 
     @property
     def steps(self) -> tuple[MergeStep, ...]:
-        """What is done, numbered."""
+        """The steps of the merge, numbered."""
         return steps_of_plan(self.plan, self.decided)
 
 

@@ -210,7 +210,7 @@ class _Run:
         return planned
 
     def _planned(self, plan_id: str) -> PlannedCatalogMerge:
-        """What was planned, planned again where another process did so."""
+        """Return the plan; it is planned again if another process made it."""
         return self._plan(plan_id) if self._known is None else self._known
 
     def _verify(self, plan_id: str, progress: Progress) -> Facts:

@@ -54,7 +54,7 @@ class MergeStep:
 
     @property
     def kind(self) -> StepKind:
-        """What is done."""
+        """The kind of the step."""
         return self.step.kind
 
     @property
@@ -237,7 +237,7 @@ class MergeOperation:
         return expected
 
     def final_name(self, database_id: str) -> str:
-        """What a database is called when all steps are done."""
+        """Return the name of a database after all steps."""
         names = (
             each.step.after.name
             for each in reversed(self.steps_of(database_id))

@@ -1,6 +1,6 @@
-"""What keeps the steps of a merge of the catalog from being prepared, told before it runs.
+"""The obstacles that keep steps of a merge of the catalog from running, found by the preview.
 
-The preview asks the very actions that a run asks, so that neither refuses what the other takes.
+The preview asks the same actions as a run, so that both refuse the same merges.
 """
 
 from collections.abc import Mapping

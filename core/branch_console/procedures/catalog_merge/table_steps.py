@@ -141,7 +141,7 @@ def drop_of_step(merge: MergeOperation, step: MergeStep) -> TableDrop:
 
 
 def _name(merge: MergeOperation, step: MergeStep) -> str:
-    """What a table is called before the merge, as `database.table`."""
+    """Return the name of a table before the merge, as `database.table`."""
     return f"{merge.noted.database_names[step.before.database]}.{step.before.name}"
 
 

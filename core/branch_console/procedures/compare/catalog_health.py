@@ -26,7 +26,7 @@ _DIRECTION: Final = "direction"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogHealth:
-    """What the catalog suffers from, and which of it could not be looked at.
+    """The findings about the branches of the catalog, and the objects that could not be checked.
 
     Attributes:
         findings: The worst first.

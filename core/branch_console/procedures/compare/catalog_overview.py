@@ -1,4 +1,4 @@
-"""What the page of the catalog shows: its branches, and each object as each branch has it."""
+"""The data of the catalog page: its branches, and each object as each branch has it."""
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator
@@ -29,7 +29,7 @@ from branch_console.procedures.catalog.states import read_members, state_of_main
 from branch_console.procedures.catalog_merge.catalog_sides import with_bases
 
 _MOST_VERSIONS: Final = 60
-"""Of a branch, so that a page stays quick however often it was written to."""
+"""The most versions read of a branch, so that a page stays quick for a branch with many."""
 
 
 def read_catalog_overview(warehouse: Warehouse) -> CatalogOverview:

@@ -92,7 +92,7 @@ class ComparedObject:
 
     @property
     def name(self) -> str:
-        """What people call it: by the second side, else by the first."""
+        """The name for people: on the second side if it has the object, else on the first."""
         return self.after or self.before or self.id
 
 
@@ -295,7 +295,7 @@ _MISSING = (
     (ObjectDifference.ONLY_AFTER, ObjectDifference.OUTSIDE_BEFORE),
     (ObjectDifference.ONLY_BEFORE, ObjectDifference.OUTSIDE_AFTER),
 )
-"""What is said of an object that the first side lacks, and of one that the second side lacks."""
+"""The differences reported if the first side lacks an object, and if the second side lacks it."""
 
 
 def _differ(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:

@@ -34,7 +34,7 @@ MOST_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountWork:
-    """What counting rows would read at most; sizes in bytes."""
+    """The most that counting rows would read; sizes in bytes."""
 
     records: int
     size: int

@@ -18,7 +18,7 @@ from branch_console.procedures.run.receipts import receipt_of_stage
 from branch_console.procedures.run.running_reads import holding, states_read
 
 _VERSION = 1
-"""Of what is kept: another one is another name, so that old results are not taken for new."""
+"""The version of kept results: a new number is a new name, so old results are not used."""
 
 
 def row_diff_name(table: Identifier, diff: StateDiff) -> str:

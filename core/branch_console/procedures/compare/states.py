@@ -169,7 +169,7 @@ def _disjoint(
     files: pa.Table,
     partitions: frozenset[bytes],
 ) -> frozenset[bytes]:
-    """Of some partitions those in which statistics rule out that rows of both sides are equal."""
+    """Return the partitions whose statistics prove that no rows of both sides are equal."""
     wanted = files.filter(
         pc.is_in(files["partition"], value_set=pa.array(sorted(partitions), pa.binary()))
     )
@@ -223,7 +223,7 @@ def _masks(table: FileStoreTable, snapshot: Snapshot | None) -> dict[MaskKey, Ma
 
 
 def _only_shared(files: pa.Table, masks: Mapping[MaskKey, Mask]) -> dict[MaskKey, Mask]:
-    """Of the vectors of a state those of files that both states have."""
+    """Return the deletion vectors of files that both states have."""
     own = {key for key, _ in _keys(files)} if masks else set()
     return {key: mask for key, mask in masks.items() if key not in own}
 
@@ -255,7 +255,7 @@ def _load(table: FileStoreTable, folders: IndexFolders, mask: Mask) -> Positions
 def _totals(
     table: FileStoreTable, snapshots: tuple[Snapshot | None, Snapshot | None]
 ) -> tuple[StateTotals, StateTotals]:
-    """What each state has in all; its bytes only where reading on is cheap."""
+    """Return the totals of each state; bytes are None if reading them would be slow."""
     first, second = (_total(table, each) for each in snapshots)
     return first, second
 

@@ -1,1 +1,1 @@
-"""Which histories branches share, and what depends on their snapshots and files."""
+"""The histories that branches share, and the dependents of their snapshots and files."""

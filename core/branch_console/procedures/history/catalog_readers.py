@@ -1,4 +1,4 @@
-"""Which branches and tags of the catalog read a table by a tag of it."""
+"""The branches and tags of the catalog that read a table by one of its tags."""
 
 from collections.abc import Collection
 

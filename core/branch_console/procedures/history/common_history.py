@@ -38,7 +38,7 @@ class Segment:
         return (each for each in self.table.snapshots.walk() if each.id <= self.newest_id)
 
     def tagged(self) -> tuple[Snapshot, ...]:
-        """What tags of the branch name of it whose snapshots have expired."""
+        """The snapshots of the segment that have expired and that tags of the branch still name."""
         return tuple(each for each in _expired(self.table) if each.id <= self.newest_id)
 
     def oldest_candidates(self) -> tuple[Snapshot, ...]:
@@ -130,7 +130,7 @@ def find_common_history(
 
 
 def walk_history(table: FileStoreTable, least_id: int) -> Iterator[Snapshot]:
-    """What a branch builds on down to an id, over the branches that it was made from too.
+    """Yield the history of a branch down to an id, over the branches that it was made from too.
 
     Raises:
         FormatError: A snapshot on the way cannot be decoded.
@@ -217,14 +217,15 @@ def _back_from(segment: Segment) -> Iterator[Segment]:
 def _made_from(
     table: FileStoreTable, firsts: Sequence[Snapshot], seen: set[str]
 ) -> tuple[Snapshot, FileStoreTable | None]:
-    """What a branch begins with, and the branch that holds that and what came before.
+    """Return the first snapshot of a branch, and the branch that has it and its predecessors.
 
-    A snapshot tells more than a tag: of all that hold the first, the one that goes on without a
-    gap is it. What is listed may stand there although a tag names an older one.
+    A snapshot is better evidence than a tag: among branches with the first snapshot, the one that
+    also has its predecessor is the parent. A listed snapshot may be there although a tag names an
+    older one.
 
     Args:
         table: The table on the branch.
-        firsts: What it may begin with, the newest first.
+        firsts: The candidates for its first snapshot, the newest first.
         seen: Branches that it was not made from.
     """
     names = [each for each in (MAIN_BRANCH, *table.branches.names()) if each not in seen]

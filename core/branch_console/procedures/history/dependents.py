@@ -1,4 +1,4 @@
-"""What stands on a branch or a tag, so that taking it away would break somebody else."""
+"""The dependents of a branch or a tag, which break if it is removed."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -266,7 +266,7 @@ def _has_copy(branch: FileStoreTable, name: str | None, fork: SnapshotIdentity) 
 
 
 def _held(branch: FileStoreTable) -> tuple[Snapshot, ...]:
-    """What the tags of a branch name, and its oldest snapshot; a branch is made with both."""
+    """Return the tagged snapshots of a branch and its oldest one; a branch is made with both."""
     tagged = [tag.snapshot for tag in readable_tags(branch)]
     try:
         earliest = branch.snapshots.earliest_id()

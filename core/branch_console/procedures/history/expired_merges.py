@@ -1,8 +1,9 @@
-"""What two branches took in of each other where the snapshots that told of it have expired.
+"""The merges between two branches whose snapshots have expired, as the ledger records them.
 
-A merge is told by its snapshot, and after that by the ledger. What it took in may have expired too,
-unless a tag keeps it: then nothing tells which rows came with it and which were written since. On a
-branch other than main a tag keeps nothing from Paimon's expiry, which looks at the tags of main.
+A merge is known by its snapshot, and once that has expired by the ledger. The merged snapshots may
+have expired too, unless a tag keeps them. Then nobody can say which rows the merge brought and
+which were written since. On a branch other than main a tag keeps nothing from Paimon's expiry,
+which looks at the tags of main.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -127,7 +128,7 @@ def _is_kept(table: FileStoreTable, snapshot: Snapshot) -> bool:
 def recorded_edges(
     root: Snapshot, line: Snapshots, merges: Sequence[RecordedMerge]
 ) -> Iterator[tuple[SnapshotIdentity, SnapshotIdentity]]:
-    """What builds on what, as child and parent, over merges whose snapshots have expired."""
+    """Yield pairs of child and parent, over merges whose snapshots have expired."""
     known = SnapshotSet(line)
     for merge in merges:
         if merge.after in known:
@@ -167,7 +168,7 @@ def check_merged_histories(
 def _newest_of(
     name: str, target: BranchPath, merges: Sequence[RecordedMerge]
 ) -> SnapshotIdentity | None:
-    """What the newest merge of a branch took in, None where none is known."""
+    """Return the source snapshot of the newest merge of a branch; None if none is known."""
     found = {
         merge.after_id: merge.source for merge in merges if merge.source_branch in (None, name)
     }
@@ -180,7 +181,7 @@ def _newest_of(
 
 
 def _held(root: Snapshot, table: FileStoreTable) -> Snapshots:
-    """What a branch holds behind the root, also what came after it was left."""
+    """Return the snapshots after the root that a branch keeps in its history or by tags."""
     held = {each.id: each for each in (tag.snapshot for tag in table.tags.all())}
     held |= {each.id: each for each in table.snapshots.walk()}
     behind = (held[each] for each in sorted(held) if each > root.id)

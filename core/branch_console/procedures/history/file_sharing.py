@@ -1,8 +1,8 @@
-"""What it takes that branches hold the same files: read, told, and carried out.
+"""The measures that make it safe for branches to share files: read, shown, and carried out.
 
-Fences come before anything is published, pins right after it: a tag of a snapshot that may lose its
-place to another writer is a risk of its own. A fence that an operation adds stays, whatever becomes
-of the operation: others may rely on it by then, and it costs growth, never a file.
+Fences are put before anything is published and pins right after it, because a tag of a snapshot
+that another writer may replace is a risk of its own. A fence stays even if its operation fails:
+others may rely on it by then, and it only costs storage, never a file.
 """
 
 from collections.abc import Iterable, Iterator
@@ -116,13 +116,13 @@ def _fence_text(branch: str) -> str:
 def journal_of_sharing(
     safety: FileSafety, holder: FileStoreTable, operation_id: str, branches: Iterable[str]
 ) -> JournalledSharing:
-    """What an operation notes of the steps; a snapshot that is there is noted by its bytes.
+    """Return the journal of the measures; a snapshot that exists is recorded by its bytes.
 
     Args:
         safety: The decision.
         holder: The table on a branch that has the snapshots of the pins.
         operation_id: The operation.
-        branches: Those that share; a pin that a protected one needs gets a twin.
+        branches: The branches that share files; a pin for a protected branch gets a twin.
     """
     if not (safety.fences or safety.pins):
         return NO_SHARING
@@ -189,7 +189,7 @@ def _content(main: FileStoreTable, pin: JournalledPin, made: Snapshot | None) ->
 
 
 def notes_of_sharing(sharing: JournalledSharing) -> tuple[str, ...]:
-    """What a receipt says of the steps."""
+    """Return the sentences of a receipt about the measures."""
     return (
         *(f"Branch {name!r} is fenced: other engines do not expire it." for name in sharing.fences),
         *(f"Tag {pin.tags[0]!r} on main keeps snapshot {pin.snapshot_id}." for pin in sharing.pins),

@@ -80,7 +80,7 @@ def take_over(operation: Operation, journal: HistoryJournal) -> Receipt | None:
 
 
 class _Gone(CommitConflict):
-    """What the target was to become is not there any more."""
+    """The snapshots that the target was to get are gone."""
 
 
 def _carry_out(operation: Operation, journal: HistoryJournal) -> None:

@@ -192,7 +192,7 @@ def _check_schemas(table: FileStoreTable, schema_ids: set[int]) -> None:
 def _states(
     table: FileStoreTable, entries: Callable[[str], Mapping[str, int]]
 ) -> Iterator[tuple[frozenset[str], ListedSnapshot]]:
-    """What a lost commit may have been built on: the snapshots of all branches, main's last."""
+    """Yield the states a lost commit may have been built on: all branches' snapshots, main last."""
     for branch in (*table.branches.names(), MAIN_BRANCH):
         for snapshot in table.on_listed(branch).snapshots.all():
             total: Counter[str] = Counter(dict(entries(snapshot.base_manifest_list)))

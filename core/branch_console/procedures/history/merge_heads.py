@@ -172,7 +172,7 @@ def find_heads_of_pick(
 
 
 class _Graph:
-    """What two heads have in common, over merges."""
+    """The common ancestors of two heads, over merges too."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class _Graph:
         return tuple(each for each in found if each is not None) or (self._at_root(),)
 
     def joined(self, bases: Sequence[SnapshotIdentity]) -> Base[BaseSnapshot] | None:
-        """What some bases come to; None where one that is needed is gone."""
+        """Return the virtual base of some merge bases; None if a snapshot it needs is gone."""
         first, *others = bases
         joined: Base[BaseSnapshot] | None = self._find(first)
         for each in others:

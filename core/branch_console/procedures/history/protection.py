@@ -1,7 +1,7 @@
-"""Which branches are protected: rules of the ledger, by name or pattern.
+"""The protection of branches: rules of the ledger, by name or pattern.
 
-Verbs ask this of the whole ledger only (`LineageLedger.whole`): an event that cannot be read may
-be a rule.
+Procedures ask this only of the complete ledger (`LineageLedger.whole`), because an event that
+cannot be read may be a rule.
 """
 
 from collections.abc import Iterable

@@ -9,7 +9,7 @@ from branch_console.format.tag import Tag
 from branch_console.table.file_store_table import FileStoreTable
 
 SHARE_PIN_PREFIX: Final = "branch-pin-"
-"""Of the tags on main that keep files which a branch holds too."""
+"""The prefix of tags on main that keep files which a branch needs too."""
 _TWIN: Final = "-twin"
 
 

@@ -11,10 +11,10 @@ from branch_console.format.receipt import HeadMove
 from branch_console.format.table_schema import TableSchema
 
 Dropping: TypeAlias = DropPartitionsJournal | MissingFilesJournal
-"""What an operation noted that took rows from its own branch, and brought nothing."""
+"""The journal of an operation that removed rows from its own branch and added nothing."""
 
 Moving: TypeAlias = MergeJournal | HistoryJournal | RollbackJournal | Dropping
-"""What an operation noted that moved the head of a branch."""
+"""The journal of an operation that moved the head of a branch."""
 
 
 def inverse_of(done: Moving, move: HeadMove, rescue_branch: str) -> HistoryCopy:

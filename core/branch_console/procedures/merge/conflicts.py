@@ -35,13 +35,13 @@ _ATTEMPTS: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Resolution:
-    """What there is to decide on, and what was decided.
+    """The conflicts to decide on, and the decisions made.
 
     Attributes:
-        plan: By which rows are compared: it follows from the heads and from what of the draft
-            bears on which rows conflict, not from how conflicts are settled.
+        plan: The plan by which rows are compared. It depends on the heads and on decisions that
+            change which rows conflict, not on the resolutions of conflicts.
         policy: The policy that the comparison is asked with; None without one.
-        draft: As it stands.
+        draft: The current draft.
     """
 
     plan: Plan

@@ -55,13 +55,13 @@ def as_copies(files: pa.Table, operation_id: str | None) -> pa.Table:
 def copies_of(
     source: FileStoreTable, target: FileStoreTable, files: pa.Table, operation_id: str
 ) -> tuple[tuple[str, str], ...]:
-    """Which path is copied to which, for data files and what lies beside them.
+    """Return the paths to copy from and to, of data files and of the files beside them.
 
     Args:
         source: The table on the branch that has the files.
         target: The table on the branch that gets copies.
-        files: Of the source, with the columns of MANIFEST_ENTRY.
-        operation_id: Of the merge.
+        files: The source's files, with the columns of MANIFEST_ENTRY.
+        operation_id: The operation of the merge.
     """
     own = as_copies(files, operation_id)
     pairs = []

@@ -1,7 +1,7 @@
-"""What a merge does with index files: hash indexes of buckets, and deletion vectors.
+"""The index files of a merge: hash indexes of buckets, and deletion vectors.
 
-Deletion vectors name the data files that they mask. The target may hold such a file as a copy of
-its own, from this merge or an earlier one, so what it adopts must name what the target holds.
+A deletion vector names the data file that it masks. The target may have a copy of that file under
+another name, from this merge or an earlier one. So an adopted vector must name the target's file.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

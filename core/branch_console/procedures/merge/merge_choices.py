@@ -1,4 +1,4 @@
-"""What a person decides on who looks at a merge."""
+"""The decisions of a person who looks at a merge."""
 
 from dataclasses import replace
 
@@ -56,7 +56,7 @@ def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> AgreedChoic
 
 
 def _rows_of(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> str:
-    """Of the plan itself where a run has tried it, else of what was compared before deciding."""
+    """Return the digest of row conflicts that were found for the plan or the compared one."""
     plan, target = merge.plan, merge.target
     if not cost_of(plan).buckets_to_compare:
         return ""

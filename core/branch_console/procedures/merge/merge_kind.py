@@ -1,6 +1,6 @@
-"""What is merged into what: a branch, one of its snapshots, or the reverse of a snapshot.
+"""The kinds of merges: of a branch, of one snapshot, or of the reverse of a snapshot.
 
-All three are one three-way merge; they differ in what stands for base and for theirs.
+All three are one three-way merge; they differ in the snapshots used as base and theirs.
 """
 
 from collections.abc import Mapping
@@ -31,12 +31,12 @@ from branch_console.table.file_store_table import FileStoreTable
 
 
 class MergeKind(StrEnum):
-    """What comes to the target; values are the names of the procedures.
+    """The kind of a merge; values are the names of the procedures.
 
     Attributes:
-        MERGE: All that a branch did since the merge base.
-        CHERRY_PICK: What one snapshot of a branch did.
-        REVERT: What one snapshot of the target did, turned around.
+        MERGE: All changes of a branch since the merge base.
+        CHERRY_PICK: The changes of one snapshot of a branch.
+        REVERT: The reversed changes of one snapshot of the target.
     """
 
     MERGE = "merge_branch"
@@ -45,7 +45,7 @@ class MergeKind(StrEnum):
 
     @property
     def event(self) -> LineageKind:
-        """What the ledger calls it."""
+        """The kind of its event in the ledger."""
         return _EVENTS[self]
 
 
@@ -58,14 +58,14 @@ _EVENTS: Mapping[MergeKind, LineageKind] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeSpec:
-    """What is merged.
+    """The source, target and kind of a merge.
 
     Attributes:
-        source: The branch that it comes from; of a revert the target itself.
-        snapshot_id: The snapshot that is picked or turned around; None for a whole branch.
-        reverts: The operation that is turned around, where one was named.
-        one_version: Whether the target gets one snapshot even if it could take over the history:
-            a merge of many tables publishes one version of each.
+        source: The branch that is merged; for a revert the target itself.
+        snapshot_id: The snapshot that is picked or reverted; None for a whole branch.
+        reverts: The operation that is reverted, if one was named.
+        one_version: Whether the target gets one snapshot even if a fast-forward is possible: a
+            merge of many tables publishes one version of each.
     """
 
     kind: MergeKind
@@ -121,7 +121,7 @@ class MergeSpec:
 
     @property
     def title(self) -> str:
-        """What is done, as it begins "… of db.t"."""
+        """The title of the merge, without the table."""
         match self.kind:
             case MergeKind.MERGE:
                 return f"Merge {self.source!r} into {self.target!r}"

@@ -65,7 +65,7 @@ _USERS_NAMED: Final = 2
 
 
 def journal_of_merge(spec: MergeSpec, plan: ThreeWayPlan) -> MergeJournal:
-    """What an operation notes of a three-way merge: all that its end needs."""
+    """Return the journal of a three-way merge: everything that finishing it needs."""
     heads = plan.heads
     return MergeJournal(
         source=spec.source,
@@ -97,7 +97,7 @@ def journal_of_merge(spec: MergeSpec, plan: ThreeWayPlan) -> MergeJournal:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Publication:
-    """What a merge makes: copies of files, schemas, then the commit of the messages."""
+    """The parts of a merge that are published: copied files, schemas, then the commit."""
 
     spec: MergeSpec
     plan: ThreeWayPlan
@@ -355,7 +355,7 @@ def _lineage_properties(
     journal: MergeJournal,
     moves: FileMoves,
 ) -> dict[str, str]:
-    """What the snapshot tells of what it takes in, or back: all that the next merge builds on."""
+    """Return the properties by which later merges know what the snapshot merged or reverted."""
     match spec.kind:
         case MergeKind.REVERT:
             undone = target.snapshots.find(theirs.id + 1)
@@ -380,7 +380,7 @@ def _lineage_properties(
 def _rewrites(
     spec: MergeSpec, theirs: Snapshot, journal: MergeJournal, moves: FileMoves
 ) -> dict[str, str]:
-    """What the snapshot tells of files that were made of others."""
+    """Return the property that lists the files the merge read and the files it wrote from them."""
     read = [original_names(each.ours["file_name"]).to_pylist() for each in moves.joins]
     written = (each.new_files["file_name"] for each in messages_of(journal.row_messages))
     found = Rewrites()

@@ -1,4 +1,4 @@
-"""What a merge would leave on its target, as files, before it is published."""
+"""The states that a merge would leave on its target, as files, before it is published."""
 
 import pyarrow as pa
 

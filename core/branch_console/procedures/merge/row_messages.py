@@ -170,7 +170,7 @@ def _at(place: Place, state: Callable[[Place], BucketFiles]) -> BucketFiles:
 
 
 def _in(places: Sequence[Place], state: Callable[[Place], BucketFiles]) -> BucketFiles:
-    """What several buckets hold together."""
+    """Return the files of several buckets as one."""
     found = [state(place) for place in places]
     return replace(
         found[0],

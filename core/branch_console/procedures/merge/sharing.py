@@ -1,4 +1,4 @@
-"""What it takes that a target holds files of the branch that it merges."""
+"""The measures that make it safe for a target to share files with the branch that it merges."""
 
 from branch_console.diff.file_safety import FileSafety, SharingAnswer
 from branch_console.format.identifier import MAIN_BRANCH

@@ -109,10 +109,10 @@ def read_sides(
 def _logs_of_others(
     target: FileStoreTable, source: FileStoreTable, heads: MergeHeads, *, is_pick: bool
 ) -> tuple[FileHistory, ...]:
-    """What tells besides the sides what files of theirs were made of.
+    """Return the histories of other branches that show which files theirs were made from.
 
-    Who took in a branch has what that had left of its files; the other side may have picked them as
-    they were written.
+    A branch that merged another one has rewrites of its files. The other side may have picked the
+    same files as they were first written.
     """
     later = (_later_log(source, heads.theirs),) if is_pick else ()
     return (
@@ -122,14 +122,14 @@ def _logs_of_others(
 
 
 def _later_log(source: FileStoreTable, picked: Snapshot) -> FileHistory:
-    """What a branch did since a snapshot of it."""
+    """Return the file history of a branch after one of its snapshots."""
     later = (each for each in source.snapshots.ids() if each > picked.id)
     found = (source.snapshots.find(each) for each in later)
     return _log_of(source, (picked, *(each for each in found if each is not None)))
 
 
 def _log_of(table: FileStoreTable, line: Sequence[Snapshot]) -> FileHistory:
-    """What came with the snapshots of a history behind its first one, oldest first."""
+    """Return the file history of snapshots, oldest first, without the changes of the first."""
     return side_log(table, line[0], line[-1], line[1:])
 
 
@@ -186,7 +186,7 @@ def read_schemas(
 def _row_base(
     target: FileStoreTable, source: FileStoreTable, base: Base[BaseSnapshot] | None
 ) -> Base[BaseState] | None:
-    """What the rows of both come from; None where that cannot be read."""
+    """Return the base of both sides' rows; None if it cannot be read."""
     if base is None:
         return None
     held = {id(each): _held(target, source, each) for each in all_bases(base)}

@@ -1,4 +1,4 @@
-"""What merging one head into another would leave, staged to be looked at and taken away again."""
+"""The result that a merge of two heads would leave, staged to be read and removed again."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -51,13 +51,15 @@ _TARGET_WINS: Final = Policy(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrialMerge:
-    """What a merge would leave.
+    """The result that a merge would leave.
 
     Attributes:
-        state: Its files, some of which may be gone once it was looked at.
-        field_ids: Its field ids by those of the source, where they differ.
-        of_target: Whether its field ids are those of the target; else it is the source itself.
-        open_conflicts: What nobody has settled; the target's rows and schema stand there.
+        state: Its files; some of them may be removed once the trial has ended.
+        field_ids: Its field ids by the source's field ids that differ.
+        of_target: Whether its field ids are those of the target; else the result is the source
+            itself.
+        open_conflicts: The number of open conflicts; the target's rows and schema are used for
+            them.
     """
 
     state: StagedState

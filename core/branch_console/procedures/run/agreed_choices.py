@@ -1,7 +1,7 @@
-"""What a person decided on in a preview, so that it can be told whether it still stands.
+"""The decisions of a person in a preview, to check later whether they still apply.
 
-A head that moves makes another plan. Where the same things collide and the same changes are
-overruled, nobody would decide otherwise: a run that was told so plans again and goes on.
+A head that moves makes a new plan. If the same conflicts appear and the same changes are overruled,
+a person would decide the same again: a run that was allowed to do so plans again and continues.
 """
 
 import hashlib
@@ -37,16 +37,15 @@ _PARTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreedChoices:
-    """What stood in a preview.
+    """The plan, heads and decisions of a preview.
 
     Attributes:
-        plan_id: Of the plan that was shown.
-        target_id: The snapshot that the target stood at; None where it had none.
-        source_id: The snapshot that the source stood at: what it got since is for the next merge.
-            None where the history of the source is taken over as it is.
-        parts: A digest of each thing that somebody decided on, by its name.
-        rows: Of the conflicts of rows that were found; empty where there were none, or where nobody
-            had looked for them.
+        plan_id: The plan that was shown.
+        target_id: The head of the target at that time; None if it had none.
+        source_id: The head of the source at that time: later commits are for the next merge. None
+            for a fast-forward.
+        parts: A digest of each decision, by the name of its subject.
+        rows: The digest of the row conflicts; empty if none were found or rows were not compared.
     """
 
     plan_id: str

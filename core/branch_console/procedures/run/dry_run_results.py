@@ -1,4 +1,4 @@
-"""What a dry run staged: kept, taken by the merge that publishes it, and forgotten in time."""
+"""The staged results of dry runs: kept, used by the merge that publishes them, then removed."""
 
 from dataclasses import replace
 from typing import Final
@@ -33,7 +33,7 @@ KEPT_MILLIS: Final = 24 * 3_600_000
 """How long a result is kept that nobody publishes: as long as other engines leave such files."""
 
 KEPT_EARLIER_RESULT: Final = "What was staged before is as good: it is published as it is."
-"""What is told where an earlier result of the same plan is kept."""
+"""The note of a dry run that keeps an earlier result of the same plan."""
 
 _SWEEPER: Final = "forgotten"
 

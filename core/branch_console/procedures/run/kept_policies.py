@@ -99,7 +99,7 @@ def keep_policy(warehouse: Warehouse, table: Identifier | None, text: str) -> Ke
 
 
 def subject_of(table: str | None) -> str:
-    """What a policy is for, as it completes "the maintenance policy of …"."""
+    """Return the object of a policy, as the end of "the maintenance policy of …"."""
     return "the warehouse" if table is None else table
 
 

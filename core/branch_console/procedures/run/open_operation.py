@@ -1,4 +1,4 @@
-"""What every procedure that changes something does around its work: journal, event, receipt."""
+"""The common parts of every procedure that changes something: journal, event, receipt."""
 
 import hashlib
 import platform
@@ -47,7 +47,7 @@ class OpenOperation:
 
     @property
     def subject(self) -> str:
-        """What it changes, for people."""
+        """The object that it changes, for people."""
         return "the catalog"
 
     def read(self, codec: Codec[J]) -> J:

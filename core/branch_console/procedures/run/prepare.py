@@ -1,4 +1,4 @@
-"""What a verb looks at and stages before anything is published, and what becomes of it."""
+"""The checks and staged rows of a procedure before anything is published, and their end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -58,14 +58,14 @@ _CONFLICTS: Final = "conflicts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What there is before anything is published.
+    """The results of the stages before anything is published.
 
     Attributes:
-        plan_id: Of the plan that was agreed to, or found; None where nobody looked.
-        notes: What a dry run tells.
-        is_taken: Whether a dry run had staged it.
-        heads: Where that plan was made, if a run keeps to them.
-        receipt: Where nothing is left to be done.
+        plan_id: The plan that was agreed to, or made; None without a check.
+        notes: The sentences of a dry run.
+        is_taken: Whether a dry run had staged the result.
+        heads: The heads of that plan, if the run keeps to them.
+        receipt: The receipt, if nothing is left to do.
     """
 
     plan_id: str | None
@@ -104,15 +104,15 @@ class AgreedConflicts:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VerbRun(Generic[P]):
-    """What a run of a verb is given.
+    """The inputs of a run of a verb.
 
     Attributes:
-        verb: What is done.
+        verb: The procedure.
         warehouse: Where the table lies.
-        rows: Looks at rows and writes them.
+        rows: The engine that reads and writes rows.
         call: The arguments, under the verb's own name.
-        stages: Runs the stages.
-        is_dry: Whether it ends before anything is published, and keeps what was staged.
+        stages: The runner of the stages.
+        is_dry: Whether the run ends before anything is published, and keeps the staged result.
     """
 
     verb: Procedure[P, Any]
@@ -125,7 +125,7 @@ class VerbRun(Generic[P]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
-    """What a dry run staged; `judged` is None where it did not last."""
+    """The staged result of a dry run; `judged` is None if a run must judge it again."""
 
     written: WrittenRows
     judged: JudgedResult | None
@@ -230,7 +230,7 @@ class Preparation(Generic[P]):
         return facts
 
     def _staged_before(self, checked: Facts) -> "_Kept | None":
-        """What a dry run has staged for the plan; None where none did."""
+        """Return the result that a dry run staged for the plan; None without one."""
         if "staged" not in checked:
             return None
         plan_id = str(checked["plan_id"])
@@ -249,7 +249,7 @@ class Preparation(Generic[P]):
 
     @property
     def planned(self) -> P | None:
-        """What was planned; None where another process did so."""
+        """The plan; None if another process made it."""
         return self._known
 
     @property
@@ -260,10 +260,10 @@ class Preparation(Generic[P]):
         return self._known.table
 
     def _planned(self, plan_id: str) -> P:
-        """What was planned, made again where another process did so.
+        """Return the plan; it is made again if another process made it.
 
         Raises:
-            Refused: The plan is another one by now.
+            Refused: The new plan is a different one.
         """
         if self._known is None:
             with self._run.warehouse.deciding() as deciding:

@@ -1,7 +1,7 @@
-"""What every verb of the lifecycle is: a plan that changes nothing, and a finish that may repeat.
+"""The parts of every verb: a plan that changes nothing, and a finish that can be repeated.
 
-The plan is made from what the table holds and goes into the journal; the finish reads nothing but
-that. So a preview, a run, a repeated click and a recovery all speak of one thing.
+The plan is made from the table and written to the journal; the finish reads only the journal. So a
+preview, a run, a repeated click and a recovery all do the same thing.
 """
 
 from collections.abc import Callable
@@ -41,17 +41,17 @@ from branch_console.table.file_store_table import FileStoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlannedOperation:
-    """What was decided: the consequences for people, the journal for the machine.
+    """The decision of a verb: the consequences for people, the journal for the machine.
 
     Attributes:
-        table: The table, on the branch that the verb looks at.
+        table: The table, on the branch that the verb reads.
         branch: The branch that changes.
-        journal: All that is needed to finish; bare where nothing can run.
-        earlier_receipt: The receipt, where all this was done by an earlier operation.
-        act: What Paimon would call others after; None where it would not.
-        rules: Those of the table, where the result is judged by them before it is published.
-        heads: Where it was decided, for the argument HEADS of the call, where the rest of a run
-            keeps to that and what others commit meanwhile may be passed over; else None.
+        journal: Everything that finishing needs; empty if nothing can run.
+        earlier_receipt: The receipt, if an earlier operation did all this.
+        act: The act after which Paimon runs callbacks; None without callbacks.
+        rules: The quality rules that judge the result before it is published; None without them.
+        heads: The heads of the decision, for the argument HEADS of the call. A run keeps to them if
+            later commits of others may be left out; else None.
     """
 
     preview: Preview

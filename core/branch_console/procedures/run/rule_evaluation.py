@@ -1,4 +1,4 @@
-"""What the rules of a table find in one state of it, counted by the row engine."""
+"""The findings of a table's quality rules in one state, counted by the row engine."""
 
 import hashlib
 from collections.abc import Mapping, Sequence

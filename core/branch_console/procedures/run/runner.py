@@ -266,7 +266,7 @@ class _Runner(Generic[P]):
     def _decided(
         self, decisions: Callable[[Warehouse, ProcedureCall], AgreedChoices]
     ) -> AgreedChoices:
-        """What is decided on where the call does not say so: what there is now."""
+        """Return the decisions of the call, or the current ones if the call has none."""
         facts = self._run.stages.run(
             "plan",
             lambda _: {

@@ -1,4 +1,4 @@
-"""What a query, a comparison or a merge reads stays while it reads."""
+"""The protection of snapshots that a query, a comparison or a merge reads."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a query reads: its tables opened, each at the state that it asks for."""
+"""The sources of a query: its tables, opened at the states that it asks for."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,7 +50,7 @@ class OpenedQuery:
 
     @property
     def snapshots(self) -> tuple[tuple[FileStoreTable, Snapshot], ...]:
-        """What is read, with the table on the branch on which each was found."""
+        """The snapshots that are read, each with the table on the branch that has it."""
         found = []
         for content in self.contents.values():
             if isinstance(content, pa.Table):
@@ -208,7 +208,7 @@ def _source(
 
 
 def _options_of(reference: TableReference) -> ScanOptions:
-    """What a query asks of a table, by its options or by the words behind its name."""
+    """Return the options of a table in a query, from its hints or the words behind its name."""
     options = ScanOptions.parse(dict(reference.options))
     if options.branch is not None:
         named = reference.names_branch

@@ -1,4 +1,4 @@
-"""What SHOW and DESCRIBE tell of tables, as rows."""
+"""The rows that SHOW and DESCRIBE return."""
 
 import re
 from collections.abc import Callable, Iterable

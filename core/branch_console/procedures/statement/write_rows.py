@@ -52,13 +52,13 @@ _NO_CONSTANTS: Final[Mapping[str, object]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What became of a statement that writes.
+    """The result of a statement that writes.
 
     Attributes:
-        snapshot_id: The snapshot that shows it; None where nothing changed.
-        rows: Rows inserted, deleted, changed, or written anew by a compaction.
-        files_added: Data files that came.
-        files_removed: Data files that went.
+        snapshot_id: The new snapshot; None if nothing changed.
+        rows: The number of rows inserted, deleted, changed, or rewritten by a compaction.
+        files_added: The number of added data files.
+        files_removed: The number of removed data files.
     """
 
     snapshot_id: int | None

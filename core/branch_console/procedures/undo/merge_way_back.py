@@ -36,13 +36,13 @@ UNDONE: Final = "undone"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WayBack:
-    """What of a merge is taken back, as things stand.
+    """The part of a merge that can be taken back now.
 
     Attributes:
-        steps: In the order in which they were carried out.
-        reverts: Whether tables get a revert, as somebody went on with one.
-        consequences: What it leads to, and what stands in the way.
-        covers: The objects that go back alone; None for the whole.
+        steps: The steps to take back, in the order in which they were carried out.
+        reverts: Whether tables get a revert, because somebody committed to one since.
+        consequences: The consequences, with the obstacles.
+        covers: The only objects that are taken back; None for all.
     """
 
     merge: MergeOperation
@@ -225,7 +225,7 @@ def _is_database_back(merge: MergeOperation, database_id: str) -> bool:
 def _rollback_blocks(
     merge: MergeOperation, step: MergeStep, call: ProcedureCall
 ) -> tuple[Consequence, ...]:
-    """What keeps a table from its earlier head."""
+    """Return the obstacles that keep a table from going back to its earlier head."""
     event = event_of_step(merge, step)
     if event is None:
         return (_no_undo(f"the ledger of {table_name(merge, step)} has nothing of the merge"),)
@@ -236,7 +236,7 @@ def _rollback_blocks(
 
 
 def revert_blocks(merge: MergeOperation, step: MergeStep) -> Iterator[Consequence]:
-    """What keeps a table from a revert of what came."""
+    """Yield the obstacles that keep a table from a revert of the merge."""
     name = table_name(merge, step)
     try:
         decided = revert_of(merge, step)
@@ -298,7 +298,7 @@ def _consequences(
 
 
 def _step_words(merge: MergeOperation, step: MergeStep) -> str | None:
-    """What taking a step back does, as a sentence; nothing for what waits aside only."""
+    """Return the sentence on taking a step back; None for objects that were only set aside."""
     places = (step.step.before, step.step.after)
     if any(each is not None and each.is_aside for each in places):
         return None
@@ -359,18 +359,18 @@ def call_for_table(call: ProcedureCall, merge: MergeOperation, step: MergeStep) 
 
 
 def table_name(merge: MergeOperation, step: MergeStep) -> str:
-    """What the table of a step is called where it lies."""
+    """Return the current name of the table of a step."""
     return target_of(merge, step).identifier.table_name
 
 
 def object_name(merge: MergeOperation, steps: list[MergeStep]) -> str:
-    """What an object was called before the merge; one that it made, after it."""
+    """Return the name of an object before the merge, or after it if the merge made the object."""
     first = steps[0].step.before or steps[-1].step.after
     return "" if first is None else _place_name(merge, first)
 
 
 def _last_name(merge: MergeOperation, place: StepPlace) -> str:
-    """What a table is called after the merge."""
+    """Return the name of a table after the merge."""
     return f"{merge.final_name(place.database)}.{place.name}"
 
 

@@ -156,7 +156,7 @@ def finish_merge_back(
 def _counts(
     merge: MergeOperation, steps: Iterable[MergeStep], contents: "_Contents"
 ) -> Iterator[Counts]:
-    """What the tables tell of their ways back; main of a new one goes with all that had come."""
+    """Yield the counts of the tables' ways back; a table that the merge made goes as a whole."""
     for step in steps:
         yield Counts(schemas_removed=len(step.schemas))
         if step.kind is StepKind.CREATE_TABLE and merge.is_into_main:
@@ -365,7 +365,7 @@ class _Contents:
         return tries[-1] if tries else None
 
     def _tries(self, step: MergeStep) -> list[Operation]:
-        """What was begun in the ledger of the table, the first try first."""
+        """Return the tries that began in the ledger of the table, the first one first."""
         table, tries = target_of(self._merge, step), list[Operation]()
         while True:
             operation_id = self._call(step, len(tries)).operation_id

@@ -118,7 +118,7 @@ _INSTEAD: Final[Mapping[str, str]] = MappingProxyType(
         "undo": "Run again what it took back.",
     }
 )
-"""What to do where there is no way back, by procedure."""
+"""The advice if an operation cannot be undone, by procedure."""
 _Way = Callable[[Warehouse, ProcedureCall, CatalogOperation, Any], CatalogPlan]
 
 
@@ -456,7 +456,7 @@ _WAYS: Final[Mapping[str, _Way]] = MappingProxyType(
 
 
 def _why_not_there(warehouse: Warehouse, name: str, database_id: str) -> list[Consequence]:
-    """What stands in the way where the database of that name is another one by now, or gone."""
+    """Return the obstacle if the database was dropped, renamed or replaced since; else nothing."""
     is_there = name in warehouse.catalog.databases()
     if is_there:
         found = database_file_of(warehouse, name)

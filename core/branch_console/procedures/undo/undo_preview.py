@@ -1,4 +1,4 @@
-"""What the plan of every undo has."""
+"""The common parts of every undo plan."""
 
 from dataclasses import dataclass, replace
 
