@@ -24,7 +24,7 @@ from branch_console_app.settings import Settings
 
 
 class TableLists:
-    """What can be listed of one warehouse; nothing is opened before it is needed."""
+    """The lists of one warehouse; nothing is opened before it is needed."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

@@ -1,4 +1,4 @@
-"""What stands above and below the snapshots of every chart: flags of tags, bars of new schemas."""
+"""The marks above and below the snapshots of every chart: flags of tags, bars of new schemas."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 
 class ColourRole(StrEnum):
-    """What a colour means, wherever it appears."""
+    """The colour of each meaning, the same on every page."""
 
     OURS = "#2A74CC"
     THEIRS = "#C27700"

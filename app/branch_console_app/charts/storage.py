@@ -1,4 +1,4 @@
-"""What each branch of a table needs alone and with others, as bars."""
+"""The storage that each branch of a table needs alone and shares with others, as bars."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What the commands are told: their shared options, and which table and branch is meant."""
+"""The shared options of commands, and the table and branch that a command is about."""
 
 from __future__ import annotations
 

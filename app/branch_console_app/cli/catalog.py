@@ -126,7 +126,7 @@ def show(
 
 
 def _happened(change: ChangedObject) -> str:
-    """What happened to a database or table, with its earlier name and its properties."""
+    """Return the changes of a database or table, with its earlier name and its properties."""
     # Who asks for help, or for another command, does not wait for what reads a catalog.
     from branch_console.procedures.catalog.browse_catalog import ObjectChange  # noqa: PLC0415
 

@@ -147,7 +147,7 @@ def _usage_error(error: typer.TyperException) -> InvalidInput:
 
 
 def _not_usable(error: OSError) -> PaimonError:
-    """What this machine refuses, such as a folder that may not be written, is no defect."""
+    """Return an error for a refusal of the machine, such as a folder without write permission."""
     if error.filename is None:
         return _unexpected(error)
     path = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename

@@ -1,4 +1,4 @@
-"""What differs between two states of a table, as a document and as lines."""
+"""The differences of two states of a table, as a document and as lines."""
 
 from dataclasses import asdict
 from typing import Final

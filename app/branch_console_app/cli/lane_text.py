@@ -16,7 +16,7 @@ from branch_console.procedures.browse.page_values import BranchGraph, GraphNode
 from branch_console_app.cli.output import local_time, short_user
 
 Key: TypeAlias = tuple[str, str]
-"""What tells snapshots apart, on whatever branch they stand: the names of their manifest lists."""
+"""The identity of a snapshot on every branch: the names of its manifest lists."""
 
 _SIGNS: Final = {
     CommitKind.APPEND: "*",

@@ -60,7 +60,7 @@ _REFUSED: Final = 1
 _LINE_BY_LINE: Final = frozenset(
     {ExpireSnapshotsRequest.procedure, RemoveOrphanFilesRequest.procedure}
 )
-"""What tells its plan line by line, too, in the document of a dry run."""
+"""The procedures whose dry run shows its plan line by line, too."""
 
 
 def add_previewed(commands: typer.Typer, request: type[Request]) -> None:

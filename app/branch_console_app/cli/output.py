@@ -1,7 +1,7 @@
-"""What a command prints: aligned tables for people, one JSON document for programs.
+"""The output of commands: aligned tables for people, one JSON document for programs.
 
-Everything that others wrote (names, comments, messages) passes `visible` before it reaches a
-terminal: a branch may be named by a control sequence.
+Every text that others wrote (names, comments, messages) passes `visible` before it reaches a
+terminal, because the name of a branch may be a control sequence.
 """
 
 from __future__ import annotations

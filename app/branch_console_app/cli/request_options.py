@@ -34,12 +34,12 @@ _KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedRequest(Generic[R]):
-    """What the words and options of a command ask of a procedure.
+    """The arguments that a command gives to a procedure.
 
     Attributes:
-        arguments: Of the call; None is left out.
-        table: The table that was named, with its branch; None where none was.
-        confirm: The name that the consequences ask to repeat.
+        arguments: The arguments of the call; None means left out.
+        table: The named table, with its branch; None without one.
+        confirm: The name that the user typed to confirm.
     """
 
     of: type[R]
@@ -55,7 +55,7 @@ class AskedRequest(Generic[R]):
 
     @property
     def agreement(self) -> Agreement:
-        """What the command allows; raises InvalidInput as `request` does."""
+        """The agreement of the command; raises InvalidInput as `request` does."""
         return Agreement.decode(self.of.procedure, self.arguments)
 
     @property

@@ -1,1 +1,1 @@
-"""What a page shows, as pure values made from core values."""
+"""The models of pages: pure values made from core values."""

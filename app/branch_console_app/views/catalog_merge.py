@@ -37,7 +37,7 @@ _VIEW = ("of", "source", "target", "strict", "scope", "isolation")
 
 
 class Extent(StrEnum):
-    """What of the source a merge brings, as addresses have it; a table where left out."""
+    """The part of the source that a merge brings, as addresses name it; a table if left out."""
 
     CATALOG = "catalog"
     DATABASE = "database"

@@ -26,7 +26,7 @@ from branch_console_app.widgets.parts.table_picker import here, pick_table, show
 
 
 class Tab(StrEnum):
-    """What is looked at, by the name it has in addresses."""
+    """The tab of a comparison, by its name in addresses."""
 
     PARTITIONS = "partitions"
     FILES = "files"

@@ -181,7 +181,7 @@ def _show_title(job: JobView) -> None:
 
 
 def _offers(state_of_job: JobState) -> tuple[bool, bool, bool]:
-    """What the buttons around the live part follow from: whether it ended, can go on, can stop."""
+    """Return what the job's buttons depend on: is over, is interrupted, can be cancelled."""
     is_stuck = state_of_job is JobState.INTERRUPTED
     return state_of_job.is_over, is_stuck, state_of_job.can_cancel
 

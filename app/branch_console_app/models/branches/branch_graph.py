@@ -27,14 +27,14 @@ _SHORTEST_FOLD: Final = 4
 
 
 class Axis(StrEnum):
-    """What the horizontal direction means."""
+    """The meaning of the horizontal direction."""
 
     LINEAGE = "lineage"
     TIME = "time"
 
 
 class NodeKind(StrEnum):
-    """What a node stands for; each kind has a shape of its own."""
+    """The kind of a node; each kind has a shape of its own."""
 
     APPEND = "append"
     COMPACT = "compact"
@@ -49,7 +49,7 @@ class NodeKind(StrEnum):
 
 
 class EdgeKind(StrEnum):
-    """What an edge says; the lane's state says the rest."""
+    """The kind of an edge; the state of a lane is shown by its style."""
 
     LANE = "lane"
     FORK = "fork"
@@ -118,11 +118,11 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneGraph:
-    """What is drawn, and the sentence that says it.
+    """The lanes, nodes and edges of the graph, and its description in one sentence.
 
     Attributes:
-        hidden: How many branches have no lane.
-        focus: The x that must be seen: of the selected snapshot, or of a run just opened.
+        hidden: The number of branches without a lane.
+        focus: The x that must be visible: of the selected snapshot, or of a run just opened.
     """
 
     axis: Axis

@@ -13,7 +13,7 @@ ONLY_CHANGES_ABOVE: Final = 200
 
 
 class ChangeMark(StrEnum):
-    """What became of a column, by the glyph that says it."""
+    """The change of a column, by the glyph that shows it."""
 
     SAME = ""
     ADDED = "+"

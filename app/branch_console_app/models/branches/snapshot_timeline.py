@@ -17,7 +17,7 @@ MOST_BARS: Final = 1_000
 
 
 class TimelineAxis(StrEnum):
-    """What the horizontal direction means."""
+    """The meaning of the horizontal direction."""
 
     SNAPSHOTS = "snapshots"
     TIME = "time"
@@ -40,7 +40,7 @@ class SnapshotEntry(Protocol):
 
     @property
     def change(self) -> RowFigure:
-        """What its commit changed."""
+        """The change by its commit."""
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ class Gap:
 
     @property
     def words(self) -> str:
-        """What is missing, in a sentence part."""
+        """The missing snapshots, as part of a sentence."""
         ids = f"snapshot {self.first_id}"
         if self.last_id > self.first_id:
             ids = f"snapshots {self.first_id} to {self.last_id}"
@@ -110,10 +110,10 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """What is drawn of one branch, and the sentence that says it.
+    """The bars and gaps of one branch, and its description in one sentence.
 
     Attributes:
-        noun: What its numbers count: rows only if they are known of every snapshot.
+        noun: The unit of its numbers: rows only if they are known of every snapshot.
     """
 
     branch: str

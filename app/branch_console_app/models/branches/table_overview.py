@@ -23,7 +23,7 @@ class Order(StrEnum):
 
 
 class Listed(Protocol):
-    """What the list needs to know of a table; what could not be read is None."""
+    """The facts about a table that the list needs; a fact that could not be read is None."""
 
     @property
     def identifier(self) -> Identifier:

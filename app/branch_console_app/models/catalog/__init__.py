@@ -1,1 +1,1 @@
-"""What pages of the catalog show: its branches as lanes, and objects by branch."""
+"""The models of the catalog's pages: its branches as lanes, and objects by branch."""

@@ -64,10 +64,10 @@ class VersionNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogLanes:
-    """What is drawn, and the sentence that says it.
+    """The lanes, nodes and edges of the catalog, and its description in one sentence.
 
     Attributes:
-        hidden: How many branches have no lane.
+        hidden: The number of branches without a lane.
     """
 
     lanes: tuple[CatalogLane, ...]

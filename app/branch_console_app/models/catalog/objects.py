@@ -20,7 +20,7 @@ _ABSENT: Final = ObjectOnBranch(standings=(ObjectStanding.ABSENT,), name=None)
 
 
 class ListedObjects(StrEnum):
-    """Which objects are listed."""
+    """The objects that are listed."""
 
     CHANGED = "changed"
     EVERY = "all"

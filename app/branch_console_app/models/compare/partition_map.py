@@ -13,7 +13,7 @@ MOST_CELLS: Final = 2_000
 
 
 class CellKind(StrEnum):
-    """What became of the rows of a cell, by the glyph that says it."""
+    """The change of the rows in a cell, by the glyph that shows it."""
 
     MORE = "+"
     FEWER = "\N{MINUS SIGN}"
@@ -44,7 +44,7 @@ class MapCell:
 
     @property
     def kind(self) -> CellKind:
-        """What became of its rows: more, fewer, or as many others."""
+        """The change of its rows: more, fewer, or as many others."""
         if self.net > 0:
             return CellKind.MORE
         return CellKind.FEWER if self.net < 0 else CellKind.BOTH

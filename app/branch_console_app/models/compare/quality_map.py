@@ -24,11 +24,11 @@ class QualityCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityMap:
-    """What is drawn.
+    """The cells of the drift map.
 
     Attributes:
-        partitions, columns: Of the axes, the worst first.
-        left_out: Sentences on what is not drawn.
+        partitions, columns: The names on the axes, the worst first.
+        left_out: Sentences about cells that are not drawn.
     """
 
     partitions: tuple[str, ...]

@@ -12,7 +12,7 @@ from branch_console_app.models.parts.wording import code, listed, plural
 
 
 class QualityChange(StrEnum):
-    """What a comparison of quality comes to."""
+    """The result of a comparison of quality."""
 
     WORSE = "worse"
     BETTER = "better"

@@ -25,7 +25,7 @@ _FIGURES: Final = tuple(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLine:
-    """What only one side has in a partition.
+    """The files and rows of a partition that only one side has.
 
     Attributes:
         name: As `dt=20240101/hh=8`; `whole table` without partitions.
@@ -50,7 +50,7 @@ class PartitionLine:
 
 
 def moved_noun(diff: StateDiff) -> str:
-    """What the numbers of a partition count: rows only if each record is one."""
+    """Return the unit of a partition's numbers: rows only if each record is one row."""
     schema = diff.after.schema
     has_parts = schema.options.read(table_options.DATA_EVOLUTION_ENABLED)
     return "records" if schema.primary_keys or has_parts else "rows"

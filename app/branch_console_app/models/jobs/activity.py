@@ -27,7 +27,7 @@ CATALOG: Final = "the catalog"
 
 
 class ActivityKind(StrEnum):
-    """What an entry is about, to choose by."""
+    """The subject of an entry, to filter by."""
 
     MERGES = "merges"
     BRANCHES = "branches"

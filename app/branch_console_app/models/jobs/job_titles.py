@@ -1,4 +1,4 @@
-"""What a job is called in lists, titles and buttons, as its request says."""
+"""The titles of jobs in lists, headings and buttons, from their requests."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -45,7 +45,7 @@ _LONGEST: Final = 40
 
 
 class JobGroup(StrEnum):
-    """What a list of jobs can be filtered by: each state belongs to one."""
+    """The groups by which a list of jobs is filtered: each state belongs to one."""
 
     RUNNING = "Running"
     FINISHED = "Finished"

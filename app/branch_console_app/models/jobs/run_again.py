@@ -33,7 +33,7 @@ from branch_console_app.models.parts.wording import code
 
 
 class Again(StrEnum):
-    """What leads to another run."""
+    """The way to run a job's command again."""
 
     AT_ONCE = auto()
     DIALOG = auto()

@@ -1,1 +1,1 @@
-"""What the page Maintenance shows: what goes, what stays and why, what it frees."""
+"""The models of the page Maintenance: files to remove, reasons to keep some, and freed bytes."""

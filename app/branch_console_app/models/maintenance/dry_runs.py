@@ -16,11 +16,11 @@ _SHOWN_LETTERS: Final = 90
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DryRun:
-    """What a command that removes something would do.
+    """The plan of a command that removes something.
 
     Attributes:
         preview: The consequences, with the id of the plan that a run keeps to.
-        lines: The same line by line.
+        lines: The plan line by line.
     """
 
     preview: Preview
@@ -28,7 +28,7 @@ class DryRun:
 
     @property
     def words(self) -> "DryRunWords":
-        """What it says."""
+        """The dry run in words."""
         if isinstance(self.lines, ExpiryDryRun):
             return words_of_expiry(self.lines)
         return words_of_cleaning(self.lines)
@@ -40,13 +40,13 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunWords:
-    """What a dry run says, and what its button does.
+    """The text of a dry run and of its button.
 
     Attributes:
-        headline: What would go, as Markdown.
-        more: What stays, and why, sentence by sentence.
-        typed: What a person types before it runs: how much goes. None where nothing does.
-        label: Of the button.
+        headline: The objects that would be removed, as Markdown.
+        more: Sentences about objects that stay, with the reasons.
+        typed: The amount that a person types before it runs; None if nothing is removed.
+        label: The label of the button.
     """
 
     headline: str

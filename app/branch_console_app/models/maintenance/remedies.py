@@ -40,12 +40,12 @@ class NamedRemedy:
 
     @property
     def statement(self) -> str | None:
-        """What it is in SQL, None where SQL does not serve it."""
+        """The remedy in SQL; None if SQL has no statement for it."""
         return remedy_sql(self.remedy)
 
     @property
     def command(self) -> str:
-        """What it is on the command line."""
+        """The remedy as a command line."""
         return remedy_command(self.remedy)
 
     @property

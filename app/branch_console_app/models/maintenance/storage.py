@@ -1,4 +1,4 @@
-"""What the files of a table cost, as bars and lines: whose they are, and what could go."""
+"""The cost of a table's files as bars and lines: who needs them, and which could be removed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a person can ask for on a page, and the call that each becomes."""
+"""The actions that a person can start on a page, and the call of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ WHAT: Final = "what"
 """The parameters of an address that open a dialog: the action, and what it is about."""
 
 TAG_PREFIX: Final = "tag:"
-"""What a subject begins with that is a tag, where it may be a snapshot as well."""
+"""The prefix of a subject that is a tag, for subjects that may be snapshots too."""
 
 
 class Action(StrEnum):
@@ -55,7 +55,7 @@ class Start(StrEnum):
 
 
 class DroppedFiles(StrEnum):
-    """What becomes of the files that only a dropped branch needs."""
+    """The fate of files that only a dropped branch needs."""
 
     STAY = "stay in a rescue branch"
     LATER = "leave after a grace"

@@ -78,5 +78,5 @@ class Figure:
 
     @property
     def doubt(self) -> str | None:
-        """What a pill says beside it; nothing of what is counted to the last one."""
+        """The label beside the number; None for an exact count."""
         return None if self.known in _NEEDS_NO_LABEL else self.known

@@ -56,7 +56,7 @@ class SnapshotPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """What the address says, as far as it says it."""
+    """The parameters of an address, as far as it has them."""
 
     warehouse: str | None = None
     database: str | None = None

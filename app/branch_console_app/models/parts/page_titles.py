@@ -1,4 +1,4 @@
-"""What the browser's tab says of a page: its subject first, so that two tabs differ."""
+"""The titles of browser tabs: the subject first, so that two tabs differ."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,7 +8,7 @@ from branch_console_app.models.parts.location import Location, warehouse_name
 from branch_console_app.models.parts.wording import shortened
 
 PRODUCT: Final = "Branch Console"
-"""What every title ends with."""
+"""The end of every title."""
 
 TITLE_VIEW: Final = ("source", "target", "cmp_a", "cmp_b", "id", "q")
 """The parameters of views that a title follows from."""

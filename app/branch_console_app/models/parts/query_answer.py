@@ -1,4 +1,4 @@
-"""What the SQL page shows of queries: their text, their rows, their files to take away."""
+"""The queries of the SQL page: their text, their rows, their files to download."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What the search finds: names of the warehouse by the words of somebody who looks for one."""
+"""The search: names of the warehouse that match the words of a person."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ HITS_OF_A_KIND: Final = 8
 
 
 class HitKind(StrEnum):
-    """What can be found, in the order of the list."""
+    """The kinds of results, in the order of the list."""
 
     TABLE = "Tables"
     BRANCH = "Branches"

@@ -1,4 +1,4 @@
-"""What can be compared, while nothing is chosen: branches by standing, and the last pairs."""
+"""The start of a comparison: branches by standing, and the last compared pairs."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""What happened to a table: its ledger, filtered, each line with its receipt."""
+"""The ledger of a table, filtered, each line with its receipt."""
 
 from collections.abc import Sequence
 

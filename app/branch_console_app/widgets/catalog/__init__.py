@@ -1,1 +1,1 @@
-"""What pages of the catalog draw: the card of a branch, its dialogs, objects by branch."""
+"""The widgets of the catalog's pages: the card of a branch, its dialogs, objects by branch."""

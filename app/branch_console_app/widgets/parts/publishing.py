@@ -1,4 +1,4 @@
-"""What every page says while a merge of the catalog is being published."""
+"""The notice on every page while a merge of the catalog is being published."""
 
 import streamlit as st
 

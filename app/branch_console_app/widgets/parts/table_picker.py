@@ -1,4 +1,4 @@
-"""Which table and branch a page is about: found by the address, said to be missing where it is."""
+"""The table and branch of a page: found by the address, or an error that says what is missing."""
 
 import streamlit as st
 
