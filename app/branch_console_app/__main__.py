@@ -1,4 +1,4 @@
-"""Where the command line begins."""
+"""The entry point of the command line."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Where the demo's warehouse lies, and what it takes to build it."""
+"""The folder of the demo's warehouse, and the steps to build it."""
 
 import importlib.util
 import json
@@ -40,7 +40,7 @@ def prepare_demo(folder: Path) -> dict[str, Argument] | None:
     """Make the demo's folder ready.
 
     Returns:
-        The arguments with which PROCEDURE builds the demo, or goes on building it; None where it
+        The arguments with which PROCEDURE builds the demo, or goes on building it; None if it
         is complete.
 
     Raises:

@@ -132,12 +132,12 @@ class Settings:
 
     @property
     def catalog_kind(self) -> CatalogKind | None:
-        """The catalog that keeps the tables; None where nobody said."""
+        """The catalog that keeps the tables; None if nobody said."""
         return None if self.catalog is None else CatalogKind(self.catalog)
 
     @property
     def warehouse_state_dir(self) -> Path:
-        """Where the jobs of this warehouse are kept.
+        """The folder of the jobs of this warehouse.
 
         Each warehouse has its own: a worker must not run the calls of another one.
         """

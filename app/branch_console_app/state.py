@@ -245,7 +245,7 @@ def now_millis() -> int:
 
 
 def zone() -> tzinfo | None:
-    """Return the time zone of the person who looks; None where the browser does not say."""
+    """Return the time zone of the person who looks; None if the browser does not say."""
     name = st.context.timezone
     try:
         return ZoneInfo(name) if name else None

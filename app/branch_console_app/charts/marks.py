@@ -32,7 +32,7 @@ def tag_flags(
     Args:
         places: Where the flags stand.
         tags: The tags at each place.
-        labels: What is written beside each flag, blank where there is no room.
+        labels: What is written beside each flag, blank if there is no room.
         pole: The line from each flag to its snapshot, as an error bar.
     """
     return go.Scatter(

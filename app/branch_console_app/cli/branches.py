@@ -91,7 +91,7 @@ def create_branch(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Create a branch; where no option names another, from the branch that the table names."""
+    """Create a branch; if no option names another, from the branch that the table names."""
     arguments, identifier = asked.arguments, asked.named_table
     if asked.request.from_branch is None and not identifier.is_main:
         arguments = replace(asked.request, from_branch=identifier.branch).encode()
@@ -297,7 +297,7 @@ def print_receipt(found: Receipt) -> None:
 
 
 def rows_text(counts: Counts) -> str | None:
-    """Write the rows of a branch before and after, None where nobody counted them."""
+    """Write the rows of a branch before and after, None if nobody counted them."""
     if counts.rows_before is None or counts.rows_after is None:
         return None
     return f"{counts.rows_before:,} to {counts.rows_after:,}"

@@ -37,7 +37,7 @@ def run_catalog_merge(
     background: bool = False,
     plan_again: bool = False,
 ) -> int:
-    """Preview a merge of the catalog, and run it where nothing stops it; return the exit code.
+    """Preview a merge of the catalog, and run it if nothing stops it; return the exit code.
 
     Args:
         services: The door to the core.

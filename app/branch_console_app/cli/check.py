@@ -130,7 +130,7 @@ def gate_document(rules: RuleSet | None) -> dict[str, object]:
 
 
 def print_gate(rules: RuleSet | None) -> None:
-    """Print the rules that a result will be judged by; nothing where there are none."""
+    """Print the rules that a result will be judged by; nothing if there are none."""
     if rules is None:
         return
     print_line()

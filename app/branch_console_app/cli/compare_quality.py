@@ -36,7 +36,7 @@ HTML: Final = ".html"
 def compared_quality(
     services: Services, identifier: Identifier, diff: StateDiff, *, reads_all: bool, merges: bool
 ) -> QualityComparison:
-    """Return what the data of two states look like; a worker looks where nobody has yet.
+    """Return what the data of two states look like; a worker looks if nobody has yet.
 
     Args:
         services: What is asked.

@@ -41,7 +41,7 @@ def check_export(path: Path | None, kinds: Sequence[str]) -> None:
 
 
 def compared_rows(services: Services, identifier: Identifier, diff: StateDiff) -> KeptDiff:
-    """Return the rows in which two states differ; a worker looks for them where nobody has yet.
+    """Return the rows in which two states differ; a worker looks for them if nobody has yet.
 
     Raises:
         PaimonError: The job was refused, failed or was cancelled.

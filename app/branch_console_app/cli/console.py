@@ -351,7 +351,7 @@ def _in_url(host: str) -> str:
 
 
 def _choose_port(host: str, wanted: int) -> int:
-    """Return the port, or where none is wanted the usual one, or one that is free.
+    """Return the port, or if none is wanted the usual one, or one that is free.
 
     Raises:
         InvalidInput: The wanted port is taken, or this machine has no such address.

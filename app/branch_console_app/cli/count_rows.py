@@ -115,7 +115,7 @@ def find_or_count(services: Services, identifier: Identifier, diff: StateDiff) -
 
 
 def counts_of_forward(services: Services, plan: ForwardDecision) -> RowCounts | None:
-    """Return in how many rows the target will differ, None where it takes a job to tell."""
+    """Return in how many rows the target will differ, None if it takes a job to tell."""
     has_rows = plan.arrives.figure.rows is not None or plan.target_head is None
     if has_rows or not plan.arrives.snapshots:
         return None
@@ -125,7 +125,7 @@ def counts_of_forward(services: Services, plan: ForwardDecision) -> RowCounts | 
 
 
 def counts_document(found: RowCounts | None) -> dict[str, object]:
-    """Return what a document holds of rows that were counted; nothing where none were."""
+    """Return what a document holds of rows that were counted; nothing if none were."""
     return {} if found is None else {"counted_rows": asdict(found)}
 
 

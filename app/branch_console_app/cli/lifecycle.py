@@ -130,7 +130,7 @@ def undo(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Undo an operation; where no table is named, on the one that it changed."""
+    """Undo an operation; if no table is named, on the one that it changed."""
     arguments = asked.arguments
     if asked.table is None:
         found = open_services(warehouse).find_table_of_operation(asked.request.operation)

@@ -126,7 +126,7 @@ def error_object(error: PaimonError) -> dict[str, object]:
 
 
 def error_beside(error: PaimonError | None) -> dict[str, object]:
-    """Return what a document holds of an error beside an answer; nothing where there is none."""
+    """Return what a document holds of an error beside an answer; nothing if there is none."""
     return {} if error is None else {"error": error_object(error)}
 
 
@@ -163,7 +163,7 @@ def print_rows(
     Args:
         headings: One a column; `>rows` stands right, as figures do.
         rows: Any number; they are formatted as they come.
-        total: How many there are in all, where `rows` are only the first.
+        total: How many there are in all, if `rows` are only the first.
     """
     source = iter(rows)
     titles = [visible(heading.removeprefix(">")) for heading in headings]
@@ -213,7 +213,7 @@ def print_table(
 
 
 def first_rows(table: pa.Table, limit: int | None, *, as_json: bool = False) -> pa.Table:
-    """Return the rows to print: 50 for people and all for programs where nobody says."""
+    """Return the rows to print: 50 for people and all for programs if nobody says."""
     if limit is None:
         limit = 0 if as_json else ROWS_SHOWN
     return table.slice(0, limit) if limit else table

@@ -60,7 +60,7 @@ class AskedRequest(Generic[R]):
 
     @property
     def request(self) -> R:
-        """The request; raises InvalidInput where an argument is wrong."""
+        """The request; raises InvalidInput if an argument is wrong."""
         return self.of.decode(self.of.procedure, self.arguments)
 
 
@@ -76,7 +76,7 @@ def takes(
 
     Args:
         request: The request.
-        only: The fields that the command takes, and those of the agreement; all where left out.
+        only: The fields that the command takes, and those of the agreement; all if left out.
         optional: Fields of options that the request needs, and another option may stand for.
     """
     served = tuple(

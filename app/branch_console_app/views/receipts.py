@@ -178,7 +178,7 @@ def _show_parts(operation_id: str) -> None:
 
 
 def _added_to(receipt: Receipt) -> str | None:
-    """Return the branch that got one snapshot; None where a revert has not one to take back.
+    """Return the branch that got one snapshot; None if a revert has not one to take back.
 
     Whether that snapshot can be reverted is for the dialog to say, with the reason.
     """

@@ -66,7 +66,7 @@ class Catalog(Protocol):
         """
 
     def find(self, identifier: Identifier) -> FileStoreTable | None:
-        """A handle on a table and branch, None where there is no such database, table or branch.
+        """A handle on a table and branch, None if there is no such database, table or branch.
 
         Raises:
             InvalidInput: A name is more than one folder.

@@ -37,12 +37,12 @@ _LATER: Final = " A table that main got after the fork comes with a merge of mai
 
 
 class MemberState(StrEnum):
-    """Where the rows of a table of a branch are.
+    """The place of a branch's rows of a table.
 
     Attributes:
         MADE: On its table branch.
         NOT_MADE: On main, at the base.
-        LOST: Nowhere that is found: the table branch was made and is gone, or its base is gone.
+        LOST: Nowhere: the table branch was made and is gone, or its base is gone.
     """
 
     MADE = "made"
@@ -57,7 +57,7 @@ class Member:
     Attributes:
         identifier: By the names of the branch, on its table branch.
         table: What the ledger has of it.
-        folder: Where it lies now, below the warehouse; None where it is nowhere.
+        folder: Where it lies now, below the warehouse; None if it is nowhere.
         is_taken: Whether a table that was there before has a branch of that name in the folder.
     """
 
@@ -80,7 +80,7 @@ class Member:
 
     @property
     def base_tag(self) -> str | None:
-        """The tag of main that keeps the fork, None where there was no snapshot."""
+        """The tag of main that keeps the fork, None if there was no snapshot."""
         if self.table.head is None:
             return None
         return self.table.base_tag or f"{BASE_TAG_PREFIX}{self.identifier.branch}"
@@ -199,7 +199,7 @@ class CatalogOnBranch:
         return tuple(sorted(found, key=lambda each: each.identifier.table))
 
     def find(self, identifier: Identifier) -> FileStoreTable | None:
-        """A handle on a table, None where the branch has none of that name.
+        """A handle on a table, None if the branch has none of that name.
 
         A name with a table branch in it is Paimon's, and opened as main has it.
 
@@ -247,7 +247,7 @@ class CatalogOnBranch:
         return ""
 
     def find_database(self, name: str) -> str | None:
-        """The id of a database of the branch, None where it is outside of it or is not there."""
+        """The id of a database of the branch, None if it is outside of it or is not there."""
         return self._database_ids.get(name)
 
     def members(self) -> tuple[Member, ...]:
@@ -256,7 +256,7 @@ class CatalogOnBranch:
         return tuple(sorted(found, key=lambda each: each.name))
 
     def find_member(self, identifier: Identifier) -> Member | None:
-        """The table of the branch that has this name, None where there is none."""
+        """The table of the branch that has this name, None if there is none."""
         key = (self._tables_of(identifier.database) or {}).get(identifier.table)
         return None if key is None else self.member(key)
 
@@ -298,7 +298,7 @@ class CatalogOnBranch:
         return PinnedTable(source, self.content, base, member.table.schema or 0)
 
     def find_base(self, member: Member) -> Tag | None:
-        """The tag of main that keeps the fork of a table; None where nothing keeps it."""
+        """The tag of main that keeps the fork of a table; None if nothing keeps it."""
         head, name = member.table.head, member.base_tag
         if head is None or name is None or member.folder is None:
             return None
@@ -328,7 +328,7 @@ class CatalogOnBranch:
         return found
 
     def _tables_of(self, database: str) -> dict[str, str] | None:
-        """The ids of a database's tables by name; None where the branch has no such database."""
+        """The ids of a database's tables by name; None if the branch has no such database."""
         key = self._database_ids.get(database)
         return None if key is None else self._table_ids.get(key, {})
 

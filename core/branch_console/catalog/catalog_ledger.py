@@ -1,4 +1,4 @@
-"""The ledger of catalog branches: numbered versions, each made only where there is none.
+"""The ledger of catalog branches: numbered versions, each made only if there is none.
 
 A version is never written again, so what was read once stays read. Checkpoints save reading many of
 them; one that is missing or broken changes no answer.
@@ -84,7 +84,7 @@ class CatalogLedger:
             return True
 
     def newest(self, branch: str) -> int:
-        """The number of the newest version of a branch, 0 where it has none."""
+        """The number of the newest version of a branch, 0 if it has none."""
         return max(self._numbers(branch, VERSION_PREFIX), default=0)
 
     def find(self, branch: str) -> CatalogCheckpoint | None:
@@ -172,7 +172,7 @@ class CatalogLedger:
         return found
 
     def recorded(self, branch: str, number: int | None = None) -> RecordedCatalog:
-        """All objects of a branch at a version, the newest where none is named.
+        """All objects of a branch at a version, the newest if none is named.
 
         Raises:
             NotFound: There is no such catalog branch or version.
@@ -220,7 +220,7 @@ class CatalogLedger:
         """Make a version, with a checkpoint where one is due.
 
         Returns:
-            Whether this call made it: False where the number is taken; a look at the version tells
+            Whether this call made it: False if the number is taken; a look at the version tells
             whose it is.
 
         Raises:

@@ -33,7 +33,7 @@ class CatalogTags:
         return tuple(sorted(name for name in names if not name.startswith(".")))
 
     def find(self, name: str) -> CatalogTag | None:
-        """A catalog tag, None where there is none; raises FormatError."""
+        """A catalog tag, None if there is none; raises FormatError."""
         if "/" in name or not name:
             return None
         data = self._reader.files.find(self._paths.tag(name))
@@ -111,7 +111,7 @@ class CatalogAtTag:
         return PinnedTable(source, branch, found, last)
 
     def find(self, identifier: Identifier) -> FileStoreTable | None:
-        """As `open`, None where the tag has no table of this name."""
+        """As `open`, None if the tag has no table of this name."""
         return self.open(identifier) if identifier.table_name in self._tables else None
 
     def _find_tag(self, source: FileStoreTable, table: TableChange) -> Tag | None:

@@ -138,7 +138,7 @@ class FilesystemCatalog:
         return table
 
     def find(self, identifier: Identifier) -> FileStoreTable | None:
-        """A handle on a table and branch, None where there is none; raises InvalidInput."""
+        """A handle on a table and branch, None if there is none; raises InvalidInput."""
         path = self._table_path(identifier)
         check_branch_segment(identifier.branch)
         table = FileStoreTable(self._reader, path, identifier, self._scan)

@@ -86,7 +86,7 @@ def _type_of(data: bytes) -> str:
 
 
 def find_birth(reader: MetadataReader, folder: str) -> str | None:
-    """Return the birth of the table in a folder, None where main has none there."""
+    """Return the birth of the table in a folder, None if main has none there."""
     schemas = list_numbered(reader, f"{folder}/schema", SCHEMA_PREFIX)
     try:
         return reader.decode(schemas[min(schemas)], birth_of) if schemas else None

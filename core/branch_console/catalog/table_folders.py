@@ -1,4 +1,4 @@
-"""Where a table of the ledger lies now: in the folder that was noted, or where its birth is."""
+"""The current folders of the ledger's tables: the recorded folder, or the one with their birth."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TableFolders:
     def find(
         self, table: TableChange, folder_on_main: Callable[[], str | None] = lambda: None
     ) -> FoundFolder | None:
-        """Return the folder of a table, None where it is nowhere, or may be in two places.
+        """Return the folder of a table, None if it is nowhere, or may be in two places.
 
         Args:
             table: The table.
@@ -134,13 +134,13 @@ class TableFolders:
         return f"{self._paths.folder(folder)}/branch/branch-{branch or self._branch}"
 
     def _origins_in(self, folder: str, table: TableChange) -> Iterator[str]:
-        """Where the schemas of a table that is not made yet lie: main may have none of it."""
+        """Yield the places that may have the schemas of a table that is not made yet."""
         yield self._paths.folder(folder)
         if table.source is not None:
             yield self._branch_in(folder, table.source)
 
     def _places_of(self, table: TableChange) -> list[str]:
-        """Where tables of a birth lie, on main, on the branch, or on the one that it came from."""
+        """Return the folders of a birth: on main, on the branch, or on the branch it came from."""
         found = self._by_birth.get(table.birth or "", [])
         if found or table.source is None:
             return found
@@ -152,7 +152,7 @@ class TableFolders:
 
     @cached_property
     def _by_birth(self) -> dict[str, list[str]]:
-        """Where tables lie, by the birth of the table of main there and of that of the branch."""
+        """The folders of tables, by the birth of the table on main and on the branch."""
         found: dict[str, list[str]] = {}
         for folder in self._table_folders:
             places = (self._paths.folder(folder), self._branch_in(folder))

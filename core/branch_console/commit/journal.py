@@ -56,7 +56,7 @@ class OpenIntents:
 
 
 class JournalPlace(Protocol):
-    """Where a journal lies: in the ledger of a table, or beside that of the catalog."""
+    """The place of a journal: in the ledger of a table, or beside that of the catalog."""
 
     @property
     def lineage_dir(self) -> str:
@@ -129,13 +129,13 @@ class Journal:
         return locked(place, longest_wait_seconds=longest_wait_seconds)
 
     def find_event(self, intent: Intent) -> LineageEvent | None:
-        """Return the event that an operation is recorded by, None where it is not done."""
+        """Return the event that an operation is recorded by, None if it is not done."""
         path = self._paths.event(intent.event_millis, intent.operation_id)
         found = self._store.files.find(path)
         return None if found is None else LineageEvent.from_json(found)
 
     def time_for_event(self, now_millis: int) -> int:
-        """Return a time later than that of every event, also where a clock lags behind.
+        """Return a time later than that of every event, also if a clock lags behind.
 
         Events are read in the order of their times.
         """
@@ -166,7 +166,7 @@ class Journal:
         return self._find("step", f"{operation_id}-{step}") is not None
 
     def find_step(self, operation_id: str, step: str) -> bytes | None:
-        """Return the content of a step, None where the operation has not reached it."""
+        """Return the content of a step, None if the operation has not reached it."""
         return self._find("step", f"{operation_id}-{step}")
 
     def forget_step(self, operation_id: str, step: str) -> None:

@@ -17,7 +17,7 @@ class SnapshotDistance:
     Attributes:
         snapshots: Commits that changed content; compactions are not among them.
         compactions: Commits that only rewrote files.
-        records: Records that those commits added to files, less those that they removed; None where
+        records: Records that those commits added to files, less those that they removed; None if
             a commit does not say.
         hides_rows: Whether deletion vectors may hide rows of these commits or before them.
     """

@@ -40,7 +40,7 @@ class BranchTrace:
 
     @cached_property
     def places(self) -> Mapping[Lists, int]:
-        """Where in `snapshots` each stands, by its manifest lists."""
+        """The index in `snapshots` of each snapshot, by its manifest lists."""
         return {
             (each.base_manifest_list, each.delta_manifest_list): at
             for at, each in enumerate(self.snapshots)

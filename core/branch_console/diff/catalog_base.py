@@ -209,7 +209,7 @@ def _joined(
     theirs: State | None,
     pick: Callable[[Sequence[State], State | None, State | None], State],
 ) -> State | None:
-    """Return the one base of an object; None where it was not there."""
+    """Return the one base of an object; None if it was not there."""
     held = [each for each in bases if each is not None]
     if not held or (theirs is None and len(held) < len(bases)):
         return None

@@ -79,7 +79,7 @@ class TableSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedDatabase:
-    """A database that at least one side changed; a side is None where it is not there."""
+    """A database that at least one side changed; a side is None if it is not there."""
 
     id: str
     sides: ThreeWay[DatabaseState | None]
@@ -89,7 +89,7 @@ class ChangedDatabase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedTable:
-    """A table that at least one side changed; a side is None where it is not there."""
+    """A table that at least one side changed; a side is None if it is not there."""
 
     id: str
     sides: ThreeWay[TableState | None]

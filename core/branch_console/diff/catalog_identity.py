@@ -187,7 +187,7 @@ def _is_twin(
 def _pairs(
     keys: list[str], candidates: list[SightedTable], known: Mapping[str, TableChange]
 ) -> dict[str, SightedTable] | None:
-    """Say which of some folders is which of some tables; None where that cannot be told.
+    """Say which of some folders is which of some tables; None if that cannot be told.
 
     A folder is the table whose noted head it holds. One that holds several is the table with the
     newest of them: the others have that head in common with it.

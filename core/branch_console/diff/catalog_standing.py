@@ -40,7 +40,7 @@ class ObjectOnBranch:
 
     Attributes:
         standings: What happened to it there, the gravest first.
-        name: What the branch calls it; None where the branch does not have it.
+        name: What the branch calls it; None if the branch does not have it.
         is_behind: Whether main changed it since the merge base.
     """
 

@@ -11,12 +11,12 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Content(StrEnum):
-    """Where the rows of a table on a catalog branch are.
+    """The place of a table's rows on a catalog branch.
 
     Attributes:
         MADE: On the table branch of that name, which exists.
-        PINNED: Where the branch began, mostly on main, at the base head and base schema: nothing
-            was written on the branch yet.
+        PINNED: At the fork, mostly on main, with the base head and base schema: nothing was written
+            on the branch yet.
         LOST: The table branch was made and is gone; nobody said that the table was dropped.
     """
 

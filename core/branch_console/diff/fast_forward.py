@@ -1,6 +1,6 @@
 """Fast-forward, decided: may the target take over the source's history, and what would that cost.
 
-Paimon's own fast-forward deletes whatever stands in its way. Here it is legal only where the
+Paimon's own fast-forward deletes whatever stands in its way. Here it is legal only if the
 target's head is part of the source's history, so that nothing has to go.
 """
 
@@ -323,7 +323,7 @@ def plan_id(
         table: Database and table.
         source: Where the target goes.
         target: What moves.
-        removed: What leaves the target; None where nothing does.
+        removed: What leaves the target; None if nothing does.
     """
     # Not where readers stand: they go on while somebody looks.
     rewound = [] if removed is None else [name for name, _ in removed.consumers]

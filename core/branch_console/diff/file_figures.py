@@ -19,7 +19,7 @@ _POSTPONED: Final = -2
 
 
 def hidden_rows(marks: pa.Table) -> int | None:
-    """Add up the rows that deletion vectors hide; None where a vector does not count them.
+    """Add up the rows that deletion vectors hide; None if a vector does not count them.
 
     Args:
         marks: Index files of a state, with the columns of INDEX_MANIFEST_ENTRY.
@@ -45,7 +45,7 @@ def state_figure(
         snapshot: None before the first commit.
         schema: What it is read with.
         branch: The branch that is read.
-        load_marks: Reads the index files of a snapshot, as INDEX_MANIFEST_ENTRY; asked only where
+        load_marks: Reads the index files of a snapshot, as INDEX_MANIFEST_ENTRY; asked only if
             it matters.
     """
     figure = snapshot_figure(snapshot, schema, branch)

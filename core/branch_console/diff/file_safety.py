@@ -70,7 +70,7 @@ class FileSafety:
     Attributes:
         fences: The branches to fence, before anything is published.
         pins: The snapshots of main to pin, right after it is published.
-        reasons: Why files are copied, in sentences; empty where they are shared.
+        reasons: Why files are copied, in sentences; empty if they are shared.
     """
 
     answer: SharingAnswer

@@ -1,4 +1,4 @@
-"""Where a branch left another one: as recorded, else inferred, with the evidence shown."""
+"""The fork of a branch from another one: as recorded, else inferred, with the evidence shown."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,14 +27,14 @@ class Confidence(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkCandidate:
-    """Where a branch may have left another one.
+    """A candidate for the fork of a branch.
 
     Attributes:
         parent: The branch it came from.
         identity: The snapshot both share.
-        snapshot: That snapshot, where a file still holds it.
-        source_id: Its id on the branch, None where it has expired there.
-        target_id: Its id on the parent, None where it has expired there.
+        snapshot: That snapshot; None if no file has it any more.
+        source_id: Its id on the branch; None if it has expired there.
+        target_id: Its id on the parent; None if it has expired there.
         evidence: Sentences, strongest first.
     """
 
@@ -217,7 +217,7 @@ def _shared_with(branch: BranchTrace, other: BranchTrace, ids: _IdsByBranch) -> 
 def _by_circumstance(
     branch: BranchTrace, other: BranchTrace, ids: _IdsByBranch
 ) -> list[ForkCandidate]:
-    """Candidates where no snapshot is shared any more: files in common, numbers, times."""
+    """Candidates if no snapshot is shared any more: files in common, numbers, times."""
     first = next(iter(branch.snapshots), None)
     if first is None or not ids[branch.branch].keys().isdisjoint(ids[other.branch].keys()):
         return []

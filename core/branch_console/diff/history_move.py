@@ -226,7 +226,7 @@ def clashing_tags(source: BranchHistory, target: BranchHistory) -> list[Tag]:
 
 
 def arrivals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None) -> Arrivals:
-    """List what comes from the source; what clashes comes only where the target is replaced."""
+    """List what comes from the source; what clashes comes only if the target is replaced."""
     # Not what a tag alone keeps: the history would get a hole where that snapshot belongs.
     known = SnapshotSet(target.snapshots)
     snapshots = tuple(each for each in after(source, fork) if each.identity not in known)
@@ -290,7 +290,7 @@ def _changes(history: BranchHistory, snapshots: Sequence[Snapshot]) -> tuple[Row
 
 
 def after(history: BranchHistory, fork: Snapshot | None) -> tuple[Snapshot, ...]:
-    """Return the snapshots behind the fork; all that the branch lists where there is none."""
+    """Return the snapshots behind the fork; all that the branch lists if there is none."""
     if fork is None:
         return history.snapshots
     return tuple(snapshot for snapshot in history.history if snapshot.id > fork.id)

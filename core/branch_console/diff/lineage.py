@@ -30,7 +30,7 @@ REWRITES_ALL: Final = "all"
 OPERATION: Final = "branch.operation"
 """The kind of a snapshot that moves files between states: a merge, pick, revert or rollback."""
 REVERTS: Final = "branch.reverts"
-"""The delta manifest list of the snapshot that a revert takes back, also where that was picked."""
+"""The delta manifest list of the snapshot that a revert takes back, also if that was picked."""
 TAKES_BACK: Final = "branch.takes-back"
 """The property of a pick that brought a revert or rollback: its removed files count as reverted."""
 RESTORES: Final = "branch.restores"
@@ -264,7 +264,7 @@ def merge_source(snapshot: Snapshot) -> SnapshotIdentity | None:
 
 
 def field_ids_from(text: str) -> dict[int, int]:
-    """Decode the column numbers that a merge commit noted; nothing where others wrote the text."""
+    """Decode the column numbers that a merge commit noted; nothing if others wrote the text."""
     try:
         return {int(theirs): int(ours) for theirs, ours in json.loads(text).items()}
     except (ValueError, TypeError, AttributeError):
@@ -287,7 +287,7 @@ class Rewrites(NamedTuple):
 
 
 def rewrites_from(properties: Mapping[str, str]) -> Rewrites | None:
-    """Decode what a commit noted that moves files; None where it wrote all that it brought.
+    """Decode what a commit noted that moves files; None if it wrote all that it brought.
 
     A pick brings what was written as it was, in place of the same files.
     """

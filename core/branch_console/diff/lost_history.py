@@ -16,7 +16,7 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T")
 
 _TOGETHER_MILLIS: Final = 60_000
-"""Two lists of one commit are written within so long, also where it was tried again."""
+"""Two lists of one commit are written within so long, also if it was tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class LostHistory(Generic[T]):
     """Commits that follow each other and are in no snapshot.
 
     Attributes:
-        follows: What the first of them builds on; None where that is gone, or was nothing.
+        follows: What the first of them builds on; None if that is gone, or was nothing.
         commits: Oldest first.
     """
 
@@ -157,7 +157,7 @@ def _surest_first(pair: LostPair, bases: Container[frozenset[str] | None]) -> tu
 
 
 def _pair(base: UnnamedList, delta: UnnamedList) -> LostPair | None:
-    """The commit that two lists are; None where they are none."""
+    """The commit that two lists are; None if they are none."""
     if not delta.is_new or not base.manifests.isdisjoint(delta.manifests):
         return None
     began_with, files = _state(base.entries), _state(base.entries, delta.entries)
@@ -167,7 +167,7 @@ def _pair(base: UnnamedList, delta: UnnamedList) -> LostPair | None:
 
 
 def _state(*entries: Mapping[str, int]) -> frozenset[str] | None:
-    """The files that some entries come to; None where they are no state of a table."""
+    """The files that some entries come to; None if they are no state of a table."""
     total: Counter[str] = Counter()
     for each in entries:
         total.update(each)

@@ -60,7 +60,7 @@ class SchemaChange:
     Attributes:
         subject: The column, with dots into nested rows, or the option, or "" for the table.
         field_id: Of the column, None for anything else.
-        before: What the left schema has, as text; None where it has nothing.
+        before: What the left schema has, as text; None if it has nothing.
         after: What the right schema has.
         reason: Why the verdict is as it is, in a sentence.
     """

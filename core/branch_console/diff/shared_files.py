@@ -255,7 +255,7 @@ class SharedFiles:
         return tuple(name for name, trace in self._traces.items() if lists in trace.places)
 
     def _tags_of_others(self, main: BranchTrace) -> Iterator[Tag]:
-        """Tags on main of what it never held; of expired snapshots only where others list them."""
+        """Tags on main of what it never held; of expired snapshots only if others list them."""
         held, ids = self._held(MAIN_BRANCH), {each.id for each in main.snapshots}
         was_rewritten = any(
             event.kind is LineageKind.RESCUED and event.source_branch == MAIN_BRANCH
@@ -292,7 +292,7 @@ class SharedFiles:
 
 
 def text_of_hiding(tag: str, snapshot_id: int, own: Iterable[Tag]) -> str | None:
-    """Say which tags of main a tag of another history would hide; None where it hides none.
+    """Say which tags of main a tag of another history would hide; None if it hides none.
 
     Args:
         tag: The name of that tag on main.

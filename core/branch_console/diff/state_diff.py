@@ -98,7 +98,7 @@ class ComparedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateTotals:
-    """All of one state, or its own files; `record_count` is None where no commit says it."""
+    """All of one state, or its own files; `record_count` is None if no commit says it."""
 
     file_count: int
     byte_count: int | None

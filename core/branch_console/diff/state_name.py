@@ -50,7 +50,7 @@ def parse_state_name(text: str, branches: Collection[str], default_branch: str) 
     Args:
         text: What somebody wrote.
         branches: The names of the table's branches: one that holds `@` goes before all else.
-        default_branch: Whose tag is meant where no branch is named.
+        default_branch: Whose tag is meant if no branch is named.
 
     Raises:
         InvalidInput: The text names no state.

@@ -27,7 +27,7 @@ class ColumnTest(Protocol):
 
 
 def condition_from(schema: TableSchema, comparisons: Iterable[ColumnTest]) -> Condition | None:
-    """Return what a reader can leave rows out by; None where that is nothing.
+    """Return what a reader can leave rows out by; None if that is nothing.
 
     A comparison counts where value and column are of one kind, so that Spark casts neither.
     """

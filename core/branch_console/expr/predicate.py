@@ -126,7 +126,7 @@ def names_in(condition: Condition) -> frozenset[Name]:
 
 
 def holds(condition: Condition, column_of: Callable[[Name], pa.Array]) -> pa.Array:
-    """Where a condition holds: true, false, or null where a value that decides is missing.
+    """Return the truth of a condition by row; null if a value that decides is missing.
 
     Raises:
         InvalidInput: A value is compared with a column of another kind.

@@ -125,7 +125,7 @@ def read_avro(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.Tab
 
     Args:
         data: The whole file.
-        layout: The columns to return; those that the file lacks are null where they may be.
+        layout: The columns to return; those that the file lacks are null if they may be.
         path: The file, for errors.
         version: What `_VERSION` has to be.
 
@@ -411,7 +411,7 @@ def _to_table(records: list[dict[str, Any]], layout: pa.Schema) -> pa.Table:
 
 
 def check_nulls(table: pa.Table) -> None:
-    """Refuse a null where the type of its column has none; raises FormatError."""
+    """Refuse a null if the type of its column has none; raises FormatError."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         for chunk in column.chunks:
             _check_no_null(chunk, table.schema.field(name), name)
@@ -448,7 +448,7 @@ def read_blocks(data: bytes) -> Iterator[list[dict[str, Any]]]:
     sync = _take(source, _SYNC_BYTES)
     codec = header.get("avro.codec", b"null").decode()
     schema = header["avro.schema"]
-    _schema_to_read(schema)  # a broken one shows where there is no block, too
+    _schema_to_read(schema)  # a broken one shows if there is no block, too
     while source.tell() < len(data):
         count = _read_varint(source)
         content = _take(source, _read_varint(source))

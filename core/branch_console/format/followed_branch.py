@@ -1,4 +1,4 @@
-"""Where a branch went since an operation, under which name it is now: told by the ledger alone."""
+"""The current name and place of a branch since an operation, from the ledger alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class FollowedBranch:
     Attributes:
         name: The name that it has now; of one that is gone the last one that it had.
         ended_by: The drop that it was not brought back from. Where other software removed it, what
-            gave its name to another branch. None where the ledger knows of neither.
+            gave its name to another branch. None if the ledger knows of neither.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Renamed:
 
 
 def renamed_since(events: Sequence[LineageEvent], branch: str) -> Renamed | None:
-    """Return the present name of the branch that had this one last; None where none has another.
+    """Return the present name of the branch that had this one last; None if none has another.
 
     Args:
         events: The ledger as it was written, in the order things happened.

@@ -44,7 +44,7 @@ class JsonObject:
         return cls(values, what)
 
     def find(self, key: str, kind: type[T]) -> T | None:
-        """Return the value of `key`, or None where it is absent or null."""
+        """Return the value of `key`, or None if it is absent or null."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -80,14 +80,14 @@ class JsonObject:
         return tuple(JsonObject(value, self.what) for value in values)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return the strings of the array `key`, empty where it is absent."""
+        """Return the strings of the array `key`, empty if it is absent."""
         values = self.find(key, list) or []
         if not all(isinstance(value, str) for value in values):
             raise FormatError(f"The {self.what} has something other than strings in {key!r}.")
         return tuple(values)
 
     def text_map(self, key: str) -> dict[str, str]:
-        """Return the string-to-string object `key`, empty where it is absent."""
+        """Return the string-to-string object `key`, empty if it is absent."""
         values = self.find(key, dict) or {}
         return {
             name: value if isinstance(value, str) else json.dumps(value)

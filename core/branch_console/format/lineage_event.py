@@ -61,7 +61,7 @@ class LineageEvent:
         source_branch: Where it came from; of a renamed branch its earlier name, of a restored one
             the rescue branch.
         parents: The snapshots that `after` builds on, first one first.
-        tag: The tag that was made, moved, renamed or deleted; None where there were several.
+        tag: The tag that was made, moved, renamed or deleted; None if there were several.
         source_tag: The earlier name of a tag that was renamed.
         undoes: The operation that this one took back.
     """
@@ -148,7 +148,7 @@ _GIVES_BASE: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, Lineage
 
 
 def born(events: Iterable[LineageEvent], branch: str) -> LineageEvent | None:
-    """The event by which a branch came to be, None where other software made it."""
+    """The event by which a branch came to be, None if other software made it."""
     found = None
     for event in events:
         if event.branch == branch and event.kind in BIRTHS:

@@ -198,7 +198,7 @@ def rows_without(rows: pa.Table, others: pa.Table, key: str = "identity") -> pa.
 
 
 def _or_dash(values: pa.Array, encode: Callable[[pa.Array], pa.Array]) -> pa.Array | pa.Scalar:
-    """Encode values, null as a dash; one dash stands for all where there are only nulls."""
+    """Encode values, null as a dash; one dash stands for all if there are only nulls."""
     if values.null_count == len(values):
         return pa.scalar("-")
     encoded = encode(values)

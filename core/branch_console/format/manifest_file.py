@@ -22,7 +22,7 @@ def read_records(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.
 
     Args:
         data: The whole file, in Avro, ORC or Parquet.
-        layout: The columns to return; those that the file lacks are null where they may be.
+        layout: The columns to return; those that the file lacks are null if they may be.
         path: The file, for errors.
         version: What `_VERSION` has to be.
 
@@ -68,7 +68,7 @@ def _read_columns(data: bytes) -> pa.Table:
 
 
 def _by_name(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Convert an array; fields of structs are found by name, and are null where missing."""
+    """Convert an array; fields of structs are found by name, and are null if missing."""
     if array.type == wanted:
         return array
     mask = pc.is_null(array) if array.null_count else None

@@ -25,7 +25,7 @@ from branch_console.format.values.arrow_types import no_rows
 MANIFEST_LIST_VERSION: Final = 2
 
 
-# `file_size` in bytes. Ranges are null where an older writer knew none, and so nothing is skipped.
+# `file_size` in bytes. Ranges are null if an older writer knew none, and so nothing is skipped.
 MANIFEST_FILE_META: Final = pa.schema(
     [
         required("file_name", pa.string()),

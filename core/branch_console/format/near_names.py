@@ -6,7 +6,7 @@ from typing import Final
 
 _CUTOFF: Final = 0.6
 MOST_NEAR: Final = 3
-"""How many names are offered where nobody says."""
+"""How many names are offered if nobody says."""
 
 
 def nearest_names(name: str, known: Iterable[str], most: int = MOST_NEAR) -> tuple[str, ...]:
@@ -19,5 +19,5 @@ def nearest_names(name: str, known: Iterable[str], most: int = MOST_NEAR) -> tup
 
 
 def did_you_mean(near: Sequence[str]) -> str:
-    """Ask, after a space, whether one of these names was meant; blank where there is none."""
+    """Ask, after a space, whether one of these names was meant; blank if there is none."""
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

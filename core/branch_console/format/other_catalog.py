@@ -22,7 +22,7 @@ class CatalogKind(StrEnum):
 
     @property
     def keeper(self) -> str:
-        """Where the catalog keeps its tables, as it completes "kept in …"."""
+        """The keeper of its tables, as the end of "kept in …"."""
         return _KEEPERS[self]
 
 

@@ -143,7 +143,7 @@ def _wall_clock(value: Any, data_type: AtomicType, zone: tzinfo) -> tuple[dateti
 
 
 def _local_date_time(seconds: datetime, nanos: int) -> str:
-    """Java's LocalDateTime.toString: seconds and fraction only where needed, by three digits."""
+    """Java's LocalDateTime.toString: seconds and fraction only if needed, by three digits."""
     if nanos == 0 and seconds.second == 0:
         return seconds.isoformat(timespec="minutes")
     digits = f"{nanos:09d}"

@@ -29,7 +29,7 @@ class FallbackRule:
 
     @classmethod
     def of(cls, schema: TableSchema, branch: str) -> "FallbackRule | None":
-        """Return the rule of a branch with this schema, None where it reads itself alone.
+        """Return the rule of a branch with this schema, None if it reads itself alone.
 
         Branches inherit options: one that is named by its own option reads itself alone.
 
@@ -57,7 +57,7 @@ class ChainRule:
 
     @classmethod
     def of(cls, schema: TableSchema, branch: str) -> "ChainRule | None":
-        """Return the rule of a branch with this schema, None where it reads itself alone.
+        """Return the rule of a branch with this schema, None if it reads itself alone.
 
         References:
             Paimon FileStoreTableFactory.createChainTable.

@@ -31,7 +31,7 @@ class Counts:
     Attributes:
         files_shared: Data files that the target names now beside the branch that they came from.
         records_added: Records of the data files that came, less those of the files that went.
-        rows_before, rows_after: All rows of the branch; None where nobody counted them.
+        rows_before, rows_after: All rows of the branch; None if nobody counted them.
     """
 
     snapshots_added: int = 0
@@ -92,7 +92,7 @@ class Receipt:
 
     Attributes:
         gate: What the rules of the table said of the result, and who overrode them and why, as
-            JSON values; None where there were no rules.
+            JSON values; None if there were no rules.
         answer: The rows that answer the call in SQL, where counts and moves do not tell them.
     """
 

@@ -54,7 +54,7 @@ WRITE_OPTIONS: Final = (BRANCH,)
 
 
 class ChangeMode(StrEnum):
-    """Where changes are read from [Paimon CoreOptions.IncrementalBetweenScanMode]."""
+    """The source of changes [Paimon CoreOptions.IncrementalBetweenScanMode]."""
 
     AUTO = "auto"
     DELTA = "delta"
@@ -68,7 +68,7 @@ class Between:
 
     Attributes:
         start, end: Tags or snapshot ids.
-        millis: Times since the epoch; None where `start` and `end` are names.
+        millis: Times since the epoch; None if `start` and `end` are names.
     """
 
     start: str

@@ -50,7 +50,7 @@ class SnapshotIdentity:
 
 
 NO_SNAPSHOT: Final = SnapshotIdentity(uuid=None, manifest_lists=("", ""))
-"""Stands for the head of a branch that has none, where a commit asks for that."""
+"""Stands for the head of a branch that has none, if a commit asks for that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

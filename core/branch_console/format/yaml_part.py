@@ -38,7 +38,7 @@ class YamlPart:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Read the text of a file; None where it is empty.
+        """Read the text of a file; None if it is empty.
 
         Raises:
             InvalidInput: It is no YAML, or longer or deeper than what is read.
@@ -55,7 +55,7 @@ class YamlPart:
             raise InvalidInput(f"{name} is no YAML{line}: {error.problem}.") from error
         except yaml.YAMLError as error:
             raise InvalidInput(f"{name} is no YAML: {error}.") from error
-        except RecursionError as error:  # of the parser in Python, where there is no other
+        except RecursionError as error:  # of the parser in Python, if there is no other
             raise InvalidInput(f"{name} is nested too deeply.") from error
         return None if root is None else cls(root)
 

@@ -57,7 +57,7 @@ def write_heartbeat(path: Path, heartbeat: Heartbeat) -> None:
 
 
 def read_heartbeat(path: Path) -> Heartbeat | None:
-    """Return the last heartbeat, or None where there is none that can be read."""
+    """Return the last heartbeat, or None if there is none that can be read."""
     try:
         return Heartbeat(**json.loads(path.read_text()))
     except (OSError, ValueError, TypeError):

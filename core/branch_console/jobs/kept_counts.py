@@ -37,7 +37,7 @@ class KeptCounts:
         return KeptRows(folder=self.folder / "states")
 
     def find(self, name: str) -> RowCounts | None:
-        """Return the rows of two states, None where nobody has counted them here."""
+        """Return the rows of two states, None if nobody has counted them here."""
         with suppress(TypeError):
             return RowCounts(**_read(self.folder / f"{name}.json"))
         return None
@@ -55,7 +55,7 @@ class KeptRows:
     folder: Path
 
     def find(self, key: str) -> int | None:
-        """Return how many rows there are, None where nobody has counted them here."""
+        """Return how many rows there are, None if nobody has counted them here."""
         rows = _read(self.folder / f"{key}.json").get("rows")
         return rows if isinstance(rows, int) else None
 

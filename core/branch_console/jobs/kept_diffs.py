@@ -98,7 +98,7 @@ class KeptDiff:
             return readable(pa.concat_tables([file.schema_arrow.empty_table(), *parts]))
 
     def all_rows(self, wanted: RowFilter) -> Iterator[pa.Table]:
-        """Read the wanted rows group by group; where there are none, a table without rows.
+        """Read the wanted rows group by group; if there are none, a table without rows.
 
         Raises:
             InvalidInput: As for `check`.
@@ -182,7 +182,7 @@ class KeptDiffs:
     )
 
     def find(self, name: str) -> KeptDiff | None:
-        """Return a comparison, None where it was never made or is forgotten."""
+        """Return a comparison, None if it was never made or is forgotten."""
         path = self._path(name)
         try:
             with pq.ParquetFile(path) as file:

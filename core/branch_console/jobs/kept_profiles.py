@@ -29,7 +29,7 @@ class KeptProfiles:
     folder: Path
 
     def find(self, key: str) -> Profile | None:
-        """Return a profile, None where it was never made, is forgotten or cannot be read."""
+        """Return a profile, None if it was never made, is forgotten or cannot be read."""
         try:
             return profile_from_table(pq.read_table(self._path(key)))
         except (OSError, pa.ArrowException, FormatError):
@@ -65,7 +65,7 @@ class KeptQuality:
     folder: Path
 
     def find(self, name: str) -> QualityComparison | None:
-        """Return a comparison, None where it was never made or is of another release."""
+        """Return a comparison, None if it was never made or is of another release."""
         with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
             return QualityComparison.from_json(self._path(name).read_text(encoding="utf-8"))
         return None

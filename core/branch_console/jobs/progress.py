@@ -11,7 +11,7 @@ from branch_console.procedures.call.permissions import Role
 
 
 class JobState(StrEnum):
-    """Where a job is on its way."""
+    """The state of a job."""
 
     QUEUED = "queued"
     RUNNING = "running"

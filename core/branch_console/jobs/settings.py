@@ -17,7 +17,7 @@ QUERY_MEMORY: Final = "1g"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSettings:
-    """Where jobs are kept and what the worker needs to run them.
+    """The place of jobs and everything that a worker needs to run them.
 
     Attributes:
         warehouse: An absolute path or a URL.
@@ -30,7 +30,7 @@ class JobSettings:
         spark_memory: Memory of the driver, such as `2g`.
         query_seconds: How long a query may run; None sets no limit.
         query_rows: How many rows one answer may have.
-        query_memory: What the rows of one answer may take in Spark's driver, such as `1g`.
+        query_memory: The memory of Spark's driver for the rows of one answer, such as `1g`.
         idle_seconds: How long a worker waits for the next job before it ends; None waits for ever.
     """
 
@@ -50,7 +50,7 @@ class JobSettings:
 
     @property
     def catalog_kind(self) -> CatalogKind | None:
-        """The catalog that keeps the tables; None where nobody said."""
+        """The catalog that keeps the tables; None if nobody said."""
         return None if self.catalog is None else CatalogKind(self.catalog)
 
     @property

@@ -78,7 +78,7 @@ class CatalogReferences(Protocol):
     """The snapshots that the catalog refers to, of the tables of a warehouse."""
 
     def snapshots(self) -> tuple[NamedSnapshot, ...]:
-        """Return the snapshots; raises FormatError or NotFound where they are not known."""
+        """Return the snapshots; raises FormatError or NotFound if they are not known."""
 
 
 def unkept_names(
@@ -113,7 +113,7 @@ def list_references(table: FileStoreTable) -> tuple[Reference, ...]:
     What a listing names and is gone by the time that it is read is left out.
 
     Raises:
-        FormatError: One cannot be decoded, or lies where no listing shows it.
+        FormatError: One cannot be decoded, or lies if no listing shows it.
         StorageError: The store did not answer.
     """
     references, unread = find_references(table)

@@ -37,7 +37,7 @@ def list_release(
 def find_release_list(
     table: FileStoreTable, store: CommitStore, operation_id: str
 ) -> pa.Table | None:
-    """Return the files that an operation noted, None where it has not."""
+    """Return the files that an operation noted, None if it has not."""
     found = store.files.find(table.paths.release_list(operation_id))
     return None if found is None else decode_list(table, found)
 

@@ -134,7 +134,7 @@ def forget_retired(
 def _kept_names(
     table: FileStoreTable, operation_id: str, retirement: BranchRetirement
 ) -> list[tuple[int, str]]:
-    """Where the names that an expiry took are kept, by their ids, rising."""
+    """Return the paths that keep the names removed by an expiry, by their ids, rising."""
     kept = table.paths.on(retirement.branch).retired(operation_id)
     return [(each.id, kept.snapshot(each.id)) for each in retirement.snapshots]
 

@@ -375,7 +375,7 @@ def find_gaps(
     rules: ColumnRules,
     path: str = "",
 ) -> ThreeWay[tuple[str, ...]]:
-    """Find columns that forbid null where a side wrote rows that may have none.
+    """Find columns that forbid null if a side wrote rows that may have none.
 
     Returns:
         Names of columns whose default the rows need that each side wrote; those without a default

@@ -84,7 +84,7 @@ class Conflict:
             (`delete.insert`); of an object of the catalog its cell (`table/rename.drop`).
         sides: What each side has or did, in words.
         row_count: How many rows it concerns, where that is known; rows themselves are Arrow.
-        settle_with: What settles it; nothing where only a change of a branch does.
+        settle_with: What settles it; nothing if only a change of a branch does.
         advice: What to do next, as a sentence.
     """
 

@@ -57,7 +57,7 @@ _NAMELESS: Final = frozenset({CellRule.OK, CellRule.CONFLICT, CellRule.UNLESS_SA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell(Generic[Operation]):
-    """Where a source operation meets a target operation.
+    """A source operation and a target operation, with the rule for both.
 
     Attributes:
         is_of_database: Whether it is a cell of the matrix of databases.
@@ -143,7 +143,7 @@ def cells(
         ours: What the target did.
 
     Returns:
-        Cells in the order of the matrix, those that are harmless too; none where a side did
+        Cells in the order of the matrix, those that are harmless too; none if a side did
         nothing. A source that only compacted is a no-op, which the caller knows: its row still
         conflicts with a dropped table.
 

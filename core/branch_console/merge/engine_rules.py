@@ -81,7 +81,7 @@ class EngineRules:
 
 
 def sum_of_deltas(sides: ThreeWay[pa.Array]) -> pa.Array:
-    """The base with what both sides added; null where neither side has a value."""
+    """The base with what both sides added; null if neither side has a value."""
     kind = sides.ours.type
     base, ours, theirs = (
         pc.coalesce(side.cast(_wider(kind)), _number(0, _wider(kind)))

@@ -127,7 +127,7 @@ class _Matching:
         self.ambiguous: list[str] = []
 
     def on_target(self, source_id: int) -> int | None:
-        """The target's id of a column of the source, None where none is known yet."""
+        """The target's id of a column of the source, None if none is known yet."""
         return source_id if source_id <= self._shared else self.to_target.get(source_id)
 
     def find_source_columns(self, base: TableSchema, targets: Iterable[TableSchema]) -> None:

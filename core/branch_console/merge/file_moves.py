@@ -73,7 +73,7 @@ class MergeRules:
     notes: tuple[str, ...] = field(default=(), repr=False)
 
     def takes(self, kind: ConflictKind) -> Take | None:
-        """How conflicts of a kind are settled, None where they stay open."""
+        """How conflicts of a kind are settled, None if they stay open."""
         return next((take for each, take in self.kinds if each is kind), None)
 
     def in_table(self, *names: str) -> "MergeRules":

@@ -39,7 +39,7 @@ def fill_defaults(
         columns: What is filled in.
 
     Returns:
-        None where rows of the target cannot be told from others: a compaction that cannot be taken
+        None if rows of the target cannot be told from others: a compaction that cannot be taken
         back wrote them into one file.
     """
     filled = moves

@@ -29,7 +29,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 Ids: TypeAlias = npt.NDArray[np.int64]
 
 HeldFiles: TypeAlias = Mapping[str, HiddenRows | None]
-"""Files by identity, with what is hidden of them; None where all sides hide the same."""
+"""Files by identity, with what is hidden of them; None if all sides hide the same."""
 
 
 class Update(StrEnum):
@@ -55,7 +55,7 @@ class JoinedDeletes:
         inserted: Of files that the target and the source inserted since the base, and wrote again
             together with some of the base.
         take: What was chosen for files that a side changed otherwise.
-        update: What is known of an update of the target; None where it only deleted.
+        update: What is known of an update of the target; None if it only deleted.
         is_recorded: Whether commits record that both sides only deleted; else rows may tell that
             nothing can be joined.
     """
@@ -186,7 +186,7 @@ def join_deletes(
         theirs: What the source did there.
         hidden: What each side hides of files of which any of them hid rows, by identity.
         take: What was chosen for files that a side changed otherwise.
-        update: What is known of an update of the target; None where it only deleted.
+        update: What is known of an update of the target; None if it only deleted.
         is_recorded: Whether commits record that both only deleted.
     """
     base = ours.removed | theirs.removed
@@ -237,8 +237,8 @@ def kept_by_both(
         update: What is known of an update of the target.
 
     Returns:
-        None where a side holds a row more often than it had it, as it did more than delete: of the
-        target only where nothing tells which of these stand for rows that the source deleted.
+        None if a side holds a row more often than it had it, as it did more than delete: of the
+        target only if nothing tells which of these stand for rows that the source deleted.
     """
     sides = (rows.base, rows.ours, rows.theirs, *inserted)
     of_side = _codes(sides)
@@ -287,7 +287,7 @@ def kept_by_columns(
         update: What is known of an update of the target.
 
     Returns:
-        None where columns do not tell what the target made of a row, or where the source did more
+        None if columns do not tell what the target made of a row, or where the source did more
         than delete.
     """
     parts = [
@@ -359,7 +359,7 @@ def kept_by_ids(
         update: What is known of an update of the target.
 
     Returns:
-        None where a side holds ids that it never had, which a writer gave anew, where the source
+        None if a side holds ids that it never had, which a writer gave anew, where the source
         did more than delete, or where a row that it deleted may stand in another bucket since an
         update of the target.
     """

@@ -78,7 +78,7 @@ class Heads:
 
     Attributes:
         table: Database and table, without a branch.
-        base: The merge base; None where nothing was found.
+        base: The merge base; None if nothing was found.
         ours: The head of the target; None before its first commit.
         theirs: What comes of the source; None before its first commit.
     """
@@ -197,7 +197,7 @@ class ThreeWayPlan(MergePlan):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UpToDatePlan(MergePlan):
-    """There is nothing to merge; `found` is what files told, None where the heads do."""
+    """There is nothing to merge; `found` is what files told, None if the heads do."""
 
     found: ThreeWayPlan | None = None
 
@@ -224,7 +224,7 @@ class FastForwardPlan(MergePlan):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RefusedPlan(MergePlan):
-    """It cannot run at all; `found` is what files told, None where the heads do."""
+    """It cannot run at all; `found` is what files told, None if the heads do."""
 
     blocks: tuple[Block, ...]
     found: ThreeWayPlan | None = None
@@ -286,7 +286,7 @@ def can_run(plan: Plan) -> bool:
 
 
 def merging(plan: Plan) -> ThreeWayPlan | None:
-    """The plan where it moves files and no conflict is open; None where it is another one."""
+    """The plan where it moves files and no conflict is open; None if it is another one."""
     return plan if isinstance(plan, ThreeWayPlan) and not plan.conflicts else None
 
 
@@ -313,7 +313,7 @@ def conflicts_of(plan: Plan) -> tuple[Conflict, ...]:
 
 
 def schema_of(plan: Plan) -> SchemaMerge | None:
-    """The merged schema that was found; None where heads and histories decide alone."""
+    """The merged schema that was found; None if heads and histories decide alone."""
     found = plan if isinstance(plan, SchemaPlan) else found_by(plan)
     return None if found is None else found.schema
 
@@ -325,13 +325,13 @@ def did_of(plan: Plan) -> ThreeWay[SideWork]:
 
 
 def cost_of(plan: Plan) -> PlanCost:
-    """How much was found to move; nothing where heads and histories decide alone."""
+    """How much was found to move; nothing if heads and histories decide alone."""
     found = found_by(plan)
     return PlanCost() if found is None else found.cost
 
 
 def blocks_of(plan: Plan) -> tuple[Block, ...]:
-    """Why a plan is refused; nothing where it is not."""
+    """Why a plan is refused; nothing if it is not."""
     return plan.blocks if isinstance(plan, RefusedPlan) else ()
 
 

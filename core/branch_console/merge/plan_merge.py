@@ -82,7 +82,7 @@ class MergeSides:
     Attributes:
         table: Database and table, without a branch.
         base: The snapshot that both sides build on; the last of several.
-        base_of_rows: What the rows of both come from; None where that is gone.
+        base_of_rows: What the rows of both come from; None if that is gone.
         base_schema: The newest schema of then.
         known_field_ids: Of the target by those of the source, from earlier merges of it.
         rewrites: What files of a table without a key were made of, where that can matter: where
@@ -341,7 +341,7 @@ def _unserved(sides: MergeSides) -> tuple[Block, ...]:
 def _with_defaults(
     sides: MergeSides, gaps: ThreeWay[tuple[str, ...]], moves: FileMoves
 ) -> FileMoves | None:
-    """Have rows written again that lack a default; None where that cannot be done here."""
+    """Have rows written again that lack a default; None if that cannot be done here."""
     schemas = (sides.ours.schema, sides.theirs.schema)
     names = {field.name for schema in schemas for field in schema.fields}
     if sides.ours.schema.primary_keys or not names.issuperset((*gaps.ours, *gaps.theirs)):

@@ -42,7 +42,7 @@ class CommitSince:
 
     @property
     def places(self) -> frozenset[Place]:
-        """Where it changed anything."""
+        """The partitions and buckets in which it changed anything."""
         columns = (self.entries[name].to_pylist() for name in ("partition", "bucket"))
         return frozenset(zip(*columns, strict=True)) | self.index_places
 
@@ -61,7 +61,7 @@ class PlanReach:
         names: The data files that move, are written again or get deletion vectors, by the names
             that they were written under.
         guarded: Partitions in which rows that the target gets would meet a change of the source;
-            None where that is the whole table.
+            None if that is the whole table.
         needs_rows: Whether rows that the target gets may lack the value of a new column.
     """
 
@@ -119,7 +119,7 @@ def reach_of(
 
 
 def find_overlap(reach: PlanReach, commit: CommitSince) -> str | None:
-    """Say what of a plan a later commit of the target touches; None where the plan still holds.
+    """Say what of a plan a later commit of the target touches; None if the plan still holds.
 
     Returns:
         What completes "snapshot 7 by flink …".
@@ -202,7 +202,7 @@ def _takes_rows(commit: CommitSince, *, has_keys: bool) -> bool:
 
 
 def _guarded(steps: Collection[Step], rules: MergeRules) -> frozenset[bytes] | None:
-    """Where rows that the target gets would meet a change of the source, by the rules."""
+    """Return the partitions whose added target rows can conflict, by the rules; None for all."""
     replacing = _partitions(
         each
         for each in steps

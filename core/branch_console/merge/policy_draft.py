@@ -49,7 +49,7 @@ class PolicyDraft:
 
     Attributes:
         id: As `draft_id` makes it.
-        version: Counts from 1; 0 where nothing was decided yet.
+        version: Counts from 1; 0 if nothing was decided yet.
     """
 
     id: str
@@ -76,7 +76,7 @@ def draft_id(source: str, target: str, base: SnapshotIdentity | str) -> str:
 def policy_to_compare_by(policy: Policy) -> str | None:
     """Return as YAML what of a policy bears on which rows conflict; the rest settles these.
 
-    None where it says nothing of that.
+    None if it says nothing of that.
     """
     tables = (
         TablePolicy(table=each.table, kinds=_not_of_rows(each.kinds)) for each in policy.tables

@@ -22,7 +22,7 @@ _LAST: Final = ("identity", "max_sequence_number")
 
 
 def appended_files(changes: TableChanges, files: pa.Table) -> pa.Table | None:
-    """Files that hold just what a side changed in a bucket; None where it did more than append.
+    """Files that hold just what a side changed in a bucket; None if it did more than append.
 
     Args:
         changes: What the side did since the base.
@@ -54,7 +54,7 @@ class Replay:
             changed: All that the source changed in it, with the columns of MANIFEST_ENTRY.
 
         Returns:
-            The files; None where the source did more than append, or where rows of them would lose
+            The files; None if the source did more than append, or where rows of them would lose
             against older ones.
         """
         found = appended_files(self._theirs, changed)
@@ -106,7 +106,7 @@ def _numbers(log: FileHistory) -> dict[str, int]:
 
 
 def _highest(files: Iterable[str], numbers: Mapping[str, int]) -> int:
-    """The highest sequence number in files; below all numbers where there are none."""
+    """The highest sequence number in files; below all numbers if there are none."""
     return max((numbers[each] for each in files), default=-1)
 
 

@@ -46,11 +46,11 @@ class OpenConflicts:
         kinds: ConflictKind as text.
         values: Of the column; of whole rows the number of the side.
         texts: Of the values, or of the rows.
-        row_ids: Of the whole row that each is in; None where nobody decided by row.
+        row_ids: Of the whole row that each is in; None if nobody decided by row.
         row_texts: Of these rows, likewise.
         at: Where each stands in `keys` and `rows`.
         keys: Columns of the primary key, of all keys.
-        rows: All columns on each side, null where the row is not there.
+        rows: All columns on each side, null if the row is not there.
     """
 
     column: str | None
@@ -65,7 +65,7 @@ class OpenConflicts:
     rows: ThreeWay[pa.Table]
 
     def find(self, name: Name) -> pa.Array | None:
-        """A column that a condition names, None where there is none."""
+        """A column that a condition names, None if there is none."""
         sides = {"base": self.rows.base, "ours": self.rows.ours, "theirs": self.rows.theirs}
         table = self.keys if name.side is None else sides[name.side]
         if name.column not in table.column_names:
@@ -73,7 +73,7 @@ class OpenConflicts:
         return table[name.column].combine_chunks().take(self.at)
 
     def get(self, name: Name) -> pa.Array:
-        """A column that a condition names; raises InvalidInput where there is none."""
+        """A column that a condition names; raises InvalidInput if there is none."""
         found = self.find(name)
         if found is None:
             raise _no_column(name, self)
@@ -86,8 +86,8 @@ class Settled:
 
     Attributes:
         values: What they are settled to; without meaning where they are open.
-        take: How, as text; null where they are open.
-        decided_by: The layer of the policy, or who chose; null where they are open.
+        take: How, as text; null if they are open.
+        decided_by: The layer of the policy, or who chose; null if they are open.
         needs_another_look: Whether a choice was made on other values and is not applied.
     """
 
@@ -98,7 +98,7 @@ class Settled:
 
     @property
     def is_open(self) -> Bools:
-        """Where nothing settles them."""
+        """A mask of the conflicts that nothing settles."""
         found: Bools = self.take.is_null().to_numpy(zero_copy_only=False)
         return found
 
@@ -205,7 +205,7 @@ def _by_rule(
 
 
 def _apply(conflicts: OpenConflicts, settling: PolicyChoice) -> tuple[pa.Array, pa.Array]:
-    """Where a way to settle gives an answer, and which."""
+    """Return a mask of the conflicts that a way to settle answers, and the answers."""
     sides = conflicts.values
     everywhere = pa.array(np.ones(len(conflicts.ids), dtype=bool))
     match settling.how:
@@ -263,7 +263,7 @@ def _join(
 
 
 def _newest_by(conflicts: OpenConflicts, by: str) -> tuple[pa.Array, pa.Array]:
-    """Where ours is newer, and where theirs is; neither where they are of one time."""
+    """Return masks of the conflicts in which ours is newer, and in which theirs is newer."""
     ours, theirs = (conflicts.get(Name(side=side, column=by)) for side in ("ours", "theirs"))
     is_theirs = pc.or_(
         pc.fill_null(pc.greater(theirs, ours), False),

@@ -77,7 +77,7 @@ def merge_rows(
             out. Theirs if left out.
 
     Returns:
-        Rows and keys are written only where a replay gives something else, and those of an open
+        Rows and keys are written only if a replay gives something else, and those of an open
         conflict never.
 
     Raises:
@@ -164,7 +164,7 @@ def hidden_conflicts(sides: ThreeWay[pa.Table], schema: TableSchema, *, table: s
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Side:
-    """The rows of one side, a row a key in the order of all keys; null where it has none."""
+    """The rows of one side, a row a key in the order of all keys; null if it has none."""
 
     rows: pa.Table
     is_there: Bools
@@ -293,7 +293,7 @@ class _SettledColumn:
 
 
 def _row_conflicts(state: _State, rule: RowRule) -> Bools:
-    """Where rows conflict as a whole."""
+    """Return a mask of the rows that conflict as a whole."""
     nowhere = np.zeros(state.count, dtype=bool)
     if state.rules.keeps_ours:
         return nowhere
@@ -417,7 +417,7 @@ def _conflict_rows(state: _State, each: _SettledColumn, layout: pa.Schema) -> pa
 
 
 def _structs(side: _Side, at: pa.Array, kind: pa.StructType) -> pa.Array:
-    """Whole rows of a side, null where it has none."""
+    """Whole rows of a side, null if it has none."""
     rows = side.rows.take(at)
     columns = [_one_array(rows[field.name]) for field in kind]
     is_gone = pc.invert(pa.array(side.is_there).take(at))
@@ -491,7 +491,7 @@ def _verdicts(state: _State, merged: Mapping[str, pa.Array], is_conflict: Bools)
 def _differ_from(
     state: _State, merged: Mapping[str, pa.Array], is_there: Bools, replays: Sequence[_Side]
 ) -> Bools:
-    """Where a replay gives something else than the result."""
+    """Return a mask of the rows for which a replay gives another result."""
     differs = np.zeros(state.count, dtype=bool)
     for replay in replays:
         differs |= replay.is_there != is_there

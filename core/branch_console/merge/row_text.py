@@ -14,7 +14,7 @@ _SEPARATOR: Final = "\x1f"
 
 
 def cell_texts(values: pa.Array) -> pa.Array:
-    """Values as texts, null where they are null; bytes as hexadecimal digits."""
+    """Values as texts, null if they are null; bytes as hexadecimal digits."""
     values = map_parts(values, is_fine, time_texts)
     kind = values.type
     if _is_bytes(kind):
@@ -26,7 +26,7 @@ def cell_texts(values: pa.Array) -> pa.Array:
 
 
 def row_texts(rows: pa.Table, is_there: pa.Array) -> pa.Array:
-    """Rows as JSON objects, null where they are not there."""
+    """Rows as JSON objects, null if they are not there."""
     parts = [
         pc.binary_join_element_wise(json.dumps(name), _json_texts(column.combine_chunks()), ": ")
         for name, column in zip(rows.column_names, rows.columns, strict=True)

@@ -64,7 +64,7 @@ def row_conflict_schema(schema: TableSchema) -> pa.Schema:
     `take` is null while the conflict is open; then `result` is what it was settled to, and
     `decided_by` says by which layer of the policy, or by whom. `needs_another_look` marks a choice
     that was made on other values and is not applied. `base_row`, `ours_row` and `theirs_row` are
-    structs of all columns, null where the row is not there: with them conflicts are settled again
+    structs of all columns, null if the row is not there: with them conflicts are settled again
     by another policy without looking at the table.
     """
     key = [
@@ -142,7 +142,7 @@ class RowWork:
         base: The state that both sides come from; where it is joined, rows tell.
         ours, theirs: The states of the target and of the source.
         ours_changed: The files that the target appended since the base, before its compactions.
-            None where they are gone: then the rows of both states are compared.
+            None if they are gone: then the rows of both states are compared.
         theirs_changed: The same of the source. These are the files that the merge replays; where
             they are None, nothing of the source is replayed, and row work writes all it changed.
         index: Of a partition, which keys the buckets of the target have, as INDEX_MANIFEST_ENTRY.

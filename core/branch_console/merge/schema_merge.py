@@ -39,15 +39,15 @@ class SchemaMerge:
 
     Attributes:
         schemas: New schemas to publish on the target, by rising id: those that only files use
-            first, the merged one last. Empty where the target needs none, or there are conflicts.
-        final_id: The schema of the merge snapshot; the target's own where nothing changes.
+            first, the merged one last. Empty if the target needs none, or there are conflicts.
+        final_id: The schema of the merge snapshot; the target's own if nothing changes.
         id_map: Target schema by source schema, for every used one. Empty with conflicts.
         field_ids: Target field ids by source field id, where the branches gave them on their own.
             The next merge of these branches needs them to know renamed columns again.
         ours_gaps: New columns that forbid null and have a default which rows that the target
             wrote since the base need: their files have no value.
         theirs_gaps: The same for rows that the source wrote.
-        is_settled: Whether conflicts were settled: a merge notes that, also where it leaves the
+        is_settled: Whether conflicts were settled: a merge notes that, also if it leaves the
             target as it is, so that the next one does not ask again.
         did: What each side did since the base, under the ids of the target.
         conflicts: What stops the merge.

@@ -44,7 +44,7 @@ def can_widen(left: DataType, right: DataType) -> bool:
 
 
 def join_types(left: DataType, right: DataType) -> DataType | None:
-    """Return the narrowest type that holds all values of both, or None where there is none.
+    """Return the narrowest type that holds all values of both, or None if there is none.
 
     A type that one of them is already stays as that one writes it, so of rows with the same fields
     the right one gives their names and order.

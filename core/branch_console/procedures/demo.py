@@ -551,7 +551,7 @@ def _fork_missing_hours(bench: _Bench) -> None:
 
 
 def _fill_missing_hours(bench: _Bench) -> None:
-    """Where a station is silent for an hour, a neighbour speaks for it."""
+    """Fill an hour in which a station has no data with the data of a neighbour."""
     year = bench.data.weather(*range(1, 13))
     hours = pc.unique(year["time_hour"])
     filled = []

@@ -46,7 +46,7 @@ from branch_console.table.file_store_table import FileStoreTable
 AnOperation = TypeVar("AnOperation", bound=OpenOperation)
 
 _FOREIGN_MILLIS = 300_000
-"""One of another machine younger than this may be at work: no lock tells."""
+"""The age under which an operation of another machine may be running, as no lock shows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

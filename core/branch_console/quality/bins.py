@@ -27,7 +27,7 @@ class Bin:
     Attributes:
         low: What its measures exceed; None for the first bin of measures, and for all others.
         high: The largest measure that is in it; None for the last one, and for all others.
-        value: The text that all of it are; None where there are no such texts.
+        value: The text that all of it are; None if there are no such texts.
         name: OTHER_BIN, NULL_BIN or NAN_BIN; None for measures and texts.
         base: How many values of the base are in it.
         other: How many of the other side.
@@ -64,7 +64,7 @@ def bins_of(base: ColumnProfile, other: ColumnProfile, kind: ColumnKind) -> tupl
 
 
 def bins_apart(base: ColumnProfile, other: ColumnProfile) -> list[Bin]:
-    """The bins of NaN and of nulls, where there are any."""
+    """The bins of NaN and of nulls, if there are any."""
     bins = []
     if base.nans or other.nans:
         bins.append(Bin(name=NAN_BIN, base=base.nans, other=other.nans))
@@ -74,7 +74,7 @@ def bins_apart(base: ColumnProfile, other: ColumnProfile) -> list[Bin]:
 
 
 def bin_edges(base: Distribution, other: Distribution) -> Points:
-    """Where the tenths of the base end, each number once; of the other side if that has none."""
+    """Return the ends of the base's tenths, each once; of the other side if the base is empty."""
     whole = base if base.count else other
     if not whole.count:
         return np.zeros(0)

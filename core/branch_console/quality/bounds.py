@@ -69,7 +69,7 @@ def term_ends(counts: BinCounts, term: Term) -> Ends:
 
     Args:
         counts: The bins.
-        term: 0 where both shares are equal, convex, and as much for a bin as for two of its halves.
+        term: 0 if both shares are equal, convex, and as much for a bin as for two of its halves.
     """
     few = ~counts.certain
     # Bins that hold too little become one, or count for nothing.

@@ -61,7 +61,7 @@ class SideFigures:
 
     Attributes:
         valid: Values that are neither null nor NaN.
-        distinct: None where that is not known; with what it may be off by, with 99.99 % certainty.
+        distinct: None if that is not known; with what it may be off by, with 99.99 % certainty.
         low, high: As texts.
         mean, deviation: Of measures, see `to_measures`; of texts and bytes, of their lengths.
         quantiles: Of the same, at QUANTILES, to the last digit; empty without values.
@@ -88,12 +88,12 @@ class ColumnComparison:
 
     Attributes:
         type: As Paimon writes it.
-        before: None where the first side has no such column.
-        after: None where the second one has none.
-        drifts: Empty where nothing is rated.
+        before: None if the first side has no such column.
+        after: None if the second one has none.
+        drifts: Empty if nothing is rated.
         bins: How the values of both lie over the bins of the first.
         bins_error: By how much a share of a bin may be off.
-        why_not_rated: A sentence on why its values are not compared; None where they are.
+        why_not_rated: A sentence on why its values are not compared; None if they are.
     """
 
     name: str
@@ -118,7 +118,7 @@ class ColumnComparison:
 
     @property
     def severity(self) -> float:
-        """See `Drift.severity`; 0 where nothing is rated."""
+        """See `Drift.severity`; 0 if nothing is rated."""
         return 0.0 if self.worst is None else self.worst.severity
 
 
@@ -148,7 +148,7 @@ class ScopeComparison:
     keys: tuple[KeyFigures, KeyFigures] | None
 
     def find(self, name: str) -> ColumnComparison | None:
-        """Return a column, None where it was not compared."""
+        """Return a column, None if it was not compared."""
         return next((each for each in self.columns if each.name == name), None)
 
     @property
@@ -164,11 +164,11 @@ class QualityComparison:
 
     Attributes:
         before, after: The names of these very states.
-        scopes: At least that of own rows; others only where shared files were read.
+        scopes: At least that of own rows; others only if shared files were read.
         open_conflicts: How many conflicts a merge would leave to be settled, which count as A has
-            it; None where merging was not looked at.
-        drift_map: By partition; None for a table without, or where none differs.
-        base: The name of the state that both come from; None where it is one of them, or not known.
+            it; None if merging was not looked at.
+        drift_map: By partition; None for a table without, or if none differs.
+        base: The name of the state that both come from; None if it is one of them, or not known.
         units_read: What was read for it.
         units_known: What had been read before.
         bytes_read: Of files that were read.
@@ -189,7 +189,7 @@ class QualityComparison:
     base: str | None = None
 
     def find_scope(self, scope: Scope) -> ScopeComparison | None:
-        """Return what is said of some rows, None where they were not compared."""
+        """Return what is said of some rows, None if they were not compared."""
         return next((each for each in self.scopes if each.scope is scope), None)
 
     def to_json(self) -> str:

@@ -28,7 +28,7 @@ class DistinctValues:
 
     Attributes:
         hashes: Ascending, each once.
-        below: All hashes that are less than this are there; 2**64 where none was left out.
+        below: All hashes that are less than this are there; 2**64 if none was left out.
     """
 
     hashes: Hashes
@@ -69,7 +69,7 @@ class DistinctChange:
 
 
 def distinct_change(of: DistinctValues, to: DistinctValues) -> DistinctChange | None:
-    """Compare the different values of two sides; None where the first one has none.
+    """Compare the different values of two sides; None if the first one has none.
 
     What both have is known of the same hashes, so that only values of one side alone are unsure.
     """

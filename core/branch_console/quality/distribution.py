@@ -26,7 +26,7 @@ class Distribution:
     Attributes:
         points: Distinct values, ascending; no NaN. The least and the largest are among them.
         weights: How many values each point stands for.
-        error: By how many values a rank may be off at most; 0 where every value is a point.
+        error: By how many values a rank may be off at most; 0 if every value is a point.
         scale: How many digits of a point stand behind the point, as of an unscaled decimal.
     """
 
@@ -63,7 +63,7 @@ class Distribution:
         return self._at_ranks(ranks - self.error), self._at_ranks(ranks + self.error)
 
     def quantile_ranks(self, shares: Floats) -> Ints:
-        """How many values a quantile is the last of, where none stands there twice."""
+        """How many values a quantile is the last of, if none stands there twice."""
         # What a float makes of a share times a count may lie a hair above the whole number.
         return np.maximum(np.ceil(shares * self.count - 1e-6), 1).astype(np.int64)
 

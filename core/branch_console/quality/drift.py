@@ -155,7 +155,7 @@ class Drift:
 def measure_drift(
     base: ColumnProfile, other: ColumnProfile, kind: ColumnKind, *, with_distinct: bool
 ) -> tuple[Drift, ...]:
-    """Compare a column of two sides; empty where either has fewer than LEAST_ROWS.
+    """Compare a column of two sides; empty if either has fewer than LEAST_ROWS.
 
     Args:
         base: What the other side is compared with.
@@ -443,7 +443,7 @@ def _distinct_chance(
 
 
 def _counts_of_values(base: ColumnProfile, other: ColumnProfile, kind: ColumnKind) -> Ints | None:
-    """How often each value stands on both sides together; None where not each is known."""
+    """How often each value stands on both sides together; None if not each is known."""
     if kind.has_categories and base.top and other.top:
         if base.top.error or other.top.error:
             return None

@@ -1,4 +1,4 @@
-"""Where columns drifted: the partitions that differ, each compared by itself."""
+"""The drift of columns by partition: partitions that differ, each compared by itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class PartitionDrift:
     Attributes:
         partition: As its folder is called.
         rows: Of `base`, and those that only B has.
-        cells: Of the columns that are rated, the worst first; none where rows are too few.
+        cells: Of the columns that are rated, the worst first; none if rows are too few.
     """
 
     partition: str

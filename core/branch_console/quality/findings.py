@@ -36,9 +36,9 @@ class RuleFinding:
         asked: What it asks for.
         said: What was found, in a sentence.
         outcome: How it ended; None for what is no rule.
-        outcome_before: How it ended on the state before; None where that was not asked.
+        outcome_before: How it ended on the state before; None if that was not asked.
         worse_by: How many rows more than before break it, or milliseconds that the newest is older;
-            None where both are not known.
+            None if both are not known.
         examples: Some rows that fail, each a JSON object of texts by column.
     """
 

@@ -1,6 +1,6 @@
 """Whether the rules let a result be published: what fails now, and did not fail before.
 
-Source: section 7 of the design of quality. A rule is judged on the staged result; only where it
+Source: section 7 of the design of quality. A rule is judged on the staged result; only if it
 fails there does it matter how it stood on the target.
 """
 

@@ -51,7 +51,7 @@ class Moments:
 
     @property
     def deviation(self) -> float | None:
-        """The deviation of a sample; None below two values, infinite where no double holds it."""
+        """The deviation of a sample; None below two values, infinite if no double holds it."""
         if self.count < 2:
             return None
         variance = Fraction(

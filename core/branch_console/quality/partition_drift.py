@@ -22,8 +22,8 @@ def compare_partition(
     Args:
         partition: Its name.
         own: What only A and what only B has in it.
-        there: All that A has in it; None where that was not read.
-        whole: All of A; None where that was not read.
+        there: All that A has in it; None if that was not read.
+        whole: All of A; None if that was not read.
         columns: What was profiled.
         keys: Names of those that make up the key.
     """

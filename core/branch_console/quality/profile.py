@@ -93,11 +93,11 @@ class ColumnProfile:
         rows: With nulls.
         nulls: How many of them are null.
         nans: How many are NaN; these count neither as least and largest nor as measures.
-        low: The least value as text, None where there is none.
+        low: The least value as text, None if there is none.
         high: The largest.
         moments: Of measures; of texts and bytes, of their lengths. Infinite ones are left out.
         distribution: Of the same, infinite ones among them.
-        distinct: The different values, NaN as one; None where that is not known.
+        distinct: The different values, NaN as one; None if that is not known.
         top: Of texts and booleans.
     """
 

@@ -44,7 +44,7 @@ PROFILE: Final = pa.schema(
 Sums are hexadecimal texts, as no number of Arrow holds them; so are points beyond 64 bits.
 
 The row without a column is of the key: `rows` are those of the unit, `nulls` those whose key stands
-there before. `hashes_below` is null where no hash was left out.
+there before. `hashes_below` is null if no hash was left out.
 """
 
 

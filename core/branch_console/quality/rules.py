@@ -44,22 +44,22 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityRule:
-    """One rule; what its kind does not use stays empty.
+    """One rule; fields that its kind does not use are empty.
 
-    NULL passes every rule but `not_null`. A row of a `unique` rule fails where another row has the
-    same values.
+    NULL passes every rule but `not_null`. A row fails a `unique` rule if another row has the same
+    values.
 
     Attributes:
-        line: Where it stands in its file.
-        columns: Whose values it looks at; of `freshness` perhaps none, for the last commit.
+        line: The line of the rule in its file.
+        columns: The columns that it checks; for `freshness` perhaps none, for the last commit.
         where: Only rows for which this holds count; Spark SQL.
         min_pass_rate: The share of these rows that must pass.
-        strict: Whether it blocks although it failed before.
-        low: `min`, as it is written: a value of the column, or a number of rows.
+        strict: Whether it blocks even if it failed before.
+        low: `min` as written: a value of the column, or a number of rows.
         high: `max`, likewise.
         excludes_low: Whether `min` itself fails.
         excludes_high: Whether `max` itself fails.
-        values: What a value may be, as it is written.
+        values: The allowed values, as written.
         pattern: A regular expression of Java that is found in a value.
         max_age_millis: How old the newest value, or the last commit, may be.
         query: One SELECT over `{table}`, which passes without a row.
@@ -133,9 +133,9 @@ class RuleResult:
         rows: Rows that it looks at; of `sql` all that its query gives.
         failures: Those of them that fail.
         age_millis: How old the newest value that is not in the future, or the last commit, is; None
-            where there is none.
+            if there is none.
         future: Rows whose value lies in the future, so that it tells nothing of how old they are.
-        problem: Why nothing was found, in a sentence; None where it was evaluated.
+        problem: Why nothing was found, in a sentence; None if it was evaluated.
         examples: Some of the rows that fail, each a JSON object of texts by column.
     """
 
@@ -184,7 +184,7 @@ def result_text(rule: QualityRule, found: RuleResult) -> str:
 def worse_by(rule: QualityRule, after: RuleResult, before: RuleResult) -> int | None:
     """By how much a rule is broken more than before: rows, or milliseconds of age; less below 0.
 
-    None where that cannot be told: one was not evaluated, or has no age.
+    None if that cannot be told: one was not evaluated, or has no age.
     """
     if after.problem is not None or before.problem is not None:
         return None

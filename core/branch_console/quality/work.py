@@ -76,8 +76,8 @@ class QualityWork:
         keys: Names of compared columns that make up the key of both; empty without one.
         notes: Sentences on columns that are left out.
         reads_all: Whether files that both sides have are read however large they are.
-        merged: What is said of a result of merging; None where there is none to be profiled.
-        base: What is said of what both come from; None where that is one of them, or not known.
+        merged: What is said of a result of merging; None if there is none to be profiled.
+        base: What is said of what both come from; None if that is one of them, or not known.
     """
 
     diff: StateDiff

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ROWS: Final = 1_000_000
-"""Rows that one answer may have where no setting says how many."""
+"""Rows that one answer may have if no setting says how many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,7 @@ def result_of(called: str, done: Receipt | None, operation_id: str, message: str
 
     Args:
         called: The name behind `CALL sys.`.
-        done: Its receipt; None where it changed nothing that a ledger holds, which Paimon answers
+        done: Its receipt; None if it changed nothing that a ledger holds, which Paimon answers
             with zeros.
         operation_id: The operation.
         message: What was done, in words.

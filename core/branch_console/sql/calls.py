@@ -56,7 +56,7 @@ class RefusedCall:
 
 
 def refusal_of(name: str) -> str | None:
-    """Return why a function is not run, None where it may be."""
+    """Return why a function is not run, None if it may be."""
     lower = name.lower()
     if lower in REFUSED_FUNCTIONS:
         return f"{lower} {REFUSED_FUNCTIONS[lower]}, so it is not run here"
@@ -68,7 +68,7 @@ def refusal_of(name: str) -> str | None:
 
 
 def find_refused_call(tokens: Sequence[Token], tree: exp.Expr) -> RefusedCall | None:
-    """Return the first call of a statement that is not run, None where all are.
+    """Return the first call of a statement that is not run, None if all are.
 
     Args:
         tokens: The words of the statement.
@@ -116,7 +116,7 @@ def _qualifier(before: Sequence[Token]) -> tuple[str, ...]:
 
 
 def _names_with_columns(tree: exp.Expr) -> frozenset[int]:
-    """Where names stand that a list of columns follows: `AS t(a, b)`, `WITH t (a, b) AS`."""
+    """Return positions of names before a list of columns: `AS t(a, b)`, `WITH t (a, b) AS`."""
     named = (alias.this for alias in tree.find_all(exp.TableAlias) if alias.args.get("columns"))
     return frozenset(name.meta["start"] for name in named if name is not None and name.meta)
 

@@ -165,7 +165,7 @@ REFUSED_FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
 """Functions that reach beyond tables, and how."""
 
 ACCOUNT_NAMES: Final = frozenset({"current_user", "session_user", "user"})
-"""Functions that Spark also calls without brackets, where no column has the name."""
+"""Functions that Spark also calls without brackets, if no column has the name."""
 
 _ALL_TEXTS: Final = frozenset(
     {

@@ -49,7 +49,7 @@ class Clause:
     Attributes:
         place: Where its action stands.
         condition: For which of these rows it holds; None for all.
-        values: New values by column, None for the column's default; None where a star takes those
+        values: New values by column, None for the column's default; None if a star takes those
             of the source.
     """
 
@@ -83,7 +83,7 @@ class RowClause:
 
     Attributes:
         condition: In the SQL of the engine; None for all rows.
-        values: Expressions by the names of the table's columns; None where a star takes all columns
+        values: Expressions by the names of the table's columns; None if a star takes all columns
             from the source.
     """
 

@@ -23,11 +23,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origins:
-    """Where the parts of a text stand in what was given: offsets, rising, and their places.
+    """The origins of a text's parts in the given text: rising offsets with their places.
 
     Attributes:
         parts: The offsets and places.
-        end: Where what was given ends, if the text goes on behind it.
+        end: The end of the given text, if the text continues after it.
     """
 
     parts: tuple[tuple[int, Place], ...] = ((0, Place()),)

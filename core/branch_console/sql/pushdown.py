@@ -51,7 +51,7 @@ class Matching:
 
 
 def matching_in(condition: str, target: str, source: str) -> Matching:
-    """Return what a condition of a MERGE says of rows that match; nothing where that is in doubt.
+    """Return what a condition of a MERGE says of rows that match; nothing if that is in doubt.
 
     Args:
         condition: Which rows match.

@@ -76,7 +76,7 @@ class TableReference:
 
     Attributes:
         written: Database and table, as they stand there.
-        identifier: What that means, `main` where no branch is named.
+        identifier: What that means, `main` if no branch is named.
         names_branch: Whether the branch is named.
         version: A tag or a snapshot id, of any branch, to travel to.
         time_millis: A time to travel to.
@@ -86,7 +86,7 @@ class TableReference:
         start: Its first character.
         name_end: Behind the last one of its name.
         end: Behind its last one, versions and times among them.
-        alias_at: Where a name for it must be written, None where it has got one.
+        alias_at: Where a name for it must be written, None if it has got one.
     """
 
     written: str
@@ -149,7 +149,7 @@ class RewrittenQuery:
     query: "Query"
 
     def place_of(self, offset: int) -> Place:
-        """Where the word at an offset of this text stands in what was given."""
+        """Return the place in the given text of the word at an offset of this text."""
         starts = [written for start, written in self.words if start <= offset]
         return self.query.place_of(starts[-1] if starts else 0)
 
@@ -234,7 +234,7 @@ class Query:
         return replace(self, _changed=MappingProxyType({**self._changed, **changed}))
 
     def place_of(self, offset: int) -> Place:
-        """Where a part of the query stands in what was given."""
+        """Return the place of a part of the query in the given text."""
         return self.origins.place_of(offset, self.text)
 
 
@@ -478,7 +478,7 @@ class _Reader:
         return self._text[start:end]
 
     def _behind_sample(self, end: int) -> int:
-        """Where a name goes: behind the table, and a sample of it."""
+        """Return the position for a name: after the table and its sample."""
         rest = [token for token in self._tokens if token.start >= end]
         if not rest or rest[0].token_type is not TokenType.TABLE_SAMPLE:
             return end

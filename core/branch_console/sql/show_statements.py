@@ -44,7 +44,7 @@ class ShowStatement:
 
     Attributes:
         query: The query whose rows, plan or only table are shown (its columns, all that is known of
-            it, or the statement that makes it); None where tables or databases are listed.
+            it, or the statement that makes it); None if tables or databases are listed.
         database: The database that is told of, or whose tables are listed; None for all.
         pattern: What the names that are listed are like, in Spark's way: `fl*|planes`.
         branch: The catalog branch whose databases and tables are listed; None for the session's.
@@ -134,7 +134,7 @@ class _Reader(TargetReader):
         return any(self.takes(each) for each in words)
 
     def _in_branch(self) -> str | None:
-        """Take the catalog branch whose objects are meant, None where none is named."""
+        """Take the catalog branch whose objects are meant, None if none is named."""
         has_name = self.at + 2 < len(self.tokens)
         if has_name and self.takes("IN BRANCH"):
             return self.name("a catalog branch")

@@ -71,13 +71,13 @@ class Called:
     confirms: tuple[str, ...] = ()
 
     def find_name(self, said: str) -> str | None:
-        """Return an argument as it is declared, whatever the case; None where there is none."""
+        """Return an argument as it is declared, whatever the case; None if there is none."""
         known = (*self.arguments, *self.order, *self.refuses)
         return next((each for each in known if each.lower() == said.lower()), None)
 
 
 def _called(request: type[Request]) -> Iterator[tuple[str, Called]]:
-    """Return what the names of a procedure take in SQL; nothing where it has none."""
+    """Return what the names of a procedure take in SQL; nothing if it has none."""
     names: dict[str, str] = {}
     second: dict[str, str] = {}
     for each in request.arguments():

@@ -35,7 +35,7 @@ class Target:
     """A table that a statement changes.
 
     Attributes:
-        identifier: The table, on `main` where no branch is named.
+        identifier: The table, on `main` if no branch is named.
         names_branch: Whether the branch is named.
         place: Where it stands.
         name: How the statement calls it: by its alias, else by its name.
@@ -249,7 +249,7 @@ class Assembled:
         self._targets.append(self.take(span))
 
     def take_value(self, span: Span) -> Part | None:
-        """Go on with the value of a column; None where the statement says DEFAULT."""
+        """Go on with the value of a column; None if the statement says DEFAULT."""
         if span.end - span.start == 1 and is_default(self._words.tokens[span.start]):
             # What the column gets by itself, its schema tells; NULL fits into any.
             self.add("NULL", before=span)

@@ -185,7 +185,7 @@ class TokenReader:
         return length > 0
 
     def _length_of(self, words: str) -> int:
-        """How many tokens such words are, 0 where others come: some tokens are two words."""
+        """How many tokens such words are, 0 if others come: some tokens are two words."""
         wanted, at = words.split(), self.at
         while wanted and at < len(self.tokens):
             token = self.tokens[at]
@@ -261,7 +261,7 @@ class TokenReader:
         return statement_error(self.place(self.at - back), what)
 
     def place(self, number: int) -> Place:
-        """Where a word stands."""
+        """Return the place of a word."""
         is_there = number < len(self.tokens)
         return self.start.behind(self.text[: self.tokens[number].start] if is_there else self.text)
 

@@ -59,7 +59,7 @@ class Write:
             that stands in it.
         columns: Which columns the rows of an INSERT are meant for, all by position if None.
         by_name: Whether the rows of an INSERT are meant for the columns of their names.
-        partition: The partition that an INSERT names, with the values that it gives; None where it
+        partition: The partition that an INSERT names, with the values that it gives; None if it
             gives none, so that the rows tell.
         partition_columns: The columns that it names with and without values.
         defaults: Where the rows of an INSERT ask for the default of a column: the place of the
@@ -152,7 +152,7 @@ class _Reader(TargetReader):
         )
 
     def _defaults(self) -> Mapping[int, int]:
-        """Where rows behind VALUES say DEFAULT for a column of theirs, and which it is."""
+        """The positions of DEFAULT in the rows after VALUES, with the index of its column."""
         found: dict[int, int] = {}
         if not self.stands("VALUES"):
             return found

@@ -25,7 +25,7 @@ _DIGITS: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogPaths:
-    """Where a warehouse keeps the versions of its catalog branches, their journal and their tags.
+    """The paths of the catalog's branches in a warehouse: versions, journal and tags.
 
     `lineage_dir` and `event` are named as those of a table, so that one journal writes to both.
     """
@@ -112,7 +112,7 @@ class CatalogPaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenancePaths:
-    """Where a warehouse keeps its maintenance policies, named as drafts of policies are."""
+    """The paths of a warehouse's maintenance policies, named like drafts of policies."""
 
     warehouse: str
 
@@ -131,7 +131,7 @@ class MaintenancePaths:
 
 
 def number_in(name: str, prefix: str) -> int | None:
-    """Return the number in the name of such a file, None where it is another file's name."""
+    """Return the number in the name of such a file, None if it is another file's name."""
     digits = name.removeprefix(prefix).removesuffix(SUFFIX)
     is_ours = name == f"{prefix}{digits}{SUFFIX}" and digits.isascii() and digits.isdigit()
     return int(digits) if is_ours else None

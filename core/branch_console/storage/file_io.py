@@ -204,7 +204,7 @@ class FileIO:
         return f"{self._scheme}://{self._host}{path}"
 
     def path_of(self, location: str) -> str:
-        """The path of a URL that metadata holds; raises InvalidInput where another store has it."""
+        """The path of a URL that metadata holds; raises InvalidInput if another store has it."""
         if not is_of_store(location, self._scheme):
             raise InvalidInput(
                 f"{location} lies in another store than the table ({self._scheme}), which cannot "

@@ -142,7 +142,7 @@ class RenamePublisher:
 
 
 class RefusingPublisher:
-    """Stands in for a store that cannot create a file only where there is none."""
+    """Stands in for a store that cannot create a file only if there is none."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -149,13 +149,14 @@ class LocalPublisher:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """Where files are written, in their order, before they have their names.
+    """The places of files, in their order, before they have their names.
 
     Attributes:
-        named: The first ones, which are written under their names: these are ours alone, and free.
-        linked: Where the next ones are written, and their names.
-        drafted: The same of the last ones, which come into a new folder.
-        draft, folder: Where that folder is made, and its name; None and empty where there is none.
+        named: The first files, which are written under their final names: only we use these names,
+            and they are free.
+        linked: The places and final names of the next files.
+        drafted: The places and final names of the last files, for a new folder.
+        draft, folder: The place and the name of that folder; None and empty without one.
     """
 
     named: list[str]
@@ -183,7 +184,7 @@ class _Layout:
 
     @property
     def places(self) -> list[str]:
-        """Where each file is written."""
+        """The place that each file is written to."""
         return [*self.named, *(place for place, _ in (*self.linked, *self.drafted))]
 
 

@@ -81,7 +81,7 @@ def aside(call: Callable[[], _T]) -> Callable[[], _T | None]:
     """Ask for what is good to know and nobody depends on, such as help beside an error.
 
     Returns:
-        What hands the result out: None where the call failed, or is not done a second later.
+        What hands the result out: None if the call failed, or is not done a second later.
     """
     results: list[_T] = []
 

@@ -43,7 +43,7 @@ class Claim:
 
 
 class ClaimRegister(Protocol):
-    """Where paths are claimed; each call is one transaction that all writers see in one order."""
+    """The register of claimed paths; all writers see its calls as transactions in one order."""
 
     @property
     def id(self) -> str:

@@ -11,7 +11,7 @@ from branch_console.storage.local_publisher import LocalPublisher
 
 
 def publisher_for(file_io: FileIO) -> FilePublisher:
-    """The publisher that suits the store; one that refuses where none is safe."""
+    """The publisher that suits the store; one that refuses if none is safe."""
     if file_io.is_local:
         return LocalPublisher(file_io)
     if file_io.creates_exclusively:

@@ -18,7 +18,7 @@ class Shelf(Generic[_K, _V]):
         self._changing = threading.Lock()
 
     def find(self, key: _K) -> _V | None:
-        """Return the answer to a question, None where it is not kept."""
+        """Return the answer to a question, None if it is not kept."""
         with self._changing:
             answer = self._kept.get(key)
             if answer is not None:

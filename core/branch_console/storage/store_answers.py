@@ -16,7 +16,7 @@ _NOT_FOUND: Final = 404
 
 
 def modified_millis(row: Mapping[str, Any]) -> int:
-    """When a listed file was changed; 0 where the store does not tell."""
+    """When a listed file was changed; 0 if the store does not tell."""
     if row.get("modificationTime") is not None:
         return int(row["modificationTime"])  # HDFS counts milliseconds
     modified = next((row[key] for key in _TIMES if row.get(key) is not None), 0)

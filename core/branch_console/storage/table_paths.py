@@ -1,4 +1,4 @@
-"""Where Paimon keeps the files of a table: every path is made here.
+"""The paths of Paimon's files of a table: every path is made here.
 
 Snapshots, schemas, tags, changelogs and consumers are per branch; manifests, indexes, statistics
 and data files lie in the table's root and are shared by all branches.
@@ -31,13 +31,12 @@ _POSTPONE_BUCKET: Final = -2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePaths:
-    """Where Paimon keeps the files of a table, seen from one branch.
+    """The paths of Paimon's files of a table, seen from one branch.
 
     Attributes:
         data_directory: The option `data-file.path-directory`: a folder between the table and its
             partitions.
-        retired_by: The operation that took from the branch what is looked at; "" for what the
-            branch has.
+        retired_by: The operation that removed the paths from the branch; "" for the branch's own.
     """
 
     table: str

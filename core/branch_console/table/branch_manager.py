@@ -30,7 +30,7 @@ def is_openable(branch: str) -> bool:
 
 
 def name_error(branch: str, path: str) -> FormatError | None:
-    """The reason why a branch of a listing cannot be opened by its name, None where it can."""
+    """The reason why a branch of a listing cannot be opened by its name, None if it can."""
     if is_openable(branch):
         return None
     return FormatError(

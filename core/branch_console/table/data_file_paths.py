@@ -1,7 +1,7 @@
-"""Where the files lie that manifests and index manifests name.
+"""The paths of files that manifests and index manifests name.
 
-Some lie outside the table: their entries hold a whole URL. It is turned into a path of the table's
-store here and nowhere else. Source: Paimon DataFileMeta.externalPath, IndexFileMeta.externalPath.
+Some files lie outside the table: their entries have a whole URL. It is turned into a path of the
+table's store only here. Source: Paimon DataFileMeta.externalPath, IndexFileMeta.externalPath.
 """
 
 from collections.abc import Callable, Iterable
@@ -99,10 +99,10 @@ def _folders(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexFolders:
-    """Where the index files of buckets lie, as the options of one branch say.
+    """The folders of the index files of buckets, by the options of one branch.
 
     Attributes:
-        paths: With the table's own folder for data files.
+        paths: The table's paths, with its own folder for data files.
         schema: The newest schema of the branch.
         path_of: Makes a path of the URL of a file outside the table.
     """

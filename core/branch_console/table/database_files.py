@@ -14,7 +14,7 @@ from branch_console.storage.file_io import FileReader
 def find_database_file(
     files: FileReader, paths: CatalogPaths, folder: str
 ) -> NumberedDatabaseFile | None:
-    """Return the file of a database that holds, None where another engine made the database.
+    """Return the file of a database that holds, None if another engine made the database.
 
     Args:
         files: Reads the store.

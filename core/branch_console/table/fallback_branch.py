@@ -78,7 +78,7 @@ def plan_fallback(
 def row_type_problem(
     branch: str, schema: TableSchema, rule: FallbackRule, other: TableSchema
 ) -> str | None:
-    """Say why two branches cannot be read as one; None where they can.
+    """Say why two branches cannot be read as one; None if they can.
 
     Only the types count, by position and whether or not a column may be null; names do not.
 
@@ -105,7 +105,7 @@ class BranchPart:
 
 
 def read_fallback(table: FileStoreTable, *, without: Collection[bytes] = ()) -> FallbackRead | None:
-    """Return what a batch read of a branch takes from where; None where no option says anything.
+    """Return what a batch read of a branch takes from where; None if no option says anything.
 
     Args:
         table: The table on the branch.

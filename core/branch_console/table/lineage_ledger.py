@@ -30,11 +30,11 @@ class LineageLedger:
         return under_present_names(in_order(self.states()))
 
     def whole(self) -> tuple[LineageEvent, ...]:
-        """The same events, for whoever decides by them; raises Refused where one is broken."""
+        """The same events, for whoever decides by them; raises Refused if one is broken."""
         return under_present_names(self.whole_as_written())
 
     def whole_as_written(self) -> tuple[LineageEvent, ...]:
-        """The events as they were written; raises Refused where one cannot be decoded."""
+        """The events as they were written; raises Refused if one cannot be decoded."""
         states = self.states()
         for error in errors_of(states):
             raise Refused(

@@ -43,7 +43,7 @@ def missing_schemas(
 ) -> tuple[int, ...]:
     """The schemas that a branch needs and does not have, rising.
 
-    Manifests are read only where an id below the newest is missing: engines leave no gap.
+    Manifests are read only if an id below the newest is missing: engines leave no gap.
 
     Args:
         table: The table on a branch.

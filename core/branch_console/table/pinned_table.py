@@ -26,7 +26,7 @@ class PinnedTable(FileStoreTable):
 
     Attributes:
         source: The table on the branch that the fork lies on, mostly main.
-        base_tag: The tag of the source that keeps the base; None where the table had no snapshot.
+        base_tag: The tag of the source that keeps the base; None if the table had no snapshot.
         last_schema: The newest schema that the branch has.
     """
 

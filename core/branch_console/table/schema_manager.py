@@ -31,7 +31,7 @@ class SchemaManager:
         return list_numbers(self._reader, self._paths.schema_dir, SCHEMA_PREFIX)
 
     def find_latest(self) -> TableSchema | None:
-        """The newest schema, or None where the branch has none.
+        """The newest schema, or None if the branch has none.
 
         Raises:
             FormatError: It cannot be decoded.

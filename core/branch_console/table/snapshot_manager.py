@@ -52,9 +52,9 @@ class SnapshotManager:
         return min(self._listing(), default=None)
 
     def find_earliest_hint(self) -> int | None:
-        """Where the hint says that the history begins, None where it says nothing.
+        """Return the first id of the history by the hint; None if there is no valid hint.
 
-        Paimon trusts it where it names a snapshot that is there [HintFileUtils.findEarliest].
+        Paimon trusts the hint if its snapshot exists [HintFileUtils.findEarliest].
         """
         data = self._reader.files.find(self._paths.earliest_hint)
         text = b"" if data is None else data.strip()
@@ -181,7 +181,7 @@ class SnapshotManager:
         )
 
     def _after_seen(self) -> FileStatus | None:
-        """The head, a few steps from where it was seen before; None where a listing has to tell.
+        """The head, a few steps from where it was seen before; None if a listing has to tell.
 
         Ids have no gaps (C01), and a history is cut from its ends: as long as the snapshot seen is
         there, the last one that follows it is the head. A long history takes long to list.

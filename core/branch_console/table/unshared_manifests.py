@@ -45,7 +45,7 @@ def unshared_entries(
     ADD as one and a DELETE as minus one, and subtract the counts of the sides.
 
     Args:
-        scan: Opens each manifest once, also where several snapshots list it, and remembers it.
+        scan: Opens each manifest once, also if several snapshots list it, and remembers it.
         paths: The table, seen from any branch: all branches keep their manifests in one folder.
         snapshots: Of any branches or tags, such as base, ours, theirs; None stands for the time
             before the first commit, which shares nothing.

@@ -81,7 +81,7 @@ class Node:
     Attributes:
         branch: The branch on whose lane it is drawn.
         x: Column, or milliseconds on the time axis.
-        snapshot: The snapshot; the last one of a folded run; None where nothing could be read.
+        snapshot: The snapshot; the last one of a folded run; None if nothing could be read.
         folded: The number of snapshots in a folded run, else 0.
         first_id: The first snapshot of a folded run.
         change: What its commit changed.

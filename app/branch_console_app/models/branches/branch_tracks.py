@@ -12,7 +12,7 @@ from branch_console.procedures.browse.page_values import BranchGraph, GraphNode
 from branch_console_app.models.parts.wording import MINUS, code, count, plural
 
 MOST_LANES: Final = 24
-"""How many branches are drawn where nothing else is asked for."""
+"""How many branches are drawn if nothing else is asked for."""
 
 
 class LaneState(StrEnum):

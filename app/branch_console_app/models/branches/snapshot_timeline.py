@@ -53,13 +53,13 @@ class SnapshotEntry(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One snapshot, or a group of them where there are too many to show.
+    """One snapshot, or a group of snapshots if there are too many to show.
 
     Attributes:
         x: Its place, counted in bars and gaps.
-        added: What the snapshots added, 0 or more; None where none says.
-        removed: What they removed, 0 or less; None where none says.
-        total: All that there is after the last of them.
+        added: The rows or records that the snapshots added, 0 or more; None if not known.
+        removed: The rows or records that they removed, 0 or less; None if not known.
+        total: The total after the last of them.
         snapshot: The last of them.
     """
 

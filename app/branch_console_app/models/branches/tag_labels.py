@@ -1,4 +1,4 @@
-"""Names of tags in charts: the ones people gave, and only where there is room for them."""
+"""Names of tags in charts: the ones people gave, and only if there is room for them."""
 
 from collections.abc import Sequence
 from typing import Final

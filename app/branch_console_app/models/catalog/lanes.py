@@ -53,7 +53,7 @@ class CatalogLane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionNode:
-    """A version of a branch; None where a branch has none that can be read."""
+    """A version of a branch; None if a branch has none that can be read."""
 
     branch: str
     row: int

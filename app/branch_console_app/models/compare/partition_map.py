@@ -25,9 +25,9 @@ class MapCell:
     """One mark.
 
     Attributes:
-        part: The partition, or the start of those that it stands for, as `dt=20240101/hh=8`.
+        part: The partition, or the common start of several, as `dt=20240101/hh=8`.
         before: Rows that only the first side shows, before merging on read.
-        after: Those of the second side.
+        after: Rows that only the second side shows.
     """
 
     x: str
@@ -64,7 +64,7 @@ class PartitionMap:
 
     Attributes:
         x_title: A partition column.
-        y_title: Another one; blank where there is none.
+        y_title: Another one; blank if there is none.
         is_summed: Whether a cell stands for several partitions, to be opened by a click.
     """
 
@@ -80,7 +80,7 @@ class PartitionMap:
 def partition_map(
     lines: Sequence[PartitionLine], keys: Sequence[str], within: str | None = None
 ) -> PartitionMap | None:
-    """Lay partitions out; None where one mark or none would be left.
+    """Lay partitions out; None if one mark or none would be left.
 
     Args:
         lines: The partitions that differ.

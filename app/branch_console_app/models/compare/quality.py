@@ -120,7 +120,7 @@ def _named(columns: Sequence[ColumnComparison]) -> str:
 
 
 def conflict_words(found: QualityComparison, scope: ScopeComparison) -> str | None:
-    """Tell what of a merged result is not settled yet; None where that is no question."""
+    """Tell what of a merged result is not settled yet; None if that is no question."""
     if scope.scope is not Scope.MERGED or not found.open_conflicts:
         return None
     return (
@@ -226,7 +226,7 @@ def bin_shares(column: ColumnComparison, scope: Scope = Scope.WHOLE) -> BinShare
 
 
 def explaining_words(column: ColumnComparison, scope: Scope) -> str | None:
-    """Tell in which values the sides of a column differ most; None where it did not drift."""
+    """Tell in which values the sides of a column differ most; None if it did not drift."""
     if not column.rating.is_reported:
         return None
     first, other = side_titles(scope)

@@ -96,7 +96,7 @@ class ShownSide:
     less: str | None = None
 
     def figures_of(self, name: str) -> SideFigures | None:
-        """The figures of a column, None where it is not known here."""
+        """The figures of a column, None if it is not known here."""
         column = self.scope.find(name)
         if column is None:
             return None

@@ -1,4 +1,4 @@
-"""Where columns drifted, as people read it: partitions by columns, the worst first."""
+"""The drift map as people read it: partitions by columns, the worst first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class QualityMap:
     alt: str
 
     def find(self, partition: str | None, column: str) -> QualityCell | None:
-        """Return a cell, None where there is none."""
+        """Return a cell, None if there is none."""
         return next(
             (each for each in self.cells if (each.partition, each.column) == (partition, column)),
             None,
@@ -46,7 +46,7 @@ class QualityMap:
 
 
 def quality_map(found: DriftMap | None) -> QualityMap | None:
-    """Lay out partitions and columns; None where none can be rated."""
+    """Lay out partitions and columns; None if none can be rated."""
     rated = [each for each in found.partitions if each.cells] if found else []
     if found is None or not rated:
         return None

@@ -32,9 +32,9 @@ class RowLine:
     """One row that differs.
 
     Attributes:
-        cells: Texts by column: of a changed cell what it was and what it is.
+        cells: The texts by column; for a changed cell the old and the new value.
         changed: Columns whose cells differ.
-        copies: Without a key, how often more it stands on that side; 1 with one.
+        copies: Without a key, how many more copies that side has; 1 with a key.
     """
 
     kind: RowKind
@@ -119,7 +119,7 @@ def summary(found: RowDiffIndex) -> str:
 
 
 def changed_words(found: RowDiffIndex) -> str | None:
-    """Tell in which columns changed rows differ most; None where no row changed."""
+    """Tell in which columns changed rows differ most; None if no row changed."""
     changes = found.count(RowFilter(kind=RowKind.CHANGED))
     most = [(name, number) for name, number in found.changed_cells().items() if number][:5]
     if not changes:

@@ -1,7 +1,7 @@
-"""Who did what, everywhere: ledgers, the catalog and jobs as one feed, an operation a sentence.
+"""The activity feed: ledgers, the catalog and jobs, with one sentence for each operation.
 
-An operation and its undo are one entry. A job is an entry only where no ledger tells of
-it: it changed rows by a statement, or it is under way, or it ended without what was asked for.
+An operation and its undo are one entry. A job is an entry only if no ledger has it: it changed rows
+by a statement, is still running, or failed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,13 +45,13 @@ class Activity:
     Attributes:
         table: The full name of the table; None for the catalog, or a job without a table.
         branch: The branch it happened to.
-        people: Who did it, and who took it back.
+        people: The persons who did it and who took it back.
         sentence: What happened, as Markdown: ``bo merged `fix` into `main` of air.weather``.
         operation: The operation, whose receipt can be read if `has_receipt`.
         undo: The operation that took it back.
-        undone: Who took it back, as Markdown: `undone by bo`.
+        undone: The person who took it back, as Markdown: `undone by bo`.
         reason: Why it was done, as its person wrote it.
-        job: The job to look at, where there is no receipt.
+        job: The job to show if there is no receipt.
     """
 
     time_millis: int

@@ -72,7 +72,7 @@ def job_title(procedure: str, table: str | None) -> str:
 
     Args:
         procedure: The name of the procedure, also one of a release that knows more of them.
-        table: The table with its branch, as calls name it; None where the job has none.
+        table: The table with its branch, as calls name it; None if the job has none.
     """
     what, leads = _words(procedure)
     return " ".join(filter(None, (what, leads, _table(table)))) if table else what

@@ -26,9 +26,9 @@ class ObjectProgress:
     """One database or table of a merge.
 
     Attributes:
-        name: As the target calls it when all is done.
-        did: What is done to it, step by step.
-        done: How many of these steps can be seen.
+        name: Its name on the target when all steps are done.
+        did: The steps, in words.
+        done: The number of steps that are visible on the target.
     """
 
     name: str

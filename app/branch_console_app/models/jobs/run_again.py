@@ -69,7 +69,7 @@ def arguments_again(call: ProcedureCall) -> dict[str, Argument]:
 
 
 def nothing_to_run_on(call: ProcedureCall, branches: Collection[str]) -> str | None:
-    """Say why a call makes no sense any more, None where it does; Markdown.
+    """Say why a call makes no sense any more, None if it does; Markdown.
 
     Args:
         call: The call.

@@ -67,6 +67,6 @@ def remedies_of(finding: HealthFinding) -> Iterator[NamedRemedy]:
 
 
 def find_remedy(findings: Sequence[HealthFinding], what: str | None) -> NamedRemedy | None:
-    """Return the remedy that an address names; None where its finding is there no more."""
+    """Return the remedy that an address names; None if its finding is there no more."""
     named = (each for finding in findings for each in remedies_of(finding))
     return next((each for each in named if each.what == what), None)

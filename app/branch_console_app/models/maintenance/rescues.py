@@ -13,9 +13,9 @@ class RescueLine:
     """A branch that an operation kept.
 
     Attributes:
-        event: What the operation did; None where the ledger does not tell.
+        event: What the operation did; None if the ledger does not tell.
         is_undone: Whether that was taken back, so that nobody needs the branch for an undo.
-        alone: The files that nothing else needs; None where they were not counted.
+        alone: The files that nothing else needs; None if they were not counted.
     """
 
     name: str
@@ -32,7 +32,7 @@ def rescue_lines(
     Args:
         names: Of all branches.
         events: The ledger of the table.
-        storage: What its files cost; None where that was not read.
+        storage: What its files cost; None if that was not read.
     """
     kept_by = {
         each.receipt.rescue_branch: each

@@ -25,7 +25,7 @@ class StorageLine:
 
     Attributes:
         name: The branch; of retired snapshots the operation that took them.
-        holds: What keeps its snapshots that would expire.
+        holds: The reasons that keep its snapshots from expiring.
     """
 
     name: str

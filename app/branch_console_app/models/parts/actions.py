@@ -45,7 +45,7 @@ class Action(StrEnum):
 
 
 class Start(StrEnum):
-    """Where a new branch begins."""
+    """The start of a new branch."""
 
     HEAD = "head"
     TAG = "tag"
@@ -87,12 +87,12 @@ class Form:
 
 
 def snapshot_id(what: str | None) -> int | None:
-    """Return the snapshot that an address speaks of; None where it names none."""
+    """Return the snapshot that an address speaks of; None if it names none."""
     return int(what) if what and what.isdecimal() else None
 
 
 def name_problem(name: str, taken: tuple[str, ...]) -> str | None:
-    """Say why a branch cannot get a name; None where it can, and while nothing is typed."""
+    """Say why a branch cannot get a name; None if it can, and while nothing is typed."""
     if not name:
         return None
     problem = branch_name_problem(name)

@@ -15,7 +15,7 @@ PREVIEWED: Final = frozenset(
 """The procedures that tell their consequences before they run."""
 
 POLICY_FILE: Final = "policy.yaml"
-"""Where a policy goes that the command line reads from a file."""
+"""The name of the policy file in a command line."""
 
 
 def command_words(

@@ -67,8 +67,8 @@ class Figure:
     """One count with its unit.
 
     Attributes:
-        known: How good it is.
-        help: What it counts.
+        known: The exactness of the count.
+        help: A sentence about the counted objects.
     """
 
     label: str

@@ -1,7 +1,7 @@
-"""Where a page looks: warehouse, database, table, branch, snapshot, as they stand in its address.
+"""The location of a page: warehouse, database, table, branch, snapshot, as in its address.
 
-The address is the truth. A name in it that does not exist is said to be missing, with the nearest
-names; it never turns into another one.
+The address decides. If a name in it does not exist, the page says so and offers the nearest names;
+it never picks another name.
 """
 
 import hashlib

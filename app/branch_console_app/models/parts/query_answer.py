@@ -44,7 +44,7 @@ class Asked:
 
     @classmethod
     def of_statement(cls, statement: str) -> "Asked | None":
-        """Read what a job says of itself; None where it is no query."""
+        """Read what a job says of itself; None if it is no query."""
         try:
             (found,) = parse_statements(statement)
         except (InvalidInput, ValueError):
@@ -61,12 +61,12 @@ class Asked:
 
 
 def text_for_address(text: str) -> str | None:
-    """Return a statement as an address may hold it; None where it is too long for one."""
+    """Return a statement as an address may hold it; None if it is too long for one."""
     return text if len(text) <= _MAX_IN_ADDRESS else None
 
 
 def tables_named(text: str) -> tuple[Identifier, ...]:
-    """Return the tables that a query names, on main; none where it cannot be read yet."""
+    """Return the tables that a query names, on main; none if it cannot be read yet."""
     try:
         references = parse_query(text.strip().rstrip(";")).references
     except InvalidInput:

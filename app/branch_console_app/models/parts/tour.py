@@ -13,7 +13,7 @@ class Station:
     """One page of the tour.
 
     Attributes:
-        text: What to look at and what to click, as Markdown.
+        text: The things to see and to click, as Markdown.
         page: The path of the page.
         table: The table that the page is about; None for a page about none.
         view: The parameters of the page.

@@ -31,7 +31,7 @@ def read_feed(tables: Sequence[Identifier]) -> tuple[Activity, ...]:
 
 
 def jobs_if_answered() -> tuple[JobView, ...]:
-    """Return the newest jobs; none where the job store does not answer."""
+    """Return the newest jobs; none if the job store does not answer."""
     try:
         return reads.jobs(limit=MOST_JOBS)
     except PaimonError:

@@ -1,4 +1,4 @@
-"""Running the command of a job that has ended once more: by a click only where nothing changes."""
+"""Running the command of a job that has ended once more: by a click only if nothing changes."""
 
 from typing import assert_never
 
@@ -54,7 +54,7 @@ def show_again(job: JobView, place: Location, refused: str | None) -> None:
 
 
 def why_not_again(job: JobView) -> str | None:
-    """Say what a job of the lifecycle would miss today, None where it can be previewed; Markdown.
+    """Say what a job of the lifecycle would miss today, None if it can be previewed; Markdown.
 
     Args:
         job: One that has ended.
@@ -81,7 +81,7 @@ def link_to_merge(call: ProcedureCall, label: str, place: Location, *, icon: str
 
 
 def again_dialogs(job: JobView, place: Location) -> Dialogs:
-    """Title and drawing of the dialog of another run; none where the job has none."""
+    """Title and drawing of the dialog of another run; none if the job has none."""
     if not job.state.is_over or way_again(job.name) is not Again.DIALOG:
         return {}
     what = job_words(job.name)

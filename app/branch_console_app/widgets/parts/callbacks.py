@@ -33,7 +33,7 @@ def left_out(preview: Preview) -> tuple[Consequence, ...]:
 
 
 def ask_for_reason(preview: Preview, subject: str) -> None:
-    """Draw the field in which an operator says why; nothing where nothing is left out.
+    """Draw the field in which an operator says why; nothing if nothing is left out.
 
     Args:
         preview: Of the command, with the reason that stands in the field.

@@ -63,7 +63,7 @@ def idempotency_key(name: str, subject: str) -> str:
 
 
 def last_attempt(name: str, subject: str) -> JobView | None:
-    """Return the newest job of a command on a subject, None where there was none."""
+    """Return the newest job of a command on a subject, None if there was none."""
     newest = None
     for _, job in _attempts(name, subject):
         if job is None:
@@ -101,7 +101,7 @@ def typed_name(form: str, name: str) -> bool:
 
 
 def reason_field() -> str | None:
-    """Ask why something is done; None where nobody says."""
+    """Ask why something is done; None if nobody says."""
     return (
         st.text_input("Reason", key="do-reason", placeholder=RevertRequest.help_of("reason"))
         or None

@@ -1,4 +1,4 @@
-"""Where batch reads of a branch take their partitions from, in a sentence."""
+"""The branches from which batch reads take their partitions, in a sentence."""
 
 import streamlit as st
 

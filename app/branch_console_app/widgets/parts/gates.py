@@ -29,12 +29,12 @@ _MARKS = {
 
 
 def override_field(identifier: Identifier) -> str | None:
-    """Ask an operator why the gate is overridden; None where nobody says, or there is no gate."""
+    """Ask an operator why the gate is overridden; None if nobody says, or there is no gate."""
     return None if reads.rules(identifier) is None else override_reason()
 
 
 def override_reason() -> str | None:
-    """Ask an operator why the gate is overridden; None where nobody says."""
+    """Ask an operator why the gate is overridden; None if nobody says."""
     refused = lacks_role(Role.OPERATOR)
     with st.expander(
         "Publish despite failing rules", icon=":material/gpp_maybe:", key="gate-override"
@@ -51,7 +51,7 @@ def override_reason() -> str | None:
 
 
 def show_judgement(job: JobView, title: str = "Quality gate") -> None:
-    """Draw what the rules found for a job that is over; nothing where it was held to none.
+    """Draw what the rules found for a job that is over; nothing if it was held to none.
 
     Args:
         job: The job.
@@ -67,7 +67,7 @@ def show_judgement(job: JobView, title: str = "Quality gate") -> None:
 
 
 def find_judgement(job: JobView) -> Sequence[RuleFinding] | None:
-    """Return what the rules found for a job that is over; None where it was held to none."""
+    """Return what the rules found for a job that is over; None if it was held to none."""
     if job.name != CHECK_RULES and not any(step.name == STAGE for step in job.steps):
         return None
     try:

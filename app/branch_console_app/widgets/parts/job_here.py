@@ -19,7 +19,7 @@ from branch_console_app.widgets.parts.problem import guarded, show_problem
 
 
 def job_here(parameter: str, subject: str) -> JobView | None:
-    """Return the job of the address, None where there is none or it was for something else.
+    """Return the job of the address, None if there is none or it was for something else.
 
     Args:
         parameter: Of the address.
@@ -30,7 +30,7 @@ def job_here(parameter: str, subject: str) -> JobView | None:
 
 
 def find_job(job_id: str | None) -> JobView | None:
-    """Return a job that an address names, None where it names none that is known."""
+    """Return a job that an address names, None if it names none that is known."""
     if not job_id:
         return None
     try:
@@ -49,7 +49,7 @@ def start_here(
 
 
 def begin_job(procedure: str, arguments: Mapping[str, Argument], subject: str) -> str | None:
-    """Start a job, or find the one for the same subject; None where it was not, which is told."""
+    """Start a job, or find the one for the same subject; None if it was not, which is told."""
     try:
         key = idempotency_key(procedure, subject)
         return get_services().start(procedure, arguments, key)

@@ -31,7 +31,7 @@ def block(number: int, title: str) -> None:
 
 
 def two_panes() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Return graph and inspector side by side, or one above the other where there is no room."""
+    """Return graph and inspector side by side, or one above the other if there is no room."""
     both = st.container(horizontal=True, gap="medium", key="panes")
     return both.container(key="pane-main"), both.container(key="pane-side", width=320)
 

@@ -21,10 +21,10 @@ EndTurn: TypeAlias = Callable[[], object]
 
 
 class CommitQueue(Protocol):
-    """Where a commit waits for its turn."""
+    """The queue in which a commit waits for its turn."""
 
     def turn(self) -> AbstractContextManager[EndTurn]:
-        """Hold a turn; it may come at once, and it may be granted to several."""
+        """Hold a turn; it may be granted at once, and to several commits."""
 
 
 class NoQueue:

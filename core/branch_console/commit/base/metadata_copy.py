@@ -1,4 +1,4 @@
-"""Metadata that moves: copied as bytes, each file only where there is none, in a given order.
+"""Metadata that moves: copied as bytes, each file only if there is none, in a given order.
 
 Repeating a copy that was cut off is no different from finishing it: a file that is there with the
 same bytes counts as copied, one with other bytes stops the copy.
@@ -52,7 +52,7 @@ def copy_files(
         store: Holds both sides.
         pairs: Path to read and path to make.
         progress: Told how many of the pairs are copied.
-        only_whole: Stop at a file that is no whole JSON; False where it is known to be broken.
+        only_whole: Stop at a file that is no whole JSON; False if it is known to be broken.
         together: How many at the beginning may come in any order.
         beside: Paths and bytes of new files, which appear right after the first copy.
 

@@ -66,7 +66,7 @@ def forget_holds(
 
 
 def _written_holds(table: FileStoreTable) -> Iterator[tuple[str, ReadHold | None]]:
-    """The holds of a table by their paths; None where one is broken."""
+    """The holds of a table by their paths; None if one is broken."""
     files, folder = table.reader.files, table.paths.lineage_dir
     for name in sorted(each for each in files.names(folder) if each.startswith(HOLD_PREFIX)):
         data = files.find(f"{folder}/{name}")

@@ -7,12 +7,12 @@ from branch_console.format.journals.rows import WriterProcess
 
 
 def this_process() -> WriterProcess:
-    """Who writes or reads: by it others know one that is still at work."""
+    """The identity of this process, by which others know whether it is still at work."""
     return WriterProcess(host=platform.node(), process=os.getpid())
 
 
 def is_alive(process: WriterProcess) -> bool | None:
-    """Whether a process of this machine is at work; None where it is another machine's."""
+    """Whether a process of this machine is at work; None if it is another machine's."""
     if process.host != platform.node():
         return None
     try:

@@ -109,7 +109,7 @@ def unmake_branch(table: FileStoreTable, store: CommitStore, creation: BranchCre
     The base tag on the source stays, as others may stand on it.
 
     Returns:
-        False where others made a branch of that name, or have gone on with it: it stays untouched.
+        False if others made a branch of that name, or have gone on with it: it stays untouched.
     """
     if whose_branch(table, store, creation) is not FolderOwner.OURS:
         return False

@@ -14,7 +14,7 @@ HINTS: Final = frozenset({f"snapshot/{LATEST}", f"snapshot/{EARLIEST}"})
 
 
 class FolderOwner(StrEnum):
-    """Who made the folder at a new branch's path."""
+    """The owner of the folder at a new branch's path."""
 
     OURS = "ours"
     """It holds nothing but what the creation makes, or nothing at all."""
@@ -31,8 +31,8 @@ def folder_owner(
     Args:
         names: All files in it.
         is_ours: Of those that have a name that the creation gives, whether they are what it makes.
-        proof: The names that stand there together only where the creation had come to its end;
-            empty where nothing proves that.
+        proof: The names that stand there together only if the creation had come to its end;
+            empty if nothing proves that.
     """
     if not all(is_ours.values()):
         return FolderOwner.THEIRS

@@ -47,7 +47,7 @@ def move_branch(
         operation_id: The operation.
         move: The head that the branch had when this was decided.
         between: Is called while both names have the whole branch; may be repeated. It takes a copy,
-            also where the store could do without one.
+            also if the store could do without one.
 
     Raises:
         CommitConflict: The branch got a commit, or the new name was taken; the branch is where it

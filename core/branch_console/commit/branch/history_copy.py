@@ -53,7 +53,7 @@ def copy_history(
 
 
 def copied_files(paths: TablePaths, copy: HistoryCopy) -> list[str]:
-    """Where the files of a copy lie on a branch, in the order in which they are copied."""
+    """Return the paths of a copy's files on a branch, in the order in which they are copied."""
     return [
         *(paths.schema(each) for each in copy.schema_ids),
         *(paths.tag(each) for each in copy.tags),
@@ -62,14 +62,14 @@ def copied_files(paths: TablePaths, copy: HistoryCopy) -> list[str]:
 
 
 def _source_files(table: FileStoreTable, copy: HistoryCopy) -> list[str]:
-    """Where the files of a copy are read, in the order in which they are copied."""
+    """Return the paths that a copy's files are read from, in the order in which they are copied."""
     files = copied_files(table.on(copy.source).paths, copy)
     ahead = len(files) - len(copy.snapshot_ids)
     return [*files[:ahead], *source_snapshots(table, copy).values()]
 
 
 def source_snapshots(table: FileStoreTable, copy: HistoryCopy) -> dict[int, str]:
-    """Where each snapshot of a copy is read, by its id, in the order of the copy."""
+    """Return the path that each snapshot of a copy is read from, by its id, in the copy's order."""
     listed_on = {each.id: table.on(each.branch).paths for each in copy.inherited}
     source = table.on(copy.source).paths
     return {each: listed_on.get(each, source).snapshot(each) for each in copy.snapshot_ids}

@@ -87,7 +87,7 @@ def schemas_to_take_back(
     Args:
         ours: Those that came.
         present: All of the branch: one that another one stands on stays.
-        used: Those that snapshots and tags are read by; None where that cannot be told.
+        used: Those that snapshots and tags are read by; None if that cannot be told.
     """
     leaving: list[int] = []
     for schema_id in sorted(present, reverse=True):
@@ -98,7 +98,7 @@ def schemas_to_take_back(
 
 
 def _schemas_in_use(target: FileStoreTable, copy: HistoryCopy) -> set[int] | None:
-    """The schemas that the target is read by; None where some of what came since has expired."""
+    """The schemas that the target is read by; None if some of what came since has expired."""
     try:
         snapshots, tags = target.snapshots.all(), target.tags.all()
     except FormatError:

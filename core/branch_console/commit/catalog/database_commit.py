@@ -15,7 +15,7 @@ from branch_console.table.database_files import find_database_file
 def publish_database_file(
     store: CommitStore, paths: CatalogPaths, folder: str, file: NumberedDatabaseFile
 ) -> None:
-    """Add a file to a database, which makes the database where there is none.
+    """Add a file to a database, which makes the database if there is none.
 
     Raises:
         CommitConflict: The number is taken: somebody else changed the database first.
@@ -63,7 +63,7 @@ def move_database(
         file: What was known of the database when this was planned.
 
     Returns:
-        Whether it is at its new place: False where the store cannot rename folders.
+        Whether it is at its new place: False if the store cannot rename folders.
 
     Raises:
         CommitConflict: The database is gone, or its new place is taken; nothing was moved.
@@ -178,7 +178,7 @@ def had_properties(
     file: NumberedDatabaseFile,
     properties: Mapping[str, str],
 ) -> bool:
-    """Whether a database got properties since it was looked at, also where others followed."""
+    """Whether a database got properties since it was looked at, also if others followed."""
     newest = find_database_file(store.files, paths, folder)
     if newest is None or newest.content.id != file.content.id:
         return False

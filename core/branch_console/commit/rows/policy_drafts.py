@@ -1,6 +1,6 @@
 """Drafts of policies, kept beside the conflicts that they settle: each version a file of its own.
 
-A version is published only where there is none, so of two people who build on one version one is
+A version is published only if there is none, so of two people who build on one version one is
 told; no choice overwrites another unseen.
 """
 
@@ -16,7 +16,7 @@ _KEPT: Final = 50
 
 
 class DraftPlace(Protocol):
-    """Where drafts lie: with a table, or with the catalog."""
+    """The place of drafts: with a table, or with the catalog."""
 
     def policy_draft_dir(self, draft: str) -> str:
         """The folder of the versions of a draft."""
@@ -26,7 +26,7 @@ class DraftPlace(Protocol):
 
 
 def find_policy_draft(files: FileReader, paths: DraftPlace, draft: str) -> tuple[int, str] | None:
-    """Return the newest version of a draft and its text, None where there is none yet."""
+    """Return the newest version of a draft and its text, None if there is none yet."""
     versions = _versions(files, paths, draft)
     if not versions:
         return None
@@ -36,7 +36,7 @@ def find_policy_draft(files: FileReader, paths: DraftPlace, draft: str) -> tuple
 def publish_policy_draft(
     store: CommitStore, paths: DraftPlace, draft: str, version: int, text: str
 ) -> bool:
-    """Publish a version of a draft; False where somebody else has published it with other content.
+    """Publish a version of a draft; False if somebody else has published it with other content.
 
     Versions that nobody can build on any more are removed.
     """

@@ -24,9 +24,9 @@ class PreparedRows:
     Attributes:
         messages: Files that nothing refers to yet.
         row_count: Rows that were inserted, deleted or changed.
-        expected_head: The only head on which these files are right; None where any will do.
+        expected_head: The only head on which these files are right; None if any will do.
         read_at: Where the rows were read that these were computed from: whoever wrote rows with
-            their keys since is in conflict. None where they come from elsewhere.
+            their keys since is in conflict. None if they come from elsewhere.
         has_strays: Whether tasks may have run more than once, and left files that nobody names.
     """
 
@@ -46,7 +46,7 @@ class RowCommit:
         overwrites: Whether partitions are replaced.
         partitions: The encoded partitions that an overwrite replaces, as
             `FileStoreCommit.overwrite` takes them.
-        expected_head: The only head that this may stand on; None where any will do.
+        expected_head: The only head that this may stand on; None if any will do.
         read_at, has_strays: As for `PreparedRows`.
         summary: Figures of the write that are to be remembered.
         properties: Of the snapshot.

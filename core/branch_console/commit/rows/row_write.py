@@ -54,7 +54,7 @@ class RowWrite:
     """One write of rows to one branch, from its journal entry to its snapshot.
 
     Attributes:
-        write_id: What the name of every file of this write holds.
+        write_id: The id that the name of every file of this write contains.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class RowWrite:
         """Make the snapshot and forget the journal's entries.
 
         Returns:
-            The snapshot, None where nothing changed.
+            The snapshot, None if nothing changed.
 
         Raises:
             CommitConflict: The commit cannot stand, or `recover` took the write back; then its
@@ -203,7 +203,7 @@ class RowWrite:
         Where its commit had begun it is finished; where it had not, its files are removed.
 
         Returns:
-            The figures of the write where it stands; None where it is to be made.
+            The figures of the write where it stands; None if it is to be made.
 
         Raises:
             CommitConflict: Its commit cannot stand any more, or `recover` took the write back.

@@ -18,14 +18,14 @@ _CLAIM: Final = ".claim"
 
 
 def keep_staged(store: CommitStore, paths: TablePaths, staged: StagedResult) -> bool:
-    """Keep a result; False where another one of the same plan is kept already."""
+    """Keep a result; False if another one of the same plan is kept already."""
     data = staged.to_json().encode()
     _, kept = publish_once(store, _path(paths, staged.plan_id), data)
     return kept == data
 
 
 def find_staged(files: FileReader, paths: TablePaths, plan_id: str) -> StagedResult | None:
-    """Return the kept result of a plan; None where there is none, or none that can be read."""
+    """Return the kept result of a plan; None if there is none, or none that can be read."""
     kept = files.find(_path(paths, plan_id))
     if kept is None:
         return None
@@ -45,7 +45,7 @@ def staged_results(files: FileReader, paths: TablePaths) -> tuple[StagedResult, 
 
 
 def claim_staged(store: CommitStore, paths: TablePaths, plan_id: str, holder: str) -> bool:
-    """Take a result for one operation; True where it is that one's, now or since before."""
+    """Take a result for one operation; True if it is that one's, now or since before."""
     data = holder.encode()
     _, held_by = publish_once(store, _path(paths, plan_id, _CLAIM), data)
     return held_by == data

@@ -84,7 +84,7 @@ class StagedRows:
         return staged
 
     def take(self, operation_id: str) -> bool:
-        """Make the files an operation's, that is about to begin; False where they were swept."""
+        """Make the files an operation's, that is about to begin; False if they were swept."""
         owner = operation_id.encode()
         is_ours = self._journal.mark(self.id, _OWNER, owner) == owner
         # Who sweeps them removes the entry before the step.
@@ -130,7 +130,7 @@ class StagedRows:
 
 
 def operation_of(journal: Journal, intent: Intent) -> str:
-    """Who was to publish the rows of an entry; raises FormatError."""
+    """Return the operation that was to publish the rows of an entry; raises FormatError."""
     return journal.decode(intent, STAGED_ROWS_JOURNAL).operation_id
 
 

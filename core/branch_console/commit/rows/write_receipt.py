@@ -27,7 +27,7 @@ def encode_result(
     Args:
         table: The table on the branch that was written.
         intent: Of the write.
-        figures: `snapshot_id`, None where nothing changed, and counts of rows and files.
+        figures: `snapshot_id`, None if nothing changed, and counts of rows and files.
         now_millis: When it ended.
     """
     content: dict[str, object] = dict(figures)
@@ -47,7 +47,7 @@ def figures_in(result: bytes) -> Mapping[str, int | None]:
 def find_receipt_of_write(
     table: FileStoreTable, store: CommitStore, operation_id: str
 ) -> Receipt | None:
-    """Return the receipt of a write to any branch of a table, None where it made no snapshot."""
+    """Return the receipt of a write to any branch of a table, None if it made no snapshot."""
     result = None
     with suppress(InvalidInput):  # of a name that no operation has
         result = Journal(store, table.paths).find_step(operation_id, RESULT)

@@ -1,4 +1,4 @@
-"""Tags: a tag file is made once, and replaced only where that is asked for."""
+"""Tags: a tag file is made once, and replaced only if that is asked for."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,8 +1,9 @@
 """One try of a commit: its manifests, the snapshot that names them, and what is left of it.
 
-What does not depend on the head is encoded and written once and serves every try. All files of a
-try go to the store in one go, the snapshot last: one wait for the disk makes what it names durable.
-A try whose snapshot may still appear keeps its files; all others are removed (C17, C18).
+Manifests that do not depend on the head are written once and used by every try. All files of a try
+are written to the store together, the snapshot last: one wait for the disk makes the files that it
+names durable. A try whose snapshot may still appear keeps its files; all others are removed (C17,
+C18).
 """
 
 import contextlib
@@ -77,7 +78,7 @@ class _Merge:
     contents: tuple[tuple[str, bytes], ...]
 
     def applied_to(self, manifests: pa.Table) -> pa.Table | None:
-        """The manifests with the merged ones in place, or None where others stand there."""
+        """The manifests with the merged ones in place, or None if others stand there."""
         names = self.before["file_name"].to_pylist()
         if manifests["file_name"].slice(0, len(names)).to_pylist() != names:
             return None
@@ -234,7 +235,7 @@ class CommitAttempts:
         """Remove what is not needed: all but the files of what landed or may still appear.
 
         Args:
-            landed: The snapshot of this commit; None where none was seen to land.
+            landed: The snapshot of this commit; None if none was seen to land.
         """
         needed: set[str] = set()
         for attempt in self._doubtful:

@@ -51,13 +51,13 @@ _log = logging.getLogger(__name__)
 class SnapshotRequest:
     """One snapshot to be made.
 
-    `changes` are what changes, or tell it from a head. `partitions` are those that may change, None
-    for all; the live files that `changes` is handed are theirs. `seen_id` is the head before an
-    earlier try whose outcome is not known, `since_id` the head behind which somebody else may make
-    this same commit, where neither has begun. `read_at` is where the rows were read that the
-    changes were computed from. `carry` is asked about a head and a schema that the changes were not
-    made for: it raises CommitConflict where they do not hold there. `merges_manifests` merges all
-    that are small or delete files.
+    `changes` are the changes, or compute them from a head and the live files of `partitions`.
+    `partitions` are the partitions that may change, None for all. `seen_id` is the head before an
+    earlier try whose outcome is not known. `since_id` is the head after which another process may
+    make this same commit, if neither has begun. `read_at` is the head at which the rows were read
+    that the changes were computed from. `carry` is called with a head and a schema that the changes
+    were not made for; it raises CommitConflict if they do not apply there. `merges_manifests`
+    merges all manifests that are small or delete files.
     """
 
     changes: Changes | Callable[[Snapshot | None, LiveFileTracker], Changes]

@@ -41,7 +41,7 @@ class Tried:
     """All that one try leaves to the next.
 
     Attributes:
-        seen_id: The head before the last try; None where nobody can have made this commit.
+        seen_id: The head before the last try; None if nobody can have made this commit.
         may_have_landed: Whether a snapshot of it was sent that may be there.
         was_sent_here: Whether that was sent from here, not perhaps by a process of before.
         live: The live files as they are known.
@@ -113,7 +113,7 @@ def outcome_of(
     Args:
         snapshot: What was sent, or what was found of an earlier try.
         tried: What this try leaves.
-        published: The answer of the store; None where an earlier try was found.
+        published: The answer of the store; None if an earlier try was found.
         state: What became of the snapshot.
     """
     match published, state:

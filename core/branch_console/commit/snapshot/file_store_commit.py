@@ -110,14 +110,14 @@ class FileStoreCommit:
             check_append: Look whether appended files are live already, or were before. To be set
                 for files that were not written for this commit; a commit that may have been made
                 before is looked at in any case.
-            may_be_empty: Publish a snapshot also where the messages change nothing, for what its
+            may_be_empty: Publish a snapshot also if the messages change nothing, for what its
                 properties say.
             carry: Judges a head, and the newest schema, where these are not those of
-                `expected_head`: raises CommitConflict where the messages do not hold there. Without
+                `expected_head`: raises CommitConflict if the messages do not hold there. Without
                 it no other head is built on. The compacted part is committed without it.
 
         Returns:
-            The last snapshot, or None where the messages change nothing.
+            The last snapshot, or None if the messages change nothing.
 
         Raises:
             CommitConflict: The commit cannot stand, the head is another, or all retries lost.
@@ -170,7 +170,7 @@ class FileStoreCommit:
             messages: The new files; their changelog is left out.
             user: The commit user.
             partitions: Encoded partitions to replace (static). None replaces those of the new
-                files (dynamic), or all where the table has no partitions or its option
+                files (dynamic), or all if the table has no partitions or its option
                 `dynamic-partition-overwrite` is false.
             identifier: Of the commit; unique a user.
             properties: Of the snapshot.
@@ -180,7 +180,7 @@ class FileStoreCommit:
             since_id: As for `commit`.
 
         Returns:
-            The last snapshot, or None where a dynamic overwrite has no new files.
+            The last snapshot, or None if a dynamic overwrite has no new files.
 
         Raises:
             InvalidInput: A new file belongs to none of the partitions.

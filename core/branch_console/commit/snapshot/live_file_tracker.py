@@ -42,7 +42,7 @@ class LiveFileTracker:
         return self._files
 
     def _steps_to(self, head: Snapshot) -> list[Snapshot] | None:
-        """The snapshots from the last head to this one; None where their deltas do not tell all."""
+        """The snapshots from the last head to this one; None if their deltas do not tell all."""
         before = self._head
         if before is None or not before.id < head.id <= before.id + MOST_MISSING:
             return None

@@ -361,6 +361,6 @@ def _joined_stats(lines: Sequence[dict[str, Any]], schema: TableSchema) -> dict[
 
 
 def _end(bounds: list[Any], end: Callable[[list[Any]], Any]) -> Any:
-    """The least or greatest bound, None where one is unknown: NaN has no place in the order."""
+    """The least or greatest bound, None if one is unknown: NaN has no place in the order."""
     is_known = all(each is not None and each == each for each in bounds)  # noqa: PLR0124
     return end(bounds) if bounds and is_known else None

@@ -37,7 +37,7 @@ def find_changed_rows(
         schema: The newest schema.
 
     Returns:
-        What is wrong, also where a snapshot in between has expired and nobody can tell; None where
+        What is wrong, also if a snapshot in between has expired and nobody can tell; None if
         the rows still stand.
     """
     if (NO_SNAPSHOT if head is None else head.identity).same_as(read_at.identity):

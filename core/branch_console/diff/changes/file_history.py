@@ -71,21 +71,21 @@ class Step:
     """One commit of the log that is not a compaction.
 
     Attributes:
-        commit: The name of its delta manifest list: the same on every branch that holds it.
+        commit: The name of its delta manifest list, the same on every branch that has the commit.
         added, removed: Identities of files.
         masked: Files of which it hid rows or showed them again.
         read, written: Of these files, those that were written again and those that were written in
             their place; a merge moves most of its files for other reasons.
-        places: Where it changed files.
-        merges: The name of the delta manifest list of the head that a merge took in.
-        is_complete: Whether the rows of files that a merge did not take are deleted, or stand in
+        places: The partitions and buckets in which it changed files.
+        merges: The name of the delta manifest list of the merged head.
+        is_complete: Whether the rows of files that a merge did not take are deleted, or are in
             files that it wrote; else one side's version was chosen.
         is_inferred: Whether the operation is a guess from the files, as the commit records none.
         may_be_overwrite: Whether such a commit left no file that its partitions had before, and
             wrote more rows than it removed, so that it may have replaced them.
-        is_pure: Whether it was recorded that no rows came besides new versions of those that went.
+        is_pure: Whether the commit recorded that it added no rows but new versions of removed rows.
         is_selective: Whether it brought chosen changes (a pick, a revert, a rollback), so that it
-            says nothing of what lies behind these.
+            says nothing about the history before these.
     """
 
     commit: str

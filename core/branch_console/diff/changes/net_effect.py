@@ -106,7 +106,7 @@ def _adds_no_null(step: Step, files_of: Callable[[Iterable[str]], pa.Table]) -> 
 
 
 def _null_counts(files: pa.Table) -> Mapping[object, int] | None:
-    """How many nulls files have, by what tells a column from others; None where not all know."""
+    """How many nulls files have, by what tells a column from others; None if not all know."""
     found: dict[object, int] = {}
     names = ("schema_id", "value_stats_cols", "value_stats")
     for schema_id, columns, stats in zip(*(files[name].to_pylist() for name in names), strict=True):

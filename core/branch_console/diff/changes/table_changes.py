@@ -239,7 +239,7 @@ def base_with_received_files(
     """Add to the log of the bases what two sides took in of others that tell nothing any more.
 
     Of that, what one side deleted stays deleted. Both may have given up a file on their own: that
-    counts only where both took in the same. Where one took back what it had picked, or went back to
+    counts only if both took in the same. Where one took back what it had picked, or went back to
     before that, it is as if it had never had it.
 
     Args:

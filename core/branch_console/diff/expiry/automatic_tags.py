@@ -152,7 +152,7 @@ class TagRule:
             return None
 
     def snapshot_time(self, snapshot: Snapshot) -> datetime | None:
-        """Return the time that a snapshot tells; None where it has no watermark."""
+        """Return the time that a snapshot tells; None if it has no watermark."""
         millis: int | None = snapshot.time_millis
         if self.creation is TagCreation.WATERMARK:
             millis = snapshot.watermark
@@ -179,7 +179,7 @@ class AutomaticTags:
 
 
 def tag_rule(options: Options) -> TagRule:
-    """Return how a branch gets tags by its options; raises InvalidInput where one is none."""
+    """Return how a branch gets tags by its options; raises InvalidInput if one is none."""
     creation = _choice(options, TAG_AUTOMATIC_CREATION, TagCreation)
     if creation is TagCreation.WATERMARK:
         zone = _zone(SINK_WATERMARK_TIME_ZONE.key, options.read(SINK_WATERMARK_TIME_ZONE))

@@ -21,7 +21,7 @@ class DueSnapshot:
     """A snapshot that the limits of an expiry let go.
 
     Attributes:
-        holds: Why it stays nevertheless; none where it goes.
+        holds: Why it stays nevertheless; none if it goes.
     """
 
     branch: str
@@ -34,7 +34,7 @@ class DueSnapshot:
         return not self.holds
 
     def to_object(self) -> dict[str, object]:
-        """Return JSON values; `hold` is None where the snapshot goes."""
+        """Return JSON values; `hold` is None if the snapshot goes."""
         return {
             "branch": self.branch,
             "id": self.snapshot.id,
@@ -72,7 +72,7 @@ class ExpiryDryRun:
         Args:
             plan_id: The digest of the plan.
             table: The name of the table.
-            holds: What was met, also where it holds nothing that is due.
+            holds: What was met, also if it holds nothing that is due.
         """
         return _plan(
             plan_id,

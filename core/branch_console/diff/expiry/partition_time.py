@@ -54,7 +54,7 @@ class PartitionTime:
             _compiled(self.formatter)
 
     def read(self, keys: Sequence[str], values: Sequence[str | None]) -> int | None:
-        """Return the time of a partition; None where its values tell none.
+        """Return the time of a partition; None if its values tell none.
 
         Args:
             keys: The partition keys.

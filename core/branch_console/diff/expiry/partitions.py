@@ -28,7 +28,7 @@ class AgedPartition:
         values: Its values as Java shows them inside Paimon; None for null.
         texts: Its values as they are shown, null by its name.
         updated: When its newest file was written, by the clock on the wall of its writer; None
-            where that is not known.
+            if that is not known.
         file_count: Its live files.
         row_count: The records of these.
     """

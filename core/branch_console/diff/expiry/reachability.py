@@ -1,4 +1,4 @@
-"""Who needs a file: references as bits, manifests as masks of them, files as the XOR of masks.
+"""The owners of files: references as bits, manifests as masks of them, files as XOR of masks.
 
 A reference is whatever leads to files: a snapshot, a tag, a changelog, a retired name. In one
 reference the entries of a file alternate between ADD and DELETE and end at 0 or 1, so a file is

@@ -39,7 +39,7 @@ class SnapshotHold:
     Attributes:
         owner: The consumer, the branch or the operation that needs them.
         since_id: The oldest snapshot that stays.
-        until_millis: When it ends by itself; None where only somebody can end it.
+        until_millis: When it ends by itself; None if only somebody can end it.
     """
 
     kind: HoldKind
@@ -65,10 +65,10 @@ class TableHold:
     Attributes:
         branch: The branch of which it stays.
         owner: The consumer, branch, tag or operation that needs it.
-        since_snapshot: The oldest snapshot that stays; of a tag the only one. None where that is
+        since_snapshot: The oldest snapshot that stays; of a tag the only one. None if that is
             not snapshots.
         since_millis: When the hold began, where that is known.
-        until_millis: When it ends by itself; None where only somebody can end it.
+        until_millis: When it ends by itself; None if only somebody can end it.
     """
 
     branch: str
@@ -158,7 +158,7 @@ def plan_expiry(
         holds: What keeps snapshots besides.
 
     Returns:
-        What goes; the end is the first id where nothing does.
+        What goes; the end is the first id if nothing does.
     """
     first, latest = min(times), max(times)
     wanted = _end(times, retention, first, latest)
@@ -186,7 +186,7 @@ def plan_changelog_expiry(
         holds: What keeps changelogs besides.
 
     Returns:
-        What goes; the end is the first id where nothing does.
+        What goes; the end is the first id if nothing does.
 
     References:
         Paimon ExpireChangelogImpl.expire.

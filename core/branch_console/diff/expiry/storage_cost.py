@@ -26,7 +26,7 @@ _Matrix: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class OwnerKind(StrEnum):
-    """Who needs files."""
+    """The kind of an owner of files."""
 
     BRANCH = "branch"
     RESCUE = "rescue branch"
@@ -35,7 +35,7 @@ class OwnerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileOwner:
-    """Who needs files.
+    """An owner of files.
 
     Attributes:
         name: The branch, or the expiry that retired snapshots.

@@ -44,7 +44,7 @@ class BranchDamage:
     """The files that a branch lacks.
 
     Attributes:
-        head_id: Its newest snapshot; None where it has none that can be read.
+        head_id: Its newest snapshot; None if it has none that can be read.
         whole_ids: Its snapshots of which all is there, rising.
         damaged: The others, and tags of which not all is there.
     """

@@ -15,7 +15,7 @@ TAG_CREATION: Final = "tag.automatic-creation"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HazardFork:
-    """Where a branch left another one."""
+    """The fork of a branch from another one."""
 
     parent: str
     identity: SnapshotIdentity

@@ -64,7 +64,7 @@ class HealthFinding:
         text: What is so.
         breaks: What breaks and when, as a sentence.
         advice: What to do, as a sentence.
-        remedies: Calls that do it, each of which is needed; none where only people can.
+        remedies: Calls that do it, each of which is needed; none if only people can.
     """
 
     rule: str

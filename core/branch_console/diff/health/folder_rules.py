@@ -95,7 +95,7 @@ def lost_branches(judging: Judging, facts: BranchFacts) -> Iterator[HealthFindin
 
 
 def _drop_of(events: Iterable[LineageEvent], branch: str) -> str | None:
-    """The operation that dropped a branch and kept all of it, None where there is none."""
+    """The operation that dropped a branch and kept all of it, None if there is none."""
     found = None
     for event in events:
         if event.kind in BIRTHS and event.branch == branch:

@@ -17,8 +17,8 @@ class OpenOperationFacts:
         what: Its procedure in words, such as `merge catalog branch`.
         branch: The branch that changes.
         age_millis: How long ago it began.
-        turns_back: Why it takes back what it did; None where it does not.
-        waits: What it waits for meanwhile and the ways out, as sentences; None where it does not.
+        turns_back: Why it takes back what it did; None if it does not.
+        waits: What it waits for meanwhile and the ways out, as sentences; None if it does not.
     """
 
     id: str

@@ -230,7 +230,7 @@ def sharing_merges(judging: Judging, facts: BranchFacts) -> Iterator[HealthFindi
 
 
 def _pins(judging: Judging, merges: Iterable[SharingMerge]) -> tuple[Snapshot, ...] | None:
-    """The snapshots of main to be tagged for merges; None where one is not there any more."""
+    """The snapshots of main to be tagged for merges; None if one is not there any more."""
     main = judging.branches[MAIN_BRANCH].trace
     states = {each.state.manifest_lists for each in merges if each.state is not None}
     if any(each.state is None for each in merges) or not states <= main.places.keys():

@@ -212,7 +212,7 @@ def _policy(root: _Part) -> MaintenancePolicy:
 
 
 def _rule(part: _Part, defaults: StaleRule | None) -> StaleRule:
-    """Read a rule, or the defaults where there are none yet."""
+    """Read a rule, or the defaults if there are none yet."""
     ladder = tuple(_KEYS[step] for step in LADDER)
     if defaults is None:
         fields = part.fields(*ladder, "unmerged")

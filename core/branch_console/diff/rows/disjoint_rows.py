@@ -62,7 +62,7 @@ def cannot_be_equal(
 
 
 def _range(stats: pa.StructArray, row_counts: pa.Array, name: str) -> _Range | None:
-    """The bounds of a column; None where a file does not tell its own, or no row has a value."""
+    """The bounds of a column; None if a file does not tell its own, or no row has a value."""
     least, greatest, nulls = (
         pc.struct_field(stats, [part, name]) for part in ("min", "max", "null_count")
     )

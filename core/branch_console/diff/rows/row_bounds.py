@@ -70,8 +70,8 @@ class RowDifference:
 
     Attributes:
         changed: Rows of one key that differ; none without a primary key.
-        net: Rows more or fewer; None where rows are merged on read.
-        reasons: Why a number has bounds; empty where all are exact.
+        net: Rows more or fewer; None if rows are merged on read.
+        reasons: Why a number has bounds; empty if all are exact.
     """
 
     added: CountBounds
@@ -148,7 +148,7 @@ def _parts(places: Sequence[PlaceRows]) -> RowDifference:
 
 
 def _keyed(places: Sequence[PlaceRows], deletes: tuple[CountBounds, CountBounds]) -> RowDifference:
-    """A key may differ only where a file that one side has mentions it."""
+    """A key may differ only if a file that one side has mentions it."""
     before, after = sum(each.before for each in places), sum(each.after for each in places)
     if not before and not after:
         return RowDifference(added=NONE, removed=NONE, changed=NONE, net=0)

@@ -42,7 +42,7 @@ class ComparedColumn:
     Attributes:
         name: As the second state calls it, or the first where only that has it.
         type: What values of both are brought to.
-        before: The column of the first state; None where it has none: its values are null then.
+        before: The column of the first state; None if it has none: its values are null then.
         after: The column of the second state.
     """
 
@@ -165,7 +165,7 @@ def _alone(field: DataField, *, after: bool) -> ComparedColumn:
 
 
 def common_type(before: DataType, after: DataType) -> DataType | None:
-    """The type that holds the values of both, None where there is none."""
+    """The type that holds the values of both, None if there is none."""
     old, new = with_nullable(before, True), with_nullable(after, True)
     if old == new:
         return new
@@ -181,7 +181,7 @@ def row_diff_schema(columns: Sequence[ComparedColumn]) -> pa.Schema:
 
     `kind` is a RowKind. `changed` are positions of columns whose cells differ, empty but for
     changed rows. `copies_before` and `copies_after` say how often the row stands on each side, 0 or
-    1 with a key. Then the cells of both sides, `before:NAME` and `after:NAME`; all null where the
+    1 with a key. Then the cells of both sides, `before:NAME` and `after:NAME`; all null if the
     side lacks the row.
     """
     return pa.schema(

@@ -37,9 +37,9 @@ class RowFigure:
     """A count of a state, or of what a commit changed.
 
     Attributes:
-        rows: What `SELECT count(*)` returns, or by how much that changes; None where only reading
+        rows: What `SELECT count(*)` returns, or by how much that changes; None if only reading
             the files tells.
-        records: Records of the data files; None where no commit says it.
+        records: Records of the data files; None if no commit says it.
         most_rows: The most rows there can be, where only that is known.
     """
 
@@ -174,7 +174,7 @@ def snapshot_figure(
 
     Args:
         snapshot: None before the first commit.
-        schema: The newest of the branch; None where that cannot be read.
+        schema: The newest of the branch; None if that cannot be read.
         branch: The branch that is read.
     """
     if snapshot is None:
@@ -220,7 +220,7 @@ def commit_figures(
     Args:
         snapshots: Of one history.
         before: The snapshot before the first, if it is known.
-        schema: Of the branch; None where it has none.
+        schema: Of the branch; None if it has none.
         branch: The branch that is read.
     """
     found = []

@@ -13,7 +13,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 def same_values(left: pa.Array, right: pa.Array) -> Bools:
-    """Where values are equal; null equals null, and NaN equals NaN."""
+    """Return a mask of equal values; null equals null, and NaN equals NaN."""
     if pa.types.is_nested(left.type):
         pairs = zip(as_numbers(left).to_pylist(), as_numbers(right).to_pylist(), strict=True)
         return np.fromiter((_plain(a) == _plain(b) for a, b in pairs), bool, len(left))

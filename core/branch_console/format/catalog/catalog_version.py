@@ -289,7 +289,7 @@ class CatalogVersion:
     """One immutable version of a catalog branch, or of main.
 
     Attributes:
-        number: Counts from 1 on each branch, also where its name is used again.
+        number: Counts from 1 on each branch, also if its name is used again.
         parents: The versions it builds on, the one of its own branch first.
         covers: The ids of the objects for which a merged parent is an ancestor; None for all.
         voids: Versions whose merge no longer counts, for the objects that this one covers.

@@ -16,7 +16,7 @@ class SightedDatabase:
     """The folder of a database.
 
     Attributes:
-        file: The newest of its own files; None where it has none.
+        file: The newest of its own files; None if it has none.
     """
 
     name: str
@@ -32,7 +32,7 @@ class SightedTable:
         folder: Below the warehouse, such as `air.db/flights`.
         birth: The SHA-256 of the bytes of its first schema file.
         schema: The id of its newest schema.
-        identities: Its snapshots and those of its tags; empty where its birth tells it apart.
+        identities: Its snapshots and those of its tags; empty if its birth tells it apart.
     """
 
     database: str

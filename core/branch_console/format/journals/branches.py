@@ -42,7 +42,7 @@ class BranchCreation:
         from_tag: The tag of the source that names the fork, where its snapshot may have expired.
         is_fenced: Whether the branch gets a fence; no earlier release made one.
         schema_ids: Schemas of the source that come along.
-        fork: Which snapshot `snapshot_id` was when this was decided; None where an earlier release
+        fork: Which snapshot `snapshot_id` was when this was decided; None if an earlier release
             wrote the journal.
         commits: The files of the snapshots that follow it, where they are in no branch: a history
             that was lost comes back with them.
@@ -64,7 +64,7 @@ class BranchMove:
     """A branch that gets another name.
 
     Attributes:
-        head: Its head when this was decided; None where it has none, or none that can be decoded.
+        head: Its head when this was decided; None if it has none, or none that can be decoded.
         head_id: The number of its newest snapshot.
     """
 
@@ -119,7 +119,7 @@ class DropBranchJournal(OperationJournal):
         base_tag: The tag that keeps its fork.
         parent: The branch that it was made from.
         lost: What can be found nowhere but on it, in sentences.
-        release: How its files leave; None where a rescue branch keeps them.
+        release: How its files leave; None if a rescue branch keeps them.
     """
 
     move: BranchMove
@@ -171,7 +171,7 @@ class PinBranchJournal(OperationJournal):
     """The tag on main that keeps what a branch began at.
 
     Attributes:
-        base_tag: The tag that the ledger names; None where an earlier release wrote the journal.
+        base_tag: The tag that the ledger names; None if an earlier release wrote the journal.
         content: The file of the tag.
     """
 

@@ -29,7 +29,7 @@ _NO_TEXTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledPlace:
-    """Where an object is: a database by its name, a table by the id of its database and its name.
+    """The place of an object: a database's name, or a table's name and the id of its database.
 
     Attributes:
         database: The id; empty for a database.
@@ -43,16 +43,16 @@ class JournalledPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledStep:
-    """One step; a place is None where the object is not there.
+    """One step; a place is None if the object is not there.
 
     Attributes:
         name: Counts the steps of one merge, such as `t1`; it is part of the ids of operations.
         kind: A word of `StepKind`.
         object_id: The database or the table.
-        folder: Below the warehouse: where a table lies as the merge begins, on the target, or on
-            the source where it is new. None for a database.
+        folder: The table's folder below the warehouse when the merge begins: on the target, or on
+            the source if the table is new. None for a database.
         birth: The SHA-256 of the bytes of the table's first schema file.
-        schemas: Those that come to a table whose source has no snapshot, as JSON text.
+        schemas: The schemas added to a table whose source has no snapshot, as JSON texts.
     """
 
     name: str
@@ -98,8 +98,8 @@ class KnownDatabase:
     """The state of a database before a merge changed it.
 
     Attributes:
-        number: That of its newest file, 0 where it has none.
-        file: The text of that file, or of the one that it would have; None where there is nothing.
+        number: That of its newest file, 0 if it has none.
+        file: The text of that file, or of the one that it would have; None if there is nothing.
     """
 
     number: int

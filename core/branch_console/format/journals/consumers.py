@@ -10,7 +10,7 @@ from branch_console.format.journals.terms import PLAN_ID, REASON, OperationJourn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerChange:
-    """The file of one consumer before and after; None where there is none."""
+    """The file of one consumer before and after; None if there is none."""
 
     consumer: str
     before: str | None

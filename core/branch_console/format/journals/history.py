@@ -85,7 +85,7 @@ class HistoryJournal(OperationJournal):
         expired_tag: The tag that a snapshot is made again from, which has expired.
         schema_id_after: The newest schema that the branch has afterwards.
         tags_before: What tags of the branch name before the schemas come that they are read by.
-        records: Records of the data files that come; None where they do not tell rows.
+        records: Records of the data files that come; None if they do not tell rows.
     """
 
     copy: HistoryCopy
@@ -106,7 +106,7 @@ class RollbackJournal(OperationJournal):
         then: Its identity.
         tag: The tag that keeps it, where it was named by one.
         pin: The tag that keeps its files.
-        pin_made: The tag that keeps the files of the snapshot that is made; None where an earlier
+        pin_made: The tag that keeps the files of the snapshot that is made; None if an earlier
             release wrote the journal.
         expected_head: The head on which this was decided.
     """

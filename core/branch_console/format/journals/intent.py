@@ -27,7 +27,7 @@ class Intent:
         branch: The branch that changes.
         time_millis: When it was written, by the clock of its writer.
         event_millis: The time of its event, which is later than that of every event before.
-        host: The machine that it began on; None where an earlier release wrote it.
+        host: The machine that it began on; None if an earlier release wrote it.
         plan: JSON values with all that finishing or rolling back needs; see `Journal.decode`.
         catalog_operation: The operation of the catalog to which this one belongs; only that
             operation finishes it or takes it back.

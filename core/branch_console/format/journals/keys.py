@@ -126,7 +126,7 @@ def perhaps(name: str, kind: type[Any]) -> Entry:
 
 
 def or_null(name: str, kind: type[Any]) -> Entry:
-    """A key that is always written, as null where the value is None."""
+    """A key that is always written, as null if the value is None."""
     return _key(name, lambda raw, key: raw.find(key, kind), _as_json, keeps_null=True)
 
 

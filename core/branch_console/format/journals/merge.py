@@ -50,7 +50,7 @@ class MergeJournal(OperationJournal):
         id_map: The target's schema by the source's, of those that files were written with.
         field_ids: The target's field by the source's.
         tags_before: What tags of the target name before the schemas come that they are read by.
-        row_messages: The files of rows that were written; None where none had to be.
+        row_messages: The files of rows that were written; None if none had to be.
         row_notes: What the receipt tells of them.
     """
 

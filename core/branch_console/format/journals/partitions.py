@@ -52,8 +52,8 @@ class PartitionMark:
 
     Attributes:
         folder: The folder of the partition below the table.
-        before: The file that is there; None where there is none.
-        after: What it becomes; None where it goes.
+        before: The file that is there; None if there is none.
+        after: What it becomes; None if it goes.
     """
 
     folder: str

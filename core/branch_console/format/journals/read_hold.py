@@ -27,7 +27,7 @@ class ReadHold:
         procedure: Its procedure.
         actor: Who asked for it.
         reader: The process that reads; a hold of one that died keeps nothing.
-        until_millis: When it ends, where whoever reads cannot be asked.
+        until_millis: When it ends, if the reader cannot be asked.
     """
 
     operation_id: str

@@ -25,7 +25,7 @@ from branch_console.format.snapshot import NO_SNAPSHOT, Snapshot, SnapshotIdenti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterProcess:
-    """Who writes: by it recovery knows a writer that is still at work."""
+    """The process of a writer, by which recovery knows whether it is still at work."""
 
     host: str | None = None
     process: int | None = None
@@ -57,7 +57,7 @@ class StagedRowsJournal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAt:
-    """The head at which the rows of a statement were read; `id` is 0 where there was none."""
+    """The head at which the rows of a statement were read; `id` is 0 if there was none."""
 
     id: int
     identity: SnapshotIdentity
@@ -92,9 +92,9 @@ class WriteStep:
     Attributes:
         messages: What its writers made.
         overwrites: Whether partitions are replaced.
-        partitions: The encoded partitions that an overwrite replaces; None where it is to tell them
+        partitions: The encoded partitions that an overwrite replaces; None if it is to tell them
             by what it writes.
-        expected_head: The only head that it may stand on; None where any will do.
+        expected_head: The only head that it may stand on; None if any will do.
         read_at: Where the rows were read that these were computed from.
         summary: Figures of the write that are to be remembered.
         properties: Of the snapshot.

@@ -15,7 +15,7 @@ class JournalledPin:
     Attributes:
         tags: The names.
         snapshot_id: What they keep.
-        content: The file of the tags; None where the operation itself makes the snapshot.
+        content: The file of the tags; None if the operation itself makes the snapshot.
     """
 
     tags: tuple[str, ...]
@@ -44,7 +44,7 @@ _PIN: Final = Layout(
 
 
 class _SharingKeys:
-    """Both keys, or none where there are no steps."""
+    """Both keys, or none if there are no steps."""
 
     _layout: Final = Layout(JournalledSharing, texts("fences"), parts("pins", _PIN))
 

@@ -38,7 +38,7 @@ class RestoreBranchJournal(OperationJournal):
     """A rescue branch that becomes the dropped branch again, and the options that follow.
 
     Attributes:
-        retired_by: The operation that has the names of the branch where no rescue branch has them.
+        retired_by: The operation that has the names of the branch if no rescue branch has them.
     """
 
     move: BranchMove

@@ -33,7 +33,7 @@ class WrittenBucket:
         partition: The BinaryRow of the partition.
         files: The data files that come, with the columns of MANIFEST_ENTRY.
         deleted_files: The data files that go.
-        new_index_files, deleted_index_files: With the columns of INDEX_MANIFEST_ENTRY; None where
+        new_index_files, deleted_index_files: With the columns of INDEX_MANIFEST_ENTRY; None if
             an earlier release wrote this.
     """
 
@@ -118,7 +118,7 @@ class StagedResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateOverride:
-    """Who published a result that the gate blocks, and why."""
+    """The person who published a result that the gate blocks, with the reason."""
 
     reason: str
     actor: str
@@ -126,7 +126,7 @@ class GateOverride:
 
     @classmethod
     def of_gate(cls, gate: Mapping[str, Any]) -> "GateOverride | None":
-        """Return what a gate of a journal tells of it; None where it was not overridden."""
+        """Return what a gate of a journal tells of it; None if it was not overridden."""
         raw = JsonObject(gate, "verdict of the quality gate").find("override", dict)
         return None if not raw else _OVERRIDE.read(JsonObject(raw, "override of the quality gate"))
 

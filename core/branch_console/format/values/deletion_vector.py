@@ -26,10 +26,11 @@ Positions: TypeAlias = BitMap | BitMap64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionVectorRange:
-    """Where the vector of `data_file` stands in its index file.
+    """The place of the vector of `data_file` in its index file.
 
-    `offset` is that of the block; `length` counts the block without its frame for 32-bit bitmaps,
-    with it for 64-bit ones. `cardinality`, the number of deleted rows, is None in old files.
+    `offset` is the offset of the block. `length` is the length of the block, without its frame for
+    32-bit bitmaps, with it for 64-bit bitmaps. `cardinality`, the number of deleted rows, is None
+    in old files.
     """
 
     data_file: str

@@ -18,7 +18,7 @@ def with_required_parts(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Return the same values, with something in each required part of a row that is null.
 
     Spark says of each part of such a row that it is null, also of the bytes of a VARIANT. Arrow's
-    casts and its writer of Parquet take that for a null where none may be.
+    casts and its writer of Parquet take that for a null if none may be.
 
     Args:
         array: The values.

@@ -97,7 +97,7 @@ SYSTEM_FIELD_MODE: Final = StatsMode(kind=StatsKind.TRUNCATE, length=128)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimpleStats:
-    """Statistics as a manifest keeps them; `columns` is None where they cover the whole schema."""
+    """Statistics as a manifest keeps them; `columns` is None if they cover the whole schema."""
 
     min_values: bytes
     max_values: bytes
@@ -286,7 +286,7 @@ def truncate_min(value: Any, length: int) -> Any:
 
 
 def truncate_max(value: Any, length: int) -> Any:
-    """Return an upper bound of at most `length` characters or bytes, None where there is none."""
+    """Return an upper bound of at most `length` characters or bytes, None if there is none."""
     if not isinstance(value, str | bytes) or len(value) <= length:
         return value
     if isinstance(value, bytes):
@@ -445,7 +445,7 @@ def _bound(
 
 
 def _nth(lists: pa.Array, i: int) -> pa.Array:
-    """The element `i` of each list, null where the list is shorter."""
+    """The element `i` of each list, null if the list is shorter."""
     lengths = lists.value_lengths().fill_null(0).to_numpy()
     starts = np.cumsum(lengths) - lengths
     return lists.flatten().take(pa.array(starts + i, pa.int64(), mask=lengths <= i))

@@ -1,7 +1,7 @@
 """Values of an older type of a column as Paimon reads them in today's type.
 
 A narrower type loses what it cannot hold, by rules that are Java's: whole numbers wrap, decimals
-round half up and are null where they are too large, texts are cut. What depends on the time zone of
+round half up and are null if they are too large, texts are cut. What depends on the time zone of
 the Java that reads, or has no rule there, is refused. Source: Paimon CastExecutors and its rules.
 """
 
@@ -162,7 +162,7 @@ def _is_same(written: AtomicType, wanted: AtomicType) -> bool:
 
 
 def _rule(written: AtomicType, wanted: AtomicType) -> Cast | None:
-    """How values are cast; None where Java has no rule, or one that asks for its time zone."""
+    """How values are cast; None if Java has no rule, or one that asks for its time zone."""
     one, other = written.root, wanted.root
     match one, other:
         case _, TypeRoot.DECIMAL if keeps_order(written, wanted):

@@ -273,7 +273,7 @@ class _Merge:
                 found.blocks += blocks_of(found.plan)
 
     def _table_rule(self, change: ChangedTable) -> str | None:
-        """Return the cell that keeps a change of the source from the target; None where none."""
+        """Return the cell that keeps a change of the source from the target; None if none."""
         met = cells(change.theirs.operations, change.ours.operations)
         self.found.of(change.id).cells |= {each.object_id: None for each in met}
         for each in met:

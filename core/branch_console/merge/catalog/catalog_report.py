@@ -83,7 +83,7 @@ def reported_words(plan: CatalogMergePlan) -> tuple[str, ...]:
 
 
 def did_words(merged: ObjectMerge) -> ThreeWay[str]:
-    """Say what each side did to an object since the base; nothing where it left it alone."""
+    """Say what each side did to an object since the base; nothing if it left it alone."""
     did, work = merged.did, merged.work
     return ThreeWay(base="", ours=_done(did.ours, work.ours), theirs=_done(did.theirs, work.theirs))
 
@@ -100,7 +100,7 @@ def conflict_words(conflict: Conflict) -> str:
 
 
 def cost_words(plan: CatalogMergePlan) -> str:
-    """Say in a sentence how much a run would do; empty where it would do nothing."""
+    """Say in a sentence how much a run would do; empty if it would do nothing."""
     if not plan.steps:
         return ""
     kinds = ", ".join(f"{name} {number:,}" for name, number in plan.cost.steps.items())

@@ -46,7 +46,7 @@ _BACK: Final = _INVERSES | {inverse: kind for kind, inverse in _INVERSES.items()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPlace:
-    """Where an object is: a database by its name, a table by the id of its database and its name.
+    """The place of an object: a database's name, or a table's name and the id of its database.
 
     Attributes:
         database: The id; empty for a database.
@@ -60,7 +60,7 @@ class StepPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogStep:
-    """One step, on one object; a place is None where the object is not there.
+    """One step, on one object; a place is None if the object is not there.
 
     Attributes:
         properties_before: Of a database that is dropped or gets other ones.

@@ -1,7 +1,7 @@
-"""Where the objects of a merged catalog end up: their final databases and names.
+"""The final databases and names of the objects of a merged catalog.
 
-Judged when every object has its place: what this merge drops, moves or renames is in nobody's way.
-An object whose place cannot stand goes back to where the target has it, or stays out.
+Places are checked when every object has its place, so an object that this merge drops, moves or
+renames blocks no other. An object whose place is taken keeps the target's place, or is left out.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -60,7 +60,7 @@ class _Places:
         self._renamed: set[str] = set()
 
     def settle_databases(self) -> bool:
-        """Put away one database whose name is occupied; False where every name is free."""
+        """Put away one database whose name is occupied; False if every name is free."""
         places = {each.id: ("", self._fold(each.name)) for each in self._databases.values()}
         arriving = {
             object_id
@@ -83,7 +83,7 @@ class _Places:
         return True
 
     def settle_tables(self) -> bool:
-        """Put away one table whose name is occupied; False where every name is free."""
+        """Put away one table whose name is occupied; False if every name is free."""
         places = {each.id: self._place(each.database, each.name) for each in self._tables.values()}
         homes = {each.name: each.id for each in self._ours.databases.values()}
         for full_name in self._ours.left_out:
@@ -105,7 +105,7 @@ class _Places:
         return True
 
     def settle_homes(self) -> bool:
-        """Settle one table whose database is not there; False where every table has one."""
+        """Settle one table whose database is not there; False if every table has one."""
         homeless = [each for each in self._tables.values() if each.database not in self._databases]
         if not homeless:
             return False
@@ -155,7 +155,7 @@ class _Places:
             del self._tables[each]
 
     def _settle_name(self, object_id: str, holder: str, folder: str | None = None) -> str | None:
-        """Return the name that an object gets instead of an occupied one; None where it has none.
+        """Return the name that an object gets instead of an occupied one; None if it has none.
 
         Another name may be occupied as well, which is a conflict that no second name settles.
         Another name is also another folder, which a table cannot get alone that shares its `folder`

@@ -18,7 +18,7 @@ from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeAuthor:
-    """Who merges, by which operation, and when."""
+    """The person, operation and time of a merge."""
 
     operation: str
     actor: str

@@ -22,8 +22,8 @@ class ObjectMerge:
     """A database or a table that the source changed, or that the merge changes.
 
     Attributes:
-        names: What each side calls it; None where it is not there.
-        merged_name: What the target calls it after the merge; None where it is not there.
+        names: What each side calls it; None if it is not there.
+        merged_name: What the target calls it after the merge; None if it is not there.
         did: What each side did since the base, in words; nothing at the base.
         cells: The cells of the matrix that both fall into, such as `table/rename.drop`.
         reported: What the rules or a choice decided against a side, in sentences.
@@ -31,7 +31,7 @@ class ObjectMerge:
             both have.
         is_adopted: Whether the target has not made its branch of the table since the base, and so
             makes it with the content of the source.
-        plan: How that content is merged; None where it was not planned.
+        plan: How that content is merged; None if it was not planned.
     """
 
     kind: ObjectKind

@@ -64,7 +64,7 @@ class ObjectRules:
     choices: tuple[ObjectChoice, ...] = ()
 
     def find(self, kind: ConflictKind, object_name: str) -> ObjectChoice | None:
-        """Return how a conflict is settled; None where it stays open."""
+        """Return how a conflict is settled; None if it stays open."""
         of_kind = [each for each in self.choices if each.kind is kind]
         for name in (object_name, EVERY_OBJECT):
             found = [each for each in of_kind if each.object_name == name]

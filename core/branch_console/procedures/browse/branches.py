@@ -254,7 +254,7 @@ class BranchReader:
         )
 
     def _fork(self, branch: str) -> ForkView | None:
-        """Where the branch left another one: as recorded, else by what both hold."""
+        """Return the fork of the branch: as recorded, else inferred from shared snapshots."""
         made = self._made.get(branch)
         if made is not None and made.kind is LineageKind.RESCUED:
             return self._rescued_fork(made)
@@ -294,7 +294,7 @@ class BranchReader:
     def _health(
         self, branch: str, fork: ForkView | None, findings: tuple[HealthFinding, ...]
     ) -> Health:
-        """Healthy only where all rules ran."""
+        """Healthy only if all rules ran."""
         if any(each.severity is not HazardSeverity.INFO for each in findings):
             return Health.AT_RISK
         needed = {None, branch, MAIN_BRANCH, None if fork is None else fork.parent}

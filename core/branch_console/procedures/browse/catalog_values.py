@@ -46,7 +46,7 @@ class CatalogObject:
 
     Attributes:
         name: What main calls it, else the first branch that has it.
-        main_name: What main calls it; None where main does not have it.
+        main_name: What main calls it; None if main does not have it.
     """
 
     kind: ObjectKind
@@ -60,7 +60,7 @@ class CatalogBranchStanding:
     """A branch of the catalog against main.
 
     Attributes:
-        ahead: How many objects a merge into main would change; None where that is not known.
+        ahead: How many objects a merge into main would change; None if that is not known.
         behind: How many objects main changed since the merge base.
         objects: Each object of the warehouse as the branch has it, by its id.
         versions: Its newest versions, newest first.

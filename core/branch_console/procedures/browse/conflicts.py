@@ -8,7 +8,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 
 
 def read_row_conflicts(warehouse: Warehouse, table: Identifier, plan_id: str) -> pa.Table | None:
-    """Return the conflicts of rows of a plan, None where no run has compared its rows yet.
+    """Return the conflicts of rows of a plan, None if no run has compared its rows yet.
 
     Returns:
         Columns of `row_conflict_schema`, settled ones too, by bucket and key.

@@ -12,7 +12,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 
 def fallback_of(warehouse: Warehouse, table: Identifier) -> FallbackView | None:
-    """Return what a batch read of a branch takes from where; None where it reads itself alone.
+    """Return what a batch read of a branch takes from where; None if it reads itself alone.
 
     Raises:
         NotFound: There is no such table or branch.

@@ -35,7 +35,7 @@ def read_graph(warehouse: Warehouse, table: Identifier, versus: str | None = Non
 
 
 def graph_of(reader: BranchReader, versus: str | None = None) -> BranchGraph:
-    """Lay out what a reader has found; raises NotFound where it knows no branch `versus`."""
+    """Lay out what a reader has found; raises NotFound if it knows no branch `versus`."""
     items = {item.name: item for item in reader.items(versus)}
     heads = _heads(items.values())
     placed: dict[str, GraphNode] = {}
@@ -83,7 +83,7 @@ def graph_of(reader: BranchReader, versus: str | None = None) -> BranchGraph:
 def _leaves(
     reader: BranchReader, branch: str, oldest: Snapshot | None, placed: Mapping[str, GraphNode]
 ) -> tuple[SnapshotIdentity, ...]:
-    """Where the history of a lane comes from, one snapshot a lane, as far as to main."""
+    """Return the newest snapshot on each lane before a lane's own history, up to main."""
     found: dict[str, SnapshotIdentity] = {}
     for each in () if oldest is None else reader.line(oldest):
         lane = placed[key_of(each)].branch

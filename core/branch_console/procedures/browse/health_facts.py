@@ -82,7 +82,7 @@ def began_empty(table: FileStoreTable, trace: BranchTrace, events: Iterable[Line
     """Whether a branch was made without a snapshot.
 
     The ledger tells it of ours. Of another engine's the first schema tells it: it is copied when
-    the branch is made, which is before the first snapshot only where the branch began with none.
+    the branch is made, which is before the first snapshot only if the branch began with none.
 
     Args:
         table: The table on the branch.

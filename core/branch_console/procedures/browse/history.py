@@ -86,7 +86,7 @@ def _change(
 
 
 def _newest_schema(table: FileStoreTable) -> TableSchema | None:
-    """The newest schema of a branch, None where it cannot be read: its snapshots are listed."""
+    """The newest schema of a branch, None if it cannot be read: its snapshots are listed."""
     try:
         return table.schema()
     except PaimonError:

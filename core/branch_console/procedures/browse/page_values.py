@@ -123,11 +123,11 @@ class TableSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkView:
-    """Where a branch left another one, and how that is known.
+    """The fork of a branch, and its evidence.
 
     Attributes:
         parent: The branch it came from.
-        snapshot: The snapshot both share; None where only its identity is known.
+        snapshot: The snapshot both share; None if only its identity is known.
         evidence: Sentences, strongest first.
         confidence: `recorded`, `high`, `medium` or `low`.
     """
@@ -336,7 +336,7 @@ class BranchGraph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FallbackView:
-    """Where batch reads of a branch take their partitions from, where an option names another one.
+    """The branches from which batch reads take partitions, if an option names another branch.
 
     Attributes:
         option: The option, such as `scan.fallback-branch`.

@@ -14,7 +14,7 @@ def remedy_statements(finding: HealthFinding) -> list[str]:
 
 
 def remedy_sql(remedy: Remedy) -> str | None:
-    """Return a remedy as SQL, None where SQL does not serve it."""
+    """Return a remedy as SQL, None if SQL does not serve it."""
     if remedy.statement is not None:
         return remedy.statement
     if isinstance(REQUESTS[remedy.procedure].in_sql, Unserved):

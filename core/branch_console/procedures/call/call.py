@@ -86,13 +86,13 @@ class ProcedureCall:
 
     @property
     def find_table(self) -> str | None:
-        """The table that the request names; None where it names none."""
+        """The table that the request names; None if it names none."""
         value = self.arguments.get("table")
         return value if isinstance(value, str) and value else None
 
     @property
     def table(self) -> str:
-        """The table that the request names; raises InvalidInput where it names none."""
+        """The table that the request names; raises InvalidInput if it names none."""
         if self.find_table is None:
             raise InvalidInput(
                 f"{self.name} needs the argument 'table'. Name it and call again.",
@@ -103,7 +103,7 @@ class ProcedureCall:
 
     @property
     def reason(self) -> str | None:
-        """Why it is asked for, of any request; None where nobody says."""
+        """Why it is asked for, of any request; None if nobody says."""
         value = self.arguments.get("reason")
         return value if isinstance(value, str) and value else None
 

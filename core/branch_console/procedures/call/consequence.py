@@ -32,9 +32,9 @@ class Consequence:
 
     Attributes:
         text: A whole sentence.
-        details: What the sentence speaks of, one by one.
-        kind: The code of what blocks.
-        excused_by: The argument by which an operator goes on all the same, with a reason.
+        details: The objects of the sentence, one by one.
+        kind: The code of the obstacle.
+        excused_by: The argument by which an operator overrides it, with a reason.
     """
 
     weight: Weight
@@ -51,11 +51,11 @@ class Preview:
     Attributes:
         title: What would be done to what.
         plan_id: The digest of the call and of all that the decision rests on.
-        typed_name: What a person types to confirm; None where a click is enough.
+        typed_name: What a person types to confirm; None if a click is enough.
         role: The least role that may run it.
         undo: How it can be undone, or why it cannot, in a sentence.
         holds: Why something stays that would have gone.
-        expected: What a run would answer in SQL; None where a dry run has no rows in Paimon.
+        expected: What a run would answer in SQL; None if a dry run has no rows in Paimon.
     """
 
     procedure: str
@@ -104,7 +104,7 @@ class Preview:
         """Refuse what is blocked, and what is no longer what was previewed.
 
         Args:
-            plan_id: The id of the preview that was agreed to; None where nobody looked at one.
+            plan_id: The id of the preview that was agreed to; None if nobody looked at one.
 
         Raises:
             Refused: Nothing was changed.

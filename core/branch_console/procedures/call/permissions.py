@@ -1,4 +1,4 @@
-"""Who may call what. Without a login everyone who reaches the console acts as operator."""
+"""Permissions: without a login everyone who reaches the console acts as operator."""
 
 from enum import StrEnum
 

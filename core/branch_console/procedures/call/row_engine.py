@@ -231,7 +231,7 @@ class RowEngine(Protocol):
 
 
 class NoRowEngine:
-    """Stands in where no engine is at hand, for procedures that move metadata only."""
+    """Stands in if no engine is at hand, for procedures that move metadata only."""
 
     most_rows = 0
 

@@ -37,7 +37,7 @@ class CountedStates(Protocol):
     """Rows of states that a job has counted."""
 
     def find(self, key: str) -> int | None:
-        """Return the rows of a state, None where nobody has counted them."""
+        """Return the rows of a state, None if nobody has counted them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,11 +85,11 @@ class Warehouse:
             url: A folder, or a URL that fsspec knows.
             store_options: Options of the store, such as endpoint and keys. `claims` is ours: the
                 URL of a database in which writers claim what they publish, for a store that
-                cannot create a file only where there is none.
+                cannot create a file only if there is none.
             cache_dir: Where fetched metadata is kept; None keeps it for this process only.
             read_only: Do not probe the store, and refuse to write.
-            catalog_kind: The catalog of Paimon that keeps the tables; None where nobody said.
-            counted: The rows of states that a job counted; None where these are not known.
+            catalog_kind: The catalog of Paimon that keeps the tables; None if nobody said.
+            counted: The rows of states that a job counted; None if these are not known.
             clock: Milliseconds since the epoch.
 
         Raises:

@@ -90,7 +90,7 @@ def weigh_callbacks(
 def journal_of_callbacks(
     call: ProcedureCall, left_out: tuple[KeptElsewhere, ...]
 ) -> CallbacksLeftOut | None:
-    """Return what an operation notes of them; None where there is nothing to leave out."""
+    """Return what an operation notes of them; None if there is nothing to leave out."""
     reason = call.agreement.without_callbacks
     if not left_out or reason is None:
         return None
@@ -104,7 +104,7 @@ def notes_of_callbacks(journal: OperationJournal) -> tuple[str, ...]:
 
 
 def reason_for_rows(call: ProcedureCall, table: FileStoreTable) -> str | None:
-    """Return why a call writes rows without what Paimon does for others; None where it need not.
+    """Return why a call writes rows without what Paimon does for others; None if it need not.
 
     Raises:
         NotAllowed: The role of the caller does not reach.

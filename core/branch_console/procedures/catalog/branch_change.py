@@ -275,7 +275,7 @@ def _place(table: TableChange | None) -> object:
 
 
 def database_back(key: str, before: RecordedCatalog, now: RecordedCatalog) -> DatabaseChange | None:
-    """Return what makes a database again what it was, None where it was not there."""
+    """Return what makes a database again what it was, None if it was not there."""
     old = before.databases.get(key)
     if old is None:
         return None

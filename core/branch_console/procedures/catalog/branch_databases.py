@@ -71,7 +71,7 @@ def plan_creation(warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCa
 
 
 def finish_creation(operation: CatalogOperation, journal: NewDatabaseOnBranchJournal) -> Receipt:
-    """Make the folder where there is none, then the version; raises CommitConflict."""
+    """Make the folder if there is none, then the version; raises CommitConflict."""
     make_hidden_database(operation.warehouse.store, operation.paths, journal.file)
     return finish_change(operation, journal)
 

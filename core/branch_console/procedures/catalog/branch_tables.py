@@ -200,7 +200,7 @@ def member_of(seen: CatalogOnBranch, table: Identifier) -> Member:
         )
     found = seen.find_member(table)
     if found is None:
-        seen.open(table)  # says so where there is no such table at all
+        seen.open(table)  # says so if there is no such table at all
         raise out_of_scope(seen, f"Table {table.table_name}")
     return found
 

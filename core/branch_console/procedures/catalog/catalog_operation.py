@@ -103,8 +103,8 @@ class CatalogVerb(Generic[J]):
         finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict
             if somebody else came in between, and has then taken back what it did.
         note: Notes in the ledger what the plan stands on, before anything is begun, and returns the
-            plan that names it. None where nothing has to be there.
-        run: Goes from the call to its receipt by stages of its own; None where one stage does all.
+            plan that names it. None if nothing has to be there.
+        run: Goes from the call to its receipt by stages of its own; None if one stage does all.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Where a new branch of the catalog begins: its scope, and each of its tables at one snapshot."""
+"""The start of a new branch of the catalog: its scope, and each table at one snapshot."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -212,7 +212,7 @@ def _source(
 def source_of(
     warehouse: Warehouse, branch: str | None = None, main: MainNow | None = None
 ) -> CatalogSource:
-    """Return all that a catalog branch holds, or main where none is named, each at its head.
+    """Return all that a catalog branch holds, or main if none is named, each at its head.
 
     Raises:
         NotFound: There is no such catalog branch.
@@ -421,7 +421,7 @@ def _with_base_tag(main: FileStoreTable, table: TableChange, branch: str) -> Tab
 def _adopted(
     warehouse: Warehouse, main: FileStoreTable, table: TableChange, branch: str
 ) -> TableChange | None:
-    """A table with the fork that its branch is certain to have; None where none is certain."""
+    """A table with the fork that its branch is certain to have; None if none is certain."""
     # By the handle: the catalog branch that this one is made of may call the table otherwise.
     listed = BranchReader(warehouse, main).items()
     found = next(each for each in listed if each.name == branch)

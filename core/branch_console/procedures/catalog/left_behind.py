@@ -132,7 +132,7 @@ def unneeded_tags(
 def put_away(operation: CatalogOperation, tables: Sequence[OwnTable]) -> Iterator[str]:
     """Move the folders of tables out of their databases; yields the sentences of the receipt.
 
-    A folder that somebody else has something in by now stays, and so do all where the store cannot
+    A folder that somebody else has something in by now stays, and so do all if the store cannot
     rename folders: a rescue branch keeps the table there.
     """
     warehouse, paths = operation.warehouse, operation.paths
@@ -186,7 +186,7 @@ def bring_back(operation: CatalogOperation, tables: Sequence[OwnTable]) -> None:
 def why_not_back(
     warehouse: Warehouse, table: OwnTable, databases: Sequence[OwnDatabase] = ()
 ) -> str | None:
-    """Say why the folder of a table cannot move back; None where it can, or never left.
+    """Say why the folder of a table cannot move back; None if it can, or never left.
 
     Args:
         warehouse: The warehouse.

@@ -209,7 +209,7 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
 
 
 def finish_drop(operation: CatalogOperation, journal: DropDatabaseJournal) -> Receipt:
-    """Let the database go: its folder where nobody holds a table in it, else its tables.
+    """Let the database go: its folder if nobody holds a table in it, else its tables.
 
     Raises:
         CommitConflict: The database is another one by now, or got a table.
@@ -260,7 +260,7 @@ def move_out(
 
 
 def check_nothing_new(warehouse: Warehouse, folder: str, known: Collection[str]) -> None:
-    """Raise CommitConflict where main has tables in a database that goes, but for known ones."""
+    """Raise CommitConflict if main has tables in a database that goes, but for known ones."""
     if not warehouse.file_io.exists(folder):
         return
     name = name_of_folder(folder)
@@ -275,7 +275,7 @@ def check_nothing_new(warehouse: Warehouse, folder: str, known: Collection[str])
 
 
 def folder_that_came_back(warehouse: Warehouse, folder: str) -> str | None:
-    """Say that something has an old place again which a move has left; None where it is free."""
+    """Say that something has an old place again which a move has left; None if it is free."""
     if not warehouse.file_io.exists(folder):
         return None
     return (

@@ -126,7 +126,7 @@ def is_kept(warehouse: Warehouse, drop: TableDrop) -> bool:
 
 
 def why_not_restored(warehouse: Warehouse, drop: TableDrop) -> str | None:
-    """Say why a dropped table cannot come back, None where it can."""
+    """Say why a dropped table cannot come back, None if it can."""
     files, paths, table = warehouse.file_io, paths_of(warehouse), drop.identifier
     main = TablePaths(table=paths.table(table.database, table.table))
     if not is_kept(warehouse, drop):

@@ -46,7 +46,7 @@ def resolved_whole(
         What `resolve` returns; a note where it may hold a half of a merge all the same.
 
     Raises:
-        PaimonError: As `resolve` does, where no merge is the reason.
+        PaimonError: As `resolve` does, if no merge is the reason.
     """
     names = tuple(branches)
     for _ in range(_TRIES):

@@ -18,7 +18,7 @@ def seen_from(warehouse: Warehouse, named: str | None, session: str = MAIN_BRANC
 
     Args:
         warehouse: The warehouse.
-        named: The catalog branch that a statement names; None where it names none.
+        named: The catalog branch that a statement names; None if it names none.
         session: The branch of the session, which may be one of tables only.
 
     Raises:

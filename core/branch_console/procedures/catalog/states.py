@@ -35,7 +35,7 @@ class MainNow:
     """Main as its folders show it now.
 
     Attributes:
-        version: Its newest version in the ledger; number 0 where nobody noted anything yet.
+        version: Its newest version in the ledger; number 0 if nobody noted anything yet.
         main: What the folders show, and how it differs from that version.
     """
 
@@ -141,7 +141,7 @@ class ReadMember:
     """A table of a catalog branch with its content as it is now.
 
     Attributes:
-        head: Its newest snapshot on its table branch; None without one, or where none is made.
+        head: Its newest snapshot on its table branch; None without one, or if none is made.
         error: Why its table branch cannot be read.
     """
 
@@ -234,7 +234,7 @@ def _identity(table: TableChange) -> SnapshotIdentity | None:
 
 
 def _being_published(warehouse: Warehouse, newest: VersionName) -> CommitConflict | None:
-    """Say what is being published all the time; None where nothing is."""
+    """Say what is being published all the time; None if nothing is."""
     if not is_publishing(warehouse, newest):
         return None
     operation_id = warehouse.ledger.version(newest).operation

@@ -66,7 +66,7 @@ class ReadSides:
 
     Attributes:
         decided: The merges of tables that can be read, by their ids.
-        main: What main showed; None where it is no side.
+        main: What main showed; None if it is no side.
     """
 
     sides: CatalogSides
@@ -384,7 +384,7 @@ def _commits_since_base(
     """Count what the target committed to a table that the source dropped, in words.
 
     Returns:
-        None where it did nothing since a merge brought what the source had.
+        None if it did nothing since a merge brought what the source had.
     """
     base = None if change.sides.base is None else change.sides.base.head
     ours, count = change.sides.ours, 0

@@ -45,7 +45,7 @@ def take_content_back(done: Operation, journal: AnyMergeJournal, receipt: Receip
         receipt: What it did.
 
     Returns:
-        What became of it where others had built on it; None where all is as before.
+        What became of it where others had built on it; None if all is as before.
 
     Raises:
         CommitConflict: What others did since stands in the way; what was published stands.
@@ -115,7 +115,7 @@ def _find(done: Operation, number: int) -> Operation | None:
 def _begin(
     done: Operation, journal: AnyMergeJournal, receipt: Receipt, number: int
 ) -> Operation | None:
-    """Begin the way back that there is as things stand; None where nothing is left to take back."""
+    """Begin the way back that there is as things stand; None if nothing is left to take back."""
     move = receipt.moves[0]
     if isinstance(journal, MergeJournal) and (landed := find_landed(done, journal)) is not None:
         # What came again has a snapshot of its own.

@@ -43,7 +43,7 @@ class CreateDatabase:
         self._find(merge, step)
 
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
-        """Note what the folder holds; raises Refused where main has a database there."""
+        """Note what the folder holds; raises Refused if main has a database there."""
         _note(merge, step, self._find(merge, step))
 
     def _find(self, merge: MergeOperation, step: MergeStep) -> NumberedDatabaseFile | None:
@@ -76,7 +76,7 @@ class CreateDatabase:
             publish_database_file(operation.warehouse.store, operation.paths, folder, file)
 
     def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
-        """Have main show the database no more; raises CommitConflict where it holds a table."""
+        """Have main show the database no more; raises CommitConflict if it holds a table."""
         folder = _after(merge, step)
         if not _is_on_main(merge, folder, step.object_id):
             return None
@@ -154,7 +154,7 @@ class DropDatabase:
             hide_database(warehouse, folder, file)
 
     def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
-        """Bring the database back; raises CommitConflict where something has its name by now."""
+        """Bring the database back; raises CommitConflict if something has its name by now."""
         operation, file = merge.operation, _known_of_main(merge, step)
         store, paths = operation.warehouse.store, operation.paths
         folder, kept = _before(merge, step), self._kept(merge, step)
@@ -185,7 +185,7 @@ class RenameDatabase:
     """Gives a database of main another name, with all its tables, or its place aside."""
 
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
-        """Note its file; raises Refused where it cannot move."""
+        """Note its file; raises Refused if it cannot move."""
         self.check(merge, step)
         if not merge.is_made(step.object_id):
             _note_of_main(merge, step)
@@ -226,7 +226,7 @@ class RenameDatabase:
         return later or self._is_at(merge, step, step.after)
 
     def carry_out(self, merge: MergeOperation, step: MergeStep) -> None:
-        """Move the folder; raises CommitConflict where the database or its place is gone."""
+        """Move the folder; raises CommitConflict if the database or its place is gone."""
         if not self.is_done(merge, step):
             target = _after(merge, step)
             if _is_nobodys(merge, target) and not _holds(merge, target, step.object_id):
@@ -234,7 +234,7 @@ class RenameDatabase:
             self._move(merge, step, step.before, step.after)
 
     def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
-        """Move the folder back; raises CommitConflict where something has its place by now."""
+        """Move the folder back; raises CommitConflict if something has its place by now."""
         if self._is_at(merge, step, step.before):
             bring_back(merge, step, _after(merge, step))
             return None
@@ -293,7 +293,7 @@ class SetProperties:
     """Gives a database of main other properties."""
 
     def prepare(self, merge: MergeOperation, step: MergeStep) -> None:
-        """Note its file; raises CommitConflict where somebody changed it."""
+        """Note its file; raises CommitConflict if somebody changed it."""
         self.check(merge, step)
         _note_of_main(merge, step)
 
@@ -418,14 +418,14 @@ def _after(merge: MergeOperation, step: MergeStep) -> str:
 
 
 def _later_places(merge: MergeOperation, step: MergeStep) -> list[str]:
-    """Where a database goes on to after a step: from a place aside."""
+    """Return the later places of a database after a step that moves it from a place aside."""
     renames = _renames_of(merge, step)
     later = renames[renames.index(step) + 1 :] if step in renames else renames
     return [_after(merge, each) for each in later]
 
 
 def _earlier_places(merge: MergeOperation, step: MergeStep) -> list[str]:
-    """Where a database was before a step that takes it from a place aside."""
+    """Return the earlier places of a database before a step that moves it from a place aside."""
     renames = _renames_of(merge, step)
     return [_before(merge, each) for each in renames[: renames.index(step)]]
 

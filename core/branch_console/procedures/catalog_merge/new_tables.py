@@ -202,7 +202,7 @@ def _table_at(merge: MergeOperation, folder: str) -> FileStoreTable:
 
 
 def _place_of(merge: MergeOperation, step: MergeStep) -> str | None:
-    """Where main has the table at its place or at a later one; None where it is not there yet."""
+    """Return the folder of main's table, at its place or a later one; None if it is not there."""
     reader = merge.warehouse.catalog.reader
     source = merge.operation.paths.folder(step.folder or "")
     target = merge.folder_of(step.object_id, step.after)

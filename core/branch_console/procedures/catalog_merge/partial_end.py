@@ -25,7 +25,7 @@ def note_waiting(merge: MergeOperation, reason: str) -> None:
 
 
 def find_waiting(merge: MergeOperation) -> str | None:
-    """Return what a merge that turns back waits for; None where nothing stood in its way."""
+    """Return what a merge that turns back waits for; None if nothing stood in its way."""
     return _find(merge, _WAITS)
 
 
@@ -60,7 +60,7 @@ class StandingSteps:
 
     @property
     def ended_by(self) -> str | None:
-        """Who ends the merge as partial; None where it waits until all can be taken back."""
+        """The person who ends the merge as partial; None if it waits for all steps to go back."""
         return _find(self._merge, _PARTIAL)
 
     @property

@@ -26,7 +26,7 @@ class PlannedCatalogMerge(CatalogPlan):
     Attributes:
         plan: The decision.
         decided: The merges of tables that both sides have, by their ids.
-        main: What main showed as it was decided; None where main is no side.
+        main: What main showed as it was decided; None if main is no side.
     """
 
     plan: CatalogMergePlan
@@ -162,7 +162,7 @@ def forks_of(warehouse: Warehouse, planned: PlannedCatalogMerge) -> dict[str, Ta
 
 
 def _content_at(warehouse: Warehouse, source: str, table_id: str) -> TableChange:
-    """Where a table of the source stands, for a branch that begins with it there."""
+    """Return the head and schema of a source's table, for a branch that begins there."""
     if source == MAIN_BRANCH:
         noted = warehouse.ledger.recorded(MAIN_BRANCH).tables[table_id]
         return TableChange(folder=noted.folder, schema=noted.schema, head=noted.head)

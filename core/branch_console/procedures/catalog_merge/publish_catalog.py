@@ -61,7 +61,7 @@ def finish_catalog_merge(operation: CatalogOperation, journal: CatalogMergeJourn
 
 
 def look_again(operation: CatalogOperation) -> str | None:
-    """Take back what came of a merge after it had turned back; None where nothing did."""
+    """Take back what came of a merge after it had turned back; None if nothing did."""
     if operation.intent.procedure != MergeCatalogRequest.procedure:
         return None
     merge = MergeOperation.of(operation)
@@ -70,7 +70,7 @@ def look_again(operation: CatalogOperation) -> str | None:
 
 
 def forget_prepared(operation: CatalogOperation) -> str | None:
-    """Take back what was prepared for a merge after it had been taken back; None where it was not.
+    """Take back what was prepared for a merge after it had been taken back; None if it was not.
 
     A runner that slept through its recovery finds out before the commit point, unless it dies.
     """
@@ -178,7 +178,7 @@ def roll_back(merge: MergeOperation, reason: str) -> CommitConflict:
 
 
 def _claim(merge: MergeOperation) -> None:
-    """Be the only merge into the target; raises Refused where another one does not end in time."""
+    """Be the only merge into the target; raises Refused if another one does not end in time."""
     deadline = time.monotonic() + _CLAIM_SECONDS
     while (holder := merge.journal.claim(_claim_of(merge), merge.id)) != merge.id:
         if time.monotonic() > deadline:

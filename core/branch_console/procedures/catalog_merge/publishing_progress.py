@@ -18,7 +18,7 @@ class Publishing:
 
     Attributes:
         done: How many of its steps can be seen.
-        total: How many there are; None where the operation is no merge, and has none.
+        total: How many there are; None if the operation is no merge, and has none.
     """
 
     version: VersionName
@@ -28,7 +28,7 @@ class Publishing:
 
 
 def find_publishing(warehouse: Warehouse) -> Publishing | None:
-    """Return what is being published on main, None where nothing is; nothing is written.
+    """Return what is being published on main, None if nothing is; nothing is written.
 
     Raises:
         FormatError: The version or the journal cannot be decoded.

@@ -192,7 +192,7 @@ class _Run:
         return Receipt.from_json(str(facts["receipt"]))
 
     def _check(self, agreed: str | None) -> Facts:
-        """Decide, and tell by which plan the rest goes; nothing where the operation has begun."""
+        """Decide, and tell by which plan the rest goes; nothing if the operation has begun."""
         self._warehouse.check_writable()
         if CatalogOperation.find(self._warehouse, self._call.operation_id) is not None:
             return {}

@@ -1,6 +1,6 @@
 """How the steps of a merge of the catalog are carried out, whatever objects they are about.
 
-A step is prepared before the commit point, where nobody sees it and all of it can be removed.
+A step is prepared before the commit point, if nobody sees it and all of it can be removed.
 Behind the commit point it is carried out, or taken back where the merge turns back. Each of these
 may be cut off anywhere and done again, also by another process.
 """
@@ -64,12 +64,12 @@ class MergeStep:
 
     @property
     def before(self) -> StepPlace:
-        """Where the object is before the step; raises FormatError where it is not there."""
+        """The place of the object before the step; raises FormatError if it is not there."""
         return self._place(self.step.before)
 
     @property
     def after(self) -> StepPlace:
-        """Where the object is after the step; raises FormatError where it is gone."""
+        """The place of the object after the step; raises FormatError if it is gone."""
         return self._place(self.step.after)
 
     def _place(self, place: StepPlace | None) -> StepPlace:
@@ -120,7 +120,7 @@ class StagedContent:
     Attributes:
         decided: The merge of the table.
         written: The rows that were written for it.
-        judged: What its rules said of it; None where it has none.
+        judged: What its rules said of it; None if it has none.
     """
 
     decided: DecidedMerge
@@ -169,7 +169,7 @@ class MergeOperation:
 
     @property
     def warehouse(self) -> Warehouse:
-        """Where the catalog lies."""
+        """The warehouse of the catalog."""
         return self.operation.warehouse
 
     @property
@@ -246,14 +246,14 @@ class MergeOperation:
         return next(names, self.noted.database_names[database_id])
 
     def _made_database(self, database_id: str) -> StepPlace | None:
-        """Where the merge makes a database; None where it was there."""
+        """Return the place at which the merge makes a database; None if it was there before."""
         for each in self.steps_of(database_id):
             if each.kind is StepKind.CREATE_DATABASE:
                 return each.step.after
         return None
 
     def folders_of(self, step: MergeStep) -> tuple[str, ...]:
-        """Where the table of a step may lie, from the beginning of the merge to its end."""
+        """Return the folders that a step's table may have while the merge runs."""
         paths = self.operation.paths
         places = [
             place
@@ -292,7 +292,7 @@ class StepAction(Protocol):
         ...
 
     def forget(self, merge: MergeOperation, step: MergeStep) -> None:
-        """Remove what `prepare` made of a merge that was not committed, also where it made none."""
+        """Remove what `prepare` made of a merge that was not committed, also if it made none."""
         ...
 
     def is_done(self, merge: MergeOperation, step: MergeStep) -> bool:
@@ -311,7 +311,7 @@ class StepAction(Protocol):
         """Take the step back, or what was done of it; one that was not carried out stays so.
 
         Returns:
-            What the receipt tells of it beyond that all is as before; None where there is nothing.
+            What the receipt tells of it beyond that all is as before; None if there is nothing.
 
         Raises:
             CommitConflict: What others did since stands in the way; the step stands as it was.
@@ -322,7 +322,7 @@ class StepAction(Protocol):
         """Record the step in the ledger of its table, and end what `prepare` began.
 
         Returns:
-            What the receipt tells of it; None where there is nothing.
+            What the receipt tells of it; None if there is nothing.
         """
         ...
 

@@ -354,7 +354,7 @@ def operations_of(merge: MergeOperation, step: MergeStep) -> Iterator[Operation]
 
 
 def newest_operation(merge: MergeOperation, step: MergeStep) -> Operation | None:
-    """Return the last try of a step; None where it began nothing."""
+    """Return the last try of a step; None if it began nothing."""
     found = list(operations_of(merge, step))
     return found[-1] if found else None
 

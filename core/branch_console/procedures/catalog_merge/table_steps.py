@@ -49,7 +49,7 @@ class DropTable:
         drop_table(merge.operation, drop_of_step(merge, step))
 
     def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
-        """Bring the table back; raises CommitConflict where something has its name by now."""
+        """Bring the table back; raises CommitConflict if something has its name by now."""
         restore_table(merge.operation, drop_of_step(merge, step))
         return None
 
@@ -90,7 +90,7 @@ class MoveTable:
         return is_left or _is_filled_later(merge, step)
 
     def carry_out(self, merge: MergeOperation, step: MergeStep) -> None:
-        """Move the folder; raises CommitConflict where the table or its place is gone."""
+        """Move the folder; raises CommitConflict if the table or its place is gone."""
         if not self.is_done(merge, step):
             source, target = _source(merge, step), _target(merge, step)
             if _is_nobodys(merge, target):
@@ -98,7 +98,7 @@ class MoveTable:
             move_folder(merge.operation.warehouse, source, target, step.birth, "renamed")
 
     def take_back(self, merge: MergeOperation, step: MergeStep) -> str | None:
-        """Move the folder back; raises CommitConflict where something has its place by now."""
+        """Move the folder back; raises CommitConflict if something has its place by now."""
         moves = _moves_of(merge, step)
         target = _target(merge, step)
         if _is_at(merge, step, step.before):
@@ -163,7 +163,7 @@ def _moves_of(merge: MergeOperation, step: MergeStep) -> list[MergeStep]:
 
 
 def _is_at(merge: MergeOperation, step: MergeStep, place: StepPlace) -> bool:
-    """Whether a table is at a place, also where its database was renamed since."""
+    """Whether a table is at a place, also if its database was renamed since."""
     folder = merge.present_folder(step.object_id, place)
     return find_birth(merge.operation.warehouse.catalog.reader, folder) == step.birth
 
@@ -187,7 +187,7 @@ def _with_what_came_back(merge: MergeOperation, step: MergeStep, text: str) -> s
 
 
 def _first_place(merge: MergeOperation, step: MergeStep) -> StepPlace | None:
-    """Where a table was before the merge; None of one that the merge made."""
+    """Return the place of a table before the merge; None if the merge made the table."""
     return None if merge.is_made(step.object_id) else _moves_of(merge, step)[0].step.before
 
 

@@ -176,7 +176,7 @@ def _sides(
     decided: DecidedMerge | None,
     written: Mapping[str, WrittenRows],
 ) -> StatesToJudge | None:
-    """The states that a table is judged on; None where no row of it arrives."""
+    """The states that a table is judged on; None if no row of it arrives."""
     if decided is not None:
         if isinstance(decided.plan, SchemaPlan):
             return None

@@ -57,7 +57,7 @@ def decide_direction(merge: MergeOperation, wanted: MergeDirection) -> MergeDire
 
 
 def find_waiting_words(operation: CatalogOperation) -> str | None:
-    """Say what an open operation waits for that turns back; None where it does not wait."""
+    """Say what an open operation waits for that turns back; None if it does not wait."""
     is_open = operation.journal.end_of(operation.intent.operation_id) is None
     if operation.intent.procedure != MergeCatalogRequest.procedure or not is_open:
         return None
@@ -86,7 +86,7 @@ def turn_back_again(merge: MergeOperation, version: CatalogVersion) -> str | Non
     """Take back what somebody published who slept while the merge turned back.
 
     Returns:
-        What tells of it; None where there is nothing, as nearly always.
+        What tells of it; None if there is nothing, as nearly always.
     """
     direction = direction_of(merge)
     if direction is None or not direction.turns_back:
@@ -114,7 +114,7 @@ def _has_come_late(merge: MergeOperation, step: MergeStep, version: CatalogVersi
 
 
 def _head(merge: MergeOperation, step: MergeStep) -> int | None:
-    """Where the content of a table stands; None for a step that is about none."""
+    """Return the head's id of a step's table; None if the step is not about content."""
     if step.kind is not StepKind.MERGE_CONTENT:
         return None
     head = target_of(merge, step).head()

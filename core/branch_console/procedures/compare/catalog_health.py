@@ -97,7 +97,7 @@ def _open_operations(
 
 
 def _reason(journal: Journal, operation_id: str) -> str | None:
-    """Why an operation takes back what it did; None where it does not."""
+    """Why an operation takes back what it did; None if it does not."""
     mark = journal.find_step(operation_id, _DIRECTION)
     if mark is None:
         return None

@@ -75,7 +75,7 @@ class ComparedObject:
     """A database or table that differs.
 
     Attributes:
-        before, after: What each side calls it; None where it is not there.
+        before, after: What each side calls it; None if it is not there.
         properties: The keys of a database whose values differ.
         content: Of a table that was opened.
         error: Why its content cannot be compared.
@@ -226,7 +226,7 @@ class _Comparison:
         return one == other
 
     def _shared_schema(self, number: int, key: str) -> float:
-        """The id up to which the schemas of a table are those of main; -1 where none is known."""
+        """The id up to which the schemas of a table are those of main; -1 if none is known."""
         seen = self._seen[number]
         if seen is None:
             return math.inf

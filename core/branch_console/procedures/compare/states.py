@@ -115,7 +115,7 @@ def _snapshot_of(table: FileStoreTable, name: StateName) -> Snapshot | None:
 
 
 def _schema_of(table: FileStoreTable, name: StateName, snapshot: Snapshot | None) -> TableSchema:
-    """The newest schema for a head, also where a link pinned it; else the snapshot's, as Paimon."""
+    """The newest schema for a head, also if a link pinned it; else the snapshot's, as Paimon."""
     if snapshot is None or name.is_head:
         return table.schema()
     if name.identity is not None:

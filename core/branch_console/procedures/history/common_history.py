@@ -1,7 +1,7 @@
-"""Where the histories of two branches meet.
+"""The common history of two branches.
 
-A branch holds its snapshots from where it was made on. What came before stands on the branch that
-it was made from, which may have been made from another one in turn.
+A branch has its own snapshots from its fork on. Earlier snapshots are on the branch that it was
+made from, which may have been made from another branch too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ class Segment:
     Attributes:
         table: The table on that branch.
         newest_id: Where the part ends: the head, or what the next branch was made from.
-        oldest_id: Where it begins; 0 where nothing before it was looked for.
+        oldest_id: Where it begins; 0 if nothing before it was looked for.
     """
 
     table: FileStoreTable
@@ -99,7 +99,7 @@ class CommonHistory:
 def find_common_history(
     target: FileStoreTable, source: FileStoreTable, ours: Snapshot, theirs: Snapshot
 ) -> CommonHistory | None:
-    """Find where two histories meet; None where they share no snapshot that is still known.
+    """Find where two histories meet; None if they share no snapshot that is still known.
 
     Args:
         target: The table on one branch.

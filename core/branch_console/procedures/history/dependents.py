@@ -241,7 +241,7 @@ def fork_of(branch: FileStoreTable, event: LineageEvent | None) -> SnapshotIdent
 
 
 def _beginnings(branch: FileStoreTable, event: LineageEvent | None) -> tuple[SnapshotIdentity, ...]:
-    """The snapshots that a branch may have begun at, more than one where nothing tells for sure.
+    """The snapshots that a branch may have begun at, more than one if nothing tells for sure.
 
     The ledger knows nothing of a branch that other software dropped and made again: what it records
     is the whole truth only of a branch that holds it still.

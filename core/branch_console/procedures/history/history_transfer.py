@@ -130,7 +130,7 @@ def _check_new_head(operation: Operation, journal: HistoryJournal) -> None:
 
 
 def _way_out(operation: Operation, copy: HistoryCopy, gone: str) -> str:
-    """Put back what had left the target, where nothing came yet, and say where everything is."""
+    """Put back what had left the target, if nothing came yet, and say where everything is."""
     store, table = operation.warehouse.store, operation.table
     target, rescue = table.on(copy.target), copy.rescue_branch
     came = is_partial(table, store, copy)

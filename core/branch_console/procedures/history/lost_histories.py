@@ -41,7 +41,7 @@ class LostHistories:
     Attributes:
         found: The oldest tip first.
         hidden_by: Index manifests that no snapshot names: which rows they hide is not known, so no
-            history can be read rightly. Empty where there are none.
+            history can be read rightly. Empty if there are none.
     """
 
     found: tuple[LostHistory[ListedSnapshot], ...]

@@ -1,4 +1,4 @@
-"""Where two branches stand to each other: what their histories share, over merges too."""
+"""The heads and merge base of two branches, over merges too."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -47,17 +47,17 @@ class BaseSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MergeHeads:
-    """Where two branches stand to each other.
+    """The heads, merge base and histories of two branches.
 
     Attributes:
-        root: The newest snapshot that the histories of both hold.
+        root: The newest snapshot that is in both histories.
         bases: The best common ancestors, over merges too; more than one in a criss-cross history.
-        base: What the rows of both come from: the only base, or what several come to; None where
-            one of them is gone.
-        ours_history, theirs_history: The snapshots behind the root, oldest first.
-        ancestor_branches: The branches that the source was made from, as far as its history lies on
-            them.
-        merged_histories: The histories of other branches that merges of either side took in.
+        base: The base of both sides' rows: the only merge base, or the virtual base of several;
+            None if one of them is gone.
+        ours_history, theirs_history: The snapshots after the root, oldest first.
+        ancestor_branches: The branches that the source was made from and that have a part of its
+            history.
+        merged_histories: The histories of other branches that either side merged.
     """
 
     ours: Snapshot

@@ -16,7 +16,7 @@ _RULES = frozenset({LineageKind.PROTECTED, LineageKind.UNPROTECTED})
 
 
 def protection_of(events: Iterable[LineageEvent], branch: str) -> LineageEvent | None:
-    """Return the event that protects a branch now, None where nothing does.
+    """Return the event that protects a branch now, None if nothing does.
 
     The newest rule that matches decides: a branch can be freed from the pattern it falls under.
 

@@ -1,4 +1,4 @@
-"""Where a rescue branch and the branch whose state it keeps part: what both need of expiry."""
+"""The fork of a rescue branch from the branch whose state it keeps, and its needs in an expiry."""
 
 from collections.abc import Iterable
 

@@ -31,7 +31,7 @@ class CarriedPlan:
             target: The table on the branch that is merged into.
             plan: Of the merge.
             schema_id: The newest schema of the target once the merge has published its own, as that
-                was decided; None where nobody is to see that it still is.
+                was decided; None if nobody is to see that it still is.
             is_judged: Whether rules were judged on what it comes to at that head.
         """
         self._target = target
@@ -46,7 +46,7 @@ class CarriedPlan:
 
         Args:
             head: The head of the target.
-            schema: The newest schema of the target; None where that is not to be looked at.
+            schema: The newest schema of the target; None if that is not to be looked at.
 
         Raises:
             CommitConflict: It does not; the message names the commit and what it touched.
@@ -99,7 +99,7 @@ class CarriedPlan:
 
 
 def _changed_index(table: FileStoreTable, before: Snapshot, commit: Snapshot) -> frozenset[Place]:
-    """Where two snapshots list other index files."""
+    """Return the partitions and buckets whose index files differ between two snapshots."""
     if before.index_manifest == commit.index_manifest:
         return frozenset()
     states = []

@@ -142,7 +142,7 @@ def keep_draft(
 
 
 def kept_draft(warehouse: Warehouse, paths: DraftPlace, draft: str) -> PolicyDraft:
-    """Return a draft as it stands, version 0 where nobody decided anything yet."""
+    """Return a draft as it stands, version 0 if nobody decided anything yet."""
     kept = find_policy_draft(warehouse.store.files, paths, draft)
     if kept is None:
         return PolicyDraft(id=draft)

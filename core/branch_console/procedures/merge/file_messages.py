@@ -22,7 +22,7 @@ def as_target_files(
     Args:
         files: Columns of MANIFEST_ENTRY.
         id_map: From schema ids of the source to those of the target.
-        operation_id: Of the merge whose copies are meant; None where the files are shared.
+        operation_id: Of the merge whose copies are meant; None if the files are shared.
     """
     ids = [id_map.get(each, each) for each in files["schema_id"].to_pylist()]
     # Row ids were given on the source; those of the target go on from its own.

@@ -24,7 +24,7 @@ class IndexMoves:
 
     Attributes:
         adopted: As the target knows them.
-        copies: Which path is copied to which; nothing where files are shared.
+        copies: Which path is copied to which; nothing if files are shared.
     """
 
     adopted: pa.Table
@@ -46,7 +46,7 @@ def index_moves(
         incoming: Those that come, as the target's own.
         sides: Target and source.
         heads: Of target and source.
-        operation_id: Of the merge that copies; None where files are shared.
+        operation_id: Of the merge that copies; None if files are shared.
     """
     if not moves.adopts_index:
         return IndexMoves(adopted=NO_INDEX_FILES, given_up=NO_INDEX_FILES, copies=())

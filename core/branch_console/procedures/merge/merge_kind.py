@@ -161,7 +161,7 @@ def sides_of(
     theirs: Snapshot,
     heads: MergeHeads | None = None,
 ) -> MergeSides:
-    """Read both sides; raises NotFound where they share no history.
+    """Read both sides; raises NotFound if they share no history.
 
     Args:
         target: The table on the branch that gets the change.

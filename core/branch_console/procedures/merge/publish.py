@@ -233,7 +233,7 @@ def _publish(operation: Operation, target: FileStoreTable, journal: MergeJournal
 
 
 def _decided(operation: Operation, target: FileStoreTable, journal: MergeJournal) -> _Publication:
-    """Plan again what the journal decided on; raises CommitConflict where that is not there."""
+    """Plan again what the journal decided on; raises CommitConflict if that is not there."""
     spec = MergeSpec.from_journal(operation.intent.procedure, journal)
     source = target.on(spec.source)
     ours = _snapshot(target, journal.ours_id, journal.ours)
@@ -342,7 +342,7 @@ def _remove_lost_manifests(
 def remove_lost_tries(
     operation: Operation, target: FileStoreTable, landed: Snapshot | None
 ) -> None:
-    """Remove what tries wrote that were cut off, where none of them can publish it any more."""
+    """Remove what tries wrote that were cut off, if none of them can publish it any more."""
     if operation.is_resumed:
         store = operation.warehouse.store
         remove_lost_manifests(target, store, operation.intent.operation_id, landed)
@@ -462,7 +462,7 @@ def _snapshot(table: FileStoreTable, snapshot_id: int, wanted: SnapshotIdentity 
 
 
 def rules_of_journal(journal: MergeJournal) -> MergeRules:
-    """Return the rules that a merge was decided by; raises FormatError where one is not known."""
+    """Return the rules that a merge was decided by; raises FormatError if one is not known."""
     try:
         return MergeRules(
             strict=journal.strict,

@@ -224,7 +224,7 @@ def reconcile_rows(
         write_id: What the names of their files hold.
 
     Returns:
-        None where the plan waits for no rows.
+        None if the plan waits for no rows.
     """
     found = run_row_work(rows, call, merge, progress, writes=writes, write_id=write_id)
     if found is not None and (found.conflicts.num_rows or not writes):

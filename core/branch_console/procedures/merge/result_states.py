@@ -29,7 +29,7 @@ def states_to_judge(merge: DecidedMerge, written: WrittenRows) -> StatesToJudge:
 
     Args:
         merge: What was decided on.
-        written: What the stage left that settled rows; empty where no row had to be settled.
+        written: What the stage left that settled rows; empty if no row had to be settled.
 
     Raises:
         Refused: A head moved whose history would be taken over as it is.
@@ -50,7 +50,7 @@ def states_to_judge(merge: DecidedMerge, written: WrittenRows) -> StatesToJudge:
 
 
 def _check_heads(merge: DecidedMerge) -> None:
-    """Raise Refused where a head is another one than the plan was made at."""
+    """Raise Refused if a head is another one than the plan was made at."""
     plan = merge.plan
     for table, planned in ((merge.target, plan.heads.ours), (merge.source, plan.heads.theirs)):
         head = table.head()

@@ -195,7 +195,7 @@ def _row_base(
 
 
 def _held(target: FileStoreTable, source: FileStoreTable, base: BaseSnapshot) -> BaseState | None:
-    """By whose schemas the files of a base are read; None where those of neither side fit."""
+    """By whose schemas the files of a base are read; None if those of neither side fit."""
     wanted = ReadState.as_it_was(target.on(base.branch), base.snapshot).schema
     for table in (target, source):
         if table.branch == base.branch:

@@ -53,11 +53,11 @@ def keep_result(
         call: The merge that was tried.
         target: The table on the branch that is merged into.
         plan_id: Of its plan.
-        written: What settled rows left, in files that nothing names; removed where none keeps it.
+        written: What settled rows left, in files that nothing names; removed if none keeps it.
         judged: What the quality gate said; not kept where time or a person's reason made it.
 
     Returns:
-        A sentence on what was kept; None where somebody publishes this very plan by now.
+        A sentence on what was kept; None if somebody publishes this very plan by now.
     """
     if has_result(warehouse, target, plan_id):
         # Another dry run was first; nothing came to name the files of this one.
@@ -152,7 +152,7 @@ def names_kept(warehouse: Warehouse, table: FileStoreTable) -> set[str]:
 
 
 def rows_staged(written: WrittenRows) -> str:
-    """Tell how many records were written, in a sentence; blank where none were."""
+    """Tell how many records were written, in a sentence; blank if none were."""
     files = [
         each.new_files for each in messages_of(written.row_messages) if each.new_files.num_rows
     ]
@@ -164,7 +164,7 @@ def rows_staged(written: WrittenRows) -> str:
 
 
 def _drop(warehouse: Warehouse, table: FileStoreTable, staged: StagedResult, holder: str) -> bool:
-    """Remove the files of a result and forget it; False where it is somebody else's."""
+    """Remove the files of a result and forget it; False if it is somebody else's."""
     if not claim_staged(warehouse.store, table.paths, staged.plan_id, holder):
         return False
     remove_copies(warehouse.store, _paths_of(table, staged))

@@ -1,6 +1,6 @@
 """The maintenance policies of a warehouse: one for all tables, and one a table that has its own.
 
-Each version is a file of its own, published only where there is none, so that of two people who set
+Each version is a file of its own, published only if there is none, so that of two people who set
 a policy at once one is told.
 """
 

@@ -33,9 +33,9 @@ class OpenOperation:
     """One operation with a journal, from its intent to its end.
 
     Attributes:
-        is_resumed: Whether an earlier try may have left something.
-        is_held: Whether whoever has this holds the operation already.
-        progress: Is told how far it is.
+        is_resumed: Whether an earlier try may have left files.
+        is_held: Whether the caller has locked the operation already.
+        progress: Called with the units done and all units.
     """
 
     warehouse: Warehouse
@@ -88,7 +88,7 @@ class OpenOperation:
 
     @contextmanager
     def resumed(self) -> Iterator[Self | None]:
-        """Hold an operation that was cut off; None where somebody is at work or it has ended."""
+        """Hold an operation that was cut off; None if somebody is at work or it has ended."""
         operation_id, journal = self.intent.operation_id, self.journal
         with journal.hold(operation_id, longest_wait_seconds=0) as hold:
             if hold is Hold.NOT or journal.end_of(operation_id) is not None:

@@ -23,7 +23,7 @@ class PlannedHeads:
 
     @classmethod
     def of(cls, call: ProcedureCall) -> "PlannedHeads":
-        """Read what a call names; raises InvalidInput where that is none."""
+        """Read what a call names; raises InvalidInput if that is none."""
         text = call.agreement.heads
         if text is None:
             return cls()
@@ -56,7 +56,7 @@ class PlannedHeads:
 
 
 def planned_head(table: FileStoreTable, snapshot_id: int | None) -> Snapshot | None:
-    """The snapshot of a branch that a merge is planned at; None where the branch has none.
+    """The snapshot of a branch that a merge is planned at; None if the branch has none.
 
     Raises:
         Refused: It is gone.

@@ -204,7 +204,7 @@ class Preparation(Generic[P]):
         )
 
     def _check(self) -> Facts:
-        """Decide, and tell by which plan the rest goes; nothing where the operation has begun."""
+        """Decide, and tell by which plan the rest goes; nothing if the operation has begun."""
         warehouse, call = self._run.warehouse, self._run.call
         warehouse.check_writable()
         with warehouse.deciding() as deciding:
@@ -351,7 +351,7 @@ class Preparation(Generic[P]):
             withdraw(self._run.warehouse, self._run.call, self._target, written)
 
     def release(self) -> None:
-        """Leave what was written to recovery, where nothing publishes it."""
+        """Leave what was written to recovery, if nothing publishes it."""
         if self._written.staged_rows is not None:
             warehouse, call = self._run.warehouse, self._run.call
             release_staged_rows(warehouse, call, self._target, self._written)

@@ -74,28 +74,28 @@ J = TypeVar("J")
 class Procedure(Generic[P, J]):
     """One verb.
 
-    What it planned is handed to all that comes before its end, so that nobody plans again.
+    What it planned is passed to all functions that run before its end, so that nobody plans again.
 
     Attributes:
         name: The procedure, as a call names it.
-        what: What a role may do, as it completes "You may not …".
-        doing: What goes on while it changes something, as a sentence.
+        what: The right of a role, as the end of "You may not …".
+        doing: A sentence for the time in which it changes something.
         plan: Decides; never writes.
-        plan_on: Decides as `plan` does, for a run that has planned before: what stands as it did is
-            not read again. None where it is not worth it.
-        codec: Reads and writes what goes into the journal.
+        plan_on: Decides like `plan`, for a run that has planned before; unchanged parts are not
+            read again. None if that saves nothing.
+        codec: Reads and writes the journal.
         finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict
-            where somebody else came in between, and has then taken back what it did.
+            if another writer committed in between, and has then taken back its own changes.
         files_to_verify: The data files that become readable, with the columns of FILES_TO_VERIFY;
-            they are looked at before anything is changed. None where no file does.
-        rows: Has the row engine compare and write what only rows can tell; what it returns goes
-            into the journal. None where no verb needs rows.
-        discard: Removes what `rows` wrote, where the operation does not come to be.
-        gate: Tells what the rules of the table are to judge before anything is published, from
-            what `rows` returned. None where no row comes or goes.
-        stage: What the stage that changes something is called; None for the name of the procedure.
-        decisions: Tells what somebody who looks at the preview decides on, so that a run may plan
-            again where a head moved. None where it never does.
+            they are checked before anything is changed. None if there are none.
+        rows: Lets the row engine compare and write rows; its result is written to the journal. None
+            if the procedure needs no rows.
+        discard: Removes the files that `rows` wrote if the operation does not begin.
+        gate: Returns the states that the quality rules judge before anything is published, from the
+            result of `rows`. None if no row is added or removed.
+        stage: The name of the stage that changes something; None for the procedure's name.
+        decisions: Returns the decisions of a person who sees the preview, so that a run may plan
+            again if a head moved. None if it never does.
     """
 
     name: str
@@ -209,7 +209,7 @@ def plan_checked(
     agreed: str | None,
     earlier: P | None = None,
 ) -> P:
-    """Decide, for a run of the preview that was agreed to; None where nobody looked at one.
+    """Decide, for a run of the preview that was agreed to; None if nobody looked at one.
 
     Raises:
         NotAllowed: The role does not reach.

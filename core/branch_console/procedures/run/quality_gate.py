@@ -46,7 +46,7 @@ class JudgedSides:
     """Two states of a table; the rules are judged on the second.
 
     Attributes:
-        before: None where the table is new: then nothing failed before.
+        before: None if the table is new: then nothing failed before.
     """
 
     table: Identifier
@@ -62,7 +62,7 @@ class StatesToJudge(JudgedSides):
 
 
 def rules_digest(call: ProcedureCall, rules: RuleSet | None) -> str | None:
-    """Return the digest of the rules that a call is held to; None where there are none.
+    """Return the digest of the rules that a call is held to; None if there are none.
 
     Raises:
         NotAllowed: The role may not override the gate.
@@ -83,7 +83,7 @@ def depends_on_time(warehouse: Warehouse, call: ProcedureCall) -> bool:
 
 
 def rule_consequences(rules: RuleSet | None, table: str | None = None) -> list[Consequence]:
-    """Tell by which rules a result will be judged; nothing where there are none.
+    """Tell by which rules a result will be judged; nothing if there are none.
 
     Args:
         rules: The rules.
@@ -140,7 +140,7 @@ def report_on(
 
 
 def check_passes(call: ProcedureCall, report: GateReport) -> None:
-    """Raise Refused where the gate blocks, and the call does not override it."""
+    """Raise Refused if the gate blocks, and the call does not override it."""
     if report.verdict.blocks and call.agreement.override_gate is None:
         raise Refused(
             f"{_said(report.blocking)} Nothing was changed. Mend the source, or let an operator "
@@ -216,7 +216,7 @@ def gate_journal(
         call: What was asked for.
         plan_id: Of the plan that is carried out.
         journal: Of the plan.
-        judged: What `judge_result` returned; None where there were no rules to judge by.
+        judged: What `judge_result` returned; None if there were no rules to judge by.
         rules: Those that the table has now.
 
     Raises:
@@ -237,7 +237,7 @@ def gate_journal(
 
 
 def gate_properties(gate: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return what a snapshot tells of the gate that it passed; nothing where there was none."""
+    """Return what a snapshot tells of the gate that it passed; nothing if there was none."""
     if gate is None:
         return {}
     found = {"branch.gate": gate["verdict"], "branch.gate-rules": gate["digest"]}

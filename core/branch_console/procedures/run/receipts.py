@@ -190,14 +190,14 @@ def move_of(branch: str, before: Snapshot | None, after: Snapshot | None) -> Hea
 def rows_of_heads(
     table: FileStoreTable, before: Snapshot | None, after: Snapshot | None
 ) -> tuple[int, int] | None:
-    """Return all rows of two heads; None where a head does not tell them."""
+    """Return all rows of two heads; None if a head does not tell them."""
     schema = table.schema()
     first, last = (snapshot_figure(head, schema, table.branch).rows for head in (before, after))
     return None if first is None or last is None else (first, last)
 
 
 def text_of(facts: Facts, key: str) -> str | None:
-    """Return a text that a stage left, None where there is none."""
+    """Return a text that a stage left, None if there is none."""
     value = facts.get(key)
     return value if isinstance(value, str) else None
 
@@ -209,6 +209,6 @@ def texts_of(facts: Facts, key: str) -> tuple[str, ...]:
 
 
 def number_of(facts: Facts, key: str) -> int:
-    """Return a number that a stage left, 0 where there is none."""
+    """Return a number that a stage left, 0 if there is none."""
     value = facts.get(key)
     return value if isinstance(value, int) else 0

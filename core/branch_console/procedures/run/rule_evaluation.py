@@ -74,7 +74,7 @@ class JudgedState:
 
 
 def find_rules(warehouse: Warehouse, table: Identifier) -> RuleSet | None:
-    """Read the rules of a table; None where it has none.
+    """Read the rules of a table; None if it has none.
 
     Raises:
         InvalidInput: The file, or SQL in it, cannot be read; the message names file and line.
@@ -264,7 +264,7 @@ class _Question:
             return RuleResult(rule_id=rule.id, problem=self._problem(rule, error))
 
     def examples(self, rule: QualityRule) -> tuple[str, ...]:
-        """Return some rows that fail; none where they cannot be shown."""
+        """Return some rows that fail; none if they cannot be shown."""
         try:
             found = self._ask(
                 example_query(rule, self.state.schema, self.table), limit=MOST_EXAMPLES

@@ -121,7 +121,7 @@ class _Runner(Generic[P]):
         self._staging: Preparation[P] | None = None
 
     def release(self) -> None:
-        """Leave what was written to recovery, where nothing publishes it."""
+        """Leave what was written to recovery, if nothing publishes it."""
         if self._staging is not None:
             self._staging.release()
 

@@ -23,7 +23,7 @@ from branch_console.procedures.run.kept_policies import KeptPolicy
 from branch_console.sql.token_reader import quoted_name
 
 ACTOR: Final = "schedule"
-"""Who asks for what runs by itself."""
+"""The actor of calls that run by schedule."""
 _REASON: Final = "The maintenance policy has it run by itself."
 _EXPIRE_TAGS: Final = "expire_tags"
 _PROCEDURES: Final[Mapping[ScheduledTask, str]] = MappingProxyType(

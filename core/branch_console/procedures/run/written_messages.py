@@ -29,7 +29,7 @@ def buckets_of(messages: Sequence[CommitMessage]) -> tuple[WrittenBucket, ...]:
 
 
 def messages_of(buckets: Iterable[WrittenBucket] | None) -> tuple[CommitMessage, ...]:
-    """Return what `buckets_of` was given; nothing where nothing was written."""
+    """Return what `buckets_of` was given; nothing if nothing was written."""
     return tuple(
         CommitMessage(
             partition=each.partition,

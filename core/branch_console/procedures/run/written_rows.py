@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 def staging(
     warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, plan: Plan
 ) -> Iterator[StagedRows | None]:
-    """Tell the journal of rows that are about to be written; None where a plan writes none.
+    """Tell the journal of rows that are about to be written; None if a plan writes none.
 
     What was written goes where the body fails. Tasks that were stopped may yet end a file: recovery
     looks for it once more.
@@ -152,7 +152,7 @@ def release_staged_rows(
 
 
 def rows_of_journal(journal: object) -> tuple[WrittenBucket, ...] | None:
-    """The files of rows that an operation began with; None where it has none."""
+    """The files of rows that an operation began with; None if it has none."""
     return journal.row_messages if isinstance(journal, MergeJournal) else None
 
 

@@ -24,7 +24,7 @@ from branch_console.sql.place import Place
 from branch_console.sql.show_statements import ShowKind, parse_show
 
 KEPT_ROWS: Final = 100_000
-"""Rows of an answer that a job keeps where nobody says how many."""
+"""Rows of an answer that a job keeps if nobody says how many."""
 
 
 def run_query(

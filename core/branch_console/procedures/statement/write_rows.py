@@ -140,8 +140,8 @@ def overwrite_rows(
         call: As for `insert_rows`.
         by_position: As for `insert_rows`.
         partition: Which partitions lose their rows. None: those that get rows (dynamic), or all
-            where the table has no partitions or its option `dynamic-partition-overwrite` is false.
-            Columns and values (static): all that have these, also where no row comes; rows do not
+            if the table has no partitions or its option `dynamic-partition-overwrite` is false.
+            Columns and values (static): all that have these, also if no row comes; rows do not
             bring these columns. Empty: the whole table.
         progress: As for `insert_rows`.
 

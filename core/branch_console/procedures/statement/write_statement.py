@@ -174,7 +174,7 @@ def _member(seen: CatalogOnBranch, target: Target) -> Member:
     found = seen.find_member(identifier)
     if found is not None:
         return found
-    seen.open(identifier)  # says so where there is no such table at all
+    seen.open(identifier)  # says so if there is no such table at all
     raise Refused(
         f"{target.place}: {identifier.table_name} is outside of catalog branch {seen.branch!r}, "
         f"which holds {seen.scope}; there it is only read, as main has it. Nothing was changed. "

@@ -139,7 +139,7 @@ class UndoChance:
     """Whether `undo` of an operation would run, as things stand.
 
     Attributes:
-        obstacle: Why not, in sentences that name the way out; None where it would.
+        obstacle: Why not, in sentences that name the way out; None if it would.
         undone_by: The operation that took it back already.
     """
 

@@ -299,7 +299,7 @@ def _restore(operation: CatalogOperation, found: _Return) -> None:
 
 
 def _changed_since(seen: CatalogOnBranch, member: Member) -> str | None:
-    """Say what was done to a table of a branch since that began; None where nothing was."""
+    """Say what was done to a table of a branch since that began; None if nothing was."""
     if member.state is MemberState.LOST:
         return "is lost on it"
     if not member.is_made:

@@ -395,7 +395,7 @@ class _Contents:
         return planned.journal
 
     def _revert(self, step: MergeStep, call: ProcedureCall) -> MergeJournal | None:
-        """Return what a revert sets out to do, None where it would change nothing."""
+        """Return what a revert sets out to do, None if it would change nothing."""
         found = next(revert_blocks(self._merge, step), None)
         if found is not None:
             raise CommitConflict(found.text, kind=ErrorKind.HEAD_MOVED)
@@ -416,7 +416,7 @@ def _is_stopped(operation: Operation) -> bool:
 
 
 def _merge_of(operation: CatalogOperation, journal: MergeBackJournal) -> MergeOperation:
-    """The merge that is taken back; raises CommitConflict where its journal is gone."""
+    """The merge that is taken back; raises CommitConflict if its journal is gone."""
     found = CatalogOperation.find(operation.warehouse, journal.merge)
     if found is None:
         raise CommitConflict(

@@ -137,7 +137,10 @@ def _overlapping(files: Sequence[_Sided], work: RowDiffWork) -> Iterator[list[_S
 
 
 def _scope_of(work: RowDiffWork) -> Callable[[_Sided], tuple[Any, ...]]:
-    """Where all rows of a key lie on both sides: a bucket, unless branches may choose another."""
+    """Return the key of the place that has all rows of a key on both sides.
+
+    The place is a bucket, unless branches may choose different buckets.
+    """
     schemas = (work.before.schema, work.after.schema)
     if any(schema.bucket_mode is BucketMode.KEY_DYNAMIC for schema in schemas):
         return lambda _: ()

@@ -119,10 +119,10 @@ class PartitionParts:
         parts.add(group, found, detail)
 
     def drift(self, whole: Profile | None) -> DriftMap | None:
-        """Compare each partition; None for a table without partitions, or where none differs.
+        """Compare each partition; None for a table without partitions, or if none differs.
 
         Args:
-            whole: All of A; None where what both sides have was not read.
+            whole: All of A; None if what both sides have was not read.
         """
         if not self._parts:
             return None

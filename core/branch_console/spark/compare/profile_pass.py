@@ -52,10 +52,10 @@ _WAVE: Final = 200
 
 
 class KeptUnits(Protocol):
-    """Where profiles of units are kept."""
+    """The store of profiles of units."""
 
     def find(self, key: str) -> Profile | None:
-        """Return a profile, None where it is not kept."""
+        """Return a profile, None if it is not kept."""
 
     def holds(self, key: str) -> bool:
         """Whether a profile is kept, without reading it."""

@@ -47,7 +47,7 @@ _NAMED_AT_ONCE: Final = 65_536
 _DIGEST: Final = 16
 
 _Mark: TypeAlias = tuple[str, int] | None
-"""Where the deletion vector of a file stands."""
+"""The place of the deletion vector of a file."""
 
 
 class ProfiledSide(IntEnum):
@@ -65,7 +65,7 @@ class ProfileSide:
 
     Attributes:
         state: Its files.
-        sources: The field of each compared column; None where it has none.
+        sources: The field of each compared column; None if it has none.
     """
 
     state: StagedState
@@ -180,7 +180,7 @@ class GroupProfiles:
 
     @property
     def all(self) -> tuple[Profile, ...]:
-        """One for each of `ProfileGroup.keys`."""
+        """The profiles, one for each of `ProfileGroup.keys`."""
         return (*self.units, *(self.own or ()))
 
 
@@ -258,7 +258,7 @@ class _OwnRows:
             yield rows.filter(pc.invert(pc.is_in(mine, value_set=others)))
 
     def _names(self, rows: pa.Table) -> pa.Array:
-        """A digest of each row: small beside the row, and equal only where all values are."""
+        """A digest of each row: small beside the row, and equal only if all values are."""
         parts = []
         for start in range(0, rows.num_rows, _NAMED_AT_ONCE):
             packed = counted_rows(rows.slice(start, _NAMED_AT_ONCE), self._types).to_pylist()

@@ -67,7 +67,7 @@ class ComparedSide:
     """One state as tasks read it.
 
     Attributes:
-        schema: What it is read with.
+        schema: The schema to read with.
         schemas: All schemas of its branch by id; files name the one that they were written with.
     """
 

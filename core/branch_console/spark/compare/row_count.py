@@ -40,10 +40,10 @@ Unit = TypeVar("Unit", bound=HasNumber)
 
 
 class UnitCounts(Protocol):
-    """Where the rows of units are kept, which never change."""
+    """The store of the row counts of units, which never change."""
 
     def find(self, key: str) -> int | None:
-        """Return the rows of a unit, None where nobody has counted them."""
+        """Return the rows of a unit, None if nobody has counted them."""
 
     def keep(self, key: str, rows: int) -> None:
         """Keep the rows of a unit."""

@@ -123,7 +123,7 @@ class BranchWriter(DataSourceArrowWriter):
 
     @sentence_first()
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Make the snapshot; raises CommitConflict where it cannot stand."""
+        """Make the snapshot; raises CommitConflict if it cannot stand."""
         found: list[CommitMessage] = []
         for each in messages:
             if isinstance(each, WrittenMessages):

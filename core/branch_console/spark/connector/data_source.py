@@ -154,7 +154,7 @@ class ConnectorReader(DataSourceReader):
 
     @sentence_first()
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each task."""
+        """The partitions of the read, one for each task."""
         planned = _Request(self._options).read(_all_of(self._pushed))
         # Tasks get the reader as it was before it planned: what they need to know comes along.
         if isinstance(planned, ChangesRead):
@@ -164,7 +164,7 @@ class ConnectorReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
-        if partition.value is not None:  # Spark makes a partition where there is none
+        if partition.value is not None:  # Spark makes a partition if there is none
             knowledge, parts = partition.value
             with sentence_first():
                 for part in parts:
@@ -186,7 +186,7 @@ class FilteredReader(ConnectorReader):
 
 
 def condition_of(pushed: Filter, schema: TableSchema) -> Condition | None:
-    """A filter of Spark as a condition that holds for the same rows, None where there is none."""
+    """A filter of Spark as a condition that holds for the same rows, None if there is none."""
     found = _translated(pushed, schema)
     if found is None:
         return None

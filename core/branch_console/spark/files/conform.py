@@ -124,7 +124,7 @@ def conform(rows: pa.Table, schema: TableSchema) -> pa.Table:
     result has VALUE_KIND in front: from a column of that name, from `rowkind.field`, else insert.
 
     Raises:
-        InvalidInput: A column is unknown, does not fit its type or is null where it must not be.
+        InvalidInput: A column is unknown, does not fit its type or is null if it must not be.
     """
     unknown = sorted(
         set(rows.column_names) - {field.name for field in schema.fields} - {VALUE_KIND}
@@ -156,7 +156,7 @@ def _without_ignored(rows: pa.Table, kinds: pa.ChunkedArray, schema: TableSchema
 
 
 def is_retract(kinds: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Where a row deletes, or is the old half of an update."""
+    """Return a mask of the rows that delete, or are the old half of an update."""
     return pc.is_in(kinds, value_set=pa.array(_RETRACTS, pa.int8()))
 
 

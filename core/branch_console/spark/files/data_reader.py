@@ -61,7 +61,7 @@ _SYSTEM: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedRows:
-    """Where the deletion vector of a data file stands."""
+    """The place of the deletion vector of a data file."""
 
     index_path: str
     range: DeletionVectorRange

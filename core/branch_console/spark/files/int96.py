@@ -229,7 +229,7 @@ class _Footer:
             self._edits.append((each[_TYPE].place, 1, kind))
 
     def _after(self, leaf: int, number: int) -> int:
-        """Where the field behind another stands; each element has a name behind both."""
+        """Return the position of the field after another; each element has a name after both."""
         heads: list[int] = [each.head for at, each in self._leaves[leaf].items() if at > number]
         return min(heads)
 

@@ -178,7 +178,7 @@ class _Number(_OfBoth):
         return value
 
     def _fitting(self, value: Decimal, kind: AtomicType) -> Decimal | None:
-        """The value in the scale of its type; None where it has too many digits, as in Paimon."""
+        """The value in the scale of its type; None if it has too many digits, as in Paimon."""
         found = value.quantize(Decimal(1).scaleb(-(kind.scale or 0)), ROUND_HALF_UP, _WIDE)
         return (
             found

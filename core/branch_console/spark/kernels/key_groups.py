@@ -1,6 +1,6 @@
 """Rows in key order, seen as groups of one key each, and kernels that merge a column over them.
 
-A kernel does for all keys at once what a `FieldAggregator` does for the rows of one key, where no
+A kernel does for all keys at once what a `FieldAggregator` does for the rows of one key, if no
 row takes a value back. Source: as `branch_console.spark.kernels.field_aggregators`.
 """
 
@@ -25,7 +25,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KeyGroups:
-    """Where the rows of each key begin and end, and the kinds of the rows.
+    """The first and last row of each key, and the kinds of the rows.
 
     Attributes:
         starts, lasts: Positions of the first and the last row of each key.
@@ -108,7 +108,7 @@ class KeyGroups:
         return np.repeat(of_keys, self.lasts - self.starts + 1)
 
     def greatest(self, columns: Sequence[pa.ChunkedArray]) -> pa.Array:
-        """The last row of each key with the greatest values, null where all rows have none.
+        """The last row of each key with the greatest values, null if all rows have none.
 
         Args:
             columns: What is compared, the first column first; null is below all values.
@@ -148,7 +148,7 @@ Kernel: TypeAlias = Callable[[pa.Array, KeyGroups], pa.Array]
 
 
 def find_kernel(function: str, column: pa.Array) -> Kernel | None:
-    """The kernel of an aggregate function, None where it would not be exact for a column."""
+    """The kernel of an aggregate function, None if it would not be exact for a column."""
     kernel = _KERNELS.get(function)
     if kernel is None:
         return None

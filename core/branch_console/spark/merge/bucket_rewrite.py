@@ -55,7 +55,7 @@ def rewrite_bucket(
         next_sequence: The first sequence number that the bucket has not used.
 
     Returns:
-        Columns of MANIFEST_ENTRY; no row where no row is left.
+        Columns of MANIFEST_ENTRY; no row if no row is left.
     """
     schema = target.schema
     inserts = changes.filter(pc.equal(changes[VALUE_KIND], 0))

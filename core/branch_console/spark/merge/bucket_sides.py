@@ -362,7 +362,7 @@ def common_keys(left: pa.Array, right: pa.Array) -> pa.Array:
 
 
 def _ends(keys: pa.Array, schema: TableSchema) -> tuple[_Key, _Key] | None:
-    """The first and the last of some keys, None where there are none."""
+    """The first and the last of some keys, None if there are none."""
     if not len(keys):
         return None
     names = schema.trimmed_primary_keys

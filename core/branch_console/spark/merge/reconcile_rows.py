@@ -188,7 +188,7 @@ def _check(schema: TableSchema) -> None:
 def _messages(
     work: RowWork, row: Mapping[str, Any], schema: TableSchema
 ) -> tuple[CommitMessage, ...]:
-    """One a bucket that was written."""
+    """Return one message for each bucket that was written."""
     if work.index is None:
         return (_message(work, row, schema),)
     names = ("new_files", "changelog_files", "new_index_files")

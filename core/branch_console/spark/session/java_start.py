@@ -56,9 +56,9 @@ class PrintedLines:
 
 @contextmanager
 def java_started(conf: Mapping[str, str]) -> Iterator[None]:
-    """Start the Java of Spark where none runs in this process.
+    """Start the Java of Spark if none runs in this process.
 
-    What it prints before the block is over is passed on only where the start or the block fails.
+    What it prints before the block is over is passed on only if the start or the block fails.
     """
     if SparkContext._gateway is not None:
         yield

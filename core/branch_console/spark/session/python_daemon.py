@@ -3,7 +3,7 @@
 PySpark's own imports nothing first, as a library may start threads, which do not survive a fork:
 so each worker spends a second of processor on imports, and workers end after an idle minute.
 Of what is imported here only Arrow's allocator has a thread, and it is made to be forked; NumPy's
-OpenBLAS starts none where OMP_NUM_THREADS is 1, as Spark sets it.
+OpenBLAS starts none if OMP_NUM_THREADS is 1, as Spark sets it.
 """
 
 import gc

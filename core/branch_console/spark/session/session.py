@@ -345,7 +345,7 @@ def _is_no_py4j(record: logging.LogRecord) -> bool:
 
 
 def _check_answers(address: str, what: str) -> None:
-    """Refuse an address where nobody listens, which Spark would go on asking for minutes."""
+    """Refuse an address if nobody listens, which Spark would go on asking for minutes."""
     scheme, sign, places = address.partition("://")
     if not sign or scheme not in _PORTS:
         return

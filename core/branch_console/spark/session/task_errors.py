@@ -29,7 +29,7 @@ def with_kinds(rows: Iterable[T]) -> Iterator[T]:
 
 
 def error_of_task(error: BaseException) -> PaimonError | None:
-    """The error of ours that made a task fail, None where another did."""
+    """The error of ours that made a task fail, None if another did."""
     note = _NOTE.search(str(error))
     if note is None:
         return None

@@ -93,7 +93,7 @@ class BucketKeys:
             yield rows
 
     def write(self) -> pa.Table | None:
-        """Write the index of the bucket; None where it has no new key.
+        """Write the index of the bucket; None if it has no new key.
 
         Returns:
             Columns of INDEX_MANIFEST_ENTRY, one row.

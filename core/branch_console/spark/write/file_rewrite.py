@@ -166,7 +166,7 @@ def delete_positions(
         progress: Called with tasks done and tasks known.
 
     Raises:
-        InvalidInput: The rows' ids would be lost, or vectors stand where none are to be.
+        InvalidInput: The rows' ids would be lost, or vectors stand if none are to be.
     """
     schema = table.schema()
     marks = schema.options.read(table_options.DELETION_VECTORS_ENABLED)

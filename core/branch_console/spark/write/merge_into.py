@@ -66,7 +66,7 @@ def merge_into(
     """
 
     def kept(rows: DataFrame) -> DataFrame:
-        # What is read several times must be the same, also where it is not deterministic.
+        # What is read several times must be the same, also if it is not deterministic.
         return session.run(
             lambda _: rows.localCheckpoint(),
             description=f"merge into {table.identifier}",
@@ -132,7 +132,7 @@ class _Clause:
 
     @property
     def results(self) -> list[Column]:
-        """The new values, each as a column of its own, null where another clause holds."""
+        """The new values, each as a column of its own, null if another clause holds."""
         holds = functions.col(_CLAUSE) == self.number
         return [
             functions.when(holds, functions.expr(text)).alias(self._result(name))
@@ -156,7 +156,7 @@ class _Clause:
 def _numbered(
     merge: MergeClauses, columns: Sequence[str], schema: TableSchema
 ) -> tuple[_Clause, ...]:
-    """The clauses with their stars as columns; refused where the table takes no such changes."""
+    """The clauses with their stars as columns; refused if the table takes no such changes."""
     found = []
     for number, clause in enumerate(merge.clauses):
         values, held = clause.values, tuple[str, ...]()
@@ -225,7 +225,7 @@ def _matched(
 def _unchanged_rows(
     target: TargetRows, matched: DataFrame, merge: MergeClauses, clauses: Sequence[_Clause]
 ) -> DataFrame:
-    """The rows of the table that met none, where a clause holds, and what it makes of them."""
+    """The rows of the table that met none, if a clause holds, and what it makes of them."""
     identity = list(target.identity)
     rows = target.frame.join(matched.select(*map(quoted, identity)), identity, "left_anti")
     with errors_of_statement():
@@ -243,7 +243,7 @@ def _unchanged_rows(
 def _unmatched_rows(
     source: DataFrame, matched: DataFrame, merge: MergeClauses, clauses: Sequence[_Clause]
 ) -> DataFrame:
-    """The rows of the source that met none, where a clause holds, and what it inserts."""
+    """The rows of the source that met none, if a clause holds, and what it inserts."""
     rows = source.join(matched.select(_NUMBER), [_NUMBER], "left_anti")
     with errors_of_statement():
         return (

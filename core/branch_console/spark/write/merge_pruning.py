@@ -36,7 +36,7 @@ def rows_that_can_match(
         schema: Of the target.
 
     Returns:
-        None where all rows may be meant, or nothing is known of those that are.
+        None if all rows may be meant, or nothing is known of those that are.
     """
     if any(each.match_kind is MatchKind.NOT_MATCHED_BY_SOURCE for each in merge.clauses):
         return None

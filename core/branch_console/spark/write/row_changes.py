@@ -90,7 +90,7 @@ def update_rows(
         changed = with_values(picked, values, schema)
     loses = losing(assignments, schema) if schema.primary_keys else None
     if loses is not None or not schema.primary_keys:
-        # What is read twice must be the same, also where an expression is not deterministic.
+        # What is read twice must be the same, also if an expression is not deterministic.
         changed = session.run(
             lambda _: changed.localCheckpoint(),
             description=f"update {table.identifier}",
@@ -102,7 +102,7 @@ def update_rows(
 
 
 def _prunable(text: str | None, schema: TableSchema) -> Condition | None:
-    """The condition as far as manifests can be asked about it; None where they cannot."""
+    """The condition as far as manifests can be asked about it; None if they cannot."""
     # Spark reads a backslash in a text as the beginning of another letter.
     if text is None or "\\" in text:
         return None

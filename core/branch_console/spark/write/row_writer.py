@@ -136,7 +136,7 @@ class SparkRowWriter:
 
 
 def _to_write(table: FileStoreTable) -> FileStoreTable:
-    """The table under one schema; refused where only a compaction not made here shows rows."""
+    """The table under one schema; refused if only a compaction not made here shows rows."""
     table = table.with_one_schema()
     schema = table.schema()
     waits = bool(schema.primary_keys) and schema.skips_level_0

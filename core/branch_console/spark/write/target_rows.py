@@ -281,7 +281,7 @@ def with_values(rows: DataFrame, values: Mapping[str, Column], schema: TableSche
 
 
 def losing(assignments: Collection[str], schema: TableSchema) -> Column | None:
-    """Where a changed row would lose against the one that it replaces; None where none can."""
+    """Return a condition for changed rows that would lose against the old row; None without any."""
     if schema.options.read(table_options.MERGE_ENGINE) == "partial-update":
         # For this engine a null says that nothing changes.
         cleared = [quoted(name).isNull() & ~quoted(_before(name)).isNull() for name in assignments]

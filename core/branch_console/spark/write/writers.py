@@ -307,7 +307,7 @@ def _pack(rows: pa.Table, target: WriteTarget, piece: int) -> Iterator[pa.Record
         step = max(1, part.num_rows * piece // max(1, part.nbytes))
         for start in range(0, part.num_rows, step):
             yield _packed_row(partition, bucket, run, start, to_bytes(part.slice(start, step)))
-            # Only where nothing keeps rows of a bucket together may several tasks write them.
+            # Only if nothing keeps rows of a bucket together may several tasks write them.
             run += not target.gathers_buckets
 
 
