@@ -10,6 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from branch_console.errors import ErrorKind, FormatError, NotFound
 from branch_console.format.index_manifest import IndexType
 from branch_console.format.options import INDEX_FILE_IN_DATA_FILE_DIR
 from branch_console.format.partition_path import partition_path
@@ -139,6 +140,31 @@ class IndexFolders:
         partition, bucket = place
         values = decode_row(partition, self.schema.partition_type.types)
         return self.paths.data_file(partition_path(values, self.schema), bucket, name)
+
+
+def read_index_file(table: FileStoreTable, path: str) -> bytes:
+    """Return an index file, such as one of deletion vectors.
+
+    Args:
+        table: The table on the branch that refers to the file.
+        path: The file.
+
+    Raises:
+        FormatError: It is missing, so nobody knows which rows are deleted.
+        StorageError: The store did not answer.
+    """
+    try:
+        return table.reader.read_immutable(path)
+    except NotFound as error:
+        name = table.identifier.table_name
+        raise FormatError(
+            f"{path} is missing, an index file of branch {table.branch!r} of {name}: which of its "
+            f"rows are deleted is not known. Restore it from a copy, or run branch-console doctor "
+            f"{name} --deep, which names a snapshot that is whole.",
+            kind=ErrorKind.FILES_MISSING,
+            path=path,
+            branch=table.branch,
+        ) from error
 
 
 def index_file_paths(table: FileStoreTable, files: pa.Table) -> list[str]:

@@ -139,7 +139,9 @@ def test_a_deep_look_ends_by_what_it_finds(console: CommandLine, bench: BranchBe
     (remedy,) = console("doctor", "--deep", "--json").document["tables"][0]["findings"][0][
         "remedies"
     ]
-    assert remedy["sql"] == "CALL sys.rollback(table => 'db.t$branch_dev', snapshot => 1)"
+    assert remedy["sql"] == (
+        "CALL sys.remove_unexisting_files(table => 'db.t$branch_dev', confirm => 'dev')"
+    )
     # What takes rows away is for people to run.
     assert console("doctor", "db.t", "--deep", "--fix", "--json").document["fixes"] == []
     Path(bench.table("dev").paths.schema(0)).write_text("{")

@@ -1,10 +1,13 @@
 """F20 and F21: what is missing for a branch, and after which call nothing names it any more."""
 
+from dataclasses import replace
+
 from branch_console.diff.health.damage_rules import BranchDamage, DamagedState, damage_findings
 from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 
 HEAD = DamagedState(name="snapshot 5", snapshot_id=5, data=("f5 is missing",))
 OLD = DamagedState(name="snapshot 2", snapshot_id=2, data=("f2 is missing",))
+LOST = replace(HEAD, lost=HEAD.data)
 TAG = DamagedState(name="tag v1", tag="v1", metadata=("m1 is broken",))
 CHANGELOG = DamagedState(name="changelog 1", data=("c1 is missing",))
 
@@ -40,6 +43,36 @@ def test_a_head_that_lacks_a_file_goes_back_to_the_newest_whole_snapshot() -> No
     assert calls(found(broken, branch="dev")["F21"]) == [
         ("rollback", {"table": "db.t$branch_dev", "snapshot": 4, "cut": True})
     ]
+
+
+def test_a_head_that_only_lacks_data_files_can_go_on_without_their_rows() -> None:
+    finding = found(LOST, branch="dev")["F20"]
+    (remedy,) = finding.remedies
+    assert (remedy.procedure, dict(remedy.arguments)) == (
+        "remove_unexisting_files", {"table": "db.t$branch_dev"},
+    )  # fmt: skip
+    assert remedy.statement == (
+        "CALL sys.remove_unexisting_files(table => 'db.t$branch_dev', confirm => 'dev')"
+    )
+    # Rows are lost by it, so nobody runs it unasked.
+    assert not remedy.only_adds
+    assert finding.advice == (
+        "Restore the files from a copy. Where there is none, go on without their rows, or without "
+        "what was committed since snapshot 4: CALL sys.rollback(table => 'db.t$branch_dev', "
+        "snapshot => 4)."
+    )
+    alone = found(LOST, whole=())["F20"]
+    assert [each.procedure for each in alone.remedies] == ["remove_unexisting_files"]
+    assert alone.advice.endswith("Where there is none, go on without their rows.")
+    # An index file among them is no file that a branch can do without: deleted rows came back.
+    both = replace(LOST, data=(*LOST.data, "index-1 is missing"))
+    assert calls(found(both)["F20"]) == [("rollback", {"table": "db.t", "snapshot": 4})]
+
+
+def test_a_branch_that_nothing_mends_can_be_dropped_but_main_cannot() -> None:
+    assert found(HEAD, whole=(), branch="dev")["F20"].advice == (
+        "Restore the files from a copy. Where there is none, drop the branch with reclaim."
+    )
 
 
 def test_a_head_that_nothing_whole_stands_before_is_for_a_copy() -> None:

@@ -3,11 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from branch_console.diff.health.damage_rules import BranchDamage
+from branch_console.diff.health.damage_rules import BranchDamage, damage_findings
+from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY, deletion_vector_entry
+from branch_console.format.values.deletion_vector import write_deletion_vectors
 from branch_console.procedures.maintenance.deep_check import find_damage
 from tests.support.branch_bench import BranchBench
+from tests.support.commit_tables import UNPARTITIONED, message
 from tests.support.health import data_file, put_data_files
 
 
@@ -112,3 +116,32 @@ def test_manifests_that_contradict_each_other_are_named(bench: BranchBench) -> N
     (state,) = found(bench)["dev"].damaged
     assert (state.name, state.data) == ("snapshot 3", ())
     assert "contradicts others" in state.metadata[0]
+
+
+def test_only_a_missing_file_of_rows_is_lost(bench: BranchBench) -> None:
+    data_file(bench, "c").unlink()
+    (state,) = found(bench)["dev"].damaged
+    assert state.lost == state.data
+    data_file(bench, "c").write_bytes(b"short")
+    (state,) = found(bench)["dev"].damaged
+    assert (len(state.data), state.lost) == (1, ())
+
+
+def test_a_lost_index_file_is_named_and_the_remedy_goes_back_to_what_is_whole(
+    bench: BranchBench,
+) -> None:
+    content, ranges = write_deletion_vectors({"data-a.parquet": (1, 4)})
+    path = Path(bench.table().paths.index("index-1"))
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    entry = deletion_vector_entry((UNPARTITIONED, 0), "index-1", len(content), ranges)
+    made = pa.Table.from_pylist([entry], schema=INDEX_MANIFEST_ENTRY)
+    bench.committer().commit([message(new_index_files=made)], user="alice", identifier=77)
+    assert found(bench) == {}
+    path.unlink()
+    damage = found(bench)["main"]
+    (state,) = damage.damaged
+    assert (state.name, state.data, state.lost) == ("snapshot 3", (f"{path} is missing",), ())
+    (finding,) = damage_findings("db.t", damage)
+    (remedy,) = finding.remedies
+    assert (remedy.procedure, remedy.arguments["snapshot"]) == ("rollback", 2)

@@ -9,7 +9,7 @@ import pytest
 
 from branch_console.diff.file_masks import HiddenRows
 from branch_console.diff.masks import masks_of
-from branch_console.errors import ErrorKind, Refused
+from branch_console.errors import ErrorKind, FormatError, Refused
 from branch_console.format.journals.written import WRITTEN_ROWS, WrittenRows
 from branch_console.format.manifest_entry import MANIFEST_ENTRY
 from branch_console.merge.conflict import Take
@@ -151,3 +151,21 @@ def test_two_updates_of_a_file_are_settled_with_all_that_they_wrote(
     assert hidden(bench) == {"one": rows}
     kept = "main" if take is Take.OURS else "dev"
     assert bench.live_names() == {f"data-{e}.parquet" for e in ("one", "two", f"new-{kept}")}
+
+
+def test_a_merge_names_the_index_file_that_is_lost_and_its_table(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path)
+    hide(bench, "main", {"two": [7]})
+    hide(bench, "dev", {"two": [8]})
+    dev = bench.table("dev")
+    head = dev.head()
+    assert head is not None
+    (name,) = dev.index_entries(head)["file_name"].to_pylist()
+    Path(dev.paths.index(name)).unlink()
+    before = bench.table().head()
+    with pytest.raises(FormatError) as caught:
+        run(bench, "merge_branch", branch="dev")
+    assert caught.value.kind is ErrorKind.FILES_MISSING
+    assert f"{name} is missing, an index file of branch " in caught.value.message
+    assert "branch-console doctor db.t --deep" in caught.value.message
+    assert bench.table().head() == before

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from branch_console.errors import Refused
+from branch_console.errors import FormatError, Refused
 from branch_console.format.data_types import STRING
 from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY, deletion_vector_entry
 from branch_console.format.lineage_event import LineageKind
@@ -273,3 +273,50 @@ def test_a_kill_leaves_all_vectors_or_those_of_what_is_there(bench: BranchBench)
             ({"a", "b", "c"}, ["b", "c"]),
             ({"a", "c"}, ["c"]),
         )
+
+
+def test_a_lost_index_file_stays_named_so_that_no_deleted_row_comes_back(
+    bench: BranchBench,
+) -> None:
+    vectors(bench, "c")
+    lost = Path(bench.table().paths.index("index-c"))
+    lost.unlink()
+    told = preview(bench, REMOVE)
+    (beside,) = [each for each in told.consequences if "index file" in each.text]
+    assert beside.text.startswith("1 index file of 'main' is missing and stays named: without ")
+    assert "branch-console doctor db.t --deep" in beside.text
+    assert beside.details == (str(lost),)
+    # The data file goes all the same, and the vector of the other one is named as before.
+    run(bench, REMOVE)
+    assert names(bench) == {"a", "c"}
+    head = bench.table().head()
+    assert head is not None
+    assert bench.table().index_entries(head)["file_name"].to_pylist() == ["index-c"]
+    receipt = run(bench, REMOVE, "again")
+    assert receipt.notes[0] == "Every data file that 'main' names is there."
+    assert receipt.notes[1].startswith("1 index file of 'main' is missing")
+
+
+def test_vectors_of_other_files_that_are_lost_are_named_with_their_table(
+    bench: BranchBench,
+) -> None:
+    vectors(bench, "b", "c")
+    Path(bench.table().paths.index("index-b-c")).unlink()
+    with pytest.raises(FormatError, match="index-b-c is missing, an index file of"):
+        run(bench, REMOVE)
+    assert names(bench) == {"a", "b", "c"}
+
+
+def test_an_expiry_passes_over_an_index_file_that_is_gone(bench: BranchBench) -> None:
+    vectors(bench, "c")
+    lost = Path(bench.table().paths.index("index-c"))
+    lost.unlink()
+    # The newest snapshot names no vector any more.
+    bench.call("rollback", operation="back", snapshot=3, clock=lambda: NOW)
+    done = run(
+        bench, "expire_snapshots", "expire", now=NOW + 10**12, retain_max=1, grace="0 s",
+        options="snapshot.num-retained.min=1,snapshot.time-retained=1 ms",
+    )  # fmt: skip
+    assert done.counts.snapshots_removed > 0
+    assert not lost.exists()
+    assert names(bench) == {"a", "b", "c"}

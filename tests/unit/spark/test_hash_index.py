@@ -80,3 +80,6 @@ def test_an_index_file_reads_back(tmp_path: Path) -> None:
     store.replace(path, b"123")
     with pytest.raises(FormatError, match="3 bytes"):
         read_hashes(store, path)
+    Path(store.native_path(path)).unlink()
+    with pytest.raises(FormatError, match="is missing, the index of keys of a bucket"):
+        read_hashes(store, path)

@@ -8,13 +8,14 @@ from typing import Final
 from branch_console.diff.health.finding import (
     EXPIRE,
     ROLLBACK,
+    UNEXISTING,
     UNTAG,
     HazardSeverity,
     HealthFinding,
     Remedy,
 )
 from branch_console.diff.history_move import count
-from branch_console.format.identifier import Identifier
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
 
 _MOST_EVIDENCE: Final = 20
 _MOST_NAMED: Final = 3
@@ -29,6 +30,7 @@ class DamagedState:
         snapshot_id: Of a snapshot; None for others.
         tag: The name of a tag; None for others.
         data: Data files and index files with what is wrong with each, in words.
+        lost: Those of data that are data files and gone, so that a branch can do without them.
         metadata: Manifests, lists and other metadata with what is wrong with each.
     """
 
@@ -36,6 +38,7 @@ class DamagedState:
     snapshot_id: int | None = None
     tag: str | None = None
     data: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
 
 
@@ -78,33 +81,70 @@ def _finding(
     wrong = sorted({each for every in found for each in every})
     what = "data or index file" if is_data else "metadata file"
     text = "; ".join(wrong[:_MOST_NAMED])
-    remedies = tuple(_remedies(table, damage, states, cuts=not is_data))
+    gives_up = is_data and _can_give_up(damage, states)
+    remedies = tuple(_remedies(table, damage, states, cuts=not is_data, gives_up=gives_up))
     return HealthFinding(
         rule=rule,
         severity=HazardSeverity.CRITICAL,
         branch=damage.branch,
         evidence=(*(each.name for each in states), *wrong)[:_MOST_EVIDENCE],
         text=f"{count(len(wrong), what)} of {_names(states)} "
-        f"{'is not as its' if len(wrong) == 1 else 'are not as their'} manifests say: {text}.",
+        f"{'is not as its' if len(wrong) == 1 else 'are not as their'} manifests say: "
+        f"{text.removesuffix('.')}.",
         breaks="Whoever reads there fails now.",
-        advice="Restore the files from a copy. Where there is none, go on without them."
-        if remedies
-        else "Restore the files from a copy.",
+        advice=_advice(table, damage, remedies, gives_up=gives_up),
         remedies=remedies,
     )
 
 
+def _can_give_up(damage: BranchDamage, states: Sequence[DamagedState]) -> bool:
+    """Whether the head only lacks data files, so that it can go on without their rows."""
+    head = next((each for each in states if each.snapshot_id == damage.head_id), None)
+    return head is not None and head.data == head.lost and not head.metadata
+
+
+def _advice(table: str, damage: BranchDamage, remedies: Sequence[Remedy], *, gives_up: bool) -> str:
+    restore = "Restore the files from a copy."
+    whole = _newest_whole(damage)
+    if gives_up and whole is not None:
+        name = _name(table, damage)
+        return (
+            f"{restore} Where there is none, go on without their rows, or without what was "
+            f"committed since snapshot {whole}: CALL sys.rollback(table => '{name}', "
+            f"snapshot => {whole})."
+        )
+    if gives_up:
+        return f"{restore} Where there is none, go on without their rows."
+    if remedies:
+        return f"{restore} Where there is none, go on without them."
+    if damage.branch == MAIN_BRANCH:
+        return restore
+    return f"{restore} Where there is none, drop the branch with reclaim."
+
+
 def _remedies(
-    table: str, damage: BranchDamage, states: Sequence[DamagedState], *, cuts: bool
+    table: str,
+    damage: BranchDamage,
+    states: Sequence[DamagedState],
+    *,
+    cuts: bool,
+    gives_up: bool,
 ) -> Iterator[Remedy]:
-    """The calls after which the branch names nothing that is missing."""
-    name = Identifier.parse(table).on_branch(damage.branch).full_name
+    """The calls after which the head of the branch names nothing that is missing."""
+    name = _name(table, damage)
     ids = [each.snapshot_id for each in states if each.snapshot_id is not None]
-    if damage.head_id is not None and damage.head_id in ids:
-        whole = [each for each in damage.whole_ids if each < damage.head_id]
-        if whole:
+    if gives_up:
+        yield Remedy(
+            procedure=UNEXISTING,
+            arguments=MappingProxyType({"table": name}),
+            # Rows are gone for good then, so the statement says of which branch.
+            statement=f"CALL sys.{UNEXISTING}(table => '{name}', confirm => '{damage.branch}')",
+        )
+    elif damage.head_id is not None and damage.head_id in ids:
+        whole = _newest_whole(damage)
+        if whole is not None:
             more = {"cut": True} if cuts else {}
-            yield _call(ROLLBACK, table=name, snapshot=whole[-1], **more)
+            yield _call(ROLLBACK, table=name, snapshot=whole, **more)
     elif damage.head_id is not None and ids:
         kept = damage.head_id - max(ids)
         first = min((*damage.whole_ids, *ids))
@@ -118,6 +158,17 @@ def _remedies(
     for state in states:
         if state.tag is not None:
             yield _call(UNTAG, table=name, tag=state.tag)
+
+
+def _newest_whole(damage: BranchDamage) -> int | None:
+    """The newest snapshot before the head of which all is there."""
+    head_id = damage.head_id
+    whole = [each for each in damage.whole_ids if head_id is not None and each < head_id]
+    return whole[-1] if whole else None
+
+
+def _name(table: str, damage: BranchDamage) -> str:
+    return Identifier.parse(table).on_branch(damage.branch).full_name
 
 
 def _call(procedure: str, **arguments: str | int | bool) -> Remedy:

@@ -33,7 +33,7 @@ from branch_console.format.values.simple_stats import value_stats
 from branch_console.procedures.browse.history import shared_schema
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.storage.parallel_io import aside
-from branch_console.table.data_file_paths import IndexFolders
+from branch_console.table.data_file_paths import IndexFolders, read_index_file
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_scan import entry_counts
 from branch_console.table.missing_branch import no_branch
@@ -248,7 +248,7 @@ def _keys(files: pa.Table) -> list[tuple[MaskKey, bool]]:
 
 def _load(table: FileStoreTable, folders: IndexFolders, mask: Mask) -> Positions:
     path = folders.path(mask.place, mask.index_file, mask.external_path)
-    data = table.reader.read_immutable(path)
+    data = read_index_file(table, path)
     return read_deletion_vectors(data, [mask.range], path)[mask.range.data_file]
 
 

@@ -60,6 +60,7 @@ class _Damage:
 
     def __init__(self) -> None:
         self.data: dict[str, set[str]] = defaultdict(set)
+        self.lost: dict[str, set[str]] = defaultdict(set)
         self.metadata: dict[str, set[str]] = defaultdict(set)
 
     def of(self, state: _State) -> DamagedState | None:
@@ -73,6 +74,7 @@ class _Damage:
             snapshot_id=state.snapshot_id,
             tag=state.tag,
             data=tuple(sorted(data)),
+            lost=tuple(sorted(self.lost.get(key, ()))),
             metadata=tuple(sorted(metadata)),
         )
 
@@ -242,15 +244,23 @@ def _look_at_files(
             for manifest in (*referred[number].live, *referred[number].added)
         }
         chosen = files.columns.filter(_is_needed(files, numbers, needed.names))
+        in_states = {manifest for number in theirs for manifest in referred[number].live}
+        rows = files.columns.filter(_is_needed(files, in_states, needed.names))
+        # A branch can do without a file of rows, but names index files beside it, and changelogs.
+        of_rows = set(rows["name"].to_pylist())
         placed = released_data_files(table.on_listed(branch), files, chosen)
         for row in placed.to_pylist():
             problem = _problem(table, sizes, row["path"], row["file_size"])
             if problem is None:
                 continue
             at = int(np.searchsorted(needed.names, np.uint64(row["name"])))
+            is_lost = problem == _missing(row["path"])
+            is_lost = is_lost and row["file_size"] > 0 and row["name"] in of_rows
             for number in theirs:
                 if needed.needed_by(number)[at]:
                     damage.data[_key(states[number])].add(problem)
+                    if is_lost:
+                        damage.lost[_key(states[number])].add(problem)
     for state, lists in zip(states, named, strict=True):
         beside = {} if lists.index_manifest is None else {**files.index_files[lists.index_manifest]}
         if lists.statistics is not None:
@@ -279,11 +289,15 @@ def _problem(table: FileStoreTable, sizes: Mapping[str, int], path: str, size: i
         # At an external path, or a listing left it out.
         status = table.reader.files.status(path)
         if status is None:
-            return f"{path} is missing"
+            return _missing(path)
         found = status.size
     if size and found != size:
         return f"{path} has {found:,} bytes, not {size:,}"
     return None
+
+
+def _missing(path: str) -> str:
+    return f"{path} is missing"
 
 
 def _manifests_of(

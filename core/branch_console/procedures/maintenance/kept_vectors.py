@@ -13,7 +13,7 @@ from branch_console.format.values.deletion_vector import (
     read_deletion_vectors,
     write_deletion_vectors,
 )
-from branch_console.table.data_file_paths import IndexFolders
+from branch_console.table.data_file_paths import IndexFolders, read_index_file
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -75,7 +75,7 @@ def _file_of(
     place = (old["partition"], old["bucket"])
     path = IndexFolders.of(table).path(place, old["file_name"], old["external_path"])
     ranges = {each["data_file"]: DeletionVectorRange(**each) for each in old["dv_ranges"]}
-    data = table.reader.read_immutable(path)
+    data = read_index_file(table, path)
     vectors = read_deletion_vectors(data, [ranges[name] for name in names], path)
     is_wide = table.schema().options.read(table_options.DELETION_VECTORS_BITMAP64)
     return write_deletion_vectors({name: vectors[name] for name in names}, bitmap64=is_wide)

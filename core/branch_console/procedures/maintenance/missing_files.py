@@ -10,7 +10,7 @@ from branch_console.format.snapshot import Snapshot
 from branch_console.maintenance.trash import Trash, trash_operations
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.table.branch_manager import is_openable
-from branch_console.table.data_file_paths import data_file_paths
+from branch_console.table.data_file_paths import data_file_paths, index_file_paths
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -45,6 +45,22 @@ def find_missing_files(table: FileStoreTable, head: Snapshot) -> pa.Table:
     missing = [path for path, exists in zip(unlisted, there, strict=True) if not exists]
     is_missing = pc.is_in(paths, value_set=pa.array(missing, pa.string()))
     return live.append_column("path", paths).filter(is_missing)
+
+
+def find_missing_index_files(table: FileStoreTable, head: Snapshot) -> tuple[str, ...]:
+    """Return the paths of the index files of a snapshot that are not there.
+
+    Args:
+        table: The table on the branch of the snapshot.
+        head: The snapshot.
+
+    Raises:
+        FormatError: The index manifest is missing or broken.
+        StorageError: The store did not answer, so nothing is known.
+    """
+    paths = sorted(index_file_paths(table, table.index_entries(head)))
+    there = table.reader.map_parallel(table.reader.files.exists, paths)
+    return tuple(path for path, exists in zip(paths, there, strict=True) if not exists)
 
 
 def cleanings_with(

@@ -53,6 +53,7 @@ from branch_console.procedures.maintenance.missing_files import (
     branches_naming,
     cleanings_with,
     find_missing_files,
+    find_missing_index_files,
 )
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
@@ -78,7 +79,11 @@ def plan_removal(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     missing = found.select(MANIFEST_ENTRY.names)
     given_up = _vectors_of(table, head, missing)
     kept = kept_vectors(table, given_up, set(missing["file_name"].to_pylist()))
-    consequences = tuple(_consequences(warehouse, table, found, given_up))
+    lost_indexes = () if head is None else find_missing_index_files(table, head)
+    consequences = (
+        *_consequences(warehouse, table, found, given_up),
+        *_index_consequences(table, lost_indexes),
+    )
     preview = Preview(
         procedure=call.name,
         title=f"Remove unexisting files of {table.identifier}",
@@ -243,6 +248,18 @@ def _consequences(
             "Other branches name some of these files, too, and stay as they are. Look at each "
             "of them.",
             tuple(f"{branch}: {count(number, 'file')}" for branch, number in others.items()),
+        )
+
+
+def _index_consequences(table: FileStoreTable, paths: Sequence[str]) -> Iterator[Consequence]:
+    if paths:
+        yield keeps(
+            f"{count(len(paths), 'index file')} of {table.branch!r} "
+            f"{'is missing and stays named' if len(paths) == 1 else 'are missing and stay named'}: "
+            "without what they say, rows that were deleted would come back. Readers fail until "
+            "you restore them from a copy, or roll back to a whole snapshot: branch-console "
+            f"doctor {table.identifier.table_name} --deep names one.",
+            tuple(paths[:_MOST_SHOWN]),
         )
 
 

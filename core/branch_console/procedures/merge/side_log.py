@@ -21,7 +21,7 @@ from branch_console.format.manifest_entry import FileKind, rows_without
 from branch_console.format.options import Options
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.values.deletion_vector import read_deletion_vectors
-from branch_console.table.data_file_paths import IndexFolders
+from branch_console.table.data_file_paths import IndexFolders, read_index_file
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_scan import entry_counts
 from branch_console.table.unshared_manifests import unshared_entries
@@ -98,7 +98,7 @@ def read_masks(table: FileStoreTable, masks: Mapping[MaskKey, Mask]) -> dict[Mas
         path = folders.path(mask.place, mask.index_file, mask.external_path)
         in_file.setdefault(path, []).append(key)
     found: dict[MaskKey, HiddenRows] = {}
-    contents = table.reader.map_parallel(table.reader.read_immutable, tuple(in_file))
+    contents = table.reader.map_parallel(lambda path: read_index_file(table, path), tuple(in_file))
     for (path, keys), data in zip(in_file.items(), contents, strict=True):
         vectors = read_deletion_vectors(data, [masks[key].range for key in keys], path)
         found |= {key: HiddenRows(vectors[masks[key].range.data_file]) for key in keys}

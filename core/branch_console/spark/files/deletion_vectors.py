@@ -27,7 +27,7 @@ from branch_console.format.values.deletion_vector import (
     write_deletion_vectors,
 )
 from branch_console.spark.files.data_files import WriteTarget
-from branch_console.table.data_file_paths import IndexFolders, index_file_paths
+from branch_console.table.data_file_paths import IndexFolders, index_file_paths, read_index_file
 from branch_console.table.file_store_table import FileStoreTable
 
 Positions = npt.NDArray[np.int64]
@@ -104,7 +104,8 @@ def _changed(
     given_up = pa.Table.from_pylist(entries, schema=INDEX_MANIFEST_ENTRY)
     for entry, path in zip(entries, index_file_paths(table, given_up), strict=True):
         ranges = [DeletionVectorRange(**part) for part in entry["dv_ranges"] or ()]
-        for name, positions in read_deletion_vectors(target.store.read(path), ranges, path).items():
+        data = read_index_file(table, path)
+        for name, positions in read_deletion_vectors(data, ranges, path).items():
             vectors[name] |= BitMap64(positions)
     for name, more in deleted.items():
         vectors[name] |= BitMap64(more)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from branch_console.errors import ErrorKind, FormatError, InvalidInput
+from branch_console.errors import ErrorKind, FormatError, InvalidInput, NotFound
 from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY, IndexType
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.bucket import hash_rows
@@ -108,9 +108,17 @@ def read_hashes(store: FileReader, path: str) -> Hashes:
     """Read an index file.
 
     Raises:
-        FormatError: It is cut short.
+        FormatError: It is missing or cut short.
     """
-    data = store.read(path)
+    try:
+        data = store.read(path)
+    except NotFound as error:
+        raise FormatError(
+            f"{path} is missing, the index of keys of a bucket: nothing tells which keys are "
+            "there. Restore it from a copy, or roll the branch back to a whole snapshot.",
+            kind=ErrorKind.FILES_MISSING,
+            path=path,
+        ) from error
     if len(data) % _BIG_ENDIAN.itemsize:
         raise FormatError(f"{path} is no index of keys: it has {len(data)} bytes.", path=path)
     return np.frombuffer(data, _BIG_ENDIAN).astype(np.int32)
