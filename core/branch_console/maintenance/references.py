@@ -4,6 +4,7 @@ Retired names count too. A reference that cannot be read stops whoever asks: wha
 known, so nothing may leave the table.
 """
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -12,7 +13,7 @@ from typing import Final, Protocol, TypeVar
 
 from branch_console.errors import ErrorKind, FormatError, NotFound, PaimonError
 from branch_console.format.catalog.named_snapshot import NamedSnapshot
-from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.identifier import MAIN_BRANCH, RESERVED_PREFIXES
 from branch_console.format.options import CHANGELOG_PRODUCER
 from branch_console.format.snapshot import Snapshot
 from branch_console.storage.table_paths import BRANCH_PREFIX, CHANGELOG_PREFIX, SNAPSHOT_PREFIX
@@ -26,6 +27,8 @@ from branch_console.table.versioned_files import (
 )
 
 _NO_CHANGELOGS: Final = "none"
+_IS_NAMED: Final = "broken_branch"
+"""The fact of an error that says which branch is broken."""
 
 T = TypeVar("T")
 
@@ -107,19 +110,102 @@ def unkept_names(
     )
 
 
-def list_references(table: FileStoreTable) -> tuple[Reference, ...]:
+def list_references(
+    table: FileStoreTable, *, expiries: Collection[str] = ()
+) -> tuple[Reference, ...]:
     """Return every reference of a table.
 
     What a listing names and is gone by the time that it is read is left out.
+
+    Args:
+        table: The table on any branch.
+        expiries: Operations whose names go for good now. Those that cannot be read are left out.
 
     Raises:
         FormatError: One cannot be decoded, or lies if no listing shows it.
         StorageError: The store did not answer.
     """
     references, unread = find_references(table)
-    if unread:
-        raise unread[0].error
+    _check_read(table, [each for each in unread if each.expiry not in expiries])
     return references
+
+
+def references_without(
+    table: FileStoreTable,
+) -> tuple[tuple[Reference, ...], PaimonError | None]:
+    """Return every reference of a table one of whose branches is about to go.
+
+    Args:
+        table: The table on that branch. If it cannot be read, its references are left out: it
+            needs nothing once it is gone.
+
+    Returns:
+        The references, and why those of the branch are not among them; None where they are.
+
+    Raises:
+        FormatError: As `list_references`, of all other branches.
+        StorageError: The store did not answer.
+    """
+    references, unread = find_references(table)
+    own = [
+        each
+        for each in unread
+        # A branch with '/' in its name that lies in the folder of this one is not read here.
+        if (each.branch, each.expiry) == (table.branch, None)
+        and each.error.kind is not ErrorKind.INVALID_NAME
+    ]
+    _check_read(table, [each for each in unread if each not in own])
+    return references, own[0].error if own else None
+
+
+def _check_read(table: FileStoreTable, unread: Sequence[UnreadReferences]) -> None:
+    """Refuse to take a file from a table of which some references cannot be read.
+
+    Raises:
+        FormatError: There are some.
+    """
+    for each in unread:
+        raise broken_branch(table, each.branch, each.error, expiry=each.expiry)
+
+
+def broken_branch(
+    table: FileStoreTable, branch: str, error: PaimonError, *, expiry: str | None = None
+) -> PaimonError:
+    """Return the error of a branch that may need any file, so that none may leave its table.
+
+    Args:
+        table: The table on any branch.
+        branch: The branch that was read, unless the error names a file in the folder of another.
+        error: What is wrong with it.
+        expiry: The operation that took names from the branch, if these are broken.
+    """
+    if _IS_NAMED in error.facts or error.kind is ErrorKind.INVALID_NAME:
+        return error
+    name, branch = table.identifier.table_name, _branch_of(table, error) or branch
+    advice = f"restore it from a copy, or run {_removal(name, branch)}"
+    if branch == MAIN_BRANCH:
+        advice = f"run branch-console doctor {name} --deep, which says how to go on"
+    if expiry is not None:
+        advice = f"undo operation {expiry}, which took it, or wait for the end of its grace"
+    return FormatError(
+        f"Branch {branch!r} of {name} is broken and may need any file, so no file may leave the "
+        f"table: {advice}. {error.message}",
+        kind=error.kind,
+        **{**error.facts, _IS_NAMED: branch},
+    )
+
+
+def _branch_of(table: FileStoreTable, error: PaimonError) -> str | None:
+    """Return the branch in whose folder the file of an error lies, None for any other file."""
+    folder = f"{table.paths.branch_dir}/{BRANCH_PREFIX}"
+    path = str(error.facts.get("path", ""))
+    return path.removeprefix(folder).partition("/")[0] if path.startswith(folder) else None
+
+
+def _removal(table: str, branch: str) -> str:
+    if branch.startswith(RESERVED_PREFIXES):
+        return shlex.join(("branch-console", "release", table, branch))
+    return shlex.join(("branch-console", "drop-branch", table, branch, "--reclaim"))
 
 
 def find_references(

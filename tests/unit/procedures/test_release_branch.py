@@ -1,5 +1,6 @@
 """A branch is dropped with its files, or released later: only what nothing else needs goes."""
 
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.commit.base.commit_store import CommitStore
-from branch_console.errors import CommitConflict, InvalidInput, NotAllowed, Refused
+from branch_console.errors import CommitConflict, FormatError, InvalidInput, NotAllowed, Refused
 from branch_console.format.lineage_event import is_fenced_by
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.browse.branches import list_branches
@@ -320,4 +321,110 @@ def test_an_undo_that_is_killed_anywhere_still_brings_back_every_byte(
             cut.run("undo", "twice", LATER, {"operation": "drop"}, kind(cut.root))
         assert world(cut) == before, counter.changes[number - 1]
         assert cut.broken() == []
+        shutil.rmtree(cut.root)
+
+
+def tear_snapshot(bench: ExpiryBench) -> None:
+    Path(bench.table("other").paths.snapshot(2)).write_text("{")
+
+
+def tear_tag(bench: ExpiryBench) -> None:
+    bench.tag("v2", branch="other")
+    Path(bench.table("other").paths.tag("v2")).write_text("{")
+
+
+def lose_list(bench: ExpiryBench) -> None:
+    table = bench.table("other")
+    Path(table.paths.manifest(table.snapshots.get(2).delta_manifest_list)).unlink()
+
+
+def tear_manifest(bench: ExpiryBench) -> None:
+    table = bench.table("other")
+    listed = table.scan.read_list(table.paths, table.snapshots.get(2).delta_manifest_list)
+    Path(table.paths.manifest(listed["file_name"][0].as_py())).write_bytes(b"Obj")
+
+
+def lose_schemas(bench: ExpiryBench) -> None:
+    """Where the branch has changelogs of its own, its options say how they are read."""
+    paths = bench.table("other").paths
+    Path(paths.changelog_dir).mkdir()
+    shutil.copy(paths.snapshot(2), f"{paths.changelog_dir}/changelog-1")
+    shutil.rmtree(paths.schema_dir)
+
+
+DAMAGES = [tear_snapshot, tear_tag, lose_list, tear_manifest, lose_schemas]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_broken_branch_stops_the_others_by_its_name_until_it_is_removed(
+    bench: ExpiryBench, damage: Callable[[ExpiryBench], None]
+) -> None:
+    damage(bench)
+    broken = ExpiryBench(bench.root)
+    words = (
+        "Branch 'other' of db.t is broken and may need any file, so no file may leave the table: "
+        "restore it from a copy, or run branch-console drop-branch db.t other --reclaim."
+    )
+    for _ in range(2):
+        with pytest.raises(FormatError, match=re.escape(words)):
+            look(broken)
+        with pytest.raises(FormatError, match=re.escape(words)):
+            broken.run("remove_orphan_files", "clean", LATER, {"grace": "0 s"})
+    # What it says to do works, and nothing that another branch needs goes.
+    preview = look(broken, branch="other", grace="0 s")
+    told = [each for each in preview.consequences if "Not all files that would go" in each.text]
+    assert len(told) == 1
+    ask(broken, operation="other", branch="other", grace="0 s")
+    fresh = ExpiryBench(bench.root)
+    assert fresh.table().branches.names() == ("dev",)
+    assert fresh.broken() == []
+    assert {"a", "b", "c", "d", "f"} <= fresh.data_names()
+    # Nothing stands in the way of the others any more.
+    fresh.run("remove_orphan_files", "clean", LATER + 1, {"grace": "0 s"})
+    ask(fresh, operation="dev", now=LATER + 2, grace="0 s")
+    assert ExpiryBench(bench.root).broken() == []
+    assert fresh.data_names() - {"e"} == {"a", "f"}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_broken_branch_is_brought_back_within_the_grace_and_goes_with_the_first_expiry_after_it(
+    bench: ExpiryBench, damage: Callable[[ExpiryBench], None]
+) -> None:
+    damage(bench)
+    before = world(bench)
+    broken = ExpiryBench(bench.root)
+    ask(broken, operation="other", branch="other")
+    broken.run("undo", "back", LATER + 1, {"operation": "other"})
+    assert world(broken) == before
+    ask(broken, operation="again", now=LATER + 2, branch="other")
+    if damage is not lose_schemas:
+        # Undo is promised, so nobody may take a file before it ends.
+        with pytest.raises(FormatError, match="undo operation again, which took it, or wait"):
+            ask(broken, now=LATER + 3, grace="0 s")
+    broken.expire("after", now=LATER + 2 + _GRACE)
+    assert not Path(broken.table().paths.retired_dir).is_dir() or not list(
+        Path(broken.table().paths.retired_dir).iterdir()
+    )
+    ask(broken, operation="dev", now=LATER + 3 + _GRACE, grace="0 s")
+    assert ExpiryBench(bench.root).broken() == []
+    assert broken.table().branches.names() == ()
+
+
+def test_a_kill_while_a_broken_branch_goes_takes_nothing_that_another_needs(
+    bench: ExpiryBench,
+) -> None:
+    tear_manifest(bench)
+    counter = FaultyStore(inner=store_of(shutil.copytree(bench.root, bench.root.parent / "clean")))
+    clean = ExpiryBench(bench.root.parent / "clean")
+    ask(clean, branch="other", grace="0 s", store=counter.store)
+    for number in range(1, len(counter.changes) + 1, 2):
+        cut = ExpiryBench(shutil.copytree(bench.root, bench.root.parent / f"{number}"))
+        faulty = FaultyStore(inner=store_of(cut.root), fault=At(call=number, when=When.AFTER))
+        with pytest.raises(Killed):
+            ask(cut, branch="other", grace="0 s", store=faulty.store)
+        recover_table(cut.warehouse(clock=lambda: LATER + 3_600_000), cut.table())
+        if "other" in cut.table().branches.names():
+            ask(cut, "drop_branch", "again", branch="other", grace="0 s", now=LATER + 7_200_000)
+        assert cut.broken() == [], counter.changes[number - 1]
+        assert {"a", "b", "c", "d", "f"} <= cut.data_names()
         shutil.rmtree(cut.root)

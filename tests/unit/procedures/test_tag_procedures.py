@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
-from branch_console.errors import AlreadyExists, InvalidInput, NotFound, Refused
+from branch_console.errors import AlreadyExists, FormatError, InvalidInput, NotFound, Refused
 from branch_console.format.lineage_event import LineageKind
 from branch_console.procedures.recover import recover_table
 from tests.support.branch_bench import NOW, BranchBench, store_of, tree
@@ -213,3 +213,33 @@ def test_tags_that_keep_a_fork_for_each_other_do_not_go_together(bench: BranchBe
     bench.call("delete_tag", operation="first", tag="one")
     with pytest.raises(Refused):
         bench.call("delete_tag", operation="second", tag="two")
+
+
+def test_a_tag_that_nobody_can_read_is_deleted_and_comes_back_as_it_was(
+    bench: BranchBench,
+) -> None:
+    path = Path(bench.table().paths.tag("v1"))
+    bench.tag("v1")
+    path.write_text("{")
+    told = preview(bench, "delete_tag", tag="v1")
+    assert told.can_run
+    assert told.consequences[0].text == (
+        "Tag 'v1' of 'main' cannot be read, so nothing tells which snapshot it kept. The name is "
+        "gone then."
+    )
+    run(bench, "delete_tag", tag="v1")
+    assert not path.exists()
+    back = run(bench, "undo", "back", operation="op")
+    assert back.notes == ("Tag 'v1' of 'main' is back, and cannot be read.",)
+    assert path.read_text() == "{"
+
+
+def test_a_tag_that_a_branch_stands_on_stays_although_nobody_can_read_it(
+    bench: BranchBench,
+) -> None:
+    bench.call("create_branch", operation="make", branch="stands")
+    path = Path(bench.table().paths.tag("branch-base-stands"))
+    path.write_text("{")
+    with pytest.raises(FormatError, match="branch-base-stands is broken"):
+        run(bench, "delete_tag", tag="branch-base-stands")
+    assert path.exists()

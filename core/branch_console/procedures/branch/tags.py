@@ -13,7 +13,7 @@ from branch_console.commit.schema.tag_commit import (
     snapshot_bytes,
     with_retention,
 )
-from branch_console.errors import AlreadyExists, ErrorKind, InvalidInput, NotFound
+from branch_console.errors import AlreadyExists, ErrorKind, FormatError, InvalidInput, NotFound
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.tags import (
     TAG_JOURNAL,
@@ -58,7 +58,7 @@ from branch_console.procedures.history.dependents import (
     readable_tags,
     rescues_of,
 )
-from branch_console.procedures.history.share_pins import branches_needing
+from branch_console.procedures.history.share_pins import SHARE_PIN_PREFIX, branches_needing
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import (
@@ -67,6 +67,7 @@ from branch_console.procedures.run.receipts import (
     receipt_without_change,
 )
 from branch_console.procedures.run.runner import run_procedure
+from branch_console.storage.table_paths import BASE_TAG_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
 
 _DURATION: Final = re.compile(
@@ -243,7 +244,7 @@ def finish_tag(
     receipt = receipt_of(
         operation,
         counts=Counts(tags_added=1, tags_removed=int(replaces is not None)),
-        notes=(f"Tag {name!r} names snapshot {journal.snapshot_id} of {table.branch!r}.",),
+        notes=(_named_text(table, journal),),
         answer=answer,
     )
     return operation.complete(
@@ -278,14 +279,24 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> PlannedOpera
 
     Raises:
         NotFound: There is no such table, branch or tag.
+        FormatError: A tag that we made for a branch cannot be decoded.
     """
     asked, table = call.request(DeleteTagRequest), table_of(warehouse, call)
     names = _names(table, asked.tag)
-    tags = [table.tags.get(name) for name in names]
+    tags = {name: _find_or_broken(table, name) for name in names}
     consequences: list[Consequence] = []
     expired = []
-    for tag in tags:
-        name, snapshot = tag.name, tag.snapshot
+    for name, tag in tags.items():
+        if tag is None:
+            consequences += [
+                changes(
+                    f"Tag {name!r} of {table.branch!r} cannot be read, so nothing tells which "
+                    "snapshot it kept. The name is gone then."
+                ),
+                *vital_blocks(table, name, "deleted", beside=names),
+            ]
+            continue
+        snapshot = tag.snapshot
         consequences += [
             changes(
                 f"The name {name!r} is gone from {table.branch!r}: it meant snapshot {snapshot.id}."
@@ -308,7 +319,13 @@ def plan_tag_deletion(warehouse: Warehouse, call: ProcedureCall) -> PlannedOpera
     preview = Preview(
         procedure=call.name,
         title=f"Delete {shown} of {table.identifier}",
-        plan_id=plan_digest(call, *(str(tag.snapshot.identity) for tag in tags)),
+        plan_id=plan_digest(
+            call,
+            *(
+                tag_text(table, name) if tag is None else str(tag.snapshot.identity)
+                for name, tag in tags.items()
+            ),
+        ),
         consequences=tuple(consequences),
         typed_name=asked.tag if expired else None,
         role=Role.EDITOR,
@@ -487,9 +504,26 @@ def _pin_text(pin: RollbackPin, branch: str) -> str:
     )
 
 
+def _named_text(table: FileStoreTable, journal: TagJournal) -> str:
+    if journal.snapshot_id is None:
+        return f"Tag {journal.tag!r} of {table.branch!r} is back, and cannot be read."
+    return f"Tag {journal.tag!r} names snapshot {journal.snapshot_id} of {table.branch!r}."
+
+
+def _find_or_broken(table: FileStoreTable, name: str) -> Tag | None:
+    """Return a tag that may be deleted; None if nobody can decode it."""
+    try:
+        return table.tags.get(name)
+    except FormatError:
+        # What a branch stands on is no tag to give up, whatever it looks like.
+        if name.startswith((BASE_TAG_PREFIX, SHARE_PIN_PREFIX)):
+            raise
+        return None
+
+
 def _names(table: FileStoreTable, said: str) -> tuple[str, ...]:
     """Return the tags that a text names: one of just this name, or those between its commas."""
-    if "," not in said or table.tags.find(said) is not None:
+    if "," not in said or said in table.tags.names():
         return (said,)
     return tuple(dict.fromkeys(name.strip() for name in said.split(",") if name.strip()))
 

@@ -34,9 +34,10 @@ from branch_console.procedures.maintenance.maintenance_turn import (
     obstacles,
 )
 from branch_console.procedures.maintenance.release_files import (
+    FilesToRelease,
     Released,
     due_releases,
-    find_released_files,
+    find_files_to_release,
     going_references,
     reference_key,
     release,
@@ -101,10 +102,12 @@ def planned_names(
     now = warehouse.clock()
     takes = bool(leaving.tags or leaving.changelogs)
     due = due_releases(warehouse, table, now)
-    files = _files_that_go(warehouse, table, leaving, due)
+    found = _files_that_go(warehouse, table, leaving, due)
+    files = found.files
     consequences = (
         *effects,
         *_file_consequences(files, due, grace_millis if takes else 0, takes=takes),
+        *found.left_as_orphans,
     )
     preview = Preview(
         procedure=call.name,
@@ -205,10 +208,10 @@ def _kind(journal: NamesJournal) -> LineageKind:
 
 def _files_that_go(
     warehouse: Warehouse, table: FileStoreTable, leaving: LeavingNames, due: Collection[str]
-) -> pa.Table:
+) -> FilesToRelease:
     """The files that nothing needs once the names are gone, be it now or after a grace."""
     takes = bool(leaving.tags or leaving.changelogs)
-    references = list_references(table) if takes or due else ()
+    references = list_references(table, expiries=due) if takes or due else ()
     released = going_references(warehouse, table, references, due)
     taken = {
         *((ReferenceKind.TAG, name) for name in leaving.tags),
@@ -220,7 +223,7 @@ def _files_that_go(
         is_own = reference.branch == table.branch and reference.expiry is None
         is_taken = is_own and (reference.kind, reference.name) in taken
         (going if is_taken or reference_key(reference) in released else kept).append(reference)
-    return find_released_files(warehouse, table, going, kept)
+    return find_files_to_release(warehouse, table, going, kept)
 
 
 def _file_consequences(

@@ -33,6 +33,7 @@ from branch_console.maintenance.references import (
     CatalogReferences,
     Reference,
     ReferenceKind,
+    broken_branch,
     has_changelog_files,
     list_references,
 )
@@ -60,9 +61,10 @@ from branch_console.procedures.maintenance.maintenance_turn import (
     planned_turn,
 )
 from branch_console.procedures.maintenance.release_files import (
+    FilesToRelease,
     Released,
     due_releases,
-    find_released_files,
+    find_files_to_release,
     going_references,
     reference_key,
     release,
@@ -121,13 +123,17 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     plans = [
         plan
         for branch in asked_for
-        if (plan := plan_branch_expiry(branch, asked, catalog, now)) is not None
+        if (plan := _plan_or_name(branch, asked, catalog, now)) is not None
     ]
     going = [each for each in plans if each.expiry.count]
     due = due_releases(warehouse, table, now)
-    references = list_references(table) if going or due else ()
-    files = _files_that_go(warehouse, table, references, going, due)
-    consequences = _consequences(table, plans, going, due, files, grace)
+    references = list_references(table, expiries=due) if going or due else ()
+    found = _files_that_go(warehouse, table, references, going, due)
+    files = found.files
+    consequences = (
+        *_consequences(table, plans, going, due, files, grace),
+        *found.left_as_orphans,
+    )
     hindrances = obstacles(warehouse, table, call) if going or due else ()
     preview = Preview(
         procedure=call.name,
@@ -269,6 +275,19 @@ def _branches(table: FileStoreTable, pattern: str | None) -> tuple[FileStoreTabl
     return tuple(table.on_listed(name) for name in chosen)
 
 
+def _plan_or_name(
+    branch: FileStoreTable,
+    asked: ExpireSnapshotsRequest,
+    catalog: CatalogReferences,
+    now_millis: int,
+) -> BranchExpiry | None:
+    """Decide which snapshots of a branch expire; an error says which branch is broken."""
+    try:
+        return plan_branch_expiry(branch, asked, catalog, now_millis)
+    except (FormatError, NotFound) as error:
+        raise broken_branch(branch, branch.branch, error) from error
+
+
 def plan_branch_expiry(
     table: FileStoreTable,
     asked: ExpireSnapshotsRequest,
@@ -317,7 +336,7 @@ def _files_that_go(
     references: Sequence[Reference],
     plans: Sequence[BranchExpiry],
     due: Sequence[str],
-) -> pa.Table:
+) -> FilesToRelease:
     """The files that nothing needs once the names are gone, be it now or after a grace."""
     taken = {(each.table.branch, str(number)) for each in plans for number in each.ids}
     released = going_references(warehouse, table, references, due)
@@ -342,7 +361,7 @@ def _files_that_go(
                 )
                 for number in plan.ids
             ]
-    return find_released_files(warehouse, table, going, kept)
+    return find_files_to_release(warehouse, table, going, kept)
 
 
 def _skipped(

@@ -7,11 +7,11 @@ from branch_console.commit.base.read_holds import read_holds
 from branch_console.commit.branch.rescue import RESCUE_PREFIX
 from branch_console.diff.expiry.retention import HoldKind, SnapshotHold
 from branch_console.diff.lineage import merge_source
-from branch_console.errors import NotFound
+from branch_console.errors import FormatError, NotFound
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
 from branch_console.format.options import Options
-from branch_console.maintenance.references import CatalogReferences, unkept_names
+from branch_console.maintenance.references import CatalogReferences, broken_branch, unkept_names
 from branch_console.procedures.history.merge_heads import BaseSnapshot, MergeHeads, find_merge_heads
 from branch_console.procedures.maintenance.limits import heeds_consumers
 from branch_console.table.file_store_table import FileStoreTable
@@ -75,7 +75,10 @@ def _merge_bases(table: FileStoreTable) -> Iterator[SnapshotHold]:
         theirs = None
         # A rescue branch is kept to be restored, not to be merged.
         if name != table.branch and not name.startswith(RESCUE_PREFIX):
-            theirs = other.head()
+            try:
+                theirs = other.head()
+            except FormatError as error:
+                raise broken_branch(table, name, error) from error
         if theirs is None:
             continue
         try:

@@ -28,7 +28,7 @@ from branch_console.maintenance.named_files import (
     lists_of,
     read_named_files,
 )
-from branch_console.maintenance.references import Reference, list_references
+from branch_console.maintenance.references import Reference, broken_branch, list_references
 from branch_console.maintenance.release import (
     find_release_list,
     forget_release_list,
@@ -39,6 +39,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.release_files import (
     ReferenceKey,
     Released,
+    check_readable,
     find_other_operation,
     find_released,
     named_paths,
@@ -132,7 +133,11 @@ def _named_prints(table: FileStoreTable, references: Sequence[Reference]) -> Pri
     By name, wherever a file lies: an option puts index files beside data files.
     """
     named = [lists_of(each) for each in references]
-    read = read_named_files(table, named)
+    try:
+        read = read_named_files(table, named)
+    except FormatError:
+        check_readable(table, references)
+        raise
     metadata = [path.rpartition("/")[2] for path in named_paths(table, read, named)]
     prints = name_prints(pa.chunked_array([pa.array(metadata, pa.string())]))
     return np.unique(np.concatenate([read.columns["name"].to_numpy(), prints]))
@@ -239,15 +244,18 @@ def _open_since(warehouse: Warehouse, table: FileStoreTable, own: str) -> Iterat
 def _schemas(table: FileStoreTable) -> tuple[TableSchema, ...]:
     found: list[TableSchema] = []
     for name in (MAIN_BRANCH, *table.branches.names()):
-        schemas = table.on_listed(name).schemas.all()
+        try:
+            schemas = table.on_listed(name).schemas.all()
+        except FormatError as error:
+            raise broken_branch(table, name, error) from error
         if not schemas:
-            raise FormatError(
-                f"Branch {name!r} has no schema: it is half made or half dropped, so that what it "
-                "needs is not known. No file was removed. Run branch-console repair-branch, or "
-                "drop the branch.",
+            half_made = FormatError(
+                "It has no schema: it is half made or half dropped. Where it came from main, run "
+                "branch-console repair-branch.",
                 kind=ErrorKind.SCHEMA_NOT_FOUND,
                 branch=name,
             )
+            raise broken_branch(table, name, half_made)
         found += schemas
     return tuple(found)
 

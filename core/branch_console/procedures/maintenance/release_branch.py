@@ -1,7 +1,7 @@
 """Releasing a branch: its names are retired, and after a grace the files go that it alone needs.
 
 A drop with reclaim does so with any branch, a release with what earlier operations kept. Until the
-files go, undo moves the names back.
+files go, undo moves the names back. A branch that cannot be read can leave, too; see decision 0062.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -25,7 +25,7 @@ from branch_console.format.journals.branches import (
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.scan_options import moment_text
-from branch_console.maintenance.references import Reference, ReferenceKind, list_references
+from branch_console.maintenance.references import Reference, ReferenceKind, references_without
 from branch_console.operations.branch_requests import DropBranchRequest, ReleaseBranchRequest
 from branch_console.procedures.branch.drop_branch import (
     DROP_BRANCH,
@@ -58,8 +58,9 @@ from branch_console.procedures.maintenance.maintenance_turn import (
 )
 from branch_console.procedures.maintenance.release_files import (
     REMOVED,
+    FilesToRelease,
     Released,
-    find_released_files,
+    find_files_to_release,
     release,
     size_of,
 )
@@ -126,9 +127,12 @@ def _plan(
 ) -> PlannedOperation:
     table, leaving = branch.on(MAIN_BRANCH), find_leaving(branch)
     tags = tags_made_for(branch, leaving.events)
-    files = _files_of(warehouse, branch, tags)
-    readers = _readers(warehouse, branch)
-    consequences = tuple(_consequences(leaving, tags, files, grace_millis))
+    found = _files_of(warehouse, branch, tags)
+    files, readers = found.files, _readers(warehouse, branch)
+    consequences = (
+        *_consequences(leaving, tags, files, grace_millis),
+        *found.left_as_orphans,
+    )
     preview = Preview(
         procedure=call.name,
         title=f"{verb} branch {branch.branch!r} of {table.identifier.table_name}",
@@ -247,17 +251,19 @@ def _retire(operation: Operation, journal: DropBranchJournal) -> None:
 
 def _files_of(
     warehouse: Warehouse, branch: FileStoreTable, tags: Collection[BranchTag]
-) -> pa.Table:
+) -> FilesToRelease:
     """Return the files that nothing needs once the branch and its tags are gone."""
     going: list[Reference] = []
     kept: list[Reference] = []
-    for reference in list_references(branch):
+    references, error = references_without(branch)
+    for reference in references:
         is_own = reference.branch == branch.branch and reference.expiry is None
         is_tag = reference.kind is ReferenceKind.TAG and (
             BranchTag(branch=reference.branch, name=reference.name) in tags
         )
         (going if is_own or is_tag else kept).append(reference)
-    return find_released_files(warehouse, branch, going, kept)
+    found = find_files_to_release(warehouse, branch, going, kept)
+    return found if error is None else replace(found, unread=(error.message, *found.unread))
 
 
 def _readers(warehouse: Warehouse, branch: FileStoreTable) -> tuple[TableHold, ...]:

@@ -17,6 +17,7 @@ from branch_console.commit.journal import Journal
 from branch_console.commit.rows import row_write, staged_rows
 from branch_console.diff.expiry.reachability import ReferredManifests, reach, unbalanced
 from branch_console.errors import ErrorKind, FormatError
+from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.branches import BranchRelease, BranchTag, DropBranchJournal
 from branch_console.format.journals.catalog_merge import CATALOG_MERGE_JOURNAL
 from branch_console.format.journals.expiry import ExpireJournal
@@ -39,6 +40,7 @@ from branch_console.maintenance.named_files import (
 from branch_console.maintenance.references import (
     Reference,
     ReferenceKind,
+    broken_branch,
     list_references,
     retired_branches,
     retired_operations,
@@ -53,6 +55,7 @@ from branch_console.maintenance.release import (
 from branch_console.maintenance.retire import ROUNDS, forget_retired
 from branch_console.maintenance.trash import Trash
 from branch_console.operations.catalog_requests import MergeCatalogRequest
+from branch_console.procedures.call.consequence import Consequence, keeps
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.branch_tags import (
     released_tags,
@@ -125,6 +128,86 @@ def find_released_files(
     data = _data_files(table, going, referred, files, names)
     found = pa.concat_tables([*data, _metadata(table, files, theirs, others)]).combine_chunks()
     return found.filter(pc.starts_with(found["path"], f"{warehouse.file_io.root.rstrip('/')}/"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FilesToRelease:
+    """The files that go with some references.
+
+    Attributes:
+        files: Columns of RELEASED_FILES.
+        unread: What is wrong with those references whose files cannot be found. Such files stay,
+            as orphans.
+    """
+
+    files: pa.Table
+    unread: tuple[str, ...] = ()
+
+    @property
+    def left_as_orphans(self) -> tuple[Consequence, ...]:
+        """That some files stay, as a consequence; none where all are known."""
+        if not self.unread:
+            return ()
+        return (
+            keeps(
+                "Not all files that would go can be found. The others stay until "
+                "remove_orphan_files takes them.",
+                self.unread,
+            ),
+        )
+
+
+def find_files_to_release(
+    warehouse: Warehouse,
+    table: FileStoreTable,
+    going: Sequence[Reference],
+    kept: Sequence[Reference],
+) -> FilesToRelease:
+    """Decide which files go, also where metadata of what goes is missing or broken.
+
+    Args:
+        warehouse: As for `find_released_files`.
+        table: The same.
+        going: The same.
+        kept: The same.
+
+    Raises:
+        FormatError: A reference that stays leads to a file that is missing or broken, or manifests
+            contradict each other: then nothing of the table may go.
+    """
+    try:
+        return FilesToRelease(files=find_released_files(warehouse, table, going, kept))
+    except FormatError:
+        # Only a broken table is worth looking at piece by piece.
+        check_readable(table, kept)
+        damage = [(each, _find_damage(table, each)) for each in going]
+        readable = [each for each, error in damage if error is None]
+        if len(readable) == len(going):
+            raise
+        unread = tuple(dict.fromkeys(error.message for _, error in damage if error is not None))
+    files = find_released_files(warehouse, table, readable, kept)
+    return FilesToRelease(files=files, unread=unread)
+
+
+def check_readable(table: FileStoreTable, references: Iterable[Reference]) -> None:
+    """Look at references one by one, once it is known that not all can be read.
+
+    Raises:
+        FormatError: Metadata of one is missing or broken; the message names its branch.
+    """
+    for each in references:
+        error = _find_damage(table, each)
+        if error is not None:
+            raise broken_branch(table, each.branch, error, expiry=each.expiry) from error
+
+
+def _find_damage(table: FileStoreTable, reference: Reference) -> FormatError | None:
+    """Return what is wrong with the metadata that a reference leads to, None where nothing is."""
+    try:
+        read_named_files(table, [lists_of(reference)])
+    except FormatError as error:
+        return error
+    return None
 
 
 def without_needed(
@@ -250,21 +333,21 @@ def release(operation: Operation, expiries: Collection[str]) -> Released:
         for each in expiries:
             catalog = operation.warehouse.catalog_references
             retire_tags(table, store, operation.journal, each, catalog)
-        references = list_references(table)
+        references = list_references(table, expiries=expiries)
         going = [each for each in references if each.expiry in expiries]
         # Names have gone by now: whoever begins to read one finds out that it is gone.
         reader = find_reader(table, going, operation.warehouse.clock())
         if reader is not None:
             return Released(waits_for=reader.operation_id)
         kept = [each for each in references if each.expiry not in expiries]
-        files = find_released_files(operation.warehouse, table, going, kept)
-        listed = list_release(table, store, operation_id, files)
+        found = find_files_to_release(operation.warehouse, table, going, kept)
+        listed = list_release(table, store, operation_id, found.files)
         known.update(map(reference_key, kept))
 
     def look_again(left: pa.Table) -> pa.Table:
         fresh = [
             each
-            for each in list_references(table)
+            for each in list_references(table, expiries=expiries)
             if each.expiry not in expiries and reference_key(each) not in known
         ]
         known.update(map(reference_key, fresh))
@@ -460,7 +543,15 @@ def _with_schema(table: FileStoreTable, branch: str, expiry: str | None) -> File
     if expiry is not None:
         places.insert(0, table.retired(expiry, branch))
     # A branch that was dropped or renamed since has no schema under the name that it had.
-    return next((each for each in places if each.schemas.find_latest() is not None), table)
+    return next((each for each in places if _has_schema(each)), table.on(MAIN_BRANCH))
+
+
+def _has_schema(table: FileStoreTable) -> bool:
+    """Whether the newest schema of a branch can be read. A broken branch may go without one."""
+    try:
+        return table.schemas.find_latest() is not None
+    except FormatError:
+        return False
 
 
 def _metadata(

@@ -1,7 +1,7 @@
 """Undoing what was done to tags."""
 
 from branch_console.commit.journal import Journal
-from branch_console.errors import ErrorKind
+from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.journals.names import NamesJournal
 from branch_console.format.journals.procedures import codec_of
 from branch_console.format.journals.tags import (
@@ -65,13 +65,11 @@ def _tag_back(
         consequences += vital_blocks(branch, name, "deleted")
         consequences.append(changes(f"Tag {name!r} of {branch.branch!r} is gone again."))
         return UntagJournal(tag=name, content=after or "")
-    old = Tag.from_json(name, before)
-    number = old.snapshot.id
+    number = _snapshot_id(name, before)
     if after is not None:
-        consequences += replacement_blocks(branch, Tag.from_json(name, after), old)
-    consequences.append(
-        changes(f"Tag {name!r} of {branch.branch!r} names snapshot {number} again.")
-    )
+        old, new = Tag.from_json(name, before), Tag.from_json(name, after)
+        consequences += replacement_blocks(branch, new, old)
+    consequences.append(changes(_back_text(branch, name, number)))
     return TagJournal(tag=name, content=before, replaces=after, snapshot_id=number)
 
 
@@ -80,10 +78,8 @@ def _tags_back(
 ) -> TagsJournal:
     for each in done.tags:
         consequences += _changed(branch, each.tag, None)
-        number = Tag.from_json(each.tag, each.content).snapshot.id
-        consequences.append(
-            changes(f"Tag {each.tag!r} of {branch.branch!r} names snapshot {number} again.")
-        )
+        number = _snapshot_id(each.tag, each.content)
+        consequences.append(changes(_back_text(branch, each.tag, number)))
     return TagsJournal(tags=done.tags)
 
 
@@ -96,6 +92,20 @@ def _name_back(
     consequences += vital_blocks(branch, now, "renamed")
     consequences.append(changes(f"Tag {now!r} of {branch.branch!r} is called {then!r} again."))
     return RenameTagJournal(tag=now, target_tag=then, content=done.content)
+
+
+def _snapshot_id(name: str, content: str) -> int | None:
+    """Return the snapshot that a tag names; None where it was deleted because it is broken."""
+    try:
+        return Tag.from_json(name, content).snapshot.id
+    except FormatError:
+        return None
+
+
+def _back_text(branch: FileStoreTable, name: str, snapshot_id: int | None) -> str:
+    if snapshot_id is None:
+        return f"Tag {name!r} of {branch.branch!r} is back, and cannot be read."
+    return f"Tag {name!r} of {branch.branch!r} names snapshot {snapshot_id} again."
 
 
 def _contents(done: TagJournal | UntagJournal) -> tuple[str | None, str | None]:
