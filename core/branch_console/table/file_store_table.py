@@ -165,6 +165,13 @@ class FileStoreTable:
         """The newest schema of the branch; raises NotFound or FormatError."""
         return self.schemas.latest() if self._schema is None else self._schema
 
+    def _keys_schema(self) -> TableSchema:
+        """A schema to read partitions and keys with: no ALTER TABLE changes their types.
+
+        So nobody has to look whether there is a newer one; raises as `schema` does.
+        """
+        return self.schemas.last_seen() if self._schema is None else self._schema
+
     def head(self) -> Snapshot | None:
         """The newest snapshot of the branch, None before the first commit; raises FormatError."""
         return self.snapshots.latest()
@@ -209,7 +216,7 @@ class FileStoreTable:
         Raises:
             FormatError: A manifest is missing or broken, or they contradict each other.
         """
-        schema = self.schema()
+        schema = self._keys_schema()
         wanted = ScanFilter(
             partitions=None if partitions is None else frozenset(partitions),
             buckets=None if buckets is None else frozenset(buckets),
@@ -233,7 +240,8 @@ class FileStoreTable:
             FormatError: A manifest is missing or broken.
         """
         wanted = ScanFilter(partitions=partitions)
-        return self.scan.delta_entries(self.paths, snapshot, wanted, self.schema().partition_type)
+        partition_type = self._keys_schema().partition_type
+        return self.scan.delta_entries(self.paths, snapshot, wanted, partition_type)
 
     def changelog_entries(self, snapshot: Snapshot) -> pa.Table:
         """The changelog files of a snapshot, with the columns of MANIFEST_ENTRY.

@@ -4,7 +4,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from branch_console.errors import InvalidInput, NotAllowed, NotFound, Refused
+from branch_console.errors import FormatError, InvalidInput, NotAllowed, NotFound, Refused
 from branch_console.format.lineage_event import LineageKind
 from branch_console.procedures.branch.fast_forward import preview_fast_forward
 from branch_console.procedures.kept_receipts import read_receipt
@@ -200,6 +200,19 @@ def test_sides_that_cannot_be(
 ) -> None:
     with pytest.raises(error):
         bench.call("fast_forward", **sides)
+
+
+def test_a_broken_consumer_is_in_the_way_only_where_something_leaves(bench: BranchBench) -> None:
+    folder = Path(bench.table().paths.consumer_dir)
+    folder.mkdir()
+    (folder / "consumer-flink").write_bytes(b"{")
+    bench.call("fast_forward", branch="dev")
+    assert bench.table().snapshots.latest_id() == 4
+    bench.append("ours")
+    bench.append("theirs", branch="dev")
+    with pytest.raises(FormatError, match="consumer-flink"):
+        bench.call("fast_forward", operation="forced", branch="dev", force=True)
+    assert bench.table().snapshots.latest_id() == 5
 
 
 def test_a_read_only_warehouse_is_not_written(bench: BranchBench) -> None:

@@ -43,9 +43,9 @@ def test_what_arrives_are_the_live_files_that_the_target_lacks(
         )
         seen.append((branch, _head(bench, branch)))
     for (branch, wanted), target in [(each, target) for each in seen for target in ("main", "dev")]:
-        incoming, held = bench.table(branch), bench.table(target)
-        expected = rows_without(incoming.live_files(wanted), held.live_files(_head(bench, target)))
-        found = arriving_files(incoming, wanted, held)
+        incoming, head = bench.table(branch), _head(bench, target)
+        expected = rows_without(incoming.live_files(wanted), bench.table(target).live_files(head))
+        found = arriving_files(incoming, wanted, head)
         assert sorted(Path(path).name for path in found["path"].to_pylist()) == sorted(
             expected["file_name"].to_pylist()
         )

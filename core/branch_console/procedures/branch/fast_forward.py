@@ -20,6 +20,7 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.verify_files import arriving_files
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.branch_histories import (
+    before_replacing,
     inherited_by,
     read_histories,
     schema_id_after,
@@ -119,9 +120,13 @@ def _plan(table: FileStoreTable, source: str, target: str) -> ForwardDecision:
     for branch in (source, target):
         if not table.branches.exists(branch):
             raise no_branch(table, branch)
-    return plan_forward_move(
-        table.identifier.table_name, *read_histories(table.on(source), table.on(target))
-    )
+    name, onto = table.identifier.table_name, table.on(target)
+    theirs, ours = read_histories(table.on(source), onto)
+    decision = plan_forward_move(name, theirs, ours)
+    if decision.verdict is not Verdict.REFUSED:
+        return decision
+    # Only what replaces the target takes something away from it.
+    return plan_forward_move(name, theirs, before_replacing(onto, ours))
 
 
 def _planned(
@@ -185,7 +190,7 @@ def _safety(target: FileStoreTable, plan: ForwardDecision) -> FileSafety:
 def files_to_forward(planned: PlannedForward) -> pa.Table:
     """Data files of the source that the target does not hold; columns of FILES_TO_VERIFY."""
     plan = planned.decision
-    return arriving_files(planned.table.on(plan.source), plan.source_head, planned.table)
+    return arriving_files(planned.table.on(plan.source), plan.source_head, plan.target_head)
 
 
 def _sides(planned: PlannedForward, _: WrittenRows) -> StatesToJudge:

@@ -23,6 +23,7 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.verify_files import arriving_files
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.branch_histories import (
+    before_replacing,
     inherited_by,
     read_histories,
     schema_id_after,
@@ -55,7 +56,8 @@ def plan_replace_main(warehouse: Warehouse, call: ProcedureCall) -> PlannedRepla
     asked = call.request(ReplaceMainRequest)
     table = table_of(warehouse, call).on(MAIN_BRANCH)
     branch = existing_branch(table, asked.branch, "replaced by itself")
-    plan = plan_replacement(table.identifier.table_name, *read_histories(branch, table))
+    theirs, ours = read_histories(branch, table)
+    plan = plan_replacement(table.identifier.table_name, theirs, before_replacing(table, ours))
     copy = _copy_of(plan, call)
     sharing = forward_safety(branch, table, plan.arrives, plan.removes)
     consequences = [
@@ -109,7 +111,7 @@ def files_for_main(planned: PlannedReplacement) -> pa.Table:
     """Data files of the branch that main does not hold, with the columns of FILES_TO_VERIFY."""
     replacement = planned.replacement
     branch = planned.table.on(replacement.source)
-    return arriving_files(branch, replacement.source_head, planned.table)
+    return arriving_files(branch, replacement.source_head, replacement.target_head)
 
 
 REPLACE_MAIN = Procedure(

@@ -155,7 +155,7 @@ def finish_rollback(operation: Operation, journal: HistoryJournal | RollbackJour
 
 def files_that_return(planned: PlannedRollback) -> pa.Table:
     """Data files of then that the head does not hold, with the columns of FILES_TO_VERIFY."""
-    return arriving_files(planned.table, planned.then, planned.table)
+    return arriving_files(planned.table, planned.then, planned.table.head())
 
 
 ROLLBACK = Procedure(

@@ -49,14 +49,14 @@ def verify(rows: RowEngine, files: pa.Table, whose: str, progress: Progress) -> 
 
 
 def arriving_files(
-    incoming: FileStoreTable, wanted: Snapshot | None, target: FileStoreTable
+    incoming: FileStoreTable, wanted: Snapshot | None, head: Snapshot | None
 ) -> pa.Table:
-    """Data files of a snapshot that the target's head does not hold.
+    """Data files of a snapshot that the head of its target does not hold.
 
     Args:
         incoming: The table on the branch of the snapshot.
         wanted: The snapshot.
-        target: The table on the branch that gets it.
+        head: Of the branch that gets it; None where that has none.
 
     Returns:
         Columns of FILES_TO_VERIFY.
@@ -64,7 +64,7 @@ def arriving_files(
     if wanted is None:
         return FILES_TO_VERIFY.empty_table()
     try:
-        entries = unshared_entries(incoming.scan, incoming.paths, (target.head(), wanted))
+        entries = unshared_entries(incoming.scan, incoming.paths, (head, wanted))
     except FormatError:
         # A head of which manifests are gone is what people go back from: all files are looked at.
         entries = unshared_entries(incoming.scan, incoming.paths, (None, wanted))

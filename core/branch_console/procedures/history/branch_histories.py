@@ -1,14 +1,13 @@
 """Reading what a decision on two histories rests on."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from branch_console.diff.history_move import Arrivals, BranchHistory, is_relation_known
 from branch_console.format.journals.history import HistoryCopy, InheritedSnapshot
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
-from branch_console.format.tag import Tag
 from branch_console.procedures.history.common_history import BranchPath, find_common_history
-from branch_console.procedures.history.dependents import TagDependent, dependents_of, tags_read_by
+from branch_console.procedures.history.dependents import dependents_of, tags_read_by
 from branch_console.table.file_store_table import FileStoreTable
 
 
@@ -18,12 +17,13 @@ def read_histories(
     """Read the histories of two branches.
 
     A branch that was made from another branch lists its own part of its history. What lies on the
-    others is read where that part alone does not tell how the two relate.
+    others is read where that part alone does not tell how the two relate. Who reads them and who
+    stands on their tags is not read: see `before_replacing`.
 
     Args:
         source: The table on one branch.
         target: The table on the other one.
-        head_only: Read no snapshot but the head, and not who stands on the tags.
+        head_only: Read no snapshot but the head.
 
     Raises:
         FormatError: A snapshot, schema or tag cannot be decoded.
@@ -38,6 +38,25 @@ def read_histories(
     if met is None:
         return theirs, ours
     return _with_inherited(theirs, met.theirs, met.root), _with_inherited(ours, met.ours, met.root)
+
+
+def before_replacing(target: FileStoreTable, history: BranchHistory) -> BranchHistory:
+    """Return the history of a branch with who reads it and which tags others stand on.
+
+    That counts only where something of it leaves, as where it is replaced by another one.
+
+    Raises:
+        FormatError: A consumer cannot be decoded.
+    """
+    consumers, events = target.reader.both(target.consumers.all, target.ledger.events)
+    standing = dependents_of(target, events, history.tags)
+    return replace(
+        history,
+        consumers=tuple((each.id, each.next_snapshot_id) for each in consumers),
+        vital_tags=frozenset(
+            name for name, branches in standing.items() if any(each.is_vital for each in branches)
+        ),
+    )
 
 
 def _with_inherited(history: BranchHistory, side: BranchPath, root: Snapshot) -> BranchHistory:
@@ -61,29 +80,14 @@ def inherited_by(arrives: Arrivals) -> tuple[InheritedSnapshot, ...]:
 
 def _history_of(table: FileStoreTable, *, head_only: bool) -> BranchHistory:
     with table.reader.asking() as ask:
-        marks = ask(lambda: _tags(table, head_only=head_only))
         snapshots = ask(lambda: _snapshots(table, head_only=head_only))
-        schemas, consumers = ask(table.schemas.all), ask(table.consumers.all)
-    tags, standing = marks.result()
+        schemas, tags = ask(table.schemas.all), ask(table.tags.all)
     return BranchHistory(
         branch=table.branch,
         snapshots=snapshots.result(),
         schemas=schemas.result(),
-        tags=tags,
-        consumers=tuple((each.id, each.next_snapshot_id) for each in consumers.result()),
-        vital_tags=frozenset(
-            name for name, branches in standing.items() if any(each.is_vital for each in branches)
-        ),
+        tags=tags.result(),
     )
-
-
-def _tags(
-    table: FileStoreTable, *, head_only: bool
-) -> tuple[tuple[Tag, ...], Mapping[str, tuple[TagDependent, ...]]]:
-    if head_only:
-        return table.tags.all(), {}
-    tags, events = table.reader.both(table.tags.all, table.ledger.events)
-    return tags, dependents_of(table, events, tags)
 
 
 def _snapshots(table: FileStoreTable, *, head_only: bool) -> tuple[Snapshot, ...]:

@@ -212,9 +212,14 @@ def remembered_plan(
     theirs: Snapshot,
 ) -> ThreeWayPlan | None:
     """Return the merge that was decided on before at these snapshots, under the schemas of now."""
-    source = target.on(spec.source)
-    newest = theirs if spec.kind is MergeKind.MERGE else source.head()
-    schemas = target.reader.both(target.schema, source.schema)
+    if spec.source == target.branch:
+        # A revert: one branch is both sides, and is asked once.
+        newest, schema = target.head_and_schema()
+        schemas = (schema, schema)
+    else:
+        source = target.on(spec.source)
+        newest = theirs if spec.kind is MergeKind.MERGE else source.head()
+        schemas = target.reader.both(target.schema, source.schema)
     plan = warehouse.plans.find(_key(target, spec, rules, (ours, newest), schemas))
     known = None if plan is None else merging(plan)
     if known is None:
