@@ -38,11 +38,11 @@ class Settings:
 
     Attributes:
         warehouse: An absolute path or a URL; None until somebody names one.
-        state_dir: Where jobs and logs are kept between runs.
+        state_dir: The folder for jobs and logs between runs.
         job_store: The database of the jobs, as an SQLAlchemy URL; None is a file of the state.
-        cache_dir: Where immutable metadata of remote stores is kept.
-        actor: Who asks; written into ledgers and receipts.
-        role: What the actor may do: the name of a Role.
+        cache_dir: The folder for immutable metadata of remote stores.
+        actor: The person who asks; written to ledgers and receipts.
+        role: The name of the actor's Role.
         catalog: The catalog of Paimon that keeps the tables: the name of a CatalogKind; None
             looks for signs of one in the tables.
         store_options: Options of the store, such as an endpoint and keys, as pairs.
@@ -52,7 +52,7 @@ class Settings:
         spark_conf: Further settings of Spark, as pairs.
         query_seconds: How long a query may run; 0 sets no limit.
         query_rows: How many rows one answer may have.
-        query_memory: What the rows of one answer may take in Spark's driver, such as `1g`.
+        query_memory: The memory of Spark's driver for the rows of one answer, such as `1g`.
         host: The address the console listens on.
         port: The port of the console; 0 takes a free one.
         log_level: One of LOG_LEVELS.
@@ -87,7 +87,7 @@ class Settings:
 
         Args:
             overrides: Settings by name, from options of a command; None and "" leave one alone.
-            environment: What to read instead of the environment of this process.
+            environment: The variables to read instead of the environment of this process.
 
         Raises:
             InvalidInput: A setting has a value that it cannot have; the message names it.

@@ -201,7 +201,7 @@ def marked_point(chart: str, context: str) -> SnapshotPoint | None:
 
     Args:
         chart: The key of the chart.
-        context: What the figure depends on besides; another context is another figure.
+        context: Other values that the figure depends on; another context is another figure.
     """
     snap = parameter("snap")
     kept = st.session_state.get(f"{_MARK}{chart}")
@@ -259,8 +259,8 @@ def seen_plan(choice: str, plan: SeenPlan) -> SeenPlan:
     Opening the page anew looks anew: only who stays on it can have seen another plan.
 
     Args:
-        choice: What the plan follows from, heads aside; another choice is another plan.
-        plan: What would be shown now.
+        choice: The inputs of the plan besides the heads; another choice is another plan.
+        plan: The current plan.
     """
     return _first_seen(_SEEN_PLAN, choice, plan)
 
@@ -274,8 +274,8 @@ def seen_preview(choice: str, plan_id: str) -> str:
     """Return the id of the preview that was shown first for a filled-in form, or remember this one.
 
     Args:
-        choice: What was filled in; another choice is another preview.
-        plan_id: Of the preview that would be shown now.
+        choice: The inputs of the form; another choice is another preview.
+        plan_id: The plan id of the current preview.
     """
     return _first_seen(_SEEN_PREVIEW, choice, plan_id)
 

@@ -191,7 +191,7 @@ def ask(wanted: ProcedureRequest) -> Request:
     Editors and type checkers know its fields.
 
     Args:
-        wanted: What is asked for.
+        wanted: The request.
     """
     return request(wanted.procedure, **wanted.encode())
 
@@ -201,7 +201,7 @@ def preview(warehouse: Warehouse, asked: Request) -> Preview:
 
     Raises:
         InvalidInput: There is no such procedure, or an argument is wrong.
-        NotFound: What the request names is not there.
+        NotFound: An object that the request names does not exist.
         AlreadyExists: The name that it would give is taken.
     """
     return preview_call(warehouse, asked)
@@ -212,8 +212,8 @@ def run(warehouse: Warehouse, asked: Request, *, spark: SparkSession | None = No
 
     Args:
         warehouse: The warehouse.
-        asked: What is asked for. The same request, run again, returns the same receipt.
-        spark: Where rows are read and written; branches and tags need no Spark.
+        asked: The request. The same request, run again, returns the same receipt.
+        spark: The Spark session for rows; branches and tags need no Spark.
 
     Raises:
         Refused: The procedure would lose something; nothing was changed.
@@ -312,7 +312,7 @@ def read_table(
     """Return the rows of a state as a frame; rows of one key are merged inside the tasks.
 
     Args:
-        spark: Where the tasks run.
+        spark: The Spark session for the tasks.
         warehouse: The warehouse.
         table: The table as `database.table`.
         state: As for `compare`.

@@ -74,7 +74,7 @@ class PaimonError(Exception):
 
     Attributes:
         kind: The stable code.
-        facts: What the message speaks of, by name, for programs.
+        facts: The objects of the message, by name, for programs.
     """
 
     default_kind = ErrorKind.UNEXPECTED

@@ -88,8 +88,8 @@ def branch_graph_figure(
     """Draw the graph; points carry `[branch, id, identity]`, folded runs `[branch, id, "fold"]`.
 
     Args:
-        graph: What to draw.
-        uirevision: What zoom and pan belong to.
+        graph: The graph to draw.
+        uirevision: The key that zoom and pan are kept for.
         width_columns: How many columns are seen before one has to pan.
     """
     figure = lanes_frame(len(graph.lanes), uirevision=uirevision)

@@ -62,8 +62,8 @@ def catalog_lanes_figure(lanes: CatalogLanes, *, uirevision: str) -> go.Figure:
     """Draw the lanes; points carry `[branch, number]`.
 
     Args:
-        lanes: What to draw.
-        uirevision: What zoom and pan belong to.
+        lanes: The lanes to draw.
+        uirevision: The key that zoom and pan are kept for.
     """
     figure = lanes_frame(len(lanes.lanes), uirevision=uirevision)
     figure.add_traces([*edge_traces(lanes.edges), *_version_traces(lanes), *_broken(lanes)])

@@ -28,9 +28,9 @@ def compare_map_figure(
     """Draw the map; marks carry `[part]`.
 
     Args:
-        partitions: What to draw.
+        partitions: The partitions to draw.
         selected: The part that is looked at.
-        uirevision: What zoom and pan belong to.
+        uirevision: The key that zoom and pan are kept for.
     """
     height = min(640, 84 + _ROW * max(1, len(partitions.ys)))
     figure = framed(height, uirevision=uirevision, left=120, right=12)

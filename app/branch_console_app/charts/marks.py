@@ -30,9 +30,9 @@ def tag_flags(
     """Return the flags of tagged snapshots; hovering one tells all its tags.
 
     Args:
-        places: Where the flags stand.
+        places: The positions of the flags.
         tags: The tags at each place.
-        labels: What is written beside each flag, blank if there is no room.
+        labels: The text beside each flag; blank if there is no room.
         pole: The line from each flag to its snapshot, as an error bar.
     """
     return go.Scatter(

@@ -41,7 +41,7 @@ def framed(height: int, *, uirevision: str, left: int = 8, right: int = 8) -> go
 
     Args:
         height: In pixels.
-        uirevision: What zoom and pan belong to; while it stays the same, so do they.
+        uirevision: The key that zoom and pan are kept for, as long as it stays the same.
         left: Room for labels on the left, in pixels.
         right: Room for labels on the right, in pixels.
     """

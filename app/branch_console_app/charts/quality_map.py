@@ -26,9 +26,9 @@ def quality_map_figure(
     """Draw the map; marks carry `[partition, column]`.
 
     Args:
-        drift: What to draw.
+        drift: The drift to draw.
         selected: The cell that is looked at.
-        uirevision: What zoom and pan belong to.
+        uirevision: The key that zoom and pan are kept for.
     """
     figure = framed(100 + _ROW * len(drift.partitions), uirevision=uirevision, left=150, right=12)
     for rating, (sign, role) in _SIGNS.items():

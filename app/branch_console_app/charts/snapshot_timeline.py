@@ -54,10 +54,10 @@ def snapshot_timeline_figure(
     """Draw one branch, or several stacked on shared scales; beads carry `[branch, id, identity]`.
 
     Args:
-        timelines: What to draw, top to bottom.
+        timelines: The timelines to draw, top to bottom.
         axis: Columns by snapshot, or time.
         selected: Branch and id of the snapshot that is looked at.
-        uirevision: What zoom and pan belong to.
+        uirevision: The key that zoom and pan are kept for.
     """
     base = framed(_PANEL_HEIGHT * len(timelines) + 30, uirevision=uirevision, left=64, right=12)
     figure = make_subplots(

@@ -209,8 +209,8 @@ def run_call(
         arguments: Its arguments.
         background: Whether to leave once the job is enqueued.
         as_json: Whether to print a document.
-        beside: What the document holds besides the outcome.
-        tell: What the document holds of a receipt besides the receipt itself.
+        beside: Other parts of the document.
+        tell: Returns other parts of the document for a receipt.
         called: The name behind `CALL sys.`, by which the call is answered; None of commands.
     """
     job_id = services.start(name, arguments)

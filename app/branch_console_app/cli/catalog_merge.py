@@ -41,7 +41,7 @@ def run_catalog_merge(
 
     Args:
         services: The door to the core.
-        arguments: Of the procedure.
+        arguments: The arguments of the procedure.
         preview: Whether only that was asked for.
         as_json: Whether to print a document.
         background: Whether to leave once the job is enqueued.

@@ -169,12 +169,12 @@ def find_by_job(
     """Have a worker find what is kept about two states, and return it.
 
     Args:
-        services: Where the job runs.
+        services: The services of the warehouse in which the job runs.
         procedure: It takes a table and two states, `a` and `b`.
         identifier: The table.
         diff: The states.
         find: Looks up what is kept of them.
-        lost: What is said if it is gone already.
+        lost: The message if it is gone already.
 
     Raises:
         PaimonError: The job was refused, failed or was cancelled, or what it found is gone.

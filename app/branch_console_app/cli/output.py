@@ -194,7 +194,7 @@ def print_table(
     Where its columns do not fit the terminal, each row is a block of lines.
 
     Args:
-        table: What to print.
+        table: The table to print.
         limit: How many rows; None for the usual number, 0 for all.
         columns: Column names by heading; all of them where left out.
     """

@@ -53,7 +53,7 @@ def refusal_of(
     """Return why a call does not run: what stands in the way, or a name that was not given.
 
     Args:
-        preview: What the call would do.
+        preview: The preview of the call.
         confirm: The name that was given.
         dry_run: Whether nothing is to be run.
         words: How the name is given where the call was written.

@@ -56,8 +56,8 @@ class Member:
 
     Attributes:
         identifier: By the names of the branch, on its table branch.
-        table: What the ledger has of it.
-        folder: Where it lies now, below the warehouse; None if it is nowhere.
+        table: Its entry in the ledger.
+        folder: Its current folder below the warehouse; None if it is nowhere.
         is_taken: Whether a table that was there before has a branch of that name in the folder.
     """
 
@@ -90,7 +90,7 @@ class CatalogOnBranch:
     """The databases and tables of a catalog branch, by the protocol of a catalog.
 
     Attributes:
-        recorded: What the ledger says of the branch.
+        recorded: The state of the branch in the ledger.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class CatalogOnBranch:
 
         Args:
             main: The catalog.
-            ledger: What the versions of branches say.
+            ledger: The ledger of all branches.
             branch: The branch.
             version: The number of the version that is seen, also of a branch that ended later;
                 None for the newest one.

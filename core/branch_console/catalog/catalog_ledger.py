@@ -45,7 +45,7 @@ class RecordedCatalog:
 
     Attributes:
         fork: The version that the branch begins with; None for main.
-        scope: Which objects belong to it by now.
+        scope: The objects that belong to it now.
         added: The versions that added to the scope since the fork.
         databases: By id, each with all that is known of it.
         tables: By id, as the databases.

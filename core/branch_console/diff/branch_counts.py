@@ -13,9 +13,9 @@ class BranchCounts:
     """Branches of a table, or of several.
 
     Attributes:
-        branches: Those of people, main among them.
-        rescue: Those that keep what an operation replaced or dropped.
-        staging: Those that hold a result before it is published.
+        branches: The branches of people, main among them.
+        rescue: The branches that keep a state that an operation replaced or dropped.
+        staging: The branches that keep a result before it is published.
     """
 
     branches: int

@@ -38,8 +38,8 @@ def bases_of_objects(
 
     Args:
         versions: Both versions and all that they build on.
-        ours: Of the target.
-        theirs: Of the source.
+        ours: The versions of the target.
+        theirs: The versions of the source.
         object_ids: The databases and tables that are asked about.
     """
     found: dict[frozenset[VersionName], tuple[VersionName, ...]] = {}
@@ -116,8 +116,8 @@ def state_at_bases(
         states: Of every version among them.
         ours: The target, which tells the bases of a criss-cross history apart.
         theirs: The source, likewise.
-        into_ours: What the target received, as `contents_merged_into` finds it.
-        into_theirs: What the source received.
+        into_ours: The contents that the target received, as `contents_merged_into` finds them.
+        into_theirs: The contents that the source received.
     """
     databases: dict[str, DatabaseState] = {}
     tables: dict[str, TableState] = {}

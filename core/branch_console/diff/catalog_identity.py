@@ -56,7 +56,7 @@ def recognise(
     Args:
         databases: The databases of main that were known, by id.
         tables: The tables of main that were known, by id.
-        sighting: What the folders show now.
+        sighting: The current state of the folders.
     """
     visible = [each for each in sighting.databases if _is_on_main(each, sighting)]
     found_databases = _recognise_databases(databases, visible)

@@ -39,8 +39,8 @@ class ObjectOnBranch:
     """A database or a table as one branch has it.
 
     Attributes:
-        standings: What happened to it there, the gravest first.
-        name: What the branch calls it; None if the branch does not have it.
+        standings: The changes of it there, the gravest first.
+        name: Its name on the branch; None if the branch lacks it.
         is_behind: Whether main changed it since the merge base.
     """
 
@@ -61,7 +61,7 @@ def objects_on_branch(
 
     Args:
         sides: Main is ours, the branch is theirs.
-        scope: What the branch holds.
+        scope: The objects of the branch.
     """
     changes = catalog_changes(sides)
     changed: dict[str, ChangedDatabase | ChangedTable] = {}

@@ -66,7 +66,8 @@ class ForwardDecision:
         fork: The newest snapshot both sides share; None if there is none.
         fork_is_known: Whether both sides share a history, an empty target included.
         arrives: What comes to the target; of a refused one, what replacing would bring.
-        would_remove: What replacing the target would remove; empty for a legal fast-forward.
+        would_remove: The parts that replacing the target would remove; empty for a legal
+            fast-forward.
     """
 
     id: str
@@ -323,7 +324,7 @@ def plan_id(
         table: Database and table.
         source: Where the target goes.
         target: What moves.
-        removed: What leaves the target; None if nothing does.
+        removed: The parts that the target loses; None without any.
     """
     # Not where readers stand: they go on while somebody looks.
     rewound = [] if removed is None else [name for name, _ in removed.consumers]

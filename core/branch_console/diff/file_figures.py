@@ -43,7 +43,7 @@ def state_figure(
 
     Args:
         snapshot: None before the first commit.
-        schema: What it is read with.
+        schema: The schema to read with.
         branch: The branch that is read.
         load_marks: Reads the index files of a snapshot, as INDEX_MANIFEST_ENTRY; asked only if
             it matters.
@@ -63,7 +63,7 @@ def files_figure(files: pa.Table, marks: pa.Table, schema: TableSchema, branch: 
     Args:
         files: All live files, with the columns of MANIFEST_ENTRY.
         marks: All index files, with the columns of INDEX_MANIFEST_ENTRY.
-        schema: What the state is read with.
+        schema: The schema to read the state with.
         branch: The branch that is read.
     """
     records = _sum(files["row_count"])
@@ -85,8 +85,8 @@ def tells_rows(files: pa.Table, schema: TableSchema) -> pa.ChunkedArray:
     """Whether each record of a file of a table with a primary key is a row.
 
     Args:
-        files: Of whole buckets, with the columns of MANIFEST_ENTRY.
-        schema: What they are read with.
+        files: The files of whole buckets, with the columns of MANIFEST_ENTRY.
+        schema: The schema to read with.
     """
     deletes_none = pc.equal(pc.fill_null(files["delete_row_count"], 1), 0)
     if schema.skips_level_0:

@@ -127,7 +127,7 @@ def hiding_tags(
 
     Args:
         place_id: The id of the snapshot to pin.
-        identity: Of that snapshot; None for one that is not made yet.
+        identity: The identity of that snapshot; None for one that is not made yet.
         tags: The tags of main.
         own: The snapshots of main's own history, as far as they are listed.
 

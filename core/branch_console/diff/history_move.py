@@ -51,7 +51,7 @@ class Arrivals:
     """Snapshots, schemas and tags that a fast-forward brings to the target.
 
     Attributes:
-        changes: What the commit of each snapshot changed.
+        changes: The changes by the commit of each snapshot.
         listed_on: The branch that lists a snapshot which the source does not, by snapshot id.
     """
 
@@ -77,7 +77,7 @@ class Removals:
     """Snapshots, schemas, tags and consumers that the target would lose.
 
     Attributes:
-        changes: What the commit of each snapshot changed.
+        changes: The changes by the commit of each snapshot.
         kept_tags: Tags that stay although their snapshots go: other branches stand on them.
         consumers: Consumers that would have to read again, with the id each reads next.
     """
@@ -142,7 +142,7 @@ def expired_of(tags: Iterable[Tag], oldest_id: int) -> tuple[Snapshot, ...]:
     back: such a number is that of another snapshot now, or of none.
 
     Args:
-        tags: Of the branch.
+        tags: The tags of the branch.
         oldest_id: The oldest snapshot that it still has.
     """
     return tuple(tag.snapshot for tag in tags if tag.snapshot.id < oldest_id)

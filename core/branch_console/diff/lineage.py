@@ -63,7 +63,7 @@ class Lineage:
     """The events of a table and the edges of its snapshots, as (child, parent).
 
     Attributes:
-        snapshots: Those that branches hold, by their manifest lists.
+        snapshots: The snapshots of branches, by their manifest lists.
         older: What each was committed on top of: one parent, which merges are never.
     """
 
@@ -114,7 +114,7 @@ class Lineage:
         """The snapshot and what it builds on, each once, near ones first.
 
         Args:
-            head: Where to begin.
+            head: The snapshot to begin at.
             until: Manifest lists; what these snapshots build on is not looked at from there.
         """
         seen, wave = {head.manifest_lists}, [head]
@@ -156,7 +156,7 @@ def build_lineage(
     Args:
         traces: All branches that can be read.
         events: The ledger, in order.
-        forks: Where each branch forked; None infers it.
+        forks: The fork of each branch; None infers them.
     """
     if forks is None:
         forks = best_forks(traces, events)

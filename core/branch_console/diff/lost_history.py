@@ -56,7 +56,8 @@ class LostHistory(Generic[T]):
     """Commits that follow each other and are in no snapshot.
 
     Attributes:
-        follows: What the first of them builds on; None if that is gone, or was nothing.
+        follows: The snapshot that the first of them builds on; None if it is gone, or there was
+            none.
         commits: Oldest first.
     """
 
@@ -76,7 +77,7 @@ def find_lost_histories(
 
     Args:
         lists: All lists that nothing names.
-        states: What can be built on, by the files that it holds.
+        states: The states that can be built on, by their files.
     """
     pairs = _pairs(lists, states.keys())
     made_by = {each.files: each for each in pairs if each.files != each.began_with}

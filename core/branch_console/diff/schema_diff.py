@@ -59,9 +59,9 @@ class SchemaChange:
 
     Attributes:
         subject: The column, with dots into nested rows, or the option, or "" for the table.
-        field_id: Of the column, None for anything else.
-        before: What the left schema has, as text; None if it has nothing.
-        after: What the right schema has.
+        field_id: The field id of the column; None for other subjects.
+        before: The value in the left schema, as text; None if it has none.
+        after: The value in the right schema, likewise.
         reason: Why the verdict is as it is, in a sentence.
     """
 
@@ -127,8 +127,8 @@ def diff_schemas(
     """Compare two schemas.
 
     Args:
-        left: What the data was written with, or the target of a merge.
-        right: What it shall be read with, or the source.
+        left: The schema the data was written with, or the target's in a merge.
+        right: The schema to read it with, or the source's in a merge.
         base: Their common ancestor, where they are of two branches: a field id above its highest
             was given on each branch on its own, and names the same column only by chance.
     """

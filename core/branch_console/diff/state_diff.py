@@ -116,7 +116,7 @@ class StateDiff:
         places: Columns of PLACE_DIFF.
         rows: How many rows came, went and changed, with its label.
         schema: What differs between the schemas, options among it.
-        totals: Of each state.
+        totals: The totals of each state.
         manifests_read: How many manifests were opened for this.
         manifests_skipped: How many both states list.
     """
@@ -174,7 +174,7 @@ def differing_files(before: pa.Table, after: pa.Table, schemas: Sequence[TableSc
         before: Entries of the manifests that only one state lists, ADD and DELETE, with the columns
             of MANIFEST_ENTRY. A DELETE may be of a file that a shared manifest adds.
         after: The same of the other state.
-        schemas: Of both, which say what batch readers leave out.
+        schemas: The schemas of both, which say what batch readers leave out.
 
     Returns:
         Columns of DIFFERING_FILES but `masked`, by place and name.

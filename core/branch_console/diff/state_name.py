@@ -48,9 +48,9 @@ def parse_state_name(text: str, branches: Collection[str], default_branch: str) 
     A time without an offset is one of this machine.
 
     Args:
-        text: What somebody wrote.
+        text: The text that somebody wrote.
         branches: The names of the table's branches: one that holds `@` goes before all else.
-        default_branch: Whose tag is meant if no branch is named.
+        default_branch: The branch of the tag if no branch is named.
 
     Raises:
         InvalidInput: The text names no state.

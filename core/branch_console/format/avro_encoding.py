@@ -127,7 +127,7 @@ def read_avro(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.Tab
         data: The whole file.
         layout: The columns to return; those that the file lacks are null if they may be.
         path: The file, for errors.
-        version: What `_VERSION` has to be.
+        version: The required value of `_VERSION`.
 
     Returns:
         A table with exactly the columns of `layout`.

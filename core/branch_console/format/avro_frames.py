@@ -25,7 +25,7 @@ class AvroFrame:
     Attributes:
         header: Magic and metadata, so schema and codec, without the sync marker behind them.
         sync: The marker that ends the header and each block.
-        blocks: Where each block begins and ends, its marker left out.
+        blocks: The begin and end of each block, without its marker.
         counts: How many records each block says that it holds.
     """
 

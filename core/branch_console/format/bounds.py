@@ -89,7 +89,7 @@ def missing_numbers(first: int, last: int, present: Iterable[int], what: str) ->
         first: The first number.
         last: The last number.
         present: Numbers that are there.
-        what: What is numbered, as the error says it.
+        what: The numbered objects, in the words of the error.
 
     Raises:
         FormatError: They are more than are asked for one by one.

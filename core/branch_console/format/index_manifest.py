@@ -107,9 +107,9 @@ def deletion_vector_entry(
 
     Args:
         place: Encoded partition and bucket.
-        name: Of the index file.
-        size: Of the index file, in bytes.
-        ranges: Where its vectors stand.
+        name: The name of the index file.
+        size: The size of the index file, in bytes.
+        ranges: The places of its vectors.
     """
     return {
         **dict.fromkeys(INDEX_MANIFEST_ENTRY.names),
@@ -129,7 +129,7 @@ def encode_index_manifest(entries: pa.Table, codec: str = "zstandard") -> bytes:
 
     Args:
         entries: Columns of INDEX_MANIFEST_ENTRY.
-        codec: Of the Avro file.
+        codec: The codec of the Avro file.
 
     Raises:
         InvalidInput: A column that is not nullable holds a null.

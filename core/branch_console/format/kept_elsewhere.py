@@ -32,9 +32,9 @@ class KeptElsewhere:
 
     Attributes:
         option: The option that asks for it.
-        what: What Paimon does by it, as it completes "Paimon …".
-        stale: What is out of date without it, as the beginning of a sentence.
-        until: What brings it up to date, as it completes "until …".
+        what: The action of Paimon by this option, as the end of "Paimon …".
+        stale: The object that is out of date without it, as the beginning of a sentence.
+        until: The event that updates it, as the end of "until …".
     """
 
     option: str
@@ -50,7 +50,7 @@ def kept_elsewhere(options: Options, branch: str, act: Act) -> tuple[KeptElsewhe
     what happens on another branch.
 
     Args:
-        options: Of the branch's newest schema.
+        options: The options of the branch's newest schema.
         branch: The branch that is committed to or tagged.
         act: Whether it is a commit or a tag.
     """

@@ -83,7 +83,7 @@ def check_rows_written(options: Mapping[str, str], *, is_merge: bool = False) ->
     """Refuse to write a table whose rows lie as they are not written here, or nobody knows how.
 
     Args:
-        options: Of the table.
+        options: The options of the table.
         is_merge: Whether branches are merged, and no statement writes.
 
     Raises:

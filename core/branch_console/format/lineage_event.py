@@ -171,7 +171,7 @@ def name_after_drop(event: LineageEvent) -> str:
     Where its names are retired until its files go, it is a name that no branch has.
 
     Args:
-        event: Of the drop.
+        event: The event of the drop.
     """
     rescue = None if event.receipt is None else event.receipt.rescue_branch
     return rescue or released_name(event.branch, event.operation_id)

@@ -119,7 +119,7 @@ def encode_manifest(entries: pa.Table, codec: str = "zstandard") -> bytes:
 
     Args:
         entries: Columns of MANIFEST_ENTRY; identity, manifest and position may be missing.
-        codec: Of the Avro file.
+        codec: The codec of the Avro file.
 
     Raises:
         InvalidInput: A column that is not nullable holds a null.

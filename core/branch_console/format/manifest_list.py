@@ -53,7 +53,7 @@ def encode_manifest_list(manifests: pa.Table, codec: str = "zstandard") -> bytes
 
     Args:
         manifests: Columns of MANIFEST_FILE_META.
-        codec: Of the Avro file.
+        codec: The codec of the Avro file.
 
     Raises:
         InvalidInput: A column that is not nullable holds a null.

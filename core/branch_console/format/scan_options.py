@@ -106,7 +106,7 @@ class ScanOptions:
         snapshot_id, tag, version, time_millis: The state to read; at most one is given. A version
             is a tag or a snapshot id.
         between: The states between which changes are read, in place of a state.
-        change_mode: Where changes are read from; None if the options do not say.
+        change_mode: The source of changes; None if the options do not say.
         tags_are_snapshots: Whether tags name what was committed between their snapshots, and not
             what differs between them; None if the options do not say.
         fallback: The other branch that is read along; None for that of the table's own options.

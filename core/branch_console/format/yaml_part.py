@@ -19,8 +19,8 @@ class YamlPart:
     """A part of a file that knows where it stands.
 
     Attributes:
-        what: What the file is, as an error speaks of it.
-        line: Of the file, from 1 on.
+        what: The name of the file in errors.
+        line: The line of the file, from 1 on.
     """
 
     what: ClassVar[str] = "the file"
@@ -29,7 +29,7 @@ class YamlPart:
         """Stand at a node.
 
         Args:
-            node: What is read.
+            node: The node to read.
             path: The names on the way there; empty at the root.
         """
         self._node = node

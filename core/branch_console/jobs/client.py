@@ -74,7 +74,7 @@ class JobClient:
     """Jobs of one store, as seen from outside the worker.
 
     Attributes:
-        settings: Where the jobs are and what a worker is started with.
+        settings: The settings of the job store and of workers.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class JobClient:
 
         Args:
             job_id: The job.
-            actor: Who asks; whoever started the job may.
+            actor: The person who asks; the person who started the job may cancel it.
             role: The role of the actor; others may from EDITOR on.
 
         Raises:

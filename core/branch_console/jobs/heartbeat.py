@@ -70,7 +70,7 @@ def worker_view(
     """Judge a heartbeat: fresh, and on this machine also with its lock held.
 
     Args:
-        heartbeat: What the worker told last.
+        heartbeat: The last heartbeat of the worker.
         lock_path: The lock that it holds.
         now_millis: The time.
         store: The identity of the job store of whoever looks.

@@ -50,8 +50,8 @@ class KeptDiff:
 
     Attributes:
         path: A Parquet file with the columns of `row_diff_schema`.
-        index: What is known of its rows without reading them.
-        counted: What was counted of it, so that no page counts it again.
+        index: The facts about its rows that need no reading.
+        counted: Its counts, so that no page counts them again.
     """
 
     path: Path
@@ -212,7 +212,7 @@ class KeptDiffs:
         A thread that outlives the block can write no more.
 
         Args:
-            name: What `find` finds the rows by.
+            name: The key of the rows for `find`.
         """
         with unfinished(self._path(name)) as draft, draft.open("wb") as file:
             yield DraftDiff(file=file)
@@ -235,7 +235,7 @@ class DraftDiff:
 
         Args:
             tables: Columns of `work.layout`.
-            work: What was compared.
+            work: The comparison.
             facts: JSON values.
         """
         layout, columns = work.layout, [column.name for column in work.columns]

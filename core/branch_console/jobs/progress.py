@@ -63,16 +63,16 @@ class JobView:
     Attributes:
         id: The operation id.
         statement: The call as one line of SQL.
-        step: What runs now, or ran last.
+        step: The running step, or the last one.
         message: A sentence: how far it is, or why it ended.
         done: Units of the running step that are finished.
         total: Units of the running step, once known.
         error: The code of what ended it, where something did.
         error_class: The class of that error; None of jobs that ended before it was kept.
-        error_facts: What its message speaks of, by name.
+        error_facts: The objects of its message, by name.
         receipt_id: The operation whose receipt can be read, once done.
         role: The role of the actor when the job was made; it runs with that.
-        arguments: Those of its call; none if the call cannot be read.
+        arguments: The arguments of its call; none if the call cannot be read.
     """
 
     id: str

@@ -40,7 +40,7 @@ class Schedules:
         """Take the schedules of a warehouse; before DBOS is launched.
 
         Args:
-            warehouse: Whose policies count.
+            warehouse: The warehouse whose policies apply.
             start: Enqueues a call, once for each of its ids.
         """
         self._warehouse = warehouse

@@ -45,7 +45,7 @@ def run_worker(settings: JobSettings, *, stop: threading.Event | None = None) ->
     A running job goes on with the next worker.
 
     Args:
-        settings: Which store, and how Spark is started.
+        settings: The settings of the job store and of Spark.
         stop: Set it to stop the worker; without it SIGTERM and Ctrl-C do.
 
     Raises:

@@ -75,8 +75,8 @@ class FileLister(Protocol):
 
         Args:
             files: The store.
-            folders: What each holds, by its path.
-            wanted: Which files.
+            folders: The contents of each folder, by its path.
+            wanted: The files to list.
 
         Returns:
             Columns of LISTED_FILES. A link that leads out of the warehouse is left out, as what it

@@ -115,7 +115,7 @@ def read_named_files(
 
     Args:
         table: The table on any branch.
-        named: What the references name.
+        named: The files that references name.
         unread: Branches whose schemas are left aside, as they cannot be read.
 
     Raises:
@@ -145,7 +145,7 @@ def released_data_files(table: FileStoreTable, files: NamedFiles, chosen: pa.Tab
 
     Args:
         table: The table on the branch whose folders the files lie in.
-        files: What was read.
+        files: The files that were read.
         chosen: Columns of FILE_COLUMNS; the entries.
 
     Returns:

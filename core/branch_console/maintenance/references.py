@@ -49,7 +49,7 @@ class Reference:
     Attributes:
         branch: The branch that has it, or had it.
         name: A number, or the name of a tag.
-        snapshot: What it names.
+        snapshot: The snapshot that it names.
         expiry: The operation that retired it, be it an expiry or a drop; None for others.
         has_changelog_files: Whether a changelog is read from files of its own, or else from the
             files of its delta.
@@ -91,7 +91,7 @@ def unkept_names(
 
     Args:
         table: The table on the branch.
-        catalog: What the catalog names.
+        catalog: The snapshots that the catalog refers to.
         going: Tags of the branch that are about to go.
 
     Raises:

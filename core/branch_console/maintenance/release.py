@@ -73,7 +73,7 @@ def remove_files(
         store: The store.
         files: Columns of RELEASED_FILES.
         look_again: Asked before the first batch, and again and again on the way.
-        trash: Where they wait; None for those that go for good.
+        trash: The trash in which they wait; None removes them for good.
         clock: Seconds.
     """
     removed, batches, looked = 0, 0, clock()

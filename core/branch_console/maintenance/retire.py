@@ -37,7 +37,7 @@ def retire(
         table: The table on the branch.
         store: Its store.
         operation_id: The operation that keeps their names until they are released.
-        retirement: Which snapshots.
+        retirement: The snapshots to retire.
 
     Raises:
         CommitConflict: The branch was rewritten in the meantime; it holds what it held.
@@ -85,7 +85,7 @@ def bring_back(
         table: The table on the branch, whatever that is called by now.
         store: Its store.
         operation_id: The expiry.
-        retirement: What it took; names that it found gone did not come along.
+        retirement: The names that it removed, without names that were gone before.
 
     Raises:
         CommitConflict: Another history has taken the numbers.
@@ -193,7 +193,7 @@ def bring_names_back(
         table: The table on the branch.
         store: Its store.
         operation_id: The operation.
-        then: What the branch was called then.
+        then: The name of the branch at that time.
         tags: The tags with their bytes.
         changelogs: The changelogs.
 

@@ -34,7 +34,7 @@ class ColumnRules:
     Attributes:
         ours_wrote: Whether the target wrote rows since the base.
         theirs_wrote: Whether the source did.
-        findings: Where conflicts and notes go.
+        findings: Collects conflicts and notes.
     """
 
     ours_wrote: bool
@@ -49,7 +49,7 @@ def merge_columns(
 
     Args:
         sides: The columns, with field ids of the target.
-        rules: What else is known.
+        rules: The rules of the merge and other known facts.
         path: The row's name with a dot behind it, empty for the table.
 
     References:

@@ -62,7 +62,7 @@ class Subject:
     Attributes:
         table: The table, or the database that the conflict is about.
         partition: As people read it, such as `dt=2026-11-21`.
-        name: Of the column, the option or the data file.
+        name: The name of the column, the option or the data file.
     """
 
     table: str
@@ -82,10 +82,10 @@ class Conflict:
     Attributes:
         rule: The id of the merge rule, such as `M3`; the cell where the rule has none, source first
             (`delete.insert`); of an object of the catalog its cell (`table/rename.drop`).
-        sides: What each side has or did, in words.
+        sides: The value or change of each side, in words.
         row_count: How many rows it concerns, where that is known; rows themselves are Arrow.
-        settle_with: What settles it; nothing if only a change of a branch does.
-        advice: What to do next, as a sentence.
+        settle_with: The choices that settle it; none if only a change of a branch does.
+        advice: The advice, as a sentence.
     """
 
     kind: ConflictKind

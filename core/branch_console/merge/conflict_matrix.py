@@ -139,8 +139,8 @@ def cells(
     """Return every cell that what both sides did to a table falls into.
 
     Args:
-        theirs: What the source did since the base.
-        ours: What the target did.
+        theirs: The source's changes since the base.
+        ours: The target's changes since the base.
 
     Returns:
         Cells in the order of the matrix, those that are harmless too; none if a side did

@@ -59,7 +59,7 @@ class MergeRules:
         kinds: How all conflicts of a kind are settled; each kind once.
         kinds_in: The same for one table by its name, or by `*` for every table; `in_table` picks
             those of a table, which a plan is made by.
-        notes: What is to be told of how the policy was read, in sentences.
+        notes: Sentences on how the policy was read.
     """
 
     strict: bool = False
@@ -126,7 +126,7 @@ class FileMoves:
         add: Files of the source, as its schemas know them, with the columns of MANIFEST_ENTRY.
         restore: Files of the target from before a compaction of its own.
         remove: Live files of the target.
-        buckets: Those that change or cannot.
+        buckets: The buckets that change, and those that cannot.
         row_places: Buckets where only their rows tell whether both sides changed the same.
         replays: Files of the source in such buckets, added once the rows are settled. Where they
             are none, the rows that are written hold all that the source changed.
@@ -137,7 +137,7 @@ class FileMoves:
         is_complete: Whether all rows without a key that the source wrote come, are deleted, or are
             written again; else the target's version of some may stand.
         brings_back: Whether a file comes that the target had before.
-        notes: What the rules decided against a side, in sentences.
+        notes: Sentences on decisions of the rules against a side.
     """
 
     add: pa.Table

@@ -22,7 +22,7 @@ class FileTouch:
     """Commits of one side that touched a file, and their changes in its bucket.
 
     Attributes:
-        operation: What they were to rows: an update where one of several was.
+        operation: The operation on rows: an update if one of several was.
         files: The files that they touched, or of which these had been made since the base.
         added: Identities of the files that they wrote, also of those that were written again.
         is_gone: Whether the file was given up; else rows of it are hidden or shown again.
@@ -56,7 +56,7 @@ def touches_of(side: TableChanges, keys: Mapping[str, MaskKey]) -> dict[MaskKey,
 
     Args:
         side: Its changes since the base.
-        keys: Of all files that a log mentions, by identity.
+        keys: The keys of all files that a log mentions, by identity.
     """
     gone = {keys[each] for each in side.removed}
     touched = gone | side.masks.keys()
@@ -83,7 +83,7 @@ def touched_together(
 
     Args:
         wanted: Files; each is in one group.
-        touches: What each side did, by file.
+        touches: The changes of each side, by file.
     """
     groups: list[frozenset[MaskKey]] = []
     for first in sorted(wanted):
@@ -106,10 +106,10 @@ def winner(rule: CellRule, left: FileTouch, right: FileTouch, take: Take | None)
     it wrote nothing else: rows of other files, or new ones, must not go along.
 
     Args:
-        rule: Of the cell that both fall into.
-        left: What the source did.
-        right: What the target did.
-        take: What was chosen, if that settles it.
+        rule: The rule of the cell that both fall into.
+        left: The source's changes.
+        right: The target's changes.
+        take: The choice, if it settles the file.
     """
     if take is None and rule is CellRule.M2:
         if left.is_gone and not left.added and right.is_alone and right.adds_nothing_new:
@@ -128,8 +128,8 @@ def ways_to_settle(
 
     Args:
         files: A group of `touched_together`.
-        left_of: What the source did to files of the base.
-        right_of: What the target did.
+        left_of: The source's changes to files of the base.
+        right_of: The target's changes to these files.
     """
     lefts, rights = files & left_of.keys(), files & right_of.keys()
     if not all(_is_of_base(touches, files) for touches in (left_of, right_of)):

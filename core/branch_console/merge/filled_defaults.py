@@ -33,10 +33,10 @@ def fill_defaults(
     """Have files written again with the defaults that their rows lack.
 
     Args:
-        moves: Of a table without a primary key.
-        ours: What the target did since the base.
-        theirs: What the source did.
-        columns: What is filled in.
+        moves: The moves of a table without a primary key.
+        ours: The target's changes since the base.
+        theirs: The source's changes since the base.
+        columns: The columns to fill in.
 
     Returns:
         None if rows of the target cannot be told from others: a compaction that cannot be taken

@@ -52,10 +52,10 @@ class JoinedDeletes:
         ours: Files that the target knows, with the columns of MANIFEST_ENTRY.
         theirs: The files that only the source knows.
         held: The files that each side holds.
-        inserted: Of files that the target and the source inserted since the base, and wrote again
-            together with some of the base.
-        take: What was chosen for files that a side changed otherwise.
-        update: What is known of an update of the target; None if it only deleted.
+        inserted: The files that the target and the source inserted since the base and rewrote
+            together with files of the base.
+        take: The choice for files that a side changed in another way.
+        update: The known facts about an update of the target; None if it only deleted.
         is_recorded: Whether commits record that both sides only deleted; else rows may tell that
             nothing can be joined.
     """
@@ -132,8 +132,8 @@ class TouchedFiles:
 
     Attributes:
         removed: Files of the base that it wrote again or gave up.
-        made: What it holds in their place.
-        inserted: What it had inserted since the base, and wrote again with them.
+        made: The files that replace them.
+        inserted: The files that it inserted since the base and rewrote with them.
     """
 
     removed: frozenset[str]
@@ -152,8 +152,8 @@ def touched_files(
     Args:
         files: The group, of the base.
         side: Its changes since the base.
-        touches: What it did to each file that it touched.
-        keys: Of all files that a log mentions, by identity.
+        touches: The changes of each file that it touched.
+        keys: The keys of all files that a log mentions, by identity.
     """
     found = [touches[key] for key in files & touches.keys()]
     made = frozenset[str]().union(*(each.added for each in found))
@@ -182,11 +182,11 @@ def join_deletes(
     Args:
         place: The bucket.
         sides: The changes of the target and of the source since the base.
-        ours: What the target did there.
-        theirs: What the source did there.
+        ours: The target's changes there.
+        theirs: The source's changes there.
         hidden: What each side hides of files of which any of them hid rows, by identity.
-        take: What was chosen for files that a side changed otherwise.
-        update: What is known of an update of the target; None if it only deleted.
+        take: The choice for files that a side changed in another way.
+        update: The known facts about an update of the target; None if it only deleted.
         is_recorded: Whether commits record that both only deleted.
     """
     base = ours.removed | theirs.removed
@@ -234,7 +234,7 @@ def kept_by_both(
     Args:
         rows: The rows of each side as bytes that are equal where the rows are.
         inserted: Rows that the target and the source had besides those of the base.
-        update: What is known of an update of the target.
+        update: The known facts about an update of the target.
 
     Returns:
         None if a side holds a row more often than it had it, as it did more than delete: of the
@@ -283,8 +283,8 @@ def kept_by_columns(
 
     Args:
         columns: The values of each column, as bytes that are equal where the values are.
-        inserted: Of each column, rows that the target and the source had besides those of the base.
-        update: What is known of an update of the target.
+        inserted: For each column, the rows that the target and the source have and the base lacks.
+        update: The known facts about an update of the target.
 
     Returns:
         None if columns do not tell what the target made of a row, or where the source did more
@@ -353,10 +353,10 @@ def kept_by_ids(
     """Return what is left of rows that have ids, which an update keeps.
 
     Args:
-        ids: Of the rows of each side.
-        inserted: Of rows that the target and the source had besides those of the base.
+        ids: The ids of the rows of each side.
+        inserted: Masks of rows that the target and the source have and the base lacks.
         rows: The rows of each side as bytes, in the order of `ids`.
-        update: What is known of an update of the target.
+        update: The known facts about an update of the target.
 
     Returns:
         None if a side holds ids that it never had, which a writer gave anew, where the source

@@ -35,9 +35,9 @@ def merge_keyed_files(
     """Decide what a merge does with the files of a table with a primary key.
 
     Args:
-        schema: Of the target: its key, its bucket mode, its merge engine.
-        ours: What the target changed since the base.
-        theirs: What the source changed.
+        schema: The schema of the target: its key, its bucket mode, its merge engine.
+        ours: The target's changes since the base.
+        theirs: The source's changes since the base.
         naming: How places are told.
     """
     found = Findings()

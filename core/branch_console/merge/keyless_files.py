@@ -87,11 +87,11 @@ def merge_keyless_files(
     """Decide what a merge does with the files of a table without a primary key.
 
     Args:
-        ours: What the target did since the base.
-        theirs: What the source did.
-        rules: What was chosen.
+        ours: The target's changes since the base.
+        theirs: The source's changes since the base.
+        rules: The chosen rules of the merge.
         naming: How things are told.
-        rewrites: What is known of what files were made of.
+        rewrites: The known rewrites of files.
     """
     return _KeylessMerge(ours, theirs, rules, naming, rewrites).result()
 

@@ -52,8 +52,8 @@ def merge_options(
 
     Args:
         schemas: The sides, with field ids of the target.
-        names: Of the merged columns, by field id.
-        findings: Where conflicts and notes go.
+        names: The names of the merged columns, by field id.
+        findings: Collects conflicts and notes.
 
     References:
         Merge rule M7; Paimon SchemaManager.applyRenameColumnsToOptions.

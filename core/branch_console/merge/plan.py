@@ -52,7 +52,7 @@ class PlanCost:
         records_added: Records of the files that come, less those of the files that go; at least,
             where files are joined, as both sides may have deleted the same rows.
         is_of_rows: Whether each of these records is a row.
-        bytes_to_copy: Of files that may not be shared by the branches.
+        bytes_to_copy: The bytes of files that the branches may not share.
     """
 
     files_added: int = 0
@@ -80,7 +80,7 @@ class Heads:
         table: Database and table, without a branch.
         base: The merge base; None if nothing was found.
         ours: The head of the target; None before its first commit.
-        theirs: What comes of the source; None before its first commit.
+        theirs: The snapshot of the source; None before its first commit.
     """
 
     table: str
@@ -107,7 +107,7 @@ class MergePlan:
     Attributes:
         id: The digest of all that it rests on and of what it decides.
         heads: The identities are what a run checks.
-        notes: What a person should know, in sentences.
+        notes: Sentences that a person should know.
     """
 
     id: str
@@ -139,10 +139,10 @@ class ThreeWayPlan(MergePlan):
         schema: The merged schema.
         source_schema_id: The newest schema of the source.
         conflicts: Nothing runs while there are any.
-        reach: What later commits of the target are held against.
+        reach: The places with which later commits of the target are compared.
         safety: Whether the target may name the source's own files, and what that takes.
         ancestor_branches: The branches that the source was made from, whose commits come with it.
-        did: What each side did since the base.
+        did: The changes of each side since the base.
     """
 
     heads: BaseAndHeads
@@ -207,8 +207,8 @@ class ForwardMove:
     """How a target takes over a history.
 
     Attributes:
-        decision: What moves.
-        safety: What it takes that both branches hold the files then.
+        decision: The decided move.
+        safety: The measures for files that both branches share.
     """
 
     decision: ForwardDecision

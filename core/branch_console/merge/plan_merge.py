@@ -54,7 +54,7 @@ class MergeSide:
 
     Attributes:
         schemas: All of the branch, by id.
-        changes: What it did since the base.
+        changes: Its changes since the base.
         ancestor_branches: The branches that it was made from, which hold files of it too, and their
             schemas.
     """
@@ -82,9 +82,9 @@ class MergeSides:
     Attributes:
         table: Database and table, without a branch.
         base: The snapshot that both sides build on; the last of several.
-        base_of_rows: What the rows of both come from; None if that is gone.
+        base_of_rows: The base of both sides' rows; None if it is gone.
         base_schema: The newest schema of then.
-        known_field_ids: Of the target by those of the source, from earlier merges of it.
+        known_field_ids: The target's field ids by the source's, from earlier merges.
         rewrites: What files of a table without a key were made of, where that can matter: where
             changes were picked or taken back, one side may hold again what the other wrote anew.
     """
@@ -114,7 +114,7 @@ def plan_merge(sides: MergeSides, rules: MergeRules, *, now_millis: int = 0) -> 
 
     Args:
         sides: Both branches and their base.
-        rules: What was chosen.
+        rules: The chosen rules of the merge.
         now_millis: The time that new schemas get; no part of the plan's id.
 
     Returns:

@@ -33,7 +33,7 @@ class CommitSince:
 
     Attributes:
         entries: The files that it took away and added, with the columns of MANIFEST_ENTRY.
-        index_places: Where other index files are than before: hash indexes, deletion vectors.
+        index_places: The buckets whose index files changed: hash indexes, deletion vectors.
     """
 
     snapshot: Snapshot
@@ -54,10 +54,10 @@ class PlanReach:
     Attributes:
         naming: How places are told.
         bucket_mode: How rows find their bucket; None of a table without a primary key.
-        places: Where the source changed something, or something moves.
+        places: The buckets in which the source changed something or files move.
         settled: Buckets with a key whose files are taken for the state of then: they are replaced,
             come back, or their rows are compared.
-        indexed: Where index files come and go.
+        indexed: The buckets in which index files change.
         names: The data files that move, are written again or get deletion vectors, by the names
             that they were written under.
         guarded: Partitions in which rows that the target gets would meet a change of the source;
@@ -92,11 +92,11 @@ def reach_of(
     """Return what a plan reaches.
 
     Args:
-        moves: What it does with files.
-        theirs: What the source changed since the base.
-        rules: What was chosen.
+        moves: The moves of files.
+        theirs: The source's changes since the base.
+        rules: The chosen rules of the merge.
         naming: How places are told.
-        bucket_mode: Of a table with a primary key; None of one without.
+        bucket_mode: The bucket mode of a table with a primary key; None for others.
         needs_rows: As in `PlanReach`.
     """
     files = pa.concat_tables([moves.add, moves.replays, moves.restore, moves.remove])

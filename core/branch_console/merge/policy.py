@@ -80,7 +80,7 @@ class PolicyChoice:
 
     Attributes:
         by: The column that says which row is newer.
-        separator: What stands between concatenated texts.
+        separator: The text between concatenated texts.
     """
 
     how: Settle
@@ -257,8 +257,8 @@ def choose(
     Args:
         conflicts: Columns of `row_conflict_schema`.
         take: Ours, theirs, base or, with a text for the cell, value.
-        value: What was typed; None is NULL.
-        decided_by: Who chose.
+        value: The typed value; None is NULL.
+        decided_by: The person who chose.
         time_millis: When.
 
     Returns:

@@ -68,7 +68,7 @@ def draft_id(source: str, target: str, base: SnapshotIdentity | str) -> str:
     Args:
         source: The branch that comes in.
         target: The branch that changes.
-        base: Of a merge of the catalog the versions that are the bases of objects.
+        base: In a merge of the catalog, the versions that are the bases of objects.
     """
     return hashlib.sha256(repr((source, target, base)).encode()).hexdigest()[:16]
 
@@ -180,9 +180,9 @@ def rebase(seen: Policy, wanted: Policy, newest: Policy) -> Policy:
     """Lay a change on the newest policy.
 
     Args:
-        seen: What the change was made on.
-        wanted: What was made of it.
-        newest: What others have made of it in the meantime.
+        seen: The draft that the change was made on.
+        wanted: The changed draft.
+        newest: The current draft, changed by others meanwhile.
 
     Raises:
         Refused: They decided the same thing otherwise; it tells what and who.

@@ -25,7 +25,7 @@ def appended_files(changes: TableChanges, files: pa.Table) -> pa.Table | None:
     """Files that hold just what a side changed in a bucket; None if it did more than append.
 
     Args:
-        changes: What the side did since the base.
+        changes: The changes of the side since the base.
         files: All that it changed in the bucket, with the columns of MANIFEST_ENTRY.
     """
     is_appended = set(files["identity"].to_pylist()) <= changes.added
@@ -36,8 +36,8 @@ class Replay:
     """Decides which files of a source may be added to buckets that have other files.
 
     Args:
-        ours: What the target did since the base.
-        theirs: What the source did.
+        ours: The target's changes since the base.
+        theirs: The source's changes since the base.
     """
 
     def __init__(self, ours: TableChanges, theirs: TableChanges) -> None:

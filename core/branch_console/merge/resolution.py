@@ -44,11 +44,11 @@ class OpenConflicts:
     Attributes:
         ids: As `conflict_ids` of `branch_console.merge.row_text` makes them.
         kinds: ConflictKind as text.
-        values: Of the column; of whole rows the number of the side.
-        texts: Of the values, or of the rows.
-        row_ids: Of the whole row that each is in; None if nobody decided by row.
-        row_texts: Of these rows, likewise.
-        at: Where each stands in `keys` and `rows`.
+        values: The values of the column; for whole rows the number of the side.
+        texts: The texts of the values, or of the rows.
+        row_ids: The id of the whole row of each; None if nobody decided by row.
+        row_texts: The texts of these rows; None if nobody decided by row.
+        at: The index of each in `keys` and `rows`.
         keys: Columns of the primary key, of all keys.
         rows: All columns on each side, null if the row is not there.
     """
@@ -85,7 +85,7 @@ class Settled:
     """Settled conflicts; all arrays have one value a conflict.
 
     Attributes:
-        values: What they are settled to; without meaning where they are open.
+        values: The values that settle them; meaningless for open ones.
         take: How, as text; null if they are open.
         decided_by: The layer of the policy, or who chose; null if they are open.
         needs_another_look: Whether a choice was made on other values and is not applied.

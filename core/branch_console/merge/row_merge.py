@@ -46,7 +46,7 @@ class MergedRows:
         verdicts: How many keys got each verdict; those that none got are left out.
         conflicts: Columns of `row_conflict_schema`, the settled ones too, by key.
         upserts: Rows to write on top of what replay gives, in the columns of the table.
-        results: What readers then find for the keys of `upserts`, in their order.
+        results: The rows that readers then see for the keys of `upserts`, in their order.
         deletes: The keys to delete, in the columns of the primary key.
     """
 
@@ -73,8 +73,8 @@ def merge_rows(
         schema: The table: its keys, and how its merge engine joins rows.
         policy: When rows conflict, and how conflicts are settled.
         table: The table's name in the policy.
-        replays: What readers find after plain replay of the source's files, each way it may turn
-            out. Theirs if left out.
+        replays: The rows that readers see after a plain replay of the source's files, for each
+            possible order. Theirs if left out.
 
     Returns:
         Rows and keys are written only if a replay gives something else, and those of an open

@@ -145,7 +145,8 @@ class RowWork:
             None if they are gone: then the rows of both states are compared.
         theirs_changed: The same of the source. These are the files that the merge replays; where
             they are None, nothing of the source is replayed, and row work writes all it changed.
-        index: Of a partition, which keys the buckets of the target have, as INDEX_MANIFEST_ENTRY.
+        index: The hash index of a partition: the keys in the target's buckets, as
+            INDEX_MANIFEST_ENTRY.
     """
 
     partition: bytes
@@ -165,7 +166,7 @@ class Reconciled(Generic[Message]):
     Attributes:
         conflicts: Columns of `row_conflict_schema`, the settled ones too, by bucket and key.
         verdicts: Columns of ROW_VERDICTS.
-        messages: What the commit takes: one for each bucket that got a file of settled rows.
+        messages: The messages for the commit: one for each bucket with a file of settled rows.
     """
 
     conflicts: pa.Table
@@ -183,7 +184,7 @@ class JoinedDeletesResult(Generic[Message]):
     """The result of joining both sides' deletes in files.
 
     Attributes:
-        messages: What the commit takes.
+        messages: The messages for the commit.
         unresolved_files: The names of files of the base of which nothing tells what is left, as a
             side did more than delete rows.
         overruled_rows: Rows that the target updated and that the source deleted.

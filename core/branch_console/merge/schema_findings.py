@@ -36,12 +36,12 @@ class SchemaFindings:
         """Record a conflict, or return how it was settled.
 
         Args:
-            kind: What both sides did.
-            rule: Where the rule stands.
-            name: Of the column or option, None for the table.
-            sides: What each side has, in words.
-            advice: What to do next.
-            settle_with: What settles it.
+            kind: The kind of the conflict.
+            rule: The id of the rule.
+            name: The name of the column or option; None for the table.
+            sides: The values of each side, in words.
+            advice: The advice.
+            settle_with: The choices that settle it.
         """
         found = Conflict(
             kind=kind,
@@ -72,12 +72,12 @@ class SchemaFindings:
 
         Args:
             take: The side that stands, and is returned but where the other was chosen.
-            kind: What both sides did.
-            rule: Where the rule stands.
-            name: Of the column or option, None for the table.
-            sides: What each side has, in words.
+            kind: The kind of the conflict.
+            rule: The id of the rule.
+            name: The name of the column or option; None for the table.
+            sides: The values of each side, in words.
             text: The report, and the advice of the conflict.
-            warning: What else to know before settling the conflict.
+            warning: Another fact to know before settling the conflict.
         """
         if not self._strict:
             self.note(text)

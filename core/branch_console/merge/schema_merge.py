@@ -49,8 +49,8 @@ class SchemaMerge:
         theirs_gaps: The same for rows that the source wrote.
         is_settled: Whether conflicts were settled: a merge notes that, also if it leaves the
             target as it is, so that the next one does not ask again.
-        did: What each side did since the base, under the ids of the target.
-        conflicts: What stops the merge.
+        did: The changes of each side since the base, under the ids of the target.
+        conflicts: The conflicts that stop the merge.
         notes: What stands though both sides may care, in sentences; strict makes conflicts of
             most.
     """

@@ -27,8 +27,8 @@ class SideWork:
 
     Attributes:
         commits: How many commits changed rows, of which something is left.
-        rows: What these did.
-        schema: What became of columns, keys and options, under the ids of the target.
+        rows: The changes of these rows.
+        schema: The changes of columns, keys and options, under the ids of the target.
     """
 
     commits: int = 0
@@ -60,8 +60,8 @@ def work_of(changes: TableChanges, schema: tuple[SchemaChange, ...], *, has_key:
     """Sum up what a side did to rows and to the schema.
 
     Args:
-        changes: Of the side since the base.
-        schema: What it did to columns, keys and options.
+        changes: The changes of the side since the base.
+        schema: Its changes to columns, keys and options.
         has_key: Whether the table has a primary key: files of such tables only add up, so that a
             commit is what it was recorded as, and not what its files came to.
     """

@@ -50,7 +50,7 @@ class CommandSyntax:
 
     Attributes:
         options: `--to`, and a letter such as `-t`; empty where the place among the words names it.
-        metavar: What stands for the value in the help; None leaves that to the type.
+        metavar: The placeholder of the value in the help; None takes it from the type.
         help: The help of the option.
     """
 
@@ -141,8 +141,8 @@ def argument(
     """Declare the field of a request, or of an agreement.
 
     Args:
-        help: What it says, as a sentence; the help of the command line, if that has no other.
-        default: What is meant where it is left out; it must be named where there is none.
+        help: The help text, a sentence; the help of the command line, if that has no other.
+        default: The value if the argument is left out; without one it must be given.
         json: Its name in a call and in stored jobs; that of the field where left out. It stays for
             good, since jobs that wait are read with it.
         sql: Its names in SQL, ours first and then Paimon's; `json` where left out.

@@ -51,8 +51,8 @@ def grace_millis_of(procedure: str, grace: str | None, unchanged: str) -> int:
 
     Args:
         procedure: The procedure, for the message.
-        grace: What was asked for.
-        unchanged: What the refusal says is as before, as a sentence.
+        grace: The requested grace.
+        unchanged: The sentence of the refusal about what is unchanged.
 
     Raises:
         InvalidInput: It is no duration.
@@ -105,7 +105,7 @@ def time_millis_of(procedure: str, argument: str, text: str | None, unchanged: s
         procedure: The procedure, for the message.
         argument: The argument that says it.
         text: The time, without a zone one of this machine, as in Paimon.
-        unchanged: What the refusal says is as before, as a sentence.
+        unchanged: The sentence of the refusal about what is unchanged.
 
     Raises:
         InvalidInput: It is no time.
@@ -128,8 +128,8 @@ def option_pairs(procedure: str, text: str | None, unchanged: str) -> Mapping[st
 
     Args:
         procedure: The procedure, for the message.
-        text: What was said, such as `snapshot.expire.limit=100,write-only=true`.
-        unchanged: What the refusal says is as before, as a sentence.
+        text: The given text, such as `snapshot.expire.limit=100,write-only=true`.
+        unchanged: The sentence of the refusal about what is unchanged.
 
     Raises:
         InvalidInput: It is none of that kind.

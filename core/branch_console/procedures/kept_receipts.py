@@ -22,7 +22,7 @@ def read_receipt(
     Args:
         warehouse: The warehouse.
         operation_id: The operation, which is also the id of its job.
-        table: Where to look; None looks at the catalog and at all tables.
+        table: The table to search; None searches the catalog and all tables.
 
     Raises:
         NotFound: No table knows the operation, or it waits half taken back.

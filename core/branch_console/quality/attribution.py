@@ -16,8 +16,8 @@ class BinPart:
     """A part of a difference.
 
     Attributes:
-        bin: Where it is.
-        share: Of the population stability index, to which the terms of all bins add up.
+        bin: The bin.
+        share: Its share of the population stability index, the sum of the terms of all bins.
         before, after: Shares of the rows of both sides that are in the bin.
     """
 
@@ -31,7 +31,7 @@ def explaining_bins(bins: Sequence[Bin]) -> tuple[BinPart, ...]:
     """Name the bins that most of a difference lies in, at most three, the largest first.
 
     Args:
-        bins: Of a column; the sides need not have equally many rows.
+        bins: The bins of a column; the sides need not have equally many rows.
     """
     rows = [max(1, sum(counts)) for counts in ([b.base for b in bins], [b.other for b in bins])]
     terms = [(p - q) * log(p / q) for p, q in smoothed_shares(bins)]

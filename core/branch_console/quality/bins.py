@@ -25,7 +25,8 @@ class Bin:
     """A part of the values of a column.
 
     Attributes:
-        low: What its measures exceed; None for the first bin of measures, and for all others.
+        low: The number that its measures exceed; None for the first bin of measures, and for other
+            bins.
         high: The largest measure that is in it; None for the last one, and for all others.
         value: The text that all of it are; None if there are no such texts.
         name: OTHER_BIN, NULL_BIN or NAN_BIN; None for measures and texts.
@@ -106,8 +107,8 @@ def expected_bins(bins: Sequence[Bin], rows: tuple[int, int]) -> list[Bin]:
     """Bins in which chance alone would put at least five rows of each side; the rest as one.
 
     Args:
-        bins: Of a column.
-        rows: Of the base and of the other side.
+        bins: The bins of a column.
+        rows: The rows of the base and of the other side.
     """
     kept: list[Bin] = []
     rest = Bin(name=OTHER_BIN, base=0, other=0)

@@ -40,7 +40,7 @@ class BinCounts:
     """Bins of two sides whose counts are known within bounds.
 
     Attributes:
-        rows: Of the base and of the other side.
+        rows: The rows of the base and of the other side.
         base, other: The counts of both.
         certain: Which bins are certain to be told apart; others may be part of a larger one.
     """
@@ -204,7 +204,7 @@ def _ranks_at(
     Args:
         found: Whose ranks.
         whole: Whose quantiles; the same one, or the other side.
-        shares: Which quantiles.
+        shares: The shares of the quantiles.
         is_below: Whether values that are equal to a quantile are left out.
     """
     ends = whole.quantile_span(shares)

@@ -49,7 +49,7 @@ def share_chance(count: int, rows: tuple[int, int], *, is_more: bool, tests: int
 
     Args:
         count: Values of both sides together.
-        rows: Of the base and of the other side.
+        rows: The rows of the base and of the other side.
         is_more: Whether the other side is looked at for more of them, else for fewer.
         tests: How many shares of a column are looked at.
     """

@@ -63,8 +63,9 @@ class SideFigures:
         valid: Values that are neither null nor NaN.
         distinct: None if that is not known; with what it may be off by, with 99.99 % certainty.
         low, high: As texts.
-        mean, deviation: Of measures, see `to_measures`; of texts and bytes, of their lengths.
-        quantiles: Of the same, at QUANTILES, to the last digit; empty without values.
+        mean, deviation: The mean and deviation of measures, see `to_measures`; for texts and bytes,
+            of their lengths.
+        quantiles: The exact quantiles of the same values at QUANTILES; empty without values.
         rank_error: By how much the share that a quantile stands for may be off, for certain.
     """
 
@@ -135,10 +136,10 @@ class ScopeComparison:
     """Some rows of two sides.
 
     Attributes:
-        rows: Of both sides.
+        rows: The number of rows of both sides.
         is_base_whole: Whether own rows stand against all of A, which has too few of its own.
         columns: The worst first.
-        keys: Of both sides; None for a table without a key.
+        keys: The number of keys of both sides; None for a table without a key.
     """
 
     scope: Scope
@@ -169,9 +170,9 @@ class QualityComparison:
             it; None if merging was not looked at.
         drift_map: By partition; None for a table without, or if none differs.
         base: The name of the state that both come from; None if it is one of them, or not known.
-        units_read: What was read for it.
-        units_known: What had been read before.
-        bytes_read: Of files that were read.
+        units_read: The number of units read for it.
+        units_known: The number of units whose profiles were kept.
+        bytes_read: The bytes of files that were read.
         notes: Sentences on what is left out.
         finished_millis: When it was done.
     """
@@ -231,9 +232,9 @@ def compare_profiles(
     Args:
         before: The base of every measure.
         after: The other side.
-        columns: What both were profiled for.
+        columns: The columns that both were profiled for.
         keys: Names of those that make up the key.
-        scope: Which rows they are of.
+        scope: The rows of both profiles.
         is_base_whole: See `ScopeComparison`.
     """
     compared = [

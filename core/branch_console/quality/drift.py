@@ -127,8 +127,8 @@ class Drift:
     Attributes:
         value: The measure.
         error: By how much it may be off.
-        sure: What it is at least, for certain.
-        chance: What it must exceed to be more than chance.
+        sure: The least value that is certain.
+        chance: The value it must exceed to be more than chance.
         rating: Never FEW_ROWS.
         of: The text that a share is of, or which end; None for other measures.
     """
@@ -158,9 +158,9 @@ def measure_drift(
     """Compare a column of two sides; empty if either has fewer than LEAST_ROWS.
 
     Args:
-        base: What the other side is compared with.
+        base: The side that the other one is compared with.
         other: The other side.
-        kind: Of the column.
+        kind: The kind of the column.
         with_distinct: Whether the number of different values may be compared: of whole sides.
     """
     if min(base.rows, other.rows) < LEAST_ROWS:

@@ -36,8 +36,8 @@ class PartitionDrift:
 
     Attributes:
         partition: As its folder is called.
-        rows: Of `base`, and those that only B has.
-        cells: Of the columns that are rated, the worst first; none if rows are too few.
+        rows: The number of rows of `base`, and of rows that only B has.
+        cells: The cells of rated columns, the worst first; none if rows are too few.
     """
 
     partition: str

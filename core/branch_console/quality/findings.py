@@ -33,8 +33,8 @@ class RuleFinding:
 
     Attributes:
         rule: Its id.
-        asked: What it asks for.
-        said: What was found, in a sentence.
+        asked: The demand of the rule.
+        said: The finding, in a sentence.
         outcome: How it ended; None for what is no rule.
         outcome_before: How it ended on the state before; None if that was not asked.
         worse_by: How many rows more than before break it, or milliseconds that the newest is older;

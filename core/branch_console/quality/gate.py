@@ -68,8 +68,8 @@ def judge(
 
     Args:
         rules: The rules.
-        after: What was found on the staged result, of every rule.
-        before: What was found on the target, of those that do not pass after.
+        after: The findings on the staged result, of every rule.
+        before: The findings on the target, of rules that the result fails.
         breaking: Changes of the schema that old readers would trip over, in sentences.
     """
     findings = [_judged(rule, after[rule.id], before.get(rule.id)) for rule in rules.rules]

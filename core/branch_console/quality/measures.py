@@ -21,7 +21,7 @@ def to_measures(values: pa.Array, kind: ColumnKind) -> tuple[Points, int] | None
 
     Args:
         values: No nulls.
-        kind: What they are; booleans and nested values have no measure.
+        kind: The kind of the values; booleans and nested values have no measure.
 
     Returns:
         Numbers, and how many of their digits stand behind the point; see `Distribution.scale`.

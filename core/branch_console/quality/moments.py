@@ -80,7 +80,7 @@ def moments_of(values: Points, counts: Ints, scale: int = 0) -> Moments | None:
     Args:
         values: Floats, or whole numbers of 64 bits or of any size.
         counts: How often each stands there.
-        scale: Of the values, see `Distribution`.
+        scale: The scale of the values, see `Distribution`.
     """
     if values.dtype.kind == "f":
         is_finite = np.isfinite(values)

@@ -21,10 +21,10 @@ def compare_partition(
 
     Args:
         partition: Its name.
-        own: What only A and what only B has in it.
+        own: The rows that only A and only B has in it.
         there: All that A has in it; None if that was not read.
         whole: All of A; None if that was not read.
-        columns: What was profiled.
+        columns: The profiled columns.
         keys: Names of those that make up the key.
     """
     bases = ((Base.OWN, own[0]), (Base.PARTITION, there), (Base.WHOLE, whole))

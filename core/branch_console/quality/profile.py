@@ -67,7 +67,7 @@ class Detail:
 
     Attributes:
         points: About how many points of a distribution.
-        hashes: Of how many different values.
+        hashes: The number of hashes of different values.
         top: How many of the most frequent texts.
     """
 
@@ -95,10 +95,11 @@ class ColumnProfile:
         nans: How many are NaN; these count neither as least and largest nor as measures.
         low: The least value as text, None if there is none.
         high: The largest.
-        moments: Of measures; of texts and bytes, of their lengths. Infinite ones are left out.
-        distribution: Of the same, infinite ones among them.
+        moments: The moments of measures; for texts and bytes, of their lengths. Infinite values are
+            left out.
+        distribution: The distribution of the same values, infinite ones included.
         distinct: The different values, NaN as one; None if that is not known.
-        top: Of texts and booleans.
+        top: The most frequent texts and booleans.
     """
 
     rows: int

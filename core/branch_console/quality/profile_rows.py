@@ -23,7 +23,7 @@ def profile_rows(
 
     Args:
         rows: Columns in the Arrow types of `fields`.
-        fields: What is profiled.
+        fields: The profiled columns.
         keys: Names of those that make up the key; empty for a table without.
         detail: How much of the values is kept.
     """

@@ -62,7 +62,7 @@ def rule_path(root: str, table: str) -> str:
     """Return where the rules of a table are.
 
     Args:
-        root: Of the warehouse.
+        root: The root of the warehouse.
         table: Database and name with a dot between.
     """
     return f"{root}/.branch-console/quality/{table}.yaml"
@@ -72,7 +72,7 @@ def parse_rules(text: str, table: str) -> RuleSet:
     """Read a rule file.
 
     Args:
-        text: Of the file.
+        text: The text of the file.
         table: The table that it is kept for, without a branch.
 
     Raises:

@@ -131,7 +131,7 @@ class RuleResult:
     Attributes:
         rule_id: The rule.
         rows: Rows that it looks at; of `sql` all that its query gives.
-        failures: Those of them that fail.
+        failures: The number of these rows that fail.
         age_millis: How old the newest value that is not in the future, or the last commit, is; None
             if there is none.
         future: Rows whose value lies in the future, so that it tells nothing of how old they are.

@@ -72,12 +72,12 @@ class QualityWork:
 
     Attributes:
         diff: The two states.
-        columns: What is profiled of each.
+        columns: The profiled columns of each.
         keys: Names of compared columns that make up the key of both; empty without one.
         notes: Sentences on columns that are left out.
         reads_all: Whether files that both sides have are read however large they are.
-        merged: What is said of a result of merging; None if there is none to be profiled.
-        base: What is said of what both come from; None if that is one of them, or not known.
+        merged: The columns of a merged result; None if none is profiled.
+        base: The columns of the base of both; None if the base is one of them, or not known.
     """
 
     diff: StateDiff
@@ -131,8 +131,8 @@ def merged_columns(
     """Find the compared columns in what a merge would leave.
 
     Args:
-        work: What is profiled of both states.
-        schema: Of the result.
+        work: The profiles to make of both states.
+        schema: The schema of the result.
         field_ids: Its field ids by those of the second state, where they differ.
         of_target: Whether the result has the field ids of the first state, else of the second.
         open_conflicts: See `MergedColumns`.
@@ -153,8 +153,8 @@ def base_columns(work: QualityWork, state: ComparedState) -> BaseColumns:
     """Find the compared columns in what both states come from.
 
     Args:
-        work: What is profiled of both states.
-        state: Where they parted, or were merged last.
+        work: The profiles to make of both states.
+        state: The merge base: the fork, or the newest merge.
     """
     # What came later has an id that the base had not given yet.
     known = [each.before or each.after for each in work.columns]

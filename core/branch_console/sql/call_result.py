@@ -46,7 +46,7 @@ def result_of(called: str, done: Receipt | None, operation_id: str, message: str
         done: Its receipt; None if it changed nothing that a ledger holds, which Paimon answers
             with zeros.
         operation_id: The operation.
-        message: What was done, in words.
+        message: The sentence of the result.
     """
     answers = CALLED[called].answers
     return CallResult(

@@ -47,7 +47,7 @@ class RefusedCall:
     """A call that is not run.
 
     Attributes:
-        offset: Where it stands.
+        offset: Its offset in the text.
         reason: Why, to follow the place.
     """
 
@@ -72,7 +72,7 @@ def find_refused_call(tokens: Sequence[Token], tree: exp.Expr) -> RefusedCall | 
 
     Args:
         tokens: The words of the statement.
-        tree: What they mean.
+        tree: The parsed query.
     """
     found = [*_refused_words(tokens, _names_with_columns(tree)), *_refused_in(tree)]
     return min(found, key=lambda call: call.offset, default=None)

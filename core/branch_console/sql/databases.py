@@ -52,7 +52,7 @@ class DatabaseStatement:
     """A statement about a database.
 
     Attributes:
-        kind: What it does.
+        kind: The kind of the statement.
         database: The database.
         is_lenient: Whether a database that is there, or is not, is no error.
         is_cascading: Whether the tables of a dropped database go with it.
@@ -97,7 +97,7 @@ def parse_database_statement(text: str, start: Place | None = None) -> DatabaseS
 
     Args:
         text: One statement, without a semicolon behind it.
-        start: Where it stands in the text that was given, for the places in messages.
+        start: Its start in the given text, for the places in messages.
 
     Raises:
         InvalidInput: It is none, or something in it is not served.

@@ -36,7 +36,7 @@ def table_options(hint: str, place: Place) -> Mapping[str, str]:
 
     Args:
         hint: The hint with its signs: `/*+ OPTIONS('key' = 'value') */`.
-        place: Where it stands.
+        place: Its place in the statement.
 
     Raises:
         InvalidInput: It holds anything else.
@@ -79,7 +79,7 @@ def spark_hint(hint: str, place: Place, relations: Collection[str]) -> str:
 
     Args:
         hint: The hint with its signs.
-        place: Where it stands.
+        place: Its place in the statement.
         relations: The names that the statement gives what it reads.
 
     Raises:

@@ -47,7 +47,7 @@ class Clause:
     """A clause as it stands there.
 
     Attributes:
-        place: Where its action stands.
+        place: The place of its action.
         condition: For which of these rows it holds; None for all.
         values: New values by column, None for the column's default; None if a star takes those
             of the source.
@@ -67,7 +67,7 @@ class Merge:
     Attributes:
         source: A query of the rows of the source.
         source_name: How the statement calls it.
-        condition: Which rows of both match.
+        condition: The condition under which rows of both match.
         clauses: In their order; the first that holds is carried out.
     """
 
@@ -101,7 +101,7 @@ class MergeClauses:
         target_name: How expressions call the table.
         source: A query of the engine.
         source_name: How expressions call its rows.
-        condition: Which rows of both match.
+        condition: The condition under which rows of both match.
         clauses: In their order; the first that holds is carried out.
     """
 

@@ -49,7 +49,7 @@ def parse_query_of(
     Args:
         text: Names the table without a branch.
         table: The table.
-        origins: Where its parts stand in what was given.
+        origins: The places of its parts in the given text.
         is_row_query: Whether it reads the table once only.
 
     Raises:

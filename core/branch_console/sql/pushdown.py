@@ -54,7 +54,7 @@ def matching_in(condition: str, target: str, source: str) -> Matching:
     """Return what a condition of a MERGE says of rows that match; nothing if that is in doubt.
 
     Args:
-        condition: Which rows match.
+        condition: The condition under which rows match.
         target: How it calls the target; columns without that name may be of either side.
         source: How it calls the source.
     """

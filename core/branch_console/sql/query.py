@@ -76,17 +76,17 @@ class TableReference:
 
     Attributes:
         written: Database and table, as they stand there.
-        identifier: What that means, `main` if no branch is named.
+        identifier: The identifier it means, on `main` if no branch is named.
         names_branch: Whether the branch is named.
         version: A tag or a snapshot id, of any branch, to travel to.
         time_millis: A time to travel to.
-        time_expression: What tells that time once an engine has read it.
+        time_expression: An expression for that time, which an engine evaluates.
         options: The dynamic options behind it, in their order.
-        place: Where it stands.
+        place: Its place in the statement.
         start: Its first character.
         name_end: Behind the last one of its name.
         end: Behind its last one, versions and times among them.
-        alias_at: Where a name for it must be written, None if it has got one.
+        alias_at: The offset at which a name for it must be written; None if it has one.
     """
 
     written: str
@@ -139,8 +139,8 @@ class RewrittenQuery:
     """A query over views.
 
     Attributes:
-        text: What Spark is given.
-        words: Where its words begin, rising, and where they do so in the query.
+        text: The text for Spark.
+        words: The offsets of its words, rising, and their offsets in the query.
         query: The query.
     """
 
@@ -171,7 +171,7 @@ class Query:
 
     Attributes:
         text: As it was written.
-        origins: Where it stands in what was given.
+        origins: Its places in the given text.
         references: The tables in it, in their order.
         words: All words of it, as Spark compares names: a column that it uses is among them.
         takes_all_columns: Whether columns are used without being named.
@@ -243,7 +243,7 @@ def parse_query(text: str, origins: Origins | None = None) -> Query:
 
     Args:
         text: One statement, without a semicolon behind it.
-        origins: Where its parts stand in what was given, for what is said of places.
+        origins: The places of its parts in the given text, for messages.
 
     Raises:
         InvalidInput: It is no query, or holds what is not run here.

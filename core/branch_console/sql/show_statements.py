@@ -69,7 +69,7 @@ def parse_show(text: str, start: Place | None = None) -> ShowStatement:
 
     Args:
         text: One statement, without a semicolon behind it.
-        start: Where it stands in what was given, for what is said of places.
+        start: Its start in the given text, for the places in messages.
 
     Raises:
         InvalidInput: It is none, or holds what is not run here.

@@ -124,15 +124,15 @@ class TableStatement:
     """A statement about a table.
 
     Attributes:
-        kind: What it does.
+        kind: The kind of the statement.
         target: The table.
         is_lenient: Whether a table that is there, or is not, is nothing to speak of.
-        columns: Of a new table, with their ids.
-        partition_keys: Of a new table.
-        primary_keys: Of a new table.
-        options: Of a new table.
-        comment: Of a new table.
-        changes: What an ALTER changes.
+        columns: The columns of a new table, with their ids.
+        partition_keys: The partition keys of a new table.
+        primary_keys: The primary keys of a new table.
+        options: The options of a new table.
+        comment: The comment of a new table.
+        changes: The changes of an ALTER.
         to: The new name of the table.
     """
 
@@ -153,7 +153,7 @@ def parse_table_statement(text: str, start: Place | None = None) -> TableStateme
 
     Args:
         text: One statement, without a semicolon behind it.
-        start: Where it stands in what was given, for what is said of places.
+        start: Its start in the given text, for the places in messages.
 
     Raises:
         InvalidInput: It is none, or something in it is not served.

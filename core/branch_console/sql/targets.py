@@ -37,7 +37,7 @@ class Target:
     Attributes:
         identifier: The table, on `main` if no branch is named.
         names_branch: Whether the branch is named.
-        place: Where it stands.
+        place: Its place in the statement.
         name: How the statement calls it: by its alias, else by its name.
         without_callbacks: Why the statement goes on without what Paimon does for others.
     """

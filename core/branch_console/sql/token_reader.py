@@ -110,7 +110,7 @@ class TokenReader:
 
     Attributes:
         text: The text.
-        start: Where it stands in what was given.
+        start: Its start in the given text.
         tokens: Its words.
         at: The number of the next word.
     """

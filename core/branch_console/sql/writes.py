@@ -52,12 +52,12 @@ class Write:
     """A statement that writes rows.
 
     Attributes:
-        kind: What it does.
+        kind: The kind of the statement.
         target: The table that it changes.
         query: What it reads: the rows to be written; of UPDATE and DELETE a query of the new
             values and the condition over the target, which is among its references; of MERGE all
             that stands in it.
-        columns: Which columns the rows of an INSERT are meant for, all by position if None.
+        columns: The columns of an INSERT; None takes all by position.
         by_name: Whether the rows of an INSERT are meant for the columns of their names.
         partition: The partition that an INSERT names, with the values that it gives; None if it
             gives none, so that the rows tell.
@@ -65,8 +65,8 @@ class Write:
         defaults: Where the rows of an INSERT ask for the default of a column: the place of the
             column among theirs, by where the query says so.
         assignments: The new values of an UPDATE, by their columns; None for the column's default.
-        condition: Which rows an UPDATE or DELETE is about; None for all.
-        merge: What a MERGE does, None for others.
+        condition: The condition of an UPDATE or DELETE; None for all rows.
+        merge: The clauses of a MERGE; None for other statements.
     """
 
     kind: WriteKind
@@ -97,7 +97,7 @@ def parse_write(text: str, start: Place | None = None) -> Write:
 
     Args:
         text: One statement, without a semicolon behind it.
-        start: Where it stands in what was given, for what is said of places.
+        start: Its start in the given text, for the places in messages.
 
     Raises:
         InvalidInput: It is none, or something in it cannot be run here.

@@ -54,7 +54,7 @@ class DatabaseClaims:
 
         Args:
             url: `sqlite:////path` or `postgresql+psycopg://…`, as SQLAlchemy takes it.
-            warehouse: What the paths are in, so that warehouses can share a database.
+            warehouse: The warehouse of the paths, so that warehouses can share a database.
 
         Raises:
             InvalidInput: The URL names no database.

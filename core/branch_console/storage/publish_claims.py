@@ -30,10 +30,10 @@ class Claim:
     """The claim on a path, which says whose bytes it has or will have.
 
     Attributes:
-        token: Of this claim; a later one of the same path has another.
+        token: The token of this claim; a later one of the same path has another.
         data: The bytes, until the claim is settled.
         is_settled: Whether the file was written in full.
-        writers: Those who set out to write it and have not reported their end, for people.
+        writers: The writers that began to write it and have not reported their end, for people.
     """
 
     token: str

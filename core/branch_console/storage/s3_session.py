@@ -21,7 +21,7 @@ def new_session(options: Mapping[str, Any]) -> AioSession:
     each file was written, and to take that for text of any format was half of the work with it.
 
     Args:
-        options: Of aiobotocore's session.
+        options: The options of aiobotocore's session.
     """
     session = AioSession(**options)
     session.unregister("before-call.s3", add_expect_header)

@@ -26,7 +26,7 @@ def locked(path: Path, *, longest_wait_seconds: float) -> Iterator[Hold]:
     """Hold the lock of a folder or a file; one that knows no locks is held at once.
 
     Args:
-        path: What is locked, also against others in this process.
+        path: The path to lock, also against other threads of this process.
         longest_wait_seconds: How long to wait for who holds it: who is stopped is not dead.
     """
     try:

@@ -42,7 +42,7 @@ def changes_between(
         table: The table on the branch to which both belong.
         schema: The newest schema of the branch.
         between: Both states.
-        mode: Where changes are read from; None if nobody says.
+        mode: The source of changes; None if the options do not say.
         tags_are_snapshots: Whether tags name what was committed between their snapshots.
 
     Raises:

@@ -124,7 +124,7 @@ class IndexFolders:
 
         Args:
             place: Encoded partition and bucket.
-            name: Of the file.
+            name: The name of the file.
             external: Its URL, if it lies outside the table.
 
         Raises:

@@ -61,7 +61,7 @@ def plan_fallback(
         rule: The option that names the other branch.
         branch: The branch that is read.
         own_files: Its live files as a batch read sees them, with the columns of MANIFEST_ENTRY.
-        other_files: Those of the other branch.
+        other_files: The files of the other branch.
 
     References:
         Paimon FallbackReadFileStoreTable.FallbackReadScan.plan.

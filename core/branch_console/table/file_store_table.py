@@ -41,7 +41,7 @@ class FileStoreTable:
     Attributes:
         reader: The metadata of the table's store.
         identifier: The table and the branch.
-        paths: Where the files of this branch lie.
+        paths: The paths of the files of this branch.
     """
 
     def __init__(

@@ -32,9 +32,9 @@ class LostCommit:
 
     Attributes:
         trace: The snapshot or manifest list that tells of it.
-        user: Who committed, where that is known.
+        user: The commit user; None if not known.
         files: Columns of MANIFEST_ENTRY.
-        reason: What happened, in a sentence.
+        reason: The reason, in a sentence.
     """
 
     trace: str

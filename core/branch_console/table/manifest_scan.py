@@ -134,7 +134,7 @@ class ManifestScan:
         Args:
             paths: The table that the manifests belong to.
             manifests: Columns of MANIFEST_FILE_META, oldest first.
-            wanted: Which files; manifests that hold none of them are not read.
+            wanted: The files to find; manifests without any of them are not read.
             partition_type: The partition columns of the table.
             key_type: Its trimmed primary key.
 

@@ -48,7 +48,7 @@ def missing_schemas(
     Args:
         table: The table on a branch.
         newest: The id of its newest schema.
-        snapshots: Those of the branch that can be read.
+        snapshots: The readable snapshots of the branch.
 
     Raises:
         FormatError: A manifest is missing or broken.

@@ -92,7 +92,7 @@ class ChangedState:
         table: The table, on the branch whose changes are read.
         schema: The newest of the branch; changes are read under it, as a head is.
         mode: DELTA, CHANGELOG or DIFF.
-        asked: What was asked for, as people read it.
+        asked: The requested range, as people read it.
         snapshot: The later state; None if there is no change.
         before: The earlier state of a DIFF.
         commits: The snapshots whose own files are read, oldest first; none of a DIFF.

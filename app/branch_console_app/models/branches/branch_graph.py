@@ -84,7 +84,7 @@ class Node:
         snapshot: The snapshot; the last one of a folded run; None if nothing could be read.
         folded: The number of snapshots in a folded run, else 0.
         first_id: The first snapshot of a folded run.
-        change: What its commit changed.
+        change: The changes by its commit.
         figure: All its rows.
         heads: Branches whose head this is.
         is_clock_skewed: Whether its clock is before its parent's, so that it is drawn later.

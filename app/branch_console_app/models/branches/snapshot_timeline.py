@@ -141,7 +141,7 @@ def draw_timeline(
     """Lay the snapshots of a branch out, oldest first.
 
     Args:
-        branch: Whose snapshots these are.
+        branch: The branch of the snapshots.
         entries: The snapshots, in any order.
         kinds: Only commits of these kinds are shown.
         first_id: Nothing before this id is shown.

@@ -95,7 +95,7 @@ def draw_catalog(
     """Lay the branches of the catalog out; main is the first lane, then the newest branches.
 
     Args:
-        overview: What was read.
+        overview: The overview that was read.
         selected: The branch that is looked at; it has a lane in any case.
         most_lanes: How many lanes are drawn at most.
     """

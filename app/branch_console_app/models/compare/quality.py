@@ -50,10 +50,10 @@ class BinShares:
     """How the values of both sides lie over the bins of the first.
 
     Attributes:
-        labels: Of the bins.
+        labels: The labels of the bins.
         before, after: Shares of all rows of the side, in percent.
         ordered: How many of the first bins lie on a line, so that their shares add up.
-        first, other: What the sides are called.
+        first, other: The names of the sides.
     """
 
     labels: tuple[str, ...]

@@ -87,7 +87,7 @@ class ShownSide:
     Attributes:
         scope: Where it is compared.
         is_after: Whether it is the other side there, else the first one.
-        less: What it is told from; None for one that others are told from.
+        less: The side it is compared with; None for the first side.
     """
 
     title: str
@@ -128,8 +128,8 @@ def figure_table(
     """Put the figures of a column side by side: of A, of B and, for all rows, of all that is known.
 
     Args:
-        found: What is compared.
-        scope: Which rows are looked at.
+        found: The comparison.
+        scope: The rows that are compared.
         column: One of them.
     """
     sides = sides_beside(found, scope)

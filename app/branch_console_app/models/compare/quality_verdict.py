@@ -37,7 +37,7 @@ def quality_verdict(
 
     Args:
         scope: The rows that are compared.
-        findings: What the rules found on the side; none if they were not judged.
+        findings: The findings of the rules on the side; none if they were not judged.
         versus: The name of the other side.
     """
     alarms = [each.name for each in scope.columns if each.rating is Rating.ALARM]

@@ -46,7 +46,7 @@ class Activity:
         table: The full name of the table; None for the catalog, or a job without a table.
         branch: The branch it happened to.
         people: The persons who did it and who took it back.
-        sentence: What happened, as Markdown: ``bo merged `fix` into `main` of air.weather``.
+        sentence: The activity as Markdown: ``bo merged `fix` into `main` of air.weather``.
         operation: The operation, whose receipt can be read if `has_receipt`.
         undo: The operation that took it back.
         undone: The person who took it back, as Markdown: `undone by bo`.

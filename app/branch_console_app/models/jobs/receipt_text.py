@@ -32,9 +32,9 @@ def truth_words(receipt: Receipt, undo: Receipt | None, zone: tzinfo | None) -> 
     """Say in a sentence what has become of an operation, as Markdown.
 
     Args:
-        receipt: Of the operation.
+        receipt: The receipt of the operation.
         undo: The receipt of the undo; None if the operation was not undone.
-        zone: Of the person who looks.
+        zone: The time zone of the person.
     """
     last = receipt if undo is None else undo
     when = f"{plain(last.actor)} on {day_and_time(last.finished_millis, zone)}"

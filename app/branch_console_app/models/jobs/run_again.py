@@ -73,7 +73,7 @@ def nothing_to_run_on(call: ProcedureCall, branches: Collection[str]) -> str | N
 
     Args:
         call: The call.
-        branches: Those that its table has, main aside.
+        branches: The branches of its table without main.
     """
     there = {MAIN_BRANCH, *branches}
     asked = call.request(Request)

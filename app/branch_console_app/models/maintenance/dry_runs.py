@@ -199,7 +199,7 @@ def orphan_lines(dry_run: CleaningDryRun, folder: str) -> tuple[OrphanLine, ...]
     """Return the files of a dry run, those first that go now.
 
     Args:
-        dry_run: What was found.
+        dry_run: The result of the dry run.
         folder: The folder of the table.
     """
     is_now = not dry_run.grace_millis

@@ -13,7 +13,7 @@ class RescueLine:
     """A branch that an operation kept.
 
     Attributes:
-        event: What the operation did; None if the ledger does not tell.
+        event: The event of the operation; None if the ledger lacks it.
         is_undone: Whether that was taken back, so that nobody needs the branch for an undo.
         alone: The files that nothing else needs; None if they were not counted.
     """
@@ -30,9 +30,9 @@ def rescue_lines(
     """Return the branches that operations kept, the newest first.
 
     Args:
-        names: Of all branches.
+        names: The names of all branches.
         events: The ledger of the table.
-        storage: What its files cost; None if that was not read.
+        storage: The cost of its files; None if that was not read.
     """
     kept_by = {
         each.receipt.rescue_branch: each

@@ -26,8 +26,8 @@ def page_title(
 
     Args:
         page: The path of the page.
-        label: What the page is called.
-        place: Where the address looks.
+        label: The title of the page.
+        place: The location in the address.
         view: Those of TITLE_VIEW, as the address has them.
         warehouse: The warehouse that is open, for pages about no table.
     """

@@ -28,10 +28,10 @@ class Hit:
     """Something with a name, and the page that shows it.
 
     Attributes:
-        name: What it is found by, and called.
-        context: What it belongs to, such as the table of a branch; it is found by this, too.
+        name: The name by which it is found and shown.
+        context: The object it belongs to, such as the table of a branch; it is found by this too.
         page: The path of the page.
-        place: Where that page looks.
+        place: The location of that page.
         view: The parameters of that page.
     """
 

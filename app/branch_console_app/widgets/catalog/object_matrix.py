@@ -53,9 +53,9 @@ def show_objects(overview: CatalogOverview, branches: Sequence[str], place: Loca
     """Draw the filters and the list, changed ones first.
 
     Args:
-        overview: What was read.
-        branches: Those that have a column, in their order.
-        place: Where the page is.
+        overview: The overview that was read.
+        branches: The branches that have a column, in their order.
+        place: The location of the page.
     """
     lines = object_lines(overview, branches)
     changed = sum(line.is_changed for line in lines)

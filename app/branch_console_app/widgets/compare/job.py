@@ -25,8 +25,8 @@ def show_running_job(parameter: str, subject: str) -> bool:
     """Draw a job that has not ended well, and return whether one is still running.
 
     Args:
-        parameter: Which parameter of the address names the job.
-        subject: What is compared, such as `Rows`.
+        parameter: The parameter of the address that names the job.
+        subject: The compared objects, such as `Rows`.
     """
     job = find_job(state.parameter(parameter))
     if job is None:
@@ -44,7 +44,7 @@ def link_to_comparison(job: JobView, place: Location) -> None:
 
     Args:
         job: Any job.
-        place: Of its table.
+        place: The place of its table.
     """
     tab = _TABS.get(job.name)
     if tab is None:

@@ -19,9 +19,9 @@ def show_quality_map(found: QualityComparison, column: str, column_parameter: st
     """Draw where columns drifted, for a table with partitions.
 
     Args:
-        found: What was compared.
+        found: The comparison.
         column: The one that is looked at.
-        column_parameter: Which parameter of the address names it.
+        column_parameter: The parameter of the address that names it.
     """
     drift = quality_map(found.drift_map)
     if drift is None:

@@ -38,7 +38,7 @@ def show_again(job: JobView, place: Location, refused: str | None) -> None:
 
     Args:
         job: One that has ended.
-        place: Of its table.
+        place: The place of its table.
         refused: Why the person may not run it at once.
     """
     way = way_again(job.name)

@@ -67,9 +67,9 @@ def show_run(dry_run: DryRun, request: Request, icon: str, place: Location) -> N
     """Draw what stands in the way, the field for the count, and the button that runs this plan.
 
     Args:
-        dry_run: What was shown.
-        request: What it was asked for.
-        icon: Of the button.
+        dry_run: The dry run that was shown.
+        request: The request.
+        icon: The icon of the button.
         place: The location that the job page keeps.
     """
     words = dry_run.words

@@ -19,8 +19,8 @@ def with_reason(arguments: Mapping[str, Argument], subject: str) -> dict[str, Ar
     """Return the arguments of a command with the reason that stands in the field, if one does.
 
     Args:
-        arguments: Of the command.
-        subject: What the command is about, such as its branches: each has a field of its own.
+        arguments: The arguments of the command.
+        subject: The subject of the command, such as its branches: each has a field of its own.
     """
     given = state.value_of(f"{_KEY}-{subject}")
     reason = given.strip() if isinstance(given, str) else ""
@@ -36,7 +36,7 @@ def ask_for_reason(preview: Preview, subject: str) -> None:
     """Draw the field in which an operator says why; nothing if nothing is left out.
 
     Args:
-        preview: Of the command, with the reason that stands in the field.
+        preview: The preview of the command, with the reason in the field.
         subject: As for `with_reason`.
     """
     found = left_out(preview)

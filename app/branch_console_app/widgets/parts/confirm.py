@@ -32,8 +32,8 @@ def start_once(
         name: The procedure.
         arguments: Its arguments.
         place: The location that the job page keeps.
-        subject: What the command rests on, such as a plan's id; the same one is the same job for
-            as long as that job has not ended.
+        subject: The subject of the command, such as a plan's id. The same subject is the same job
+            until that job has ended.
     """
     _go_to_job(lambda: get_services().start(name, arguments, idempotency_key(name, subject)), place)
 

@@ -55,7 +55,7 @@ def show_judgement(job: JobView, title: str = "Quality gate") -> None:
 
     Args:
         job: The job.
-        title: What the findings are called.
+        title: The title of the findings.
     """
     found = find_judgement(job)
     if found is None:

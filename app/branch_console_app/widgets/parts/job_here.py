@@ -22,8 +22,8 @@ def job_here(parameter: str, subject: str) -> JobView | None:
     """Return the job of the address, None if there is none or it was for something else.
 
     Args:
-        parameter: Of the address.
-        subject: What the job must be for, such as a plan's id.
+        parameter: The parameter of the address.
+        subject: The subject of the job, such as a plan's id.
     """
     was_for, _, job_id = (state.parameter(parameter) or "").partition(":")
     return find_job(job_id) if was_for == subject else None
@@ -63,8 +63,8 @@ def follow_here(job: JobView, doing: str, waiting: str | None = None) -> None:
 
     Args:
         job: The job.
-        doing: What it does, a sentence of Markdown.
-        waiting: What is said while it waits for a worker; as `doing` if left out.
+        doing: A sentence of Markdown for the time in which it runs.
+        waiting: The sentence while it waits for a worker; `doing` if left out.
     """
     st.fragment(_follow, run_every=1.0)(job.id, doing, waiting or doing)
     st.button(

@@ -66,7 +66,7 @@ def show_preview(preview: Preview, key: str = "preview") -> None:
     """Draw the consequences, the gravest first, each kind under its own glyph and word.
 
     Args:
-        preview: What a command would do.
+        preview: The preview of a command.
         key: Another one where a page shows the same twice.
     """
     with st.container(border=True, key=f"card-{key}"):
@@ -120,7 +120,7 @@ def show_button(
     """Draw the button that sends what was previewed; disabled with the reason where it cannot.
 
     Args:
-        preview: What the command would do.
+        preview: The preview of the command.
         form: The command.
         place: The location that the job page keeps.
         more: Arguments that are looked for only once the button is pressed.

@@ -52,7 +52,7 @@ def show_not_found(
         what: The kind of thing, such as `Branch`.
         name: As the address has it.
         known: The names there are.
-        page: Where the links lead.
+        page: The page of the links.
         place_of: The location of a known name.
         view_of: The parameters of the view that stand for a known name, where the location does
             not.

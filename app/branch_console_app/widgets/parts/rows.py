@@ -89,7 +89,7 @@ def in_thousands(frame: pd.DataFrame, but: Collection[str] = ()) -> dict[str, Co
     """Numbers stay numbers, so that a click on a title sorts them, and are read in thousands.
 
     Args:
-        frame: What a table is to show.
+        frame: The rows of a table.
         but: Columns whose numbers are names, such as ids.
     """
     return {

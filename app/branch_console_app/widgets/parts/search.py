@@ -37,7 +37,7 @@ def offer_search(place: Location, pages: Mapping[PageName, str]) -> None:
     """Draw the button that opens the search.
 
     Args:
-        place: Where the page looks: snapshots are found of its table alone.
+        place: The location of the page: only snapshots of its table are found.
         pages: What the pages are called that the sidebar leads to.
     """
     if st.button(

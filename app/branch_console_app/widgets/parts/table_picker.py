@@ -119,7 +119,7 @@ def show_table_header(
 
     Args:
         identifier: The table on its branch.
-        summary: What is known of it.
+        summary: The summary of the table.
         page: The page that asks.
         title: What the page does, where it is about more than one branch and needs no picker; it
             compares rows, so that how they are laid out is not told.

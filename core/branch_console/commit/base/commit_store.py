@@ -27,7 +27,8 @@ class CommitStore:
 
         Args:
             file_io: The store.
-            claims: Where paths are claimed before they are written, for a store that needs it.
+            claims: The register in which paths are claimed before they are written, for a store
+                that needs it.
         """
         return cls(
             files=file_io,

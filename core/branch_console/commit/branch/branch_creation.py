@@ -37,7 +37,7 @@ def make_branch(
     Args:
         table: The table on any branch.
         store: Gets the branch.
-        creation: What the branch is made of.
+        creation: The parts of the new branch.
         has_base_tag: Whether the source has the base tag already.
 
     Raises:

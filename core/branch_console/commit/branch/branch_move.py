@@ -43,7 +43,7 @@ def move_branch(
         source: The table on the branch, or what an operation took from one.
         target: The same on the branch that is to be, or the place of what an operation takes.
         store: The table's store.
-        journal: Where the operation notes how far it is.
+        journal: The journal in which the operation records its progress.
         operation_id: The operation.
         move: The head that the branch had when this was decided.
         between: Is called while both names have the whole branch; may be repeated. It takes a copy,

@@ -30,7 +30,7 @@ def copy_history(
     Args:
         table: The table on any branch.
         store: The table's store.
-        copy: What goes where; what is there already stays as it is.
+        copy: The files to copy; files that are there already stay unchanged.
         progress: Told files done and all files.
 
     Returns:

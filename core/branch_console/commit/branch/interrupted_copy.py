@@ -85,9 +85,9 @@ def schemas_to_take_back(
     """Choose the schemas that may leave a branch, newest first.
 
     Args:
-        ours: Those that came.
+        ours: The schemas that were added.
         present: All of the branch: one that another one stands on stays.
-        used: Those that snapshots and tags are read by; None if that cannot be told.
+        used: The schemas that snapshots and tags need; None if that is not known.
     """
     leaving: list[int] = []
     for schema_id in sorted(present, reverse=True):

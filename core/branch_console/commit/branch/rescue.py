@@ -30,7 +30,7 @@ def keep_state(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> 
     Args:
         table: The table on the branch to keep.
         store: The table's store.
-        copy: What will leave; it is kept also if a listing leaves it out.
+        copy: The snapshots that will be removed; they are kept even if a listing omits them.
 
     Returns:
         The number of bytes in the copies.

@@ -58,9 +58,9 @@ def move_database(
     Args:
         store: The store.
         paths: The paths of the warehouse.
-        from_folder: Where the database is.
-        to_folder: Where it goes.
-        file: What was known of the database when this was planned.
+        from_folder: The current folder of the database.
+        to_folder: The new folder of the database.
+        file: The file of the database at the time of the plan.
 
     Returns:
         Whether it is at its new place: False if the store cannot rename folders.
@@ -126,7 +126,7 @@ def change_database(
         store: The store.
         paths: The paths of the warehouse.
         folder: The folder of the database; of another database nothing is changed.
-        file: What was known of the database when this was planned.
+        file: The file of the database at the time of the plan.
         change: The change; nothing is written where it changes nothing.
     """
     while True:
@@ -154,8 +154,8 @@ def set_database_properties(
     Args:
         store: The store.
         paths: The paths of the warehouse.
-        folder: Where the database is by now.
-        file: What was known of it when this was planned.
+        folder: The current folder of the database.
+        file: The file of the database at the time of the plan.
         properties: Those that it gets in place of the ones that were known.
 
     Raises:

@@ -29,7 +29,7 @@ def give_main(
     Args:
         table: The table on any branch.
         store: The table's store.
-        copy: What of the branch comes to main.
+        copy: The parts of the branch that main gets.
         aside: A folder that nobody reads, in which the schemas wait.
         before_schemas: What is done once the snapshots are there.
 

@@ -26,7 +26,7 @@ def marked_at(millis: int, before: bytes | None) -> str:
     """Return a mark of a time; one that is there keeps the time at which it was made.
 
     Raises:
-        FormatError: What is there is no mark.
+        FormatError: The file is no mark.
     """
     created = millis
     if before is not None:

@@ -49,7 +49,7 @@ class RowCommit:
         expected_head: The only head that this may stand on; None if any will do.
         read_at, has_strays: As for `PreparedRows`.
         summary: Figures of the write that are to be remembered.
-        properties: Of the snapshot.
+        properties: The properties of the snapshot.
     """
 
     messages: tuple[CommitMessage, ...]

@@ -86,8 +86,8 @@ class RowWrite:
             table: The table on the branch to be written.
             store: Its store.
             operation_id: Names the write; see `resume` for one that may have begun before.
-            actor: Who writes; the commit user.
-            statement: What was asked for.
+            actor: The writer, used as commit user.
+            statement: The statement.
             clock: Milliseconds since the epoch.
             process: Who writes, from `this_process`; this process if left out.
             without_callbacks: Whether an operator leaves out what Paimon would do for others; the

@@ -33,7 +33,7 @@ class StagedRows:
     """Files of rows that nothing names yet, from their journal entry to whoever takes them.
 
     Attributes:
-        id: What the journal calls them, and what the name of every file holds.
+        id: Their id in the journal, which the name of every file contains.
     """
 
     def __init__(self, table: FileStoreTable, store: CommitStore, staged_id: str) -> None:
@@ -59,11 +59,11 @@ class StagedRows:
         Args:
             table: The table on the branch that the rows are for.
             store: Its store.
-            operation_id: Who is to publish them.
-            actor: Who asked for it.
-            statement: What was asked for.
+            operation_id: The operation that will publish them.
+            actor: The person who asked for it.
+            statement: The statement.
             clock: Milliseconds since the epoch.
-            staged_id: Of files that are there already, and whose entry was forgotten.
+            staged_id: The id of files that are there already and whose entry was removed.
         """
         staged = cls(table, store, staged_id or f"rows-{uuid.uuid4().hex}")
         now_millis = clock()

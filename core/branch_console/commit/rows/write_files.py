@@ -32,7 +32,7 @@ def remove_unnamed(
     Args:
         table: The table.
         store: Its store.
-        write_id: Of the write.
+        write_id: The id of the write.
         messages: All messages of the write.
         everywhere: Whether to look into all buckets of the table, not into those of the messages.
     """

@@ -26,7 +26,7 @@ def encode_result(
 
     Args:
         table: The table on the branch that was written.
-        intent: Of the write.
+        intent: The intent of the write.
         figures: `snapshot_id`, None if nothing changed, and counts of rows and files.
         now_millis: When it ended.
     """

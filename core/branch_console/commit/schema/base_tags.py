@@ -14,7 +14,7 @@ def fork_bytes(
     Args:
         table: The table on any branch.
         branch: The branch.
-        fork: What it began at.
+        fork: The fork of the branch.
         places: Branches to look on, in this order: at their tags, then at their snapshots.
 
     Raises:

@@ -187,7 +187,7 @@ class CommitAttempts:
         """Write what an attempt has that is not there yet, and its snapshot last.
 
         Args:
-            attempt: What to publish.
+            attempt: The try to publish.
             when_named: May be called once others can see the snapshot, before it is durable. Who
                 builds on it syncs the same folder, so theirs is never there without it.
 

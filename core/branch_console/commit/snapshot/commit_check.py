@@ -49,7 +49,7 @@ class CommitCheck:
         """Check a commit against a head.
 
         Args:
-            changes: What it changes.
+            changes: The changes of the commit.
             head: The head that it would stand on.
             live: The live files of the partitions that it changes.
             schema: The newest schema.

@@ -45,7 +45,7 @@ class Tried:
         may_have_landed: Whether a snapshot of it was sent that may be there.
         was_sent_here: Whether that was sent from here, not perhaps by a process of before.
         live: The live files as they are known.
-        failure: What the store said to the last try, where its answer was an error.
+        failure: The error of the store in the last try; None without one.
     """
 
     seen_id: int | None
@@ -64,7 +64,7 @@ class Tried:
         """Return what is left to the next try once a snapshot was sent.
 
         Args:
-            head: What it stands on.
+            head: The head it builds on.
             published: The answer of the store.
             failure: Its error, where it had one.
             afresh: Live files of which nothing is known yet.
@@ -111,10 +111,10 @@ def outcome_of(
     the history, and until then nothing of the try may be removed (C18).
 
     Args:
-        snapshot: What was sent, or what was found of an earlier try.
-        tried: What this try leaves.
+        snapshot: The snapshot that was sent, or that an earlier try published.
+        tried: The results of this try.
         published: The answer of the store; None if an earlier try was found.
-        state: What became of the snapshot.
+        state: The state of the snapshot.
     """
     match published, state:
         case Published.LOST, _:

@@ -55,7 +55,7 @@ def needs_live_files(changes: Changes, kind: CommitKind, bucket_counts: frozense
     their bucket count is right where the table never had another one.
 
     Args:
-        changes: What the commit changes.
+        changes: The changes of the commit.
         kind: Its kind.
         bucket_counts: The option `bucket` in all schemas of the branch.
     """

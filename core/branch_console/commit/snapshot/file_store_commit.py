@@ -98,11 +98,12 @@ class FileStoreCommit:
         Args:
             messages: From the writers.
             user: The commit user.
-            identifier: Of the commit; unique a user.
-            kind: Of the appended part; None makes it OVERWRITE where something goes, else APPEND.
-            properties: Of the snapshots.
+            identifier: The identifier of the commit, unique for its user.
+            kind: The kind of the appended part; None makes it OVERWRITE if something is deleted,
+                else APPEND.
+            properties: The properties of the snapshots.
             expected_head: Commit only on top of this snapshot.
-            watermark: Of the appended part; it never falls.
+            watermark: The watermark of the appended part; it never falls.
             seen_id: The head before an earlier try whose outcome is not known.
             since_id: A head behind which somebody else may make this same commit meanwhile.
             read_at: Where the rows were read that the appended part was computed from: nobody may
@@ -172,10 +173,10 @@ class FileStoreCommit:
             partitions: Encoded partitions to replace (static). None replaces those of the new
                 files (dynamic), or all if the table has no partitions or its option
                 `dynamic-partition-overwrite` is false.
-            identifier: Of the commit; unique a user.
-            properties: Of the snapshot.
+            identifier: The identifier of the commit, unique for its user.
+            properties: The properties of the snapshot.
             expected_head: Commit only on top of this snapshot.
-            watermark: Of the snapshot; it never falls.
+            watermark: The watermark of the snapshot; it never falls.
             seen_id: The head before an earlier try whose outcome is not known.
             since_id: As for `commit`.
 
@@ -237,12 +238,13 @@ class FileStoreCommit:
         as far as they were computed for the newest schema.
 
         Args:
-            snapshot: What to go back to, of this branch, from its snapshots or one of its tags.
+            snapshot: The snapshot of this branch to go back to, from its snapshots or one of its
+                tags.
             user: The commit user.
-            identifier: Of the commit; unique a user.
+            identifier: The identifier of the commit, unique for its user.
             guard: Commit only on top of this snapshot; without it, what goes and what comes back
                 is looked up again whenever the head moved.
-            properties: Of the new snapshot.
+            properties: The properties of the new snapshot.
             seen_id: The head before an earlier try whose outcome is not known.
 
         Raises:
@@ -278,8 +280,8 @@ class FileStoreCommit:
 
         Args:
             user: The commit user.
-            identifier: Of the commit; unique a user.
-            properties: Of the snapshot.
+            identifier: The identifier of the commit, unique for its user.
+            properties: The properties of the snapshot.
             seen_id: The head before an earlier try whose outcome is not known.
 
         Raises:

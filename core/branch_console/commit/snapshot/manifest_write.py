@@ -47,7 +47,7 @@ class NewFiles:
 
     Attributes:
         contents: Names and bytes, in the order in which they are to be published.
-        lists: What the manifest lists among them hold, by name, as MANIFEST_FILE_META.
+        lists: The contents of the manifest lists among them, by name, as MANIFEST_FILE_META.
     """
 
     def __init__(self, new_uuid: Callable[[], str], schema: TableSchema) -> None:

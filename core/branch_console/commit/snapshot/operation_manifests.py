@@ -35,7 +35,7 @@ def remove_lost_manifests(
     Args:
         table: The table on the branch that the operation commits to.
         store: Its store.
-        operation_id: Of an operation that makes one commit, and whose outcome is known.
+        operation_id: The id of an operation that makes one commit and whose outcome is known.
         landed: Its snapshot; None if it can have none any more.
     """
     folder, prefix = table.paths.manifest("").rstrip("/"), _prefix(operation_id)

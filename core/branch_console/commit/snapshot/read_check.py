@@ -31,9 +31,9 @@ def find_changed_rows(
 
     Args:
         table: The branch.
-        read_at: Where the rows of the commit were read.
-        head: What the commit would stand on.
-        changes: What it changes.
+        read_at: The snapshot at which the rows of the commit were read.
+        head: The head that the commit would build on.
+        changes: The changes of the commit.
         schema: The newest schema.
 
     Returns:

@@ -43,7 +43,7 @@ def track_rows(delta: pa.Table, *, snapshot_id: int, next_row_id: int) -> Tracke
 
     Args:
         delta: Columns of MANIFEST_ENTRY.
-        snapshot_id: Of the snapshot to be.
+        snapshot_id: The id of the new snapshot.
         next_row_id: The first id that is free.
 
     Raises:

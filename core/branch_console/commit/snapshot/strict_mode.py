@@ -27,7 +27,7 @@ def find_strict_conflict(
 
     Args:
         table: The branch.
-        snapshots: Those after the safe one, up to the head.
+        snapshots: The snapshots after the safe one, up to the head.
         commit_id: The commit; an overwrite also gives way to files appended to real buckets.
         partitions: The encoded partitions that it changes.
 

@@ -54,7 +54,8 @@ class SnapshotDelta:
     """The change that one snapshot made.
 
     Attributes:
-        entries: Of its delta manifests, in their order, with the columns of MANIFEST_ENTRY.
+        entries: The entries of its delta manifests, in their order, with the columns of
+            MANIFEST_ENTRY.
         emptied: Encoded partitions of which it left no file that was there before.
         masks: The deletion vectors that are others than before, of data files that came or went
             too.
@@ -125,7 +126,7 @@ class FileHistory:
     Attributes:
         entries: One row a file that the log mentions, as it does first, with the columns of
             MANIFEST_ENTRY.
-        renamed: Of files that came again as copies, the entries that it mentions last.
+        renamed: The last entries of files that were added again as copies.
         added: Files that hold what was written since, as it was written.
         removed: Files from before that are gone with their rows.
         came: Files that are live now and were not.
@@ -526,7 +527,7 @@ def _operation(delta: SnapshotDelta, entries: pa.Table, masked: Set[MaskKey]) ->
 
     Args:
         delta: The commit.
-        entries: Of its delta manifests.
+        entries: The entries of its delta manifests.
         masked: The files that stay and of which it hid rows or showed them again.
     """
     recorded = _RECORDED.get(recorded_operation(delta.snapshot) or "")

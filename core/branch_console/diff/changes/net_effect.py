@@ -55,7 +55,7 @@ def fully_hidden(files: pa.Table, masks: Masks) -> frozenset[str]:
 
     Args:
         files: Columns of MANIFEST_ENTRY.
-        masks: What is hidden of files.
+        masks: The hidden rows of files.
     """
     if not masks:
         return frozenset()
@@ -82,7 +82,7 @@ def files_with_new_rows(
         added: Files that hold what the side wrote since the base, as it was written.
         steps: The commits of the side since the base, oldest first.
         files_of: Looks up the entries of files, with the columns of MANIFEST_ENTRY.
-        masks: What the side hides of files.
+        masks: The rows of files that the side hides.
     """
     wrote = set(added)
     for step in steps:

@@ -201,7 +201,7 @@ def base_with_shared_files(
     some of its rows, it holds; the rows that are missing are then what it changed.
 
     Args:
-        base: What is known of the bases.
+        base: The known facts about the bases.
         ours: The target, from the root to its head.
         theirs: The source, to what of it is taken over.
         others: What other branches, and the source later on, did: a side may have merged that, and
@@ -222,7 +222,7 @@ def base_with_hidden_rows(base: FileHistory, files: Set[str], *sides: FileHistor
     """Hide in the base what one of some sides hides of files, so that what they show counts.
 
     Args:
-        base: What is known of it.
+        base: The known facts about the base.
         files: Files that only come to it as both sides hold them.
         sides: Whose hidden rows are no change.
     """

@@ -204,8 +204,8 @@ def plan_automatic_tags(
     """Decide which tags a branch gets by itself.
 
     Args:
-        rule: Of the branch.
-        snapshots: Those of the branch, by rising id.
+        rule: The rule of the branch.
+        snapshots: The snapshots of the branch, by rising id.
         tags: All tags of the branch.
     """
     if rule.creation not in (TagCreation.PROCESS_TIME, TagCreation.WATERMARK):

@@ -124,7 +124,7 @@ def due_snapshots(
     Args:
         branch: The branch.
         snapshots: Its snapshots by id.
-        expiry: What was decided for it.
+        expiry: The decided expiry.
     """
     for number in sorted(snapshots):
         if number < expiry.due_until:

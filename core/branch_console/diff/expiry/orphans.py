@@ -27,7 +27,7 @@ def is_paimons_file(kind: FolderKind, name: str, prefixes: Collection[str]) -> b
     Args:
         kind: The folder.
         name: The name; of a temporary file what it was to become is looked at.
-        prefixes: What names of data files and changelog files begin with.
+        prefixes: The prefixes of names of data files and changelog files.
 
     References:
         Paimon FileStorePathFactory, DataFilePathFactory, RenamingTwoPhaseOutputStream.

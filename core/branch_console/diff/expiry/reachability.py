@@ -28,11 +28,11 @@ class ReferredManifests:
     """The manifests that one reference leads to, by their numbers.
 
     Attributes:
-        owner: Who answers for the reference, as a number.
-        live: Of the state that it names: what is added and not deleted is needed.
-        added: Of changelog files: what is added is needed.
-        written: Of the delta that is a changelog itself: what a writer added or deleted is needed,
-            and nothing that a compaction wrote.
+        owner: The owner of the reference, as a number.
+        live: The manifests of its state: files that are added and not deleted are needed.
+        added: The manifests of changelog files: added files are needed.
+        written: The manifests of a delta that is a changelog itself: files that a writer added or
+            deleted are needed, files that a compaction wrote are not.
     """
 
     owner: int
@@ -164,7 +164,7 @@ class _Entries:
     """The entries of each file; of most files there is one, which needs no folding.
 
     Attributes:
-        manifest: Of all entries, those of one file together.
+        manifest: The manifest of each entry; the entries of one file are neighbours.
         first: The manifest of the first entry of each file.
         several: The files that have several entries.
         folded: The manifests of their entries.

@@ -131,8 +131,8 @@ class Expiry:
     """The snapshots of a branch that go: from the oldest one up to, and without, an end.
 
     Attributes:
-        due_until: Where they would have ended if nothing held any.
-        holds: What keeps snapshots that would have gone.
+        due_until: The end if nothing kept any.
+        holds: The reasons that keep snapshots which would have expired.
     """
 
     first_id: int
@@ -155,7 +155,7 @@ def plan_expiry(
         times: When each snapshot of the branch was committed, in milliseconds, by its id; one at
             least.
         retention: The limits.
-        holds: What keeps snapshots besides.
+        holds: The other reasons that keep snapshots.
 
     Returns:
         What goes; the end is the first id if nothing does.
@@ -183,7 +183,7 @@ def plan_changelog_expiry(
         times: When the snapshot of each was committed, in milliseconds, by its id; one at least.
         latest_id: The newest snapshot of the branch, from which is counted how many stay.
         retention: The limits.
-        holds: What keeps changelogs besides.
+        holds: The other reasons that keep changelogs.
 
     Returns:
         What goes; the end is the first id if nothing does.

@@ -77,11 +77,12 @@ class OwnerCost:
     """The files that one owner needs.
 
     Attributes:
-        head: What its newest snapshot holds.
-        history: What older snapshots, tags and changelogs hold, and its newest snapshot does not.
-        exclusive: What no other owner needs.
-        shared: What another owner needs, too.
-        reclaimable: What would leave the table if what may go of this owner went now.
+        head: The files of its newest snapshot.
+        history: The files of older snapshots, tags and changelogs that its newest snapshot lacks.
+        exclusive: The files that no other owner needs.
+        shared: The files that another owner needs too.
+        reclaimable: The files that could be removed now if this owner's removable references were
+            removed.
     """
 
     owner: FileOwner
@@ -106,7 +107,7 @@ class StorageCost:
 
     Attributes:
         total: All files that somebody needs, each counted once.
-        reclaimable: What would leave the table if all that may go went now.
+        reclaimable: The files that could be removed from the table now.
         owners: In the order in which they were given.
         overlaps: The pairs that share anything, the most first.
     """
@@ -263,7 +264,7 @@ class OrphanScan:
 
     Attributes:
         operation_id: The cleaning.
-        waiting: What it or an earlier cleaning noted, and a later one removes.
+        waiting: The files that it or an earlier cleaning recorded and a later one removes.
     """
 
     operation_id: str

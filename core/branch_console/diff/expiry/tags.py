@@ -25,7 +25,7 @@ def expired_tags(
     """Decide which tags are past the time that they were made to last, or older than asked.
 
     Args:
-        tags: Those of a branch.
+        tags: The tags of a branch.
         now: The clock on the wall.
         older_than: Takes all tags that were made before, also those that last for good.
     """

@@ -16,7 +16,7 @@ class CatalogFacts:
     """Facts about all branches of the catalog.
 
     Attributes:
-        operations: Those without an end.
+        operations: The operations without an end.
         lost: Tables by branch whose table branch was made and is gone, or whose base is gone.
         unclear: Tables of main of which several folders may be the one, with the reason.
     """

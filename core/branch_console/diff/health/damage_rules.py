@@ -26,8 +26,8 @@ class DamagedState:
     """A snapshot, a tag or a changelog of which not all is there.
 
     Attributes:
-        name: What it is, such as `snapshot 3`.
-        snapshot_id: Of a snapshot; None for others.
+        name: Its name, such as `snapshot 3`.
+        snapshot_id: The id of a snapshot; None for others.
         tag: The name of a tag; None for others.
         data: Data files and index files with what is wrong with each, in words.
         lost: Those of data that are data files and gone, so that a branch can do without them.
@@ -63,7 +63,7 @@ def damage_findings(table: str, damage: BranchDamage) -> Iterator[HealthFinding]
 
     Args:
         table: Its name, for remedies.
-        damage: What was found.
+        damage: The damage that was found.
     """
     data = [each for each in damage.damaged if each.data]
     metadata = [each for each in damage.damaged if each.metadata]

@@ -62,7 +62,7 @@ class TableFacts:
 
     Attributes:
         table: Its name, for remedies.
-        branches: Those that can be read, main first.
+        branches: The readable branches, main first.
         unreadable: The names of the others.
         lineage: Their graph, with the ledger under the names of today.
         count_taken: Asked of the few commits that may be merges of Paimon's own.

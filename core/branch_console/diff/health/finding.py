@@ -62,9 +62,9 @@ class HealthFinding:
         rule: The id of the rule, such as `F02`.
         branch: The branch that tells of it.
         evidence: The tags, snapshots, options and branches that it rests on.
-        text: What is so.
-        breaks: What breaks and when, as a sentence.
-        advice: What to do, as a sentence.
+        text: The finding, as a sentence.
+        breaks: The damage and its time, as a sentence.
+        advice: The advice, as a sentence.
         remedies: Calls that do it, each of which is needed; none if only people can.
     """
 

@@ -21,8 +21,8 @@ class Judging:
     """A table as its rules are judged.
 
     Attributes:
-        table: What is known of it.
-        branches: What is known of each branch, main first.
+        table: The facts about the table.
+        branches: The facts about each branch, main first.
         shared: The files that branches hold in common.
     """
 

@@ -13,7 +13,7 @@ def schedule_findings(
     """Tell that schedules wait for a worker.
 
     Args:
-        schedules: What runs by itself, such as `expire`, or `expire of air.flights`.
+        schedules: The names of schedules, such as `expire`, or `expire of air.flights`.
         is_worker_alive: Whether a worker runs that takes its jobs from the store of whoever asks.
     """
     if not schedules or is_worker_alive:

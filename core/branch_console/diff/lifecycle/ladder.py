@@ -74,7 +74,7 @@ class BranchPlan:
         rule: The rule that decides on it.
         age_millis: Time since its last use; None if that is not known.
         ahead: Its commits that were merged nowhere; None if that is not known.
-        step: What happens next; None if nothing does.
+        step: The next step; None without one.
         due_millis: When the step is due; None without a step.
         reason: Why there is this step, or none, as a sentence.
     """

@@ -20,7 +20,7 @@ class LifecycleRow:
         rule: The pattern of the rule that decides, with its line; or `defaults`.
         age_days: How many whole days nobody has used it; None if that is not known.
         ahead: Its commits that were merged nowhere; None if that is not known.
-        step: What happens next; None if nothing does.
+        step: The next step; None without one.
         due_millis: When.
         is_due: Whether that may happen now.
         reason: Why, as a sentence.
@@ -79,7 +79,7 @@ class PolicyReport:
         version: How often it was set.
         is_dry_run: Whether schedules only report stale branches.
         branches: By name, main left out.
-        schedules: What runs by itself.
+        schedules: The schedules.
     """
 
     table: str
@@ -96,7 +96,7 @@ def lifecycle_rows(
     """Return plans as rows.
 
     Args:
-        plans: What becomes of each branch.
+        plans: The plan of each branch.
         now_millis: The time.
         exclusive: The bytes that a branch needs alone, where they are known.
     """

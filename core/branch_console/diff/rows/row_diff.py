@@ -58,7 +58,7 @@ class RowDiffWork:
 
     Attributes:
         before, after: The states.
-        columns: What is compared.
+        columns: The compared columns.
         keys: Names of compared columns that match rows; empty for a multiset.
         places: Partitions and buckets in which files differ.
         not_compared: Sentences on columns that are left out.
@@ -245,7 +245,7 @@ def counted_rows(rows: pa.Table, types: Sequence[DataType]) -> pa.Array:
 
     Args:
         rows: Columns of these types.
-        types: Of the table.
+        types: The types of the table.
     """
     plain = [_plain_floats(_whole(column)) for column in rows.columns]
     table = pa.table(plain, names=rows.column_names)
@@ -267,7 +267,7 @@ def diff_counted(rows: pa.Table, before: pa.Array, after: pa.Array, work: RowDif
         rows: Distinct rows in the columns of `arrow_columns`.
         before: How often each stands on the first side.
         after: How often on the second.
-        work: What is compared.
+        work: The comparison to make.
     """
     parts = []
     for kind, mask in (

@@ -49,9 +49,9 @@ class RowDiffIndex:
 
     Attributes:
         columns: The names of the compared columns.
-        keys: Those that match rows; empty for a multiset.
+        keys: The columns that match rows; empty for a multiset.
         groups: In the order of the rows.
-        facts: What else is known, as JSON values.
+        facts: Other known facts, as JSON values.
     """
 
     columns: tuple[str, ...]

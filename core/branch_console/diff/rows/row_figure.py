@@ -194,9 +194,9 @@ def commit_figure(
     """Tell from a snapshot how many rows its commit added, less those that it removed.
 
     Args:
-        snapshot: What the commit made.
+        snapshot: The snapshot of the commit.
         before: The snapshot that it was made on; None if there was none, or it is not known.
-        schema: Of the branch.
+        schema: The schema of the branch.
         branch: The branch that is read.
     """
     records = snapshot.delta_record_count
@@ -220,7 +220,7 @@ def commit_figures(
     Args:
         snapshots: Of one history.
         before: The snapshot before the first, if it is known.
-        schema: Of the branch; None if it has none.
+        schema: The schema of the branch; None if it has none.
         branch: The branch that is read.
     """
     found = []

@@ -181,7 +181,7 @@ class TableChange:
         folder: Below the warehouse, such as `air.db/flights`.
         birth: The SHA-256 of the bytes of its first schema file.
         schema: The id of its newest schema at the fork.
-        head: Where it stood; a table that never had a commit has none.
+        head: Its head; a table that never had a commit has none.
         base_tag: The tag that keeps its fork, if that is not the usual `branch-base-<branch>`.
         adopted: Whether its table branch was there before the catalog branch.
         source: The table branch that its fork lies on; main's history if left out.
@@ -293,16 +293,16 @@ class CatalogVersion:
         parents: The versions it builds on, the one of its own branch first.
         covers: The ids of the objects for which a merged parent is an ancestor; None for all.
         voids: Versions whose merge no longer counts, for the objects that this one covers.
-        scope: Of a fork; of a version that adds to it, all that the branch holds then.
-        content: Of a fork: the name of its table branches.
-        from_tag: Of a fork: the catalog tag it begins at.
-        is_empty: Of a fork: whether its tables begin with their schemas and no rows.
-        expects: Of a merge, by table id.
-        sources: Of a merge: the content of tables that came in, by table id, where it is not
-            what the version of the source says. Releases before this one noted none.
+        scope: In a fork, the objects of the branch; in a version that adds some, all its objects.
+        content: In a fork, the name of its table branches.
+        from_tag: In a fork, the catalog tag it begins at.
+        is_empty: In a fork, whether its tables begin with their schemas and no rows.
+        expects: In a merge, the expected heads by table id.
+        sources: In a merge, the contents of merged tables by table id, if they differ from the
+            version of the source. Earlier releases recorded none.
         databases: By id; None for a database that was dropped.
         tables: By id; None for a table that was dropped.
-        left_out: Of a fork: tables that cannot be branched, by name, with the reason.
+        left_out: In a fork, tables that cannot be branched, by name, with the reason.
     """
 
     branch: str
@@ -424,7 +424,7 @@ class CatalogCheckpoint:
         is_dropped: Whether the branch had ended.
         databases: By id; a database that the versions drop and the fork had is None.
         tables: By id, as the databases.
-        scope: What the branch holds, where that is more than its fork says.
+        scope: The objects of the branch, if they are more than at its fork.
         added: The versions that added to its scope.
     """
 

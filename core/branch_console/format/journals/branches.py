@@ -118,7 +118,7 @@ class DropBranchJournal(OperationJournal):
     Attributes:
         base_tag: The tag that keeps its fork.
         parent: The branch that it was made from.
-        lost: What can be found nowhere but on it, in sentences.
+        lost: Sentences on objects that only the branch has.
         release: How its files leave; None if a rescue branch keeps them.
     """
 

@@ -72,7 +72,7 @@ class CatalogMergeJournal(OperationJournal):
     """A merge of the catalog, as it was decided.
 
     Attributes:
-        subject: What it is about, for people.
+        subject: Its subject, for people.
         source: The branch that comes.
         target: The branch that changes.
         source_content: The name of the table branches that come.

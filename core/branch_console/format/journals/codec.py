@@ -122,7 +122,7 @@ class Codec(Generic[J]):
     """Reads and writes the journals of one procedure.
 
     Attributes:
-        what: What a journal is called in errors, such as "journal of a rollback".
+        what: The name of the journal in errors, such as "journal of a rollback".
         version: The version that is written. The first one is not named in the file.
         reads: How each version looks that can be read.
     """

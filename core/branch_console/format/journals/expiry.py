@@ -57,7 +57,7 @@ class ExpireJournal(OperationJournal):
     """An expiry.
 
     Attributes:
-        retirements: What leaves each branch.
+        retirements: The names removed from each branch.
         releases: Earlier expiries whose grace is over, and whose files go now.
         grace_millis: How long its own names are kept for undo; 0 lets their files go at once.
     """

@@ -52,7 +52,7 @@ class HistoryCopy:
     """Metadata of one branch that goes to another, and what has to leave before it.
 
     Attributes:
-        inherited: Which of the snapshots are read from other branches than the source.
+        inherited: The snapshots that are read from other branches than the source.
         expected_head: The target's head on which this was decided; None for an empty target.
         remove_snapshot_ids: Falls from the head down; empty for a fast-forward.
         rescue_branch: Keeps the target's whole state before anything leaves.
@@ -79,9 +79,9 @@ class HistoryJournal(OperationJournal):
     """A history that is moved: by a fast-forward, a replacement, a cut, or an undo of these.
 
     Attributes:
-        copy: What goes where, and what leaves.
-        sharing: What it takes that both branches hold the files.
-        event: What the ledger calls it; None follows from whether something leaves.
+        copy: The files that are copied, and those that are removed.
+        sharing: The measures for files that both branches share.
+        event: The kind of its event; None if it follows from removed snapshots.
         expired_tag: The tag that a snapshot is made again from, which has expired.
         schema_id_after: The newest schema that the branch has afterwards.
         tags_before: What tags of the branch name before the schemas come that they are read by.

@@ -51,7 +51,7 @@ class MergeJournal(OperationJournal):
         field_ids: The target's field by the source's.
         tags_before: What tags of the target name before the schemas come that they are read by.
         row_messages: The files of rows that were written; None if none had to be.
-        row_notes: What the receipt tells of them.
+        row_notes: Sentences for the receipt about them.
     """
 
     source: str

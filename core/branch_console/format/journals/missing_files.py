@@ -16,7 +16,7 @@ class MissingFilesJournal(OperationJournal):
 
     Attributes:
         messages: The entries that go, bucket by bucket.
-        paths: Where the files should lie, for the answer.
+        paths: The expected paths of the files, for the answer.
         expected_head: The head on which this was decided.
     """
 

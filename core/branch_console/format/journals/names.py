@@ -45,7 +45,7 @@ class NamesBackJournal(OperationJournal):
 
     Attributes:
         expiry: The operation that has them.
-        then: What the branch was called then.
+        then: The name of the branch at that time.
     """
 
     expiry: str

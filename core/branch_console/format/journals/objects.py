@@ -44,7 +44,7 @@ class BranchChangeJournal(CatalogJournal):
     """A statement on a catalog branch: the version that it makes.
 
     Attributes:
-        sentence: What happened, as the sentence of the receipt.
+        sentence: The sentence of the receipt.
     """
 
     catalog_version: CatalogVersion

@@ -26,7 +26,7 @@ class DroppedPartition:
 
     Attributes:
         partition: The encoded BinaryRow.
-        name: What Paimon calls it in an answer: `dt=2026-01-31, hour=7`.
+        name: Its name in Paimon's answers: `dt=2026-01-31, hour=7`.
     """
 
     partition: bytes
@@ -53,7 +53,7 @@ class PartitionMark:
     Attributes:
         folder: The folder of the partition below the table.
         before: The file that is there; None if there is none.
-        after: What it becomes; None if it goes.
+        after: Its new state; None if it is removed.
     """
 
     folder: str

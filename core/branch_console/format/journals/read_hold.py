@@ -25,7 +25,7 @@ class ReadHold:
     Attributes:
         operation_id: The query, comparison or merge that reads.
         procedure: Its procedure.
-        actor: Who asked for it.
+        actor: The person who asked for it.
         reader: The process that reads; a hold of one that died keeps nothing.
         until_millis: When it ends, if the reader cannot be asked.
     """

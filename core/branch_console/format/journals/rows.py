@@ -36,7 +36,7 @@ class WriteJournal:
     """A write of rows.
 
     Attributes:
-        write_id: What the name of every file of the write holds.
+        write_id: The id that the name of every file of the write contains.
     """
 
     write_id: str
@@ -90,14 +90,14 @@ class WriteStep:
     """The files that a write is about to publish: its second entry in the journal.
 
     Attributes:
-        messages: What its writers made.
+        messages: The messages of its writers.
         overwrites: Whether partitions are replaced.
         partitions: The encoded partitions that an overwrite replaces; None if it is to tell them
             by what it writes.
         expected_head: The only head that it may stand on; None if any will do.
-        read_at: Where the rows were read that these were computed from.
+        read_at: The snapshot at which the rows were read that these were computed from.
         summary: Figures of the write that are to be remembered.
-        properties: Of the snapshot.
+        properties: The properties of the snapshot.
         seen_id: The head before the first try.
     """
 

@@ -14,7 +14,7 @@ class JournalledPin:
 
     Attributes:
         tags: The names.
-        snapshot_id: What they keep.
+        snapshot_id: The snapshot that they keep.
         content: The file of the tags; None if the operation itself makes the snapshot.
     """
 

@@ -34,8 +34,8 @@ class MovedDatabase(CatalogJournal):
     """A database whose folder gets another place or name.
 
     Attributes:
-        source: Where it is.
-        target: Where it goes.
+        source: Its current place.
+        target: Its new place.
         file: The file that it has.
     """
 

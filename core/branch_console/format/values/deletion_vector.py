@@ -55,7 +55,7 @@ def read_deletion_vectors(
 
     Args:
         data: The whole file.
-        ranges: Where the vectors stand.
+        ranges: The places of the vectors.
         path: The file, for errors.
 
     Returns:

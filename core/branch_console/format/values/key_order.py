@@ -20,7 +20,7 @@ def sortable(column: Column) -> Column:
     """A column whose values Arrow compares and sorts as Java does those of a key.
 
     Args:
-        column: Of any type; what Arrow compares as Java does is given back.
+        column: A column of any type; a type that Arrow compares like Java is returned unchanged.
     """
     if not pa.types.is_floating(column.type):
         return column

@@ -118,8 +118,8 @@ def stats_modes(
 
     Args:
         names: The columns of the file.
-        options: Of the table.
-        level: Of the file, where the table has modes per level.
+        options: The options of the table.
+        level: The level of the file, if the table has modes per level.
 
     Raises:
         InvalidInput: An option names no mode.
@@ -151,7 +151,7 @@ def collect_stats(
     Args:
         table: The rows; its columns are those of `row_type`, in order.
         row_type: Their types.
-        modes: What to collect of each column.
+        modes: The statistics to collect of each column.
         dense: Whether to leave out columns without statistics (`metadata.stats-dense-store`).
 
     Raises:

@@ -75,10 +75,10 @@ class CatalogMerge:
     """The result of deciding a merge.
 
     Attributes:
-        objects: Those that the source changed or the merge changes; databases first.
+        objects: The objects that the source changed or the merge changes; databases first.
         result: The objects of the target after the merge. An object with an open conflict is as
             the target has it; content is not in it.
-        reported: What concerns no single object, in sentences.
+        reported: Sentences that concern no single object.
         is_noted: Whether the target must remember the merge, even one that changes nothing of it:
             a choice settled a conflict, which nobody shall be asked again; or both sides did the
             same to an object, which a later merge shall not do again where the target takes it

@@ -30,8 +30,8 @@ class CatalogCost:
     Attributes:
         steps: How many steps there are of each kind, by kind.
         snapshots: How many tables get a snapshot.
-        undecided: Of how many tables rows have to be compared first.
-        bytes_to_copy: Of files that may not be shared by the branches.
+        undecided: The number of tables whose rows have to be compared first.
+        bytes_to_copy: The bytes of files that the branches may not share.
     """
 
     steps: Mapping[str, int]
@@ -61,12 +61,13 @@ class CatalogMergePlan:
 
     Attributes:
         id: The digest of all that it rests on and of what it decides.
-        versions: Of the ledger, such as `main@41`; several bases are joined by commas.
-        objects: Those first that keep the merge from running.
+        versions: The versions of the ledger, such as `main@41`; several bases are joined by commas.
+        objects: The objects; those that keep the merge from running come first.
         covers: The objects that a merge of a part is about; None for all.
         sources: What the version of the merge notes of the tables of the source, by their ids.
-        reported: What concerns no single object, in sentences.
-        heads: Of the tables that the plan is about, by id, as (target, source); a run checks them.
+        reported: Sentences that concern no single object.
+        heads: The heads of the tables that the plan is about, by id, as (target, source); a run
+            checks them.
         states: Both branches and the base, as they were read.
         result: The objects of the target after the merge.
     """
@@ -163,7 +164,7 @@ def plan_catalog_merge(
 
     Args:
         sides: Both branches, their base, and the plans of the tables that the source changed.
-        rules: What was chosen about objects.
+        rules: The choices about objects.
         newest_commits: When others last wrote to tables of the target, by id, in milliseconds.
         policy: The digest of the policy that the plans of the tables follow.
     """

@@ -63,8 +63,8 @@ class CatalogStep:
     """One step, on one object; a place is None if the object is not there.
 
     Attributes:
-        properties_before: Of a database that is dropped or gets other ones.
-        properties_after: Of a database that is made or gets other ones.
+        properties_before: The properties of a database before it is dropped or changed.
+        properties_after: The properties of a database after it is made or changed.
     """
 
     kind: StepKind

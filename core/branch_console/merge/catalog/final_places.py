@@ -29,10 +29,10 @@ def settle_places(
     """Have each table in a database that is there, and each name given once.
 
     Args:
-        states: What the merge is decided on.
-        databases: Of the target after the merge, by id; changed in place.
+        states: The states that the merge is decided on.
+        databases: The databases of the target after the merge, by id; changed in place.
         tables: Likewise.
-        found: Where conflicts and what was settled go.
+        found: Collects conflicts and settled ones.
         fold: Gives what two names share that are one name to the store.
     """
     places = _Places(states, databases, tables, found, fold)

@@ -10,7 +10,7 @@ class MergedPart:
     """One object of the catalog, and the change that a merge made to it.
 
     Attributes:
-        operation_id: Of the step, such as `op-91-t1`; `undo` takes it.
+        operation_id: The operation of the step, such as `op-91-t1`, for `undo`.
         object_id: The database or table: a merge may change one of them in several steps.
         name: What the target called the object as the merge began, or calls it since.
     """

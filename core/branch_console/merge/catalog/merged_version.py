@@ -38,9 +38,9 @@ def merged_version(
 
     Args:
         plan: The decision.
-        author: Who merges.
+        author: The person who merges.
         expects: Which step publishes a table on top of which head, by table id.
-        forks: Of a target that is a branch: where tables begin that are new to it, by id.
+        forks: If the target is a branch, the forks of tables that are new to it, by id.
     """
     ours = VersionName.parse(plan.versions.ours)
     is_main = plan.target == MAIN_BRANCH

@@ -37,7 +37,7 @@ class ObjectFindings:
 
         Args:
             states: The three states of the catalog, which name the objects.
-            rules: What a person chose.
+            rules: The choices of the person.
         """
         self.is_settled = False
         self.rules = rules
@@ -75,13 +75,13 @@ class ObjectFindings:
         """Return the choice that settles a conflict; else note the conflict and return None.
 
         Args:
-            kind: Of the conflict.
+            kind: The kind of the conflict.
             object_id: The object that it is about.
             rule: The cell, or what else the conflict rests on.
             takes: The choices that can settle it.
-            name: Of the property that it is about.
-            words: What each side has; what it calls the object if left out.
-            advice: What to do next; what each choice comes to if left out.
+            name: The name of the property that it is about.
+            words: The value of each side; the name of the object there if left out.
+            advice: The advice; the result of each choice if left out.
         """
         choice = self.rules.find(kind, self.name(object_id))
         if choice is not None and choice.take in takes:

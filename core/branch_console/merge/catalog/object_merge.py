@@ -22,11 +22,11 @@ class ObjectMerge:
     """A database or a table that the source changed, or that the merge changes.
 
     Attributes:
-        names: What each side calls it; None if it is not there.
-        merged_name: What the target calls it after the merge; None if it is not there.
-        did: What each side did since the base, in words; nothing at the base.
+        names: Its name on each side; None if the side lacks it.
+        merged_name: Its name on the target after the merge; None if it is not there.
+        did: The changes of each side since the base, in words; none at the base.
         cells: The cells of the matrix that both fall into, such as `table/rename.drop`.
-        reported: What the rules or a choice decided against a side, in sentences.
+        reported: Sentences on decisions of the rules or a choice against a side.
         brings_content: Whether the target gets what the source did to the content of a table that
             both have.
         is_adopted: Whether the target has not made its branch of the table since the base, and so

@@ -114,7 +114,7 @@ class BranchReader:
         """The branches, main first, each compared with one of them.
 
         Args:
-            versus: That one; None takes the first that can be read.
+            versus: The other branch; None takes the first readable one.
 
         Raises:
             NotFound: The table has no branch of that name.

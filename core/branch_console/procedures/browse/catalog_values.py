@@ -16,7 +16,7 @@ class CatalogBranchItem:
 
     Attributes:
         version: Its newest version, such as `dev@7`.
-        scope: What it holds, for people.
+        scope: Its objects, for people.
         base: The version that it began at.
         made, not_made, lost: How many of its tables have their branch, have none yet, or lost it.
         changed: How many databases and tables differ from how the branch began: those that it
@@ -45,8 +45,8 @@ class CatalogObject:
     """A database or a table of the warehouse, on any branch.
 
     Attributes:
-        name: What main calls it, else the first branch that has it.
-        main_name: What main calls it; None if main does not have it.
+        name: Its name on main, else on the first branch that has it.
+        main_name: Its name on main; None if main lacks it.
     """
 
     kind: ObjectKind

@@ -58,7 +58,7 @@ def read_guards(
     Args:
         table: The table on the branch.
         schema: The branch's newest schema.
-        snapshots: Those that the branch lists.
+        snapshots: The snapshots that the branch lists.
 
     Raises:
         StorageError: The store did not answer.
@@ -86,7 +86,7 @@ def began_empty(table: FileStoreTable, trace: BranchTrace, events: Iterable[Line
 
     Args:
         table: The table on the branch.
-        trace: What it holds.
+        trace: Its snapshots and tags.
         events: The ledger under the names of today.
     """
     event = born(events, trace.branch)

@@ -92,7 +92,7 @@ class TableSummary:
 
     Attributes:
         figure: Rows of the head.
-        change: What the commit of the head changed.
+        change: The changes by the commit of the head.
         first_snapshot_id: The oldest snapshot that has not expired.
         branch_options: Options of the table that name a branch, by key.
         events: The history of operations, without the events that cannot be read.
@@ -146,8 +146,8 @@ class BranchDistance:
     Attributes:
         ahead: Snapshots only the branch has, compactions not counted.
         behind: Snapshots only the other one has, compactions not counted.
-        figure_ahead: What those commits of the branch changed.
-        figure_behind: What those of the other one changed.
+        figure_ahead: The changes by these commits of the branch.
+        figure_behind: The changes by these commits of the other branch.
     """
 
     ahead: int | None
@@ -220,7 +220,7 @@ class SnapshotItem:
 
     Attributes:
         figure: All its rows.
-        change: What its commit changed.
+        change: The changes by its commit.
     """
 
     id: int
@@ -241,7 +241,7 @@ class SnapshotDetail:
         file_count: Live data files.
         byte_count: Their size.
         figure: Its rows, as far as its files tell.
-        change: What its commit changed.
+        change: The changes by its commit.
     """
 
     identifier: Identifier
@@ -289,7 +289,7 @@ class GraphNode:
 
     Attributes:
         figure: All its rows.
-        change: What its commit changed.
+        change: The changes by its commit.
     """
 
     branch: str

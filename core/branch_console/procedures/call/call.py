@@ -32,7 +32,7 @@ class ProcedureCall:
     Attributes:
         name: The procedure, as `branch_console.procedures.dispatch` knows it.
         arguments: JSON scalars by name.
-        actor: Who asked; kept in the ledger and on the receipt.
+        actor: The person who asked; kept in the ledger and on the receipt.
         operation_id: The idempotency key: two calls with one id are the same operation.
         role: The role of the actor when the call was made.
     """

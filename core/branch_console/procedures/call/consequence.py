@@ -49,13 +49,13 @@ class Preview:
     """The consequences of a call; what is shown is what runs.
 
     Attributes:
-        title: What would be done to what.
+        title: The title of the preview: the action and its object.
         plan_id: The digest of the call and of all that the decision rests on.
-        typed_name: What a person types to confirm; None if a click is enough.
+        typed_name: The name that a person types to confirm; None if a click is enough.
         role: The least role that may run it.
         undo: How it can be undone, or why it cannot, in a sentence.
         holds: Why something stays that would have gone.
-        expected: What a run would answer in SQL; None if a dry run has no rows in Paimon.
+        expected: The result of a run in SQL; None if a dry run has no rows in Paimon.
     """
 
     procedure: str

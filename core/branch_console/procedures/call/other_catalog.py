@@ -20,7 +20,7 @@ class OtherCatalog:
     """A catalog that keeps tables outside of the warehouse's folders.
 
     Attributes:
-        known_from: What says so, as the beginning of a sentence.
+        known_from: The source of this fact, as the beginning of a sentence.
     """
 
     kind: CatalogKind
@@ -48,8 +48,8 @@ def check_catalog(
     Args:
         warehouse: The warehouse.
         identifier: The table.
-        what: What is not done, as the beginning of a sentence.
-        consequence: What would be wrong there, as it completes "the catalog would …".
+        what: The action that is refused, as the beginning of a sentence.
+        consequence: The damage to the catalog, as the end of "the catalog would …".
 
     Raises:
         NotAllowed: Another catalog keeps the table.
@@ -67,8 +67,8 @@ def check_catalog_of_database(
     Args:
         warehouse: The warehouse.
         database: The database; None for one that is new.
-        what: What is not done, as the beginning of a sentence.
-        consequence: What would be wrong there, as it completes "the catalog would …".
+        what: The action that is refused, as the beginning of a sentence.
+        consequence: The damage to the catalog, as the end of "the catalog would …".
 
     Raises:
         NotAllowed: Another catalog keeps the databases.

@@ -27,7 +27,7 @@ def check_role(role: str, needed: Role, what: str) -> None:
     Args:
         role: The role of the actor, as the call carries it.
         needed: The least role that may.
-        what: What was asked for, as it completes "You may not …".
+        what: The refused action, as the end of "You may not …".
 
     Raises:
         NotAllowed: The role does not reach.

@@ -67,7 +67,7 @@ class RowEngine(Protocol):
 
         Args:
             table: The table on the target.
-            scope: What the buckets share.
+            scope: The schemas and rules that all buckets share.
             work: The buckets.
             progress: Called with tasks done and tasks known.
 
@@ -91,13 +91,13 @@ class RowEngine(Protocol):
 
         Args:
             table: The table on the target; files are written for it.
-            scope: What the buckets share.
+            scope: The schemas and rules that all buckets share.
             work: The buckets.
             policy: When rows conflict, and how conflicts are settled.
             progress: Called with tasks done and tasks known.
             writes: Whether files are written; a preview leaves it. A bucket with open conflicts
                 gets none.
-            write_id: What the names of the files hold, so that they are found again.
+            write_id: The id that the names of the files contain, by which they are found again.
 
         Raises:
             InvalidInput: The table is of a kind whose rows cannot be reconciled at level 0, or the
@@ -117,7 +117,7 @@ class RowEngine(Protocol):
 
         Args:
             table: The table on the target; files are written for it.
-            scope: What the files share.
+            scope: The schemas and rules that all files share.
             work: The files.
             marks: The deletion vectors of the base and of both heads, as INDEX_MANIFEST_ENTRY.
             progress: Called with tasks done and tasks known.
@@ -134,8 +134,8 @@ class RowEngine(Protocol):
         """Run a query; nothing but the sources can be read by it.
 
         Args:
-            sql: Of Spark; its tables are `sources` by name.
-            sources: What it reads.
+            sql: A query in Spark SQL; its tables are `sources` by name.
+            sources: The sources of the query, by name.
             limit: How many rows are answered at most.
             progress: Called with tasks done and tasks known.
 
@@ -175,8 +175,8 @@ class RowEngine(Protocol):
 
         Args:
             table: The table on any branch.
-            work: What is compared.
-            name: What the rows are kept under; rows that are there already are not looked for.
+            work: The comparison to make.
+            name: The key of the kept rows; rows that are kept already are not compared again.
             facts: JSON values that are kept with them.
             progress: Called with tasks done and tasks known.
 
@@ -195,7 +195,7 @@ class RowEngine(Protocol):
         Args:
             table: The table on any branch.
             work: The states.
-            name: What the counts are kept under; what is there already is not counted again.
+            name: The key of the kept counts; counts that are kept already are not made again.
             progress: Called with units done and units known.
 
         Raises:
@@ -216,11 +216,11 @@ class RowEngine(Protocol):
 
         Args:
             table: The table on any branch.
-            work: What is profiled.
-            name: What the result is kept under; one that is there already is not made again.
-            finished_millis: What the result says of when it was made.
+            work: The profiles to make.
+            name: The key of the kept result; a result that is kept already is not made again.
+            finished_millis: The time that the result reports as its own.
             progress: Called with units done and units known.
-            merged: What merging them would leave, where `work` speaks of it.
+            merged: The result of merging them, if `work` asks for it.
 
         Raises:
             InvalidInput: The table is of a kind whose rows cannot be read here.

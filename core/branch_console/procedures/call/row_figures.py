@@ -38,8 +38,8 @@ def counted_figure(
         warehouse: Knows what was counted.
         table: The table on the branch of the snapshot.
         snapshot: The snapshot; None before the first commit.
-        schema: What it is read with.
-        figure: What metadata tells.
+        schema: The schema to read with.
+        figure: The figure from metadata.
     """
     if snapshot is None or figure.rows is not None or warehouse.counted is None:
         return figure
@@ -74,7 +74,7 @@ def figure_of_files(
         table: The table on the branch of the snapshot.
         snapshot: The snapshot.
         files: All its live files, with the columns of MANIFEST_ENTRY.
-        schema: What it is read with.
+        schema: The schema to read with.
 
     Raises:
         FormatError: The index manifest cannot be decoded.

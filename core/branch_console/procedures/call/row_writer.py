@@ -45,7 +45,7 @@ class RowWriter(Protocol):
         Args:
             table: The table on the branch to be written.
             rows: The rows.
-            write_id: What the names of all files hold.
+            write_id: The id that the names of all files contain.
             by_position: Whether the n-th column is meant for the n-th of the table.
             constants: Columns that the rows lack, and their one value.
             replaces: Whether the partitions that get rows lose what they hold.
@@ -70,7 +70,7 @@ class RowWriter(Protocol):
             table: The table on the branch to be written.
             condition: In the SQL of the engine; None for all rows.
             alias: How the condition calls the table, besides by the bare names of its columns.
-            write_id: What the names of all files hold.
+            write_id: The id that the names of all files contain.
             progress: Called with tasks done and tasks known; what it raises stops the writing.
         """
 
@@ -91,7 +91,7 @@ class RowWriter(Protocol):
             assignments: Expressions in the SQL of the engine, by column.
             condition: As for `delete`.
             alias: As for `delete`.
-            write_id: What the names of all files hold.
+            write_id: The id that the names of all files contain.
             progress: Called with tasks done and tasks known; what it raises stops the writing.
         """
 
@@ -102,8 +102,8 @@ class RowWriter(Protocol):
 
         Args:
             table: The table on the branch to be written.
-            merge: What is to be done.
-            write_id: What the names of all files hold.
+            merge: The MERGE statement.
+            write_id: The id that the names of all files contain.
             progress: Called with tasks done and tasks known; what it raises stops the writing.
 
         Raises:
@@ -123,7 +123,7 @@ class RowWriter(Protocol):
         Args:
             table: The table on the branch to be written.
             buckets: Which; None for all.
-            write_id: What the names of all files hold.
+            write_id: The id that the names of all files contain.
             progress: Called with tasks done and tasks known; what it raises stops the writing.
         """
 

@@ -22,7 +22,7 @@ def verify(rows: RowEngine, files: pa.Table, whose: str, progress: Progress) -> 
     Args:
         rows: The engine.
         files: Columns of FILES_TO_VERIFY.
-        whose: Whose files they are, as it completes "data files of …".
+        whose: The owner of the files, as the end of "data files of …".
         progress: Told files done and all files.
 
     Returns:

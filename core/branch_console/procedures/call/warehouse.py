@@ -86,7 +86,7 @@ class Warehouse:
             store_options: Options of the store, such as endpoint and keys. `claims` is ours: the
                 URL of a database in which writers claim what they publish, for a store that
                 cannot create a file only if there is none.
-            cache_dir: Where fetched metadata is kept; None keeps it for this process only.
+            cache_dir: The folder for fetched metadata; None keeps it for this process only.
             read_only: Do not probe the store, and refuse to write.
             catalog_kind: The catalog of Paimon that keeps the tables; None if nobody said.
             counted: The rows of states that a job counted; None if these are not known.

@@ -31,7 +31,7 @@ def left_out_of(
     Args:
         warehouse: The warehouse, whose catalog may keep the schema of main.
         target: The table on the branch that changes.
-        act: What is done to it.
+        act: The act of the operation.
         changes_schema: Whether schemas come to the branch or leave it.
     """
     found = kept_elsewhere(target.schema().options, target.branch, act)
@@ -72,9 +72,9 @@ def weigh_callbacks(
     """Return a preview that also tells what Paimon would do for others.
 
     Args:
-        preview: Of the call.
+        preview: The preview of the call.
         call: Its argument `without_callbacks` is why an operator goes on.
-        left_out: What is not done here.
+        left_out: The callbacks that are left out.
     """
     if not left_out:
         return preview

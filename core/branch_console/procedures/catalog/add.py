@@ -109,7 +109,7 @@ def finish_addition(operation: CatalogOperation, journal: AddToCatalogBranchJour
 
     Raises:
         CommitConflict: Somebody else changed the branch first; the tags are taken back.
-        NotFound: What a table was to begin at is gone; the tags are taken back.
+        NotFound: The snapshot at which a table begins is gone; the tags are removed again.
     """
     warehouse, version = operation.warehouse, journal.catalog_version
     added = _added(warehouse, version)

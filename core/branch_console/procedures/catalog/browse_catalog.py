@@ -71,7 +71,7 @@ class ChangedObject:
     Attributes:
         name: As the branch calls it, or called it before it dropped it.
         was: As it was called where the branch began; None of one that the branch made.
-        did: What happened, of which only the net effect counts.
+        did: The changes, of which only the net effect counts.
         properties: The keys of a database that got another value, or none.
     """
 

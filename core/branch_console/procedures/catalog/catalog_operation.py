@@ -96,8 +96,8 @@ class CatalogVerb(Generic[J]):
 
     Attributes:
         name: The procedure, as a call names it.
-        what: What a role may do, as it completes "You may not …".
-        doing: What goes on while it changes something, as a sentence.
+        what: The right of a role, as the end of "You may not …".
+        doing: A sentence for the time in which it changes something.
         plan: Decides; never writes.
         codec: Reads and writes what goes into the journal.
         finish: Carries out the journalled plan from wherever it was cut off; raises CommitConflict

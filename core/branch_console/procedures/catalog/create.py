@@ -128,7 +128,7 @@ def finish_catalog_branch(
     Raises:
         CommitConflict: Others make or made a branch of this name, or a table got a branch of this
             name; all is taken back.
-        NotFound: What a table was to begin at is gone; all is taken back.
+        NotFound: The snapshot at which a table begins is gone; everything is taken back.
     """
     journal, intent = operation.journal, operation.intent
     version = noted.catalog_version

@@ -70,8 +70,8 @@ def drop_planned(
     Args:
         warehouse: The warehouse.
         seen: The branch.
-        call: Who asks, and why.
-        members: Those of its tables whose table branches go.
+        call: The call, with its actor and reason.
+        members: The tables whose table branches are dropped.
     """
     version = CatalogVersion(
         branch=seen.branch,

@@ -71,7 +71,7 @@ class CatalogSource:
         parent: The version that it is of; number 0 if main has none yet.
         tables: By id, each at its head there.
         left_out: Tables that nothing can be done with, by name, with the reason.
-        main: What main holds, if that is the source.
+        main: The state of main, if main is the source.
     """
 
     parent: VersionName
@@ -88,8 +88,8 @@ def decide_fork(
 
     Args:
         warehouse: The warehouse.
-        call: What is asked for.
-        main: What main holds, if somebody has looked.
+        call: The call.
+        main: The state of main; None if it was not read.
 
     Raises:
         AlreadyExists: The name is taken, by a catalog branch or by branches of tables.
@@ -379,7 +379,7 @@ def tables_with_base_tags(
 
     Args:
         warehouse: The warehouse.
-        databases: Those of the tables, by id.
+        databases: The databases of the tables, by id.
         tables: By id, each at its fork.
         branch: The name of their table branches.
         adopts: Whether branches that are there are taken, where their fork is certain.

@@ -191,7 +191,7 @@ def why_not_back(
     Args:
         warehouse: The warehouse.
         table: The table.
-        databases: Those whose folders come back before it.
+        databases: The databases whose folders are restored before it.
     """
     files, paths = warehouse.file_io, warehouse.ledger.paths
     folder = paths.folder(table.folder)

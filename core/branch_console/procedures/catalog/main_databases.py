@@ -241,7 +241,7 @@ def move_out(
         warehouse: The warehouse.
         folder: The folder of the database.
         kept: The folder that it becomes.
-        file: What was known of the database.
+        file: The known file of the database.
         known: The tables that may go with it, by name.
 
     Returns:
@@ -468,7 +468,7 @@ def busy_tables(
         warehouse: The warehouse.
         database: The database.
         tables: Names of tables in it.
-        what: What is not done to them, such as `dropped`.
+        what: The refused action, such as `dropped`.
         but_of: The operation that asks, whose own work on the tables is in nobody's way.
     """
     found: list[Consequence] = []

@@ -234,7 +234,7 @@ def move_folder(
         source: The path where the table is.
         target: The path that it gets.
         birth: Tells the table from another one that has its place by now.
-        what: What is done to the table, as a refusal says it was not.
+        what: The refused action on the table, in the words of the refusal.
 
     Raises:
         CommitConflict: The table is gone, or something has its new place; nothing was changed.

@@ -39,7 +39,7 @@ def resolved_whole(
 
     Args:
         warehouse: The warehouse.
-        branches: Those of the catalog that tables are read on, and main.
+        branches: The catalog branches on which tables are read, and main.
         resolve: Opens the tables, each at the state that is read.
 
     Returns:

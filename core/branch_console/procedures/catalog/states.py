@@ -36,7 +36,7 @@ class MainNow:
 
     Attributes:
         version: Its newest version in the ledger; number 0 if nobody noted anything yet.
-        main: What the folders show, and how it differs from that version.
+        main: The folders of main, and their differences from that version.
     """
 
     version: VersionName
@@ -72,9 +72,9 @@ def note_main(warehouse: Warehouse, now: MainNow, *, operation: str, actor: str)
 
     Args:
         warehouse: The warehouse.
-        now: What the look showed.
+        now: The state that was read.
         operation: The operation that needs main to have a version.
-        actor: Who asks for it.
+        actor: The person who asks for it.
 
     Returns:
         Main under the version that has all of it, after another look if somebody was faster.

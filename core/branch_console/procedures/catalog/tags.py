@@ -103,7 +103,7 @@ def finish_catalog_tag(operation: CatalogOperation, journal: CatalogTagJournal) 
 
     Raises:
         CommitConflict: A tag of this name was made in the meantime; all is taken back.
-        NotFound: What a table stood at is gone; all is taken back.
+        NotFound: The head of a table is gone; everything is taken back.
     """
     warehouse, tag = operation.warehouse, journal.catalog_tag
     try:

@@ -41,7 +41,7 @@ def find_catalog_resolution(warehouse: Warehouse, call: ProcedureCall) -> Catalo
     """Return what there is to decide on for a merge of the catalog.
 
     Args:
-        warehouse: Where the branches lie.
+        warehouse: The warehouse of the branches.
         call: Arguments of `merge_catalog_branch`; a policy in them does not count.
 
     Raises:
@@ -62,10 +62,10 @@ def save_catalog_draft(
     """Keep what somebody decided, as `save_draft` does for a table; raises as that does.
 
     Args:
-        warehouse: Where the branches lie.
+        warehouse: The warehouse of the branches.
         call: As for `find_catalog_resolution`; its actor decides.
         seen: The draft that was looked at.
-        wanted: What is to become of it.
+        wanted: The draft to save.
     """
     check_role(call.role, Role.EDITOR, "settle conflicts")
     warehouse.check_writable()

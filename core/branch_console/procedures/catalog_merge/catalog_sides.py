@@ -66,7 +66,7 @@ class ReadSides:
 
     Attributes:
         decided: The merges of tables that can be read, by their ids.
-        main: What main showed; None if it is no side.
+        main: The state of main; None if it is no side.
     """
 
     sides: CatalogSides

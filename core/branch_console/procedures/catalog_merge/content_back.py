@@ -41,14 +41,14 @@ def take_content_back(done: Operation, journal: AnyMergeJournal, receipt: Receip
 
     Args:
         done: The operation, which is recorded.
-        journal: What it set out to do.
-        receipt: What it did.
+        journal: The journal of the operation.
+        receipt: The receipt of the operation.
 
     Returns:
         What became of it where others had built on it; None if all is as before.
 
     Raises:
-        CommitConflict: What others did since stands in the way; what was published stands.
+        CommitConflict: Later changes of others prevent it; the published changes stay.
     """
     number = tries = 0
     while tries < _TRIES:

@@ -26,7 +26,7 @@ class PlannedCatalogMerge(CatalogPlan):
     Attributes:
         plan: The decision.
         decided: The merges of tables that both sides have, by their ids.
-        main: What main showed as it was decided; None if main is no side.
+        main: The state of main at the decision; None if main is no side.
     """
 
     plan: CatalogMergePlan

@@ -39,11 +39,11 @@ class MergeStep:
 
     Attributes:
         name: Such as `t1`.
-        step: What is done to which object.
+        step: The step of the journal.
         folder: Below the warehouse: where a table lies as the merge begins, on the target, or on
             the source where it is new. None for a database.
         birth: The SHA-256 of the bytes of the table's first schema file.
-        schemas: Those that come to a table whose source has no snapshot, as JSON text.
+        schemas: The schemas added to a table whose source has no snapshot, as JSON texts.
     """
 
     name: str
@@ -120,7 +120,7 @@ class StagedContent:
     Attributes:
         decided: The merge of the table.
         written: The rows that were written for it.
-        judged: What its rules said of it; None if it has none.
+        judged: The verdict of its rules; None if it has none.
     """
 
     decided: DecidedMerge
@@ -134,7 +134,7 @@ class MergeOperation:
 
     Attributes:
         operation: Its operation in the journal of the catalog.
-        noted: What it set out to do.
+        noted: The journal of the merge.
         staged: The content of tables by their ids, until it is prepared; recovery has none.
         rules: The rules of the merge, for tables that are planned when they are prepared.
         role: Of who merges.
@@ -314,7 +314,7 @@ class StepAction(Protocol):
             What the receipt tells of it beyond that all is as before; None if there is nothing.
 
         Raises:
-            CommitConflict: What others did since stands in the way; the step stands as it was.
+            CommitConflict: Later changes of others prevent it; the step stays as it was.
         """
         ...
 

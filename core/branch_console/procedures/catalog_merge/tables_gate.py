@@ -44,7 +44,7 @@ class TableToJudge:
     """A table that gets content, with its rules.
 
     Attributes:
-        name: What the target calls it, or will call it where it is new.
+        name: Its name on the target, after the merge if it is new.
         is_new: Whether the target does not have it.
     """
 
@@ -87,10 +87,10 @@ def judge_tables(
     """Judge all tables that get content; return what to note of each that has rules, by its id.
 
     Args:
-        warehouse: Where the tables lie.
+        warehouse: The warehouse of the tables.
         rows: Reads rows.
         call: The merge; each report is kept under its id and the id of the table.
-        plan: What was decided.
+        plan: The decided plan.
         decided: The merges of tables that both sides have.
         written: The rows that were written for these.
         progress: Told how far it is.

@@ -57,8 +57,8 @@ class ComparedTable:
     Attributes:
         name: How the rules of the table and a job know it: as its folder is called.
         figures: The rows of each side.
-        rows: What became of rows from A to B.
-        states: What each side was read as, so that a job can read the same.
+        rows: The changes of rows from A to B.
+        states: The state of each side, so that a job can read the same.
         rules: How many rules the table has.
     """
 
@@ -75,9 +75,9 @@ class ComparedObject:
     """A database or table that differs.
 
     Attributes:
-        before, after: What each side calls it; None if it is not there.
+        before, after: Its name on each side; None if the side lacks it.
         properties: The keys of a database whose values differ.
-        content: Of a table that was opened.
+        content: The content of a table that was opened.
         error: Why its content cannot be compared.
     """
 
@@ -101,8 +101,8 @@ class ComparedCatalogs:
     """Two branches of the catalog, object by object.
 
     Attributes:
-        versions: Of both, such as `dev@7`.
-        objects: Those that differ, by name, databases first.
+        versions: The versions of both, such as `dev@7`.
+        objects: The objects that differ, by name, databases first.
         same: How many objects are the same on both.
     """
 

@@ -16,7 +16,7 @@ def catalog_readers(
     Args:
         table: The table on the branch of the tags.
         going: The tags that are about to go.
-        catalog: What the catalog names.
+        catalog: The snapshots that the catalog refers to.
     """
     lost = unkept_names(table, catalog, going)
     if not lost:
@@ -37,8 +37,8 @@ def catalog_blocks(
     Args:
         table: The table on the branch of the tags.
         going: The tags.
-        catalog: What the catalog names.
-        what: What is not done to them, such as `deleted`.
+        catalog: The snapshots that the catalog refers to.
+        what: The refused action, such as `deleted`.
     """
     owners = catalog_readers(table, going, catalog)
     if not owners:

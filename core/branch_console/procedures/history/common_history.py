@@ -56,8 +56,8 @@ class BranchPath:
     """The history of one side behind where both meet.
 
     Attributes:
-        segments: Of the side's own branch, then of the one it was made from, and so on, as far
-            as they lie behind the root.
+        segments: The segments after the root: of the side's own branch, then of the branch it was
+            made from, and so on.
         snapshots: The snapshots that have not expired.
     """
 

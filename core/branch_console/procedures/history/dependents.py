@@ -134,7 +134,7 @@ def base_tags_among(
     Args:
         table: The table on the branch that holds the tags.
         events: The ledger under the names of today.
-        tags: Of that branch.
+        tags: The tags of that branch.
     """
     standing = dependents_of(table, events, tags)
     return frozenset(

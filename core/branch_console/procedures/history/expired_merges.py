@@ -30,7 +30,7 @@ class RecordedMerge:
     """A merge that the ledger tells of, or a fast-forward; its snapshot may have expired.
 
     Attributes:
-        source: What it took in.
+        source: The merged snapshot.
     """
 
     source_branch: str | None

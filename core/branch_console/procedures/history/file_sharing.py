@@ -162,8 +162,8 @@ def put_pins(
     """Make the tags on main that an operation noted.
 
     Args:
-        operation: What was published.
-        sharing: What it noted.
+        operation: The operation that was published.
+        sharing: The journal of its measures.
         made: The snapshot that it made, for pins that keep it.
 
     Raises:

@@ -16,8 +16,8 @@ def forward_safety(
     Args:
         source: The table on the branch whose history comes.
         target: The table on the branch that gets it.
-        arrives: What comes.
-        removed: What leaves the target, and stays on a rescue branch.
+        arrives: The parts that the target gets.
+        removed: The parts that the target loses and a rescue branch keeps.
 
     Raises:
         NotFound: A branch has no schema.

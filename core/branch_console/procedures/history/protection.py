@@ -51,7 +51,7 @@ def protection_blocks(
     Args:
         events: See `protection_of`.
         branch: The branch.
-        what: What is not done to it, such as `dropped`.
+        what: The refused action, such as `dropped`.
     """
     rule = protection_of(events, branch)
     if rule is None:
@@ -73,7 +73,7 @@ def owner_blocks(
     Args:
         events: See `protection_of`.
         branch: The branch.
-        actor: Who asks.
+        actor: The person who asks.
     """
     known = tuple(events)
     rule = protection_of(known, branch)

@@ -20,7 +20,7 @@ def rescued_fork(
     Args:
         event: The rescue.
         events: The ledger under the names of today.
-        rescue: What the snapshots and tags of the rescue branch hold.
+        rescue: The snapshots and tags of the rescue branch.
         parent: The history of the parent.
     """
     held = sorted(rescue, key=lambda snapshot: snapshot.id, reverse=True)

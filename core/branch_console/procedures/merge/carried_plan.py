@@ -29,7 +29,7 @@ class CarriedPlan:
 
         Args:
             target: The table on the branch that is merged into.
-            plan: Of the merge.
+            plan: The plan of the merge.
             schema_id: The newest schema of the target once the merge has published its own, as that
                 was decided; None if nobody is to see that it still is.
             is_judged: Whether rules were judged on what it comes to at that head.

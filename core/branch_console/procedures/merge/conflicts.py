@@ -53,7 +53,7 @@ def find_resolution(warehouse: Warehouse, call: ProcedureCall) -> Resolution:
     """Return what there is to decide on for a merge.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         call: Arguments of `merge_branch`; a policy in them does not count.
 
     Raises:
@@ -77,10 +77,10 @@ def save_draft(
     """Keep what somebody decided, on top of what others have decided in the meantime.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         call: As for `find_resolution`; its actor decides.
         seen: The draft that was looked at.
-        wanted: What is to become of it.
+        wanted: The draft to save.
 
     Returns:
         The draft as it stands now.
@@ -109,10 +109,10 @@ def keep_draft(
 
     Args:
         warehouse: Open for writing.
-        paths: Where the draft lies.
+        paths: The paths of the draft.
         read: Reads the draft as it is now.
         seen: The draft that was looked at.
-        wanted: What is to become of it.
+        wanted: The draft to save.
 
     Returns:
         The draft as it stands now.

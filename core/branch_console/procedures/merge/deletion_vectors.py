@@ -42,9 +42,9 @@ def write_masks(
     Args:
         store: To be written.
         target: The table on the branch that is merged into.
-        head: Of the target.
-        moves: What was decided.
-        write_id: What the names of the index files hold, so that they are found again.
+        head: The head of the target.
+        moves: The decided moves of files.
+        write_id: The id that the names of the index files contain, by which they are found again.
 
     Returns:
         A message a bucket in which vectors change; nothing else is in it.

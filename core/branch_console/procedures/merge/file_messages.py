@@ -22,7 +22,7 @@ def as_target_files(
     Args:
         files: Columns of MANIFEST_ENTRY.
         id_map: From schema ids of the source to those of the target.
-        operation_id: Of the merge whose copies are meant; None if the files are shared.
+        operation_id: The operation of the merge that made the copies; None if the files are shared.
     """
     ids = [id_map.get(each, each) for each in files["schema_id"].to_pylist()]
     # Row ids were given on the source; those of the target go on from its own.
@@ -88,9 +88,9 @@ def messages_of(
     """Return one message a bucket that changes.
 
     Args:
-        moves: What was decided.
+        moves: The decided moves of files.
         arrivals: The files to add or to bring back, as the target's own.
-        index: What was decided on index files.
+        index: The decided moves of index files.
     """
     parts = {
         "new_files": by_place(arrivals),
@@ -120,7 +120,7 @@ def moved_messages(
     """Return what the files that move become for the commit, and what of it are index files.
 
     Args:
-        moves: What was decided.
+        moves: The decided moves of files.
         sides: Target and source.
         heads: Of target and source.
         id_map: From schema ids of the source to those of the target.

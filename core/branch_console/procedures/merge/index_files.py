@@ -24,7 +24,7 @@ class IndexMoves:
 
     Attributes:
         adopted: As the target knows them.
-        copies: Which path is copied to which; nothing if files are shared.
+        copies: The paths to copy from and to; none if files are shared.
     """
 
     adopted: pa.Table
@@ -42,11 +42,11 @@ def index_moves(
     """Decide which index files of the source become the target's.
 
     Args:
-        moves: What was decided on data files.
-        incoming: Those that come, as the target's own.
+        moves: The decided moves of data files.
+        incoming: The added files, as the target's own.
         sides: Target and source.
         heads: Of target and source.
-        operation_id: Of the merge that copies; None if files are shared.
+        operation_id: The operation of the merge that copies; None if files are shared.
     """
     if not moves.adopts_index:
         return IndexMoves(adopted=NO_INDEX_FILES, given_up=NO_INDEX_FILES, copies=())
@@ -80,10 +80,10 @@ def with_held_names(
     """Name the data files of new deletion vectors as the target holds them.
 
     Args:
-        written: What a merge wrote, bucket by bucket.
-        arriving: What moves there.
+        written: The files that a merge wrote, by bucket.
+        arriving: The files that move there.
         target: The table on the branch that is merged into.
-        head: Of the target.
+        head: The head of the target.
     """
     with_vectors = [each for each in written if any(each.new_index_files["dv_ranges"].to_pylist())]
     if not with_vectors:

@@ -29,7 +29,7 @@ def decisions_on_merge(warehouse: Warehouse, call: ProcedureCall) -> AgreedChoic
     """Return what a person who looks at a merge now decides on.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         call: Arguments of `merge_branch`, with the policy that settles conflicts.
     """
     with warehouse.deciding() as deciding:

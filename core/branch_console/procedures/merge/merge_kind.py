@@ -165,10 +165,10 @@ def sides_of(
 
     Args:
         target: The table on the branch that gets the change.
-        spec: What is merged.
+        spec: The source and target of the merge.
         ours: The head of the target.
-        theirs: What stands for theirs.
-        heads: Where the two of a merge stand, if somebody found that already.
+        theirs: The snapshot used as theirs.
+        heads: The heads of a merge, if they are known already.
     """
     source = target.on(spec.source)
     match spec.kind:

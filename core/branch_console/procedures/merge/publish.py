@@ -401,7 +401,7 @@ def stage_merge(operation: Operation, journal: MergeJournal) -> None:
     """Make the copies of files that may not be shared, ahead of all that can be seen.
 
     Raises:
-        CommitConflict: What the merge was decided on is not there any more.
+        CommitConflict: The snapshots that the merge was decided on are gone.
     """
     if not journal.shares:
         target = operation.table.on(operation.intent.branch)
@@ -435,7 +435,7 @@ def find_landed(operation: Operation, journal: MergeJournal) -> Snapshot | None:
     """The snapshot of an operation, behind what it was decided on and what it was carried over.
 
     Raises:
-        CommitConflict: What could be it has expired, so it cannot be told whether it landed.
+        CommitConflict: The snapshot may have expired, so nobody can say whether it landed.
     """
     target = operation.table.on(operation.intent.branch)
     own = (operation.intent.actor, operation.commit_identifier)

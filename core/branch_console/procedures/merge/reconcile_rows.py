@@ -113,7 +113,7 @@ def delete_rows(
     """Write what deletes rows of a table without keys: deletion vectors, and files written again.
 
     Raises:
-        Refused: Of a file that both sides touched nothing tells which rows are left.
+        Refused: Nobody can say which rows are left of a file that both sides touched.
     """
     target = merge.target
     joined = _joined(rows, merge, plan, progress, write_id)
@@ -215,13 +215,13 @@ def reconcile_rows(
     """Have the rows compared that a plan waits for, and keep the conflicts that there are.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         rows: Compares them.
         call: The merge; its policy settles conflicts.
-        merge: What was decided on that call.
+        merge: The decision on that call.
         progress: Told buckets done and all buckets.
         writes: Whether the settled rows are written.
-        write_id: What the names of their files hold.
+        write_id: The id that the names of their files contain.
 
     Returns:
         None if the plan waits for no rows.

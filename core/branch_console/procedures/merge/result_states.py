@@ -28,8 +28,8 @@ def states_to_judge(merge: DecidedMerge, written: WrittenRows) -> StatesToJudge:
     """Return the target as it is, and as a merge, a pick or a revert would leave it.
 
     Args:
-        merge: What was decided on.
-        written: What the stage left that settled rows; empty if no row had to be settled.
+        merge: The decided merge.
+        written: The files of settled rows; empty if no row had to be settled.
 
     Raises:
         Refused: A head moved whose history would be taken over as it is.

@@ -57,7 +57,7 @@ def row_work(
         places: The buckets.
 
     Raises:
-        Refused: What the rows of both come from is gone.
+        Refused: The base of both sides' rows is gone.
     """
     if sides.base_of_rows is None:
         # A plan is refused without one: it has expired since.
@@ -127,9 +127,9 @@ def joined_messages(
 
     Args:
         moved: The files that move.
-        written: What was written before anything is published.
+        written: The files that were written before the publishing.
         target: The table on the branch that is merged into.
-        head: Of the target.
+        head: The head of the target.
     """
     found = {(each.partition, each.bucket): each for each in moved}
     for named in with_held_names(written, moved, target, head):

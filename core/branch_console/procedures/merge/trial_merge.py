@@ -82,7 +82,7 @@ def trial_merge(
     at the end.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         rows: Settles rows.
         call: Who asks, and of which table.
         diff: The states: heads of two branches.

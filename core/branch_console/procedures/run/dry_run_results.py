@@ -49,10 +49,10 @@ def keep_result(
     """Keep what was staged for a plan, in place of what was for an earlier one of this merge.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         call: The merge that was tried.
         target: The table on the branch that is merged into.
-        plan_id: Of its plan.
+        plan_id: The id of its plan.
         written: What settled rows left, in files that nothing names; removed if none keeps it.
         judged: What the quality gate said; not kept where time or a person's reason made it.
 

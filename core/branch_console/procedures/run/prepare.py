@@ -108,7 +108,7 @@ class VerbRun(Generic[P]):
 
     Attributes:
         verb: The procedure.
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         rows: The engine that reads and writes rows.
         call: The arguments, under the verb's own name.
         stages: The runner of the stages.

@@ -164,8 +164,8 @@ def decide(
     """Decide, also on what Paimon would do for others; raises as the plan of the verb does.
 
     Args:
-        verb: What is done.
-        warehouse: Where the table lies.
+        verb: The procedure.
+        warehouse: The warehouse of the table.
         call: Its arguments.
         earlier: What this very run has planned before.
     """
@@ -244,8 +244,8 @@ def find_operation(
     """Return the operation where it has begun; the branch of the call may be gone by now.
 
     Args:
-        warehouse: Where the table lies.
-        call: Of the operation.
+        warehouse: The warehouse of the table.
+        call: The call of the operation.
         known: The table on any branch, where somebody has opened it.
     """
     named = Identifier.parse(call.table)

@@ -213,9 +213,9 @@ def gate_journal(
     """Return the journal of an operation with the verdict that lets it begin.
 
     Args:
-        call: What was asked for.
-        plan_id: Of the plan that is carried out.
-        journal: Of the plan.
+        call: The call.
+        plan_id: The id of the plan that is carried out.
+        journal: The journal of the plan.
         judged: What `judge_result` returned; None if there were no rules to judge by.
         rules: Those that the table has now.
 

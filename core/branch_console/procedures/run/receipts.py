@@ -79,7 +79,7 @@ def receipt_of_stage(
 
     Args:
         warehouse: Tells the time.
-        call: What was asked for.
+        call: The call.
         stages: Runs the stage.
         name: The stage, as people see it.
         work: Does it; its facts may hold `notes`, and `plan_id` where it planned something.
@@ -150,7 +150,7 @@ def end_commit(
         operation: The operation.
         table: The table on the branch.
         landed: The snapshot of the commit.
-        kind: Of the event.
+        kind: The kind of the event.
         notes: What was done, in sentences.
         records_added: Records that came, less those that went.
         answer: The rows that answer the call.

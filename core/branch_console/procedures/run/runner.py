@@ -63,8 +63,8 @@ def run_procedure(
     """Run a verb to its receipt; a call that ran before returns the receipt of then.
 
     Args:
-        verb: What is done.
-        warehouse: Where the table lies.
+        verb: The procedure.
+        warehouse: The warehouse of the table.
         rows: Looks at rows and writes them.
         call: Its arguments; of a dry run under any name.
         stages: Runs the stages.

@@ -104,7 +104,7 @@ def hand_over_staged_rows(
     """Leave the rows that a stage wrote to the operation that has begun.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         call: The merge.
         target: The table on the branch that is merged into.
         written: What the stage left.

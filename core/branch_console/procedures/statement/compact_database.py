@@ -24,7 +24,7 @@ def run_compact_database(
     names; `strategy`, `idle` and `without_callbacks`, as for one table.
 
     Raises:
-        InvalidInput: What is included or excluded is no regular expression.
+        InvalidInput: The included or excluded pattern is no regular expression.
     """
     asked = call.request(CompactDatabaseRequest)
     chosen = tuple(_tables(warehouse, asked))

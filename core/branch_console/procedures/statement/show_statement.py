@@ -29,7 +29,7 @@ def catalog_rows(warehouse: Warehouse, statement: ShowStatement, session: str) -
 
     Args:
         warehouse: The warehouse.
-        statement: What is listed, and where.
+        statement: The statement, with the objects to list.
         session: The branch of the session.
 
     Returns:

@@ -148,7 +148,7 @@ def made_target(
 
     Args:
         warehouse: The warehouse.
-        call: Who writes.
+        call: The call of the writer.
         target: The table as the statement names it.
         branch: The branch of the session.
         table: What `target_table` opened.

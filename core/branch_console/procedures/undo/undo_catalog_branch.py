@@ -57,7 +57,7 @@ class _Return:
     """A table branch that went with its catalog branch, and that is on a rescue branch still.
 
     Attributes:
-        name: What the catalog branch calls the table.
+        name: The table's name on the catalog branch.
         table: The table, on main.
         event: The drop of the table branch.
     """

@@ -74,7 +74,7 @@ def plan_merge_back(
         warehouse: The warehouse.
         call: The call of `undo`.
         done: The operation that merged.
-        noted: What it set out to do.
+        noted: The journal of the merge.
         part: The step whose object is taken back alone; None for all of it.
     """
     merge = MergeOperation(operation=done, noted=noted)

@@ -40,10 +40,10 @@ def plan_names_back(
 
     Args:
         warehouse: The warehouse.
-        call: Of the undo.
+        call: The call of the undo.
         table: The table.
         event: The operation.
-        done: What it noted.
+        done: The journal of the operation.
     """
     found = traced(table, event, event.branch)
     branch = table.on(found.name)

@@ -30,7 +30,7 @@ class Traced:
 
     Attributes:
         name: Its name of today; of one that is gone its last one, which may be another's by now.
-        gone: What is told where it is gone.
+        gone: The message if it is gone.
     """
 
     name: str
@@ -91,7 +91,7 @@ def planned_undo(
     Args:
         call: The call of `undo`.
         table: The table.
-        event: What is taken back.
+        event: The event of the operation to undo.
         consequences: The consequences.
         branch: The branch that changes.
         journal: All that is needed to finish.

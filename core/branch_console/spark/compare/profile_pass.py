@@ -105,7 +105,7 @@ class ProfilePass:
         Args:
             store: The store of the table.
             open_session: Gives Spark, where that is needed.
-            kept: Where profiles of units are kept.
+            kept: The store of profiles of units.
             progress: Called with units done and units known; what it raises stops the pass.
             small_rows: Up to how many rows are profiled in this process.
             shared_bytes: How much of what both sides have is read without being asked for.
@@ -130,9 +130,9 @@ class ProfilePass:
 
         Args:
             table: The table on any branch.
-            work: What is profiled.
-            merged: What a merge would leave, where `work` speaks of it.
-            finished_millis: What the result says of when it was made.
+            work: The profiles to make.
+            merged: The result of a merge, if `work` asks for it.
+            finished_millis: The time that the result reports as its own.
 
         Raises:
             FormatError: A file is missing or cannot be read.

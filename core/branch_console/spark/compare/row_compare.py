@@ -87,10 +87,10 @@ def compare_rows(
     """Find the rows in which two states differ.
 
     Args:
-        session: Where the tasks run.
+        session: The Spark session for the tasks.
         store: The store of the table.
         table: The table on any branch.
-        work: What is compared.
+        work: The comparison to make.
         keep: Takes what is found, table by table, with the columns of `work.layout`.
         progress: Called with tasks done and tasks known; what it raises stops the run.
 

@@ -91,7 +91,7 @@ def count_rows(
         store: The store of the table.
         table: The table on any branch.
         work: The two states.
-        units: What was counted before.
+        units: The counts that are kept from before.
         progress: Called with units done and units known; what it raises stops the count.
         local_bytes: Up to how many bytes of files the units are done in this process.
 

@@ -75,7 +75,7 @@ class BranchWriter(DataSourceArrowWriter):
         Args:
             store: The store of the table.
             table: The table on the branch to be written.
-            options: Of the write.
+            options: The options of the write.
             schema: The columns of the rows, found by name.
             overwrite: Whether the partitions that get rows lose what they hold; of a table
                 without partitions all goes.

@@ -59,9 +59,10 @@ class WriteTarget:
 
     Attributes:
         schema: The newest schema of the branch.
-        paths: Where data files lie; every branch shares them.
-        created: What the files say of their creation: local wall clock, as in Paimon.
-        write_id: What the names of all files of one write hold, so that they are found again.
+        paths: The paths of data files, shared by all branches.
+        created: The creation time in the files: local wall clock, as in Paimon.
+        write_id: The id that the names of all files of one write contain, by which they are found
+            again.
         replaces: Whether the commit replaces partitions, and so leaves a changelog out.
     """
 
@@ -164,7 +165,7 @@ def split(rows: pa.Table, target: WriteTarget) -> Iterator[tuple[bytes, int, pa.
     """Split rows by partition and bucket, keeping their order.
 
     Args:
-        rows: What `conform` made.
+        rows: The rows from `conform`.
         target: Says how rows find their partition and bucket.
 
     Yields:
@@ -211,7 +212,7 @@ def write_bucket(
         bucket: The number of the bucket.
         chunks: Tables as `split` yields them, in order of arrival.
         next_sequence: The first sequence number that the bucket has not used.
-        file_id: What makes the names of the files unique: a UUID that nobody used before.
+        file_id: An id that makes the names of the files unique: a new UUID.
         source: Whether a writer or a compaction makes them; of a compaction without keys only.
     """
     folder = _Folder(target, partition, bucket, file_id, source=source)
@@ -251,7 +252,7 @@ def write_run(
         bucket: The number of the bucket.
         rows: By rising keys, none of which stands twice: the columns of the table, SEQUENCE_NUMBER
             and VALUE_KIND.
-        level: Of the run.
+        level: The level of the run.
         file_id: As for `write_bucket`.
 
     Returns:
@@ -359,8 +360,8 @@ class _Folder:
 
         Args:
             tables: In the columns of a data file.
-            next_sequence: Of the first row, where the rows have no sequence numbers.
-            prefix: Of the names, instead of the one for data files.
+            next_sequence: The sequence number of the first row, if the rows have none.
+            prefix: The prefix of the names, instead of the one for data files.
         """
         prefix = prefix or self._schema.options.read(table_options.DATA_FILE_PREFIX)
         entries = []

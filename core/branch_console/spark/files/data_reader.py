@@ -73,7 +73,7 @@ class DataFile:
 
     Attributes:
         size: In bytes.
-        schema_id: Of the schema that it was written with.
+        schema_id: The id of the schema that it was written with.
         first_row_id, sequence_number: What its rows have that were not given their own, in a table
             with row tracking.
     """

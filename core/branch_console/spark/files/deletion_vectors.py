@@ -43,7 +43,7 @@ def mark_rows(
 
     Args:
         table: The table on the branch to be written.
-        head: Whose vectors are gone on from.
+        head: The snapshot whose vectors are extended.
         target: The table to be written.
         deleted: Positions by data file, by partition and bucket.
 

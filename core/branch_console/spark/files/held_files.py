@@ -16,7 +16,7 @@ class HeldFiles:
         """Hold nothing yet.
 
         Args:
-            store: Where the files are.
+            store: The store of the files.
             sizes: In bytes, of the data files by path.
         """
         self._store = store

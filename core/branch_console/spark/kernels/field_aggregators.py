@@ -44,7 +44,7 @@ class FieldAggregator:
 
         Args:
             field: The column.
-            options: Of the table; those of the column start with `fields.<name>.`.
+            options: The options of the table; those of the column start with `fields.<name>.`.
         """
         self.field = field
         self._options = options

@@ -111,7 +111,7 @@ class KeyGroups:
         """The last row of each key with the greatest values, null if all rows have none.
 
         Args:
-            columns: What is compared, the first column first; null is below all values.
+            columns: The compared columns, the first one first; null is below all values.
         """
         is_set = np.zeros(len(self.kinds), dtype=bool)
         ranks = []

@@ -160,7 +160,7 @@ class BucketReader:
         Args:
             unit: The bucket.
             keys: Their bytes.
-            policy: What settles conflicts of bases that are joined.
+            policy: The policy for conflicts of bases that are joined.
 
         Raises:
             Refused: The base of keys is disputed, and the sides hold different rows of them; or

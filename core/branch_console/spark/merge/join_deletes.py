@@ -98,13 +98,13 @@ def join_deletes(
     """Write files again without the rows that either side deleted of them.
 
     Args:
-        session: Where the tasks run.
+        session: The Spark session for the tasks.
         store: The store of the table, with the right to write.
         table: The table on the target; files are written for it.
-        scope: What the files share.
+        scope: The schemas and rules that all files share.
         work: The files.
         marks: The deletion vectors that both heads and the base have, as INDEX_MANIFEST_ENTRY.
-        write_id: What the names of the files hold, so that they are found again.
+        write_id: The id that the names of the files contain, by which they are found again.
         progress: Called with tasks done and tasks known; what it raises stops the run.
 
     Raises:

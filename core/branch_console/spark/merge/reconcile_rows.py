@@ -77,10 +77,10 @@ def find_changed_keys(
     """Count the keys that each side changed, and that both changed, in each bucket.
 
     Args:
-        session: Where the tasks run.
+        session: The Spark session for the tasks.
         store: The store of the table.
         table: The table on the target.
-        scope: What the buckets share.
+        scope: The schemas and rules that all buckets share.
         work: The buckets.
         progress: Called with tasks done and tasks known; what it raises stops the run.
 
@@ -119,14 +119,14 @@ def reconcile(
     """Merge rows that both sides changed, and write what replaying would not give.
 
     Args:
-        session: Where the tasks run.
+        session: The Spark session for the tasks.
         store: The store of the table, with the right to write.
         table: The table on the target; files are written for it.
-        scope: What the buckets share.
+        scope: The schemas and rules that all buckets share.
         work: The buckets.
         policy: When rows conflict, and how conflicts are settled.
         writes: Whether files are written. A bucket with open conflicts gets none.
-        write_id: What the names of the files hold, so that they are found again.
+        write_id: The id that the names of the files contain, by which they are found again.
         progress: Called with tasks done and tasks known; what it raises stops the run.
 
     Raises:

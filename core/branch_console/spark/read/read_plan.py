@@ -121,7 +121,7 @@ def plan_read(
 
     Args:
         store: The store of the table.
-        state: What is read.
+        state: The state that is read.
         schemas: All schemas of the branch, by id.
         condition: Files in which it holds for no row are left out; the reader applies it to rows.
         partitions: The wanted partitions, as encoded BinaryRows; None for all.

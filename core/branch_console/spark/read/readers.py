@@ -148,7 +148,7 @@ class TableRead:
     """A read that is planned: what its tasks know, and what each opens.
 
     Attributes:
-        along: What is read from another branch, in the same columns.
+        along: The read of another branch, in the same columns.
     """
 
     task: ReadTask
@@ -192,7 +192,7 @@ def read_table(
     """Read a state of a table, or changes; see `plan_table` for the arguments and errors.
 
     Args:
-        spark: Where the tasks run.
+        spark: The Spark session for the tasks.
         store: The store of the table.
         state: As for `plan_table`.
         columns: As for `plan_table`.
@@ -220,7 +220,7 @@ def plan_table(
         state: The state, as it is or as it was; or the changes between two.
         columns: The wanted columns in their order; all if left out. A table with row tracking has
             `_ROW_ID` and `_SEQUENCE_NUMBER` besides.
-        filters: Which rows are wanted, see `branch_console.expr.predicate`; names have no side.
+        filters: The condition for rows, see `branch_console.expr.predicate`; names have no side.
 
     Raises:
         NotFound: There is no such column, or a branch that is read along is missing.
@@ -293,9 +293,9 @@ def read_staged(
     """Read what a commit would leave.
 
     Args:
-        spark: Where the tasks run.
+        spark: The Spark session for the tasks.
         store: The store of the table.
-        state: What would be left.
+        state: The state that would be left.
         columns: The wanted columns in their order; all if left out.
         filters: As for `plan_table`.
 
@@ -354,7 +354,7 @@ def read_in_tasks(
     """A frame of what a function reads of things, in a task for each group of them.
 
     Args:
-        spark: Where the tasks run.
+        spark: The Spark session for the tasks.
         read: Travels to the tasks; gives batches in `layout`.
         tasks: The groups.
         layout: Columns in types that Spark takes, see `spark_layout`.
@@ -375,7 +375,7 @@ def check_readable(schema: TableSchema) -> None:
     """Refuse tables whose rows need more than reading files and merging by key.
 
     Raises:
-        InvalidInput: What it needs is not served.
+        InvalidInput: It needs a feature that is not supported.
     """
     check_rows_read(schema.options)
     if schema.options.read(table_options.DATA_EVOLUTION_ENABLED):

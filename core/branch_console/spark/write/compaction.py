@@ -137,11 +137,11 @@ def compact(
     large ones. A bucket in which nothing can be won is left as it is.
 
     Args:
-        session: Where the tasks run.
+        session: The Spark session for the tasks.
         store: The store of the table's paths, with the right to write.
         table: The table on the branch to be written.
         buckets: Encoded partitions and buckets; None for all.
-        write_id: What the names of all files hold.
+        write_id: The id that the names of all files contain.
         progress: Called with tasks done and tasks known; what it raises stops the writing.
 
     Returns:
@@ -248,7 +248,7 @@ def with_sequences(merged: pa.Table, rows: pa.Table, schema: TableSchema) -> pa.
 
     Args:
         merged: One row a key, with the columns of the table.
-        rows: What was merged, with SEQUENCE_NUMBER.
+        rows: The merged rows, with SEQUENCE_NUMBER.
         schema: The table.
     """
     keys, types = list(schema.trimmed_primary_keys), schema.key_type.types

@@ -157,12 +157,12 @@ def delete_positions(
     """Write files without some of their rows, or what marks these rows deleted.
 
     Args:
-        session: Where the tasks run.
+        session: The Spark session for the tasks.
         store: The store of the table's paths.
         table: The table on the branch to be written.
-        files: What the rows were read from.
+        files: The files that the rows were read from.
         rows: Columns FILE and POSITION; others are left alone.
-        write_id: What the names of all files hold.
+        write_id: The id that the names of all files contain.
         progress: Called with tasks done and tasks known.
 
     Raises:

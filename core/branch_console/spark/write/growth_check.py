@@ -66,11 +66,11 @@ def check_growth(
     """Compare what readers would see of some keys, before and after, with what is announced.
 
     Args:
-        session: Where the tasks run.
+        session: The Spark session for the tasks.
         store: The store of the table.
         state: The head that the rows were read at.
         messages: The files that would be added to it.
-        growth: What is announced.
+        growth: The announced growth.
         progress: Called with tasks done and tasks known; what it raises stops the run.
 
     Raises:

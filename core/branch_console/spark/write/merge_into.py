@@ -53,11 +53,11 @@ def merge_into(
     """Write what clauses make of the rows of a table and a source.
 
     Args:
-        session: Where the tasks run; it has the views that expressions name.
+        session: The Spark session for the tasks; it has the views that expressions name.
         store: The store of the table's paths, with the right to write.
         table: The table on the branch to be written.
-        merge: What is to be done.
-        write_id: What the names of all files hold.
+        merge: The MERGE statement.
+        write_id: The id that the names of all files contain.
         progress: Called with tasks done and tasks known; what it raises stops the writing.
 
     Raises:

@@ -30,10 +30,10 @@ def rows_that_can_match(
     """Return a condition over the target that holds for all rows which a MERGE may change.
 
     Args:
-        session: Where the source is looked at.
+        session: The Spark session in which the source is read.
         source: Its rows, kept: they are read once or twice.
-        merge: What is to be done.
-        schema: Of the target.
+        merge: The MERGE statement.
+        schema: The schema of the target.
 
     Returns:
         None if all rows may be meant, or nothing is known of those that are.

@@ -36,12 +36,12 @@ def delete_rows(
     """Write what deletes the rows for which a condition is true.
 
     Args:
-        session: Where the tasks run.
+        session: The Spark session for the tasks.
         store: The store of the table's paths, with the right to write.
         table: The table on the branch to be written.
         condition: In Spark's SQL; None for all rows.
         alias: How the condition calls the table, besides by the bare names of its columns.
-        write_id: What the names of all files hold.
+        write_id: The id that the names of all files contain.
         progress: Called with tasks done and tasks known; what it raises stops the writing.
 
     Raises:
@@ -69,13 +69,13 @@ def update_rows(
     """Write what gives columns new values, in the rows for which a condition is true.
 
     Args:
-        session: Where the tasks run.
+        session: The Spark session for the tasks.
         store: The store of the table's paths, with the right to write.
         table: The table on the branch to be written.
         assignments: Expressions in Spark's SQL, by column; they see the values from before.
         condition: As for `delete_rows`.
         alias: As for `delete_rows`.
-        write_id: What the names of all files hold.
+        write_id: The id that the names of all files contain.
         progress: As for `delete_rows`.
 
     Raises:

@@ -54,11 +54,11 @@ class TargetRows:
     """The rows of a table that may be replaced.
 
     Attributes:
-        schema: Of the table.
+        schema: The schema of the table.
         frame: The rows, with the columns that tell them apart.
-        head: Where they are read.
+        head: The snapshot at which they are read.
         identity: These columns: the primary key, or file and position.
-        files: Where the rows lie; None with a primary key.
+        files: The files of the rows; None with a primary key.
     """
 
     store: FileIO
@@ -118,11 +118,11 @@ class TargetRows:
         them: see `check_growth`.
 
         Args:
-            session: Where the tasks run.
+            session: The Spark session for the tasks.
             deleted: Rows that go, each once, with the columns of `frame`.
             updated: Rows with their new values, each once in all frames, with those columns too.
             inserted: Rows that come, with columns of the table.
-            write_id: What the names of all files hold.
+            write_id: The id that the names of all files contain.
             progress: Called with tasks done and tasks known; what it raises stops the writing.
         """
         request = WriteRequest(write_id=write_id)

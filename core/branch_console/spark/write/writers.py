@@ -92,7 +92,8 @@ class WriteRequest:
     """How rows are meant.
 
     Attributes:
-        write_id: What the names of all files hold; see `branch_console.commit.rows.row_write`.
+        write_id: The id that the names of all files contain; see
+            `branch_console.commit.rows.row_write`.
         by_position: Whether the n-th column is meant for the n-th of the table.
         constants: Columns that are not among those of the rows, and their one value.
         replaces: Whether the partitions that get rows lose what they hold.
@@ -119,7 +120,7 @@ def write_rows(
     `_VALUE_KIND` (0 insert, 1 and 2 update before and after, 3 delete) deletes rows by their key.
 
     Args:
-        session: Where the tasks run.
+        session: The Spark session for the tasks.
         store: The store of the table's paths, with the right to write.
         table: The table on the branch to be written; sequence numbers go on from its live files.
         rows: Columns of the table by name; those left out get their default or null.
