@@ -224,7 +224,7 @@ def select_clicked_snapshot(key: str) -> None:
 
 
 def value_of(key: str) -> Any:
-    """Return what a widget holds."""
+    """Return the current value of a widget."""
     return st.session_state.get(key)
 
 

@@ -325,7 +325,7 @@ def print_plan(plan: ForwardDecision, *, force: bool) -> None:
         print_line(f"would be rewound: consumer {consumer}, which reads snapshot {next_id} next")
     for reason in plan.reasons:
         print_line(f"{reason.kind}: {reason.text}")
-    # What a refused fast-forward would lead to is not to be expected.
+    # A refused fast-forward does not run, so notes on its result would mislead.
     for note in () if plan.verdict is Verdict.REFUSED and not force else plan.notes:
         print_line(note)
     if plan.ways_out and not force:

@@ -69,7 +69,7 @@ def _state_object(state: ComparedState) -> dict[str, object]:
 
 
 def _partition_object(line: PartitionLine, noun: str) -> dict[str, object]:
-    """Return a partition; what it counts is in its keys, `rows_before` or `records_before`."""
+    """Return a partition as JSON values; keys such as `rows_before` name what is counted."""
     sides = {f"rows_{side}": f"{noun}_{side}" for side in ("before", "after")}
     return {sides.get(key, key): value for key, value in asdict(line).items()}
 

@@ -99,6 +99,7 @@ def decide(holders: Iterable[Holder], *, can_copy: bool = True) -> FileSafety:
     pins: list[PinPlace] = []
     reasons: list[str] = []
     for holder in holders:
+        # Other engines expire nothing on a fenced branch, so its files stay (decision 0024).
         if holder.is_fenced:
             continue
         is_main = holder.branch == MAIN_BRANCH

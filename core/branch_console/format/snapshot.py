@@ -36,6 +36,7 @@ class SnapshotIdentity:
 
     def same_as(self, other: "SnapshotIdentity") -> bool:
         """Whether both are one snapshot: by uuid where both have one, else by manifest lists."""
+        # Paimon writes a uuid since 2.0; snapshots of older releases have only their list names.
         if self.uuid is not None and other.uuid is not None:
             return self.uuid == other.uuid
         return self.manifest_lists == other.manifest_lists

@@ -54,8 +54,8 @@ def _make_tables(url: str) -> None:
         try:
             DBOS.migrate(url)
         except OperationalError as error:
-            # The worker of a file that was removed closes it under the same name, and takes along
-            # what SQLite has put beside the new one.
+            # A worker whose file was removed still closes it under the same name, and so removes
+            # the files that SQLite keeps beside the new one.
             if _TAKEN_ALONG not in str(error.orig):
                 raise
             time.sleep(seconds)

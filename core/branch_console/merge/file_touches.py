@@ -65,8 +65,8 @@ def touches_of(side: TableChanges, keys: Mapping[str, MaskKey]) -> dict[MaskKey,
     for step in side.steps:
         changed = {keys[each] for each in step.removed} | step.masked
         files = frozenset(root for key in changed for root in made_of.get(key, frozenset({key})))
-        # Who touches a file again touches what it was made of; what a merge brought of the base
-        # is told from itself on.
+        # A later change of a file is a change of the files that it was made of. A file that a
+        # merge brought in place of one of the base counts by itself.
         for key in {keys[each] for each in step.added} - touched:
             made_of[key] = frozenset(root for root in files if root[:2] == key[:2]) or frozenset(
                 {key}

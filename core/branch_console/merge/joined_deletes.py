@@ -354,7 +354,7 @@ def kept_by_ids(
 
     Args:
         ids: The ids of the rows of each side.
-        inserted: Masks of rows that the target and the source have and the base lacks.
+        inserted: The ids of rows that the target and the source have and the base lacks.
         rows: The rows of each side as bytes, in the order of `ids`.
         update: The known facts about an update of the target.
 

@@ -418,7 +418,7 @@ def _notes(sides: MergeSides, moves: FileMoves) -> tuple[str, ...]:
 
 
 def _inferred(side: MergeSide) -> str | None:
-    """Say of how many commits of a side the files suggest what they did; None if of none."""
+    """Return a note on commits whose operation was inferred from files; None without any."""
     inferred = sum(step.is_inferred for step in side.changes.lasting_steps)
     if not inferred:
         return None

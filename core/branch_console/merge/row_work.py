@@ -98,9 +98,9 @@ class RowScope:
         table: Its name as policies write it, such as `flights.delays`.
         schema: The final schema of the target, which need not be published yet; settled rows are
             written with its id.
-        ours_schemas, theirs_schemas: Of each side, by the ids that its files name. Their columns
-            are numbered as in `schema`: where the source gave a new column an id that the target
-            uses for another, the schemas given here have it remapped.
+        ours_schemas, theirs_schemas: The schemas of each side, by the ids that its files name.
+            Their field ids are those of `schema`: if the source gave a new column an id that the
+            target uses for another, it is remapped here.
     """
 
     table: str

@@ -136,10 +136,10 @@ class ScopeComparison:
     """Some rows of two sides.
 
     Attributes:
-        rows: The number of rows of both sides.
+        rows: The numbers of rows of both sides.
         is_base_whole: Whether own rows stand against all of A, which has too few of its own.
         columns: The worst first.
-        keys: The number of keys of both sides; None for a table without a key.
+        keys: The figures of the keys of both sides; None for a table without a key.
     """
 
     scope: Scope

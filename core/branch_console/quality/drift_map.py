@@ -36,7 +36,7 @@ class PartitionDrift:
 
     Attributes:
         partition: As its folder is called.
-        rows: The number of rows of `base`, and of rows that only B has.
+        rows: The numbers of rows of `base`, and of rows that only B has.
         cells: The cells of rated columns, the worst first; none if rows are too few.
     """
 

@@ -73,7 +73,7 @@ class ClaimingPublisher:
         """Return WON, LOST (the path was taken) or UNKNOWN (look before trying again)."""
         self._file_io.check_inside(path)
         check_register(self._file_io, self._claims)
-        # There is nothing to claim, and the bytes are many.
+        # Nobody else uses a unique name, so it needs no claim; a claim would store all its bytes.
         if is_name_unique(path):
             self._file_io.replace(path, data)
             return Published.WON

@@ -53,11 +53,13 @@ def changes_between(
     """
     asked = mode or ChangeMode.AUTO
     if asked is ChangeMode.AUTO:
+        # As in Paimon, AUTO reads changelog files if the table writes any, and else delta files.
         produces = schema.options.read(table_options.CHANGELOG_PRODUCER) != "none"
         asked = ChangeMode.CHANGELOG if produces else ChangeMode.DELTA
     own = ChangedState(table=table, schema=schema, mode=asked, asked=between.asked)
     if between.millis is not None:
         return _between_times(own, between, between.millis)
+    # Tags are looked up before ids, as in Paimon (TimeTravelUtil).
     first, last = _tagged(table, between.start), _tagged(table, between.end)
     if first is None or last is None:
         return _between_ids(own, between)
@@ -112,6 +114,7 @@ def _between_times(own: ChangedState, between: Between, millis: tuple[int, int])
     before, after = snapshots.at_time(start), snapshots.at_time(end) or latest
     if own.mode is ChangeMode.DIFF:
         return _diff(own, before or earliest, after)
+    # A range excludes its start, so one that begins before the first commit begins at the id below.
     return _commits(own, earliest.id - 1 if before is None else before.id, after.id)
 
 
@@ -155,6 +158,7 @@ def _diff(own: ChangedState, before: Snapshot, after: Snapshot) -> ChangedState:
 
 
 def _tagged(table: FileStoreTable, name: str) -> Snapshot | None:
+    # A slash would make the name a path to another folder.
     tag = None if "/" in name else table.tags.find(name)
     return None if tag is None else tag.snapshot
 
@@ -170,4 +174,5 @@ def _check_order(between: Between, start: int, end: int) -> None:
 
 
 def _id(text: str) -> int | None:
+    # Nineteen digits may exceed Java's long.
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

@@ -53,7 +53,7 @@ def data_file_paths(table: FileStoreTable, files: pa.Table) -> pa.Array:
 def index_files_beside_data(
     table: FileStoreTable, schema: TableSchema, files: pa.Table
 ) -> list[str | None]:
-    """The paths of index files where option `index-file-in-data-file-dir` puts them.
+    """Return the paths of index files under the option `index-file-in-data-file-dir`.
 
     Args:
         table: The table on any branch.
@@ -61,8 +61,8 @@ def index_files_beside_data(
         files: Columns of INDEX_MANIFEST_ENTRY.
 
     Returns:
-        None for those that the option does not place: they lie outside the table, or are indexes
-        over all buckets.
+        None for files that the option does not place: files outside the table, and indexes over all
+        buckets.
 
     References:
         Paimon FileStorePathFactory.indexFileFactory and globalIndexFileFactory.
@@ -94,6 +94,7 @@ def _folders(
         (partition, bucket): paths.bucket(
             partition_path(decode_row(partition, types), schema), bucket
         )
+        # Thousands of files may share a bucket, and decoding a partition is slow.
         for partition, bucket in dict.fromkeys(places)
     }
 

@@ -64,6 +64,8 @@ class Changes:
     def natural_kind(self) -> CommitKind:
         """OVERWRITE where a file, or a row by a deletion vector, goes; else APPEND."""
         has_deletes = int(FileKind.DELETE) in pc.unique(self.delta["kind"]).to_pylist()
+        # Paimon always checks an OVERWRITE for conflicts, and a plain APPEND never. A commit that
+        # hides or removes rows must be checked, so Paimon calls it OVERWRITE, and so do we.
         removes = has_deletes or self.adds_deletion_vectors
         return CommitKind.OVERWRITE if removes else CommitKind.APPEND
 

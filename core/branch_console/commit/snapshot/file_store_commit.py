@@ -127,6 +127,8 @@ class FileStoreCommit:
         """
         snapshot, guard = None, expected_head
         append, compact = append_part(messages), compact_part(messages)
+        # Appended files get a snapshot of their own before the compacted ones (C04), as in Paimon:
+        # readers of changes skip COMPACT snapshots, and must not skip rows with them.
         if may_be_empty or not append.is_empty:
             snapshot = self._loop.commit(
                 SnapshotRequest(
@@ -145,6 +147,7 @@ class FileStoreCommit:
                     carry=carry,
                 )
             )
+            # The caller's head is not the head any more: the appended part has just replaced it.
             guard = None if guard is None else snapshot.identity
         if not compact.is_empty:
             snapshot = self._land_compact(
@@ -192,12 +195,16 @@ class FileStoreCommit:
         if new.changelog.num_rows or compact.changelog.num_rows:
             _log.warning("an overwrite of %s leaves its changelog out", self._table.identifier)
         chosen = self._overwritten(partitions, new)
+        # A dynamic overwrite replaces the partitions of its new files: without files it replaces
+        # none.
         if chosen == frozenset():
             return None
         if compact.is_empty:
             new = upgraded(new, schema)
 
         def plan(head: Snapshot | None, live: LiveFileTracker) -> Changes:
+            # Called again on every try: files that others added meanwhile must go too, as in
+            # Paimon.
             return replacing(new, live.at(head), self._index_files(head, chosen))
 
         snapshot = self._loop.commit(
@@ -257,6 +264,7 @@ class FileStoreCommit:
         then = self._table.live_files(snapshot)
         return self._loop.commit(
             SnapshotRequest(
+                # Computed on every try: files that others added meanwhile must go too.
                 changes=lambda head, live: restoring(then, live.at(head), snapshot),
                 partitions=None,
                 commit_id=CommitIdentity(
@@ -294,6 +302,7 @@ class FileStoreCommit:
         return self._loop.commit(
             SnapshotRequest(
                 changes=append_part([]),
+                # No partition changes, so no live file needs to be read.
                 partitions=frozenset(),
                 commit_id=CommitIdentity(user=user, identifier=identifier, kind=CommitKind.COMPACT),
                 guard=None,

@@ -23,7 +23,7 @@ def find_strict_conflict(
     commit_id: CommitIdentity,
     partitions: frozenset[bytes],
 ) -> Problem | None:
-    """Look for a snapshot of another user that a commit in strict mode may not follow.
+    """Find a snapshot of another user that a commit in strict mode must not build on.
 
     Args:
         table: The branch.

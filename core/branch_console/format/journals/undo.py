@@ -1,4 +1,4 @@
-"""The journals of what takes an operation back, by the way in which that is done."""
+"""The journals of undo operations, one for each way to undo."""
 
 from dataclasses import dataclass
 from typing import Final, TypeAlias

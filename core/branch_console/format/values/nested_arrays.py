@@ -53,7 +53,7 @@ def _with_required_part(
 
 
 def _present(array: pa.Array) -> pa.Array:
-    """An array whose nulls are values, whichever."""
+    """Return an array in which arbitrary values stand in for nulls."""
     kind = array.type
     if pa.types.is_struct(kind):
         parts = [array.field(at) for at in range(kind.num_fields)]

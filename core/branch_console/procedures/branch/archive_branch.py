@@ -84,6 +84,8 @@ def finish_archive(operation: Operation, journal: ArchiveBranchJournal) -> Recei
     name, store = operation.intent.branch, operation.warehouse.store
     table = operation.table.on(name)
     if journal.archived:
+        # Expiry by other engines ignores tags of branches: only the fence keeps the snapshot that
+        # the tag names, so the fence comes first.
         put_fence(table, store)
     if journal.tag is not None:
         put_tag(table, store, journal.tag, journal.content.encode(), replaces=None)
@@ -140,6 +142,7 @@ def _tag_name(branch: FileStoreTable, head: Snapshot, operation_id: str) -> str:
     name = f"{_TAG_PREFIX}{head.id}"
     found = branch.tags.find(name)
     is_free = found is None or (
+        # A tag with a retention time would end some day, and the archive must not.
         found.time_retained_seconds is None and found.snapshot.identity.same_as(head.identity)
     )
     return name if is_free else f"{name}-{operation_id}"

@@ -74,6 +74,7 @@ def find_at_or_after(
         return None
 
     found = first(snapshots)
+    # A tag may keep a snapshot that expired on the branch and is the first at that time.
     kept = first(sorted((tag.snapshot for tag in tags), key=lambda snapshot: snapshot.id))
     if kept is not None and (found is None or kept[0] < found[0]):
         return kept[1]
@@ -87,6 +88,7 @@ def _first(
 
 
 def _watermark(snapshot: Snapshot) -> int | None:
+    # Java writes its least long for a missing watermark.
     return None if snapshot.watermark == _NO_WATERMARK else snapshot.watermark
 
 

@@ -67,7 +67,7 @@ class RowEngine(Protocol):
 
         Args:
             table: The table on the target.
-            scope: The schemas and rules that all buckets share.
+            scope: The facts that all buckets share.
             work: The buckets.
             progress: Called with tasks done and tasks known.
 
@@ -91,7 +91,7 @@ class RowEngine(Protocol):
 
         Args:
             table: The table on the target; files are written for it.
-            scope: The schemas and rules that all buckets share.
+            scope: The facts that all buckets share.
             work: The buckets.
             policy: When rows conflict, and how conflicts are settled.
             progress: Called with tasks done and tasks known.
@@ -117,7 +117,7 @@ class RowEngine(Protocol):
 
         Args:
             table: The table on the target; files are written for it.
-            scope: The schemas and rules that all files share.
+            scope: The facts that all files share.
             work: The files.
             marks: The deletion vectors of the base and of both heads, as INDEX_MANIFEST_ENTRY.
             progress: Called with tasks done and tasks known.

@@ -35,6 +35,7 @@ def left_out_of(
         changes_schema: Whether schemas come to the branch or leave it.
     """
     found = kept_elsewhere(target.schema().options, target.branch, act)
+    # Other catalogs keep the schema of main only; they do not know branches.
     if not changes_schema or target.branch != MAIN_BRANCH:
         return found
     return (*found, *left_out_by_catalog(warehouse, target))

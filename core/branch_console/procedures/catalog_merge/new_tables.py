@@ -103,7 +103,7 @@ class CreateTable:
         operation = newest_operation(merge, step)
         if operation is None:
             raise CommitConflict(
-                f"What was prepared for {_name(merge, step)} is gone from its ledger. Put the "
+                f"The prepared steps of {_name(merge, step)} are missing from its ledger. Put the "
                 "files back from a copy, then run: branch-console recover.",
                 kind=ErrorKind.HEAD_MOVED,
             )

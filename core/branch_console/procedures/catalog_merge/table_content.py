@@ -396,7 +396,7 @@ def _find_landed(operation: Operation, journal: AnyMergeJournal) -> Snapshot | N
 
 def _lost(step: MergeStep) -> CommitConflict:
     return CommitConflict(
-        f"What was prepared for {name_of(step.folder or '')} is gone from its ledger. Put the "
+        f"The prepared steps of {name_of(step.folder or '')} are missing from its ledger. Put the "
         "files back from a copy, then run: branch-console recover.",
         kind=ErrorKind.HEAD_MOVED,
     )

@@ -59,6 +59,7 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     below = {str(number): status for number, status in listed.items() if number < first.id}
     states = decode_states(table.reader, below, Snapshot.from_json)
     broken = [each.path for each in states if each.value is None]
+    # Readers walk ids without gaps, so the history after the new start must have none.
     missing = [each for each in range(first.id, max(listed, default=0)) if each not in listed]
     consequences: list[Consequence] = [*obstacles(warehouse, table, call)]
     if missing:

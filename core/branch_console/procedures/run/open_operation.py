@@ -75,7 +75,7 @@ class OpenOperation:
             with self._held() as held:
                 yield held
         except StorageError as error:
-            # A call that failed says that it changed nothing, which holds for that call alone.
+            # "Nothing was changed" is true of the failed call alone, not of the operation.
             cause = error.__cause__
             reason = cause if isinstance(cause, OSError) else error.message.rstrip(".")
             raise StorageError(

@@ -68,7 +68,7 @@ class Written:
 
 
 def _quiet(done: int, total: int | None) -> None:
-    """Tell nobody."""
+    """Ignore the progress."""
 
 
 def insert_rows(

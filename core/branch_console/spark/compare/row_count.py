@@ -151,6 +151,7 @@ def _units_of(
 
 def _rows_by_files(files: pa.Table) -> Mapping[str, int]:
     """The records of each file that deletes none."""
+    # Old writers leave the count out: then the file may hold deletes, and must be read.
     alone = files.filter(pc.equal(pc.fill_null(files["delete_row_count"], 1), 0))
     names, counts = (alone[column].to_pylist() for column in ("file_name", "row_count"))
     return dict(zip(names, counts, strict=True))
@@ -158,6 +159,8 @@ def _rows_by_files(files: pa.Table) -> Mapping[str, int]:
 
 def _rows_of(unit: ReadUnit, reported: Mapping[str, int]) -> int | None:
     """The rows of files that share no key with others, if their entries tell."""
+    # Files that overlap may have the same key twice, and deletion vectors hide rows: only reading
+    # such files counts their rows.
     if unit.is_merged or any(file.deleted is not None for file in unit.files):
         return None
     found = [reported.get(file.path.rpartition("/")[2]) for file in unit.files]

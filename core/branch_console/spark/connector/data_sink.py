@@ -152,7 +152,7 @@ class BranchWriter(DataSourceArrowWriter):
         intent = Journal(store, table.paths).find(self._operation_id)
         if intent is None:
             raise InvalidInput(
-                f"The write to {self._identifier} was taken back by recovery. Write again.",
+                f"Recovery discarded the write to {self._identifier}. Write again.",
                 kind=ErrorKind.INTERRUPTED,
             )
         return RowWrite(table, store, intent, _now_millis)

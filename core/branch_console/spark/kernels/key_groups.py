@@ -62,6 +62,7 @@ class KeyGroups:
     @property
     def is_insert(self) -> Mask:
         """A mask of the rows that a change leaves visible: inserts, new values of updates."""
+        # Paimon's row kinds: 0 is +I, 1 is -U, 2 is +U, 3 is -D.
         found: Mask = (self.kinds == 0) | (self.kinds == 2)
         return found
 
@@ -224,4 +225,4 @@ _KERNELS: Final[Mapping[str, Kernel]] = MappingProxyType(
     }
 )
 REPLAYABLE: Final = frozenset(_KERNELS) | {"product"}
-"""Functions of which it is known what a row must hold to make a merged value what it should be."""
+"""Functions for which a merge can find the row that turns a merged value into the wanted one."""

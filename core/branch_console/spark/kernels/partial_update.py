@@ -105,14 +105,17 @@ def _update(merged: Row, row: Row, groups: SequenceGroups, names: Sequence[str])
     for name in names:
         order = groups.columns.get(name)
         if order is None:
+            # For this engine a null says that nothing changes.
             if row[name] is not None:
                 merged[name] = row[name]
             continue
         aggregator = groups.aggregators.get(name)
+        # A row without a value in any sequence column does not change its group.
         if name in done or _is_empty(row, order, done):
             continue
         if not _is_newer(row, merged, order):
             if aggregator is not None:
+                # An older row still counts for an aggregate, but before the rows merged so far.
                 merged[name] = aggregator.agg_reversed(merged.get(name), row[name])
         elif name in order:
             merged.update({each: row[each] for each in order})

@@ -101,7 +101,7 @@ def join_deletes(
         session: The Spark session for the tasks.
         store: The store of the table, with the right to write.
         table: The table on the target; files are written for it.
-        scope: The schemas and rules that all files share.
+        scope: The facts that all files share.
         work: The files.
         marks: The deletion vectors that both heads and the base have, as INDEX_MANIFEST_ENTRY.
         write_id: The id that the names of the files contain, by which they are found again.

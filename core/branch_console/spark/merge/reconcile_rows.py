@@ -80,7 +80,7 @@ def find_changed_keys(
         session: The Spark session for the tasks.
         store: The store of the table.
         table: The table on the target.
-        scope: The schemas and rules that all buckets share.
+        scope: The facts that all buckets share.
         work: The buckets.
         progress: Called with tasks done and tasks known; what it raises stops the run.
 
@@ -122,7 +122,7 @@ def reconcile(
         session: The Spark session for the tasks.
         store: The store of the table, with the right to write.
         table: The table on the target; files are written for it.
-        scope: The schemas and rules that all buckets share.
+        scope: The facts that all buckets share.
         work: The buckets.
         policy: When rows conflict, and how conflicts are settled.
         writes: Whether files are written. A bucket with open conflicts gets none.

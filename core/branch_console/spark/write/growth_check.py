@@ -46,6 +46,8 @@ class Growth:
         files = _added(messages)
         gone = pc.sum(files["delete_row_count"], min_count=0).as_py()
         come = pc.sum(files["row_count"], min_count=0).as_py() - gone
+        # An inserted key may be there already; then the row replaces one and the table does not
+        # grow.
         return cls(least=-gone, most=come - gone if inserts else -gone)
 
     def __str__(self) -> str:
