@@ -70,7 +70,7 @@ class ErrorKind(StrEnum):
 
 
 class PaimonError(Exception):
-    """What went wrong, in a sentence, with its code and its facts.
+    """A failure as a sentence for people, with its code and its facts.
 
     Attributes:
         kind: The stable code.
@@ -104,7 +104,7 @@ def _rebuild(
 
 
 class NotFound(PaimonError):
-    """What was named is not there."""
+    """An object that was named does not exist."""
 
     default_kind = ErrorKind.FILE_NOT_FOUND
 

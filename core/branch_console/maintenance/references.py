@@ -140,7 +140,7 @@ def references_without(
             needs nothing once it is gone.
 
     Returns:
-        The references, and why those of the branch are not among them; None where they are.
+        The references, and why those of the branch are not among them; None if they are.
 
     Raises:
         FormatError: As `list_references`, of all other branches.

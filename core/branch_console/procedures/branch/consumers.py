@@ -86,7 +86,7 @@ def plan_clearing(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation
     """Decide which consumers of a branch go; its fence is none of them.
 
     Raises:
-        InvalidInput: What is included or excluded is no regular expression.
+        InvalidInput: The included or excluded pattern is no regular expression.
         NotFound: There is no such table or branch.
     """
     asked, table = call.request(ClearConsumersRequest), table_of(warehouse, call)
@@ -149,13 +149,13 @@ CLEAR_CONSUMERS = Procedure(
 
 
 def find_content(table: FileStoreTable, consumer_id: str) -> str | None:
-    """Return the file of a consumer, None where there is none."""
+    """Return the file of a consumer, None if there is none."""
     data = table.reader.files.find(table.paths.consumer(consumer_id))
     return None if data is None else data.decode(errors="replace")
 
 
 def find_next(content: str | None) -> int | None:
-    """Return the snapshot that a consumer reads next, None where its file does not tell."""
+    """Return the snapshot that a consumer reads next, None if its file does not tell."""
     try:
         return (
             None if content is None else Consumer.from_json("", content.encode()).next_snapshot_id

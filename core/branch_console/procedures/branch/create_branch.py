@@ -63,11 +63,11 @@ from branch_console.table.missing_branch import no_branch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """Where a new branch begins.
+    """The start of a new branch.
 
     Attributes:
-        snapshot: None for a branch that begins with nothing.
-        commits: What it goes on with, where that is in no snapshot of any branch.
+        snapshot: The first snapshot; None for an empty branch.
+        commits: The following commits, if they are in no snapshot of any branch.
     """
 
     source: str
@@ -158,7 +158,7 @@ def _find_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
         _check_schemas(source, schema_ids, None)
         return Fork(source=source.branch, snapshot=None, tag=None, schema_ids=schema_ids)
     if tag is None and snapshot_id is None and time_millis is None:
-        # From the head the schema of today comes along, also where it was altered since.
+        # From the head the schema of today comes along, also if it was altered since.
         head = source.head()
         _check_schemas(source, schema_ids, head)
         return Fork(source=source.branch, snapshot=head, tag=None, schema_ids=schema_ids)
@@ -174,7 +174,7 @@ def _find_fork(table: FileStoreTable, call: ProcedureCall) -> Fork:
 
 
 def _lost_fork(source: FileStoreTable, schema_ids: tuple[int, ...], tip: str) -> Fork:
-    """Where a history that is in no snapshot parts from one that is; raises as `resolve_fork`."""
+    """Return the fork of a history that is in no snapshot; raises like `resolve_fork`."""
     history = get_lost_history(source, tip)
     commits, follows = snapshots_of(source, history), history.follows
     if follows is None:
@@ -270,7 +270,7 @@ def finish_creation(operation: Operation) -> Receipt:
     Raises:
         AlreadyExists: Another operation makes a branch of this name.
         CommitConflict: Others made one, or the operation was taken back before.
-        NotFound: What the branch was to stand on is gone, or is something else by now.
+        NotFound: The snapshot at which the branch begins is gone or replaced.
     """
     table, journal, intent = operation.table, operation.journal, operation.intent
     done = operation.receipt()

@@ -74,9 +74,9 @@ def plan_drop_of(
 
     Args:
         warehouse: The warehouse.
-        call: Who asks, and why.
+        call: The call, with its actor and reason.
         branch: The table on the branch.
-        obstacles: What stands in the way besides.
+        obstacles: The other obstacles.
     """
     table, asked = branch.on(MAIN_BRANCH), call.request(DropBranchRequest)
     found = find_leaving(branch)
@@ -123,7 +123,7 @@ class LeavingBranch:
         move: Its head; it goes nowhere yet.
         base_tag: The tag that keeps its fork.
         tags: Its other tags.
-        lost: What can be found nowhere but on it, and who reads it.
+        lost: Objects that only the branch has, and its readers.
         obstacles: Why it must stay.
     """
 
@@ -137,7 +137,7 @@ class LeavingBranch:
 
     @property
     def facts(self) -> tuple[object, ...]:
-        """What a plan rests on, as JSON values."""
+        """The facts that a plan depends on, as JSON values."""
         return (
             str(self.move.head),
             self.move.head_id,
@@ -243,7 +243,7 @@ def existing_branch(table: FileStoreTable, name: str, what: str) -> FileStoreTab
     Args:
         table: The table.
         name: The branch.
-        what: What is not done to main, such as `dropped`.
+        what: The refused action on main, such as `dropped`.
 
     Raises:
         InvalidInput: It is main.
@@ -340,7 +340,7 @@ def _consumers_of(branch: FileStoreTable) -> tuple[Consumer, ...]:
 
 
 def _find_schema(branch: FileStoreTable) -> TableSchema | None:
-    """The newest schema of a branch, None where it cannot be read: it may be dropped for that."""
+    """The newest schema of a branch, None if it cannot be read: it may be dropped for that."""
     try:
         return branch.schema()
     except PaimonError:
@@ -353,7 +353,7 @@ def _lost(
     tags: tuple[str, ...],
     consumers: tuple[Consumer, ...],
 ) -> tuple[Consequence, ...]:
-    """What can be found nowhere but on the branch, and who reads it."""
+    """Return the consequences of a drop: lost commits, lost tags, and streaming readers."""
     found = []
     try:
         own = commits_only_on(branch, events)

@@ -56,8 +56,8 @@ class PlannedForward(PlannedOperation):
     """A fast-forward that was decided on.
 
     Attributes:
-        decision: What was decided.
-        safety: What it takes that both branches hold the files; None where nothing moves.
+        decision: The decision.
+        safety: What it takes that both branches hold the files; None if nothing moves.
     """
 
     decision: ForwardDecision
@@ -95,7 +95,7 @@ def plan_forward_on(
     asked, plan = call.request(FastForwardRequest), earlier.decision
     table = _target(warehouse, asked)
     if asked.force:
-        # What leaves is read only where something may.
+        # What leaves is read only if something may.
         found = _plan(table, plan.source, plan.target).id
     else:
         histories = read_histories(table.on(plan.source), table, head_only=True)
@@ -166,7 +166,7 @@ def _planned(
 def journal_of_forward(
     target: FileStoreTable, plan: ForwardDecision, safety: FileSafety, operation_id: str
 ) -> HistoryJournal:
-    """What an operation notes that moves a branch to the head of another one."""
+    """Return the journal of an operation that moves a branch to the head of another one."""
     copy = _copy_of(plan, operation_id)
     source = target.on(plan.source)
     sharing = journal_of_sharing(safety, source, operation_id, (plan.source, plan.target))

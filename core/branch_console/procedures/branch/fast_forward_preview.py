@@ -32,7 +32,7 @@ class ForwardPreview(Preview):
     """The consequences of a fast-forward, which names the ways out where it is refused.
 
     Attributes:
-        decision: What was decided.
+        decision: The decision.
         force: Whether the target is replaced if it moved.
     """
 
@@ -76,9 +76,9 @@ def preview_of_forward(
         plan: The decision.
         events: The ledger under the names of today, for the protection of the target.
         force: Whether the target is replaced where it moved.
-        actor: Who asks; a protected target is replaced by its owner only.
-        sharing: What it takes that both hold the files; None where nothing comes.
-        rules: Those of the table, by which the result is judged.
+        actor: The person who asks; only its owner may replace a protected target.
+        sharing: What it takes that both hold the files; None if nothing comes.
+        rules: The quality rules that judge the result.
     """
     replaces = force and plan.can_replace
     rule = protection_of(events, plan.target)

@@ -34,7 +34,7 @@ def creation_of(
 
     Args:
         content: The name of the branch.
-        table: What the ledger has of the table.
+        table: The table's entry in the ledger.
         main: The table.
         from_tag: The tag at which the branch begins, if its snapshots may have expired.
     """

@@ -120,7 +120,7 @@ def _fork(
 
 
 def _hidden_by(main: FileStoreTable, tag: str, snapshot: Snapshot, parent: str) -> str | None:
-    """Say which tags of main a pin would hide, None where it is of main's own history."""
+    """Say which tags of main a pin would hide, None if it is of main's own history."""
     if parent == MAIN_BRANCH or fence_state(main).is_effective:
         return None
     if main.snapshots.holds(snapshot):

@@ -154,9 +154,9 @@ def carry_out_move(
 
     Args:
         operation: The operation.
-        move: What gets which name.
+        move: The old and new names.
         uses: The options.
-        source: What an operation took from the branch, where that comes back.
+        source: The names that an operation removed from the branch, if they are restored.
 
     Raises:
         CommitConflict: It got a commit, or the name was taken in the meantime; it is as it was.

@@ -104,7 +104,7 @@ def _consequences(
 
 
 def _schemas_of_main(branch: FileStoreTable, main: FileStoreTable) -> tuple[int, ...]:
-    """The schemas that main had when a branch was made that has none: all where nothing tells."""
+    """The schemas that main had when a branch was made that has none: all if nothing tells."""
     needed = [each.schema_id for each in _held_by(branch)]
     return tuple(each for each in main.schemas.ids() if not needed or each <= max(needed))
 

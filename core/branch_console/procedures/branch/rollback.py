@@ -230,7 +230,7 @@ def _cut(
     tag: Tag | None,
     call: ProcedureCall,
 ) -> tuple[HistoryCopy, bool]:
-    """What leaves, and whether the snapshot has to be made again from its tag."""
+    """Return the history that a rollback removes, and whether a tag must restore the snapshot."""
     ids = table.snapshots.ids()
     found = table.snapshots.find(then.id)
     expired = found is None and (not ids or then.id < ids[0])

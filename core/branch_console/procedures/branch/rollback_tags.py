@@ -9,7 +9,7 @@ from branch_console.procedures.history.dependents import readable_tags
 from branch_console.table.file_store_table import FileStoreTable
 
 PIN_PREFIX: Final = "rollback-"
-"""Of the tags that keep what a rollback brought back."""
+"""The prefix of tags that keep the snapshot to which a rollback went back."""
 _MADE: Final = "-made"
 
 
@@ -70,7 +70,7 @@ def rollback_pins(events: Iterable[LineageEvent], branch: str) -> tuple[Rollback
 def needed_pin(
     table: FileStoreTable, events: Iterable[LineageEvent], tag: str
 ) -> RollbackPin | None:
-    """Return the pin that a tag is, None where it is none or nothing needs it any more.
+    """Return the pin that a tag is, None if it is none or nothing needs it any more.
 
     Files that came back were deleted by a snapshot before that of the rollback, and go for good
     when that one expires. Whether the head still reads them does not matter: an older snapshot, a

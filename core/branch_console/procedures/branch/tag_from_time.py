@@ -57,10 +57,10 @@ def find_at_or_after(
     """Return the first snapshot whose value is not less, of a branch or of its tags.
 
     Args:
-        snapshots: Those of the branch, by rising id.
-        tags: Those of the branch, which may name what has expired there.
+        snapshots: The snapshots of the branch, by rising id.
+        tags: The tags of the branch, whose snapshots may have expired there.
         least: The value.
-        value_of: A time of a snapshot, None where it has none.
+        value_of: A time of a snapshot, None if it has none.
 
     References:
         Paimon CreateTagFromTimestampProcedure, CreateTagFromWatermarkProcedure.

@@ -125,9 +125,9 @@ def planned_tag(
 
     Args:
         warehouse: Tells the time.
-        call: Of a TaggingRequest.
+        call: The call of a TaggingRequest.
         table: The table on the branch of the tag.
-        snapshot: What the tag names.
+        snapshot: The snapshot of the tag.
         replaces: Whether a tag of that name may be there, and gets another meaning.
     """
     asked = call.request(TaggingRequest)
@@ -227,7 +227,7 @@ def finish_tag(
     Args:
         operation: The operation.
         journal: The tag.
-        answer: What the receipt answers a call with.
+        answer: The result of a call in the receipt.
 
     Raises:
         CommitConflict: The name got another meaning in the meantime.
@@ -427,7 +427,7 @@ def replacement_blocks(table: FileStoreTable, old: Tag, new: Tag) -> tuple[Conse
     Args:
         table: The table on the branch of the tag.
         old: The tag.
-        new: What it would become.
+        new: The new snapshot of the tag.
     """
     if not old.snapshot.identity.same_as(new.snapshot.identity):
         return vital_blocks(table, old.name, "moved")
@@ -444,7 +444,7 @@ def vital_blocks(
     Args:
         table: The table on the branch of the tag.
         name: The tag.
-        what: What is not done to it, such as `deleted`.
+        what: The refused action, such as `deleted`.
         beside: Tags that go with it, so that none of them is left in its place.
     """
     events = table.ledger.whole()

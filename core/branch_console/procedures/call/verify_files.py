@@ -56,7 +56,7 @@ def arriving_files(
     Args:
         incoming: The table on the branch of the snapshot.
         wanted: The snapshot.
-        head: Of the branch that gets it; None where that has none.
+        head: The head of the branch that gets it; None if that has none.
 
     Returns:
         Columns of FILES_TO_VERIFY.

@@ -43,7 +43,7 @@ def read_histories(
 def before_replacing(target: FileStoreTable, history: BranchHistory) -> BranchHistory:
     """Return the history of a branch with who reads it and which tags others stand on.
 
-    That counts only where something of it leaves, as where it is replaced by another one.
+    That counts only if something of it leaves, as where it is replaced by another one.
 
     Raises:
         FormatError: A consumer cannot be decoded.

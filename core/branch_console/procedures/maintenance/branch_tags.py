@@ -64,7 +64,7 @@ def standing_blocks(
         branch: The table on the branch that goes.
         events: The ledger under the names of today.
         going: The tags that would go with it.
-        catalog: What branches and tags of the catalog name.
+        catalog: The snapshots that branches and tags of the catalog refer to.
     """
     for name in dict.fromkeys(each.branch for each in going):
         holder, names = branch.on_listed(name), {each.name for each in going if each.branch == name}

@@ -56,7 +56,7 @@ _Named: TypeAlias = tuple[_State, NamedLists]
 
 
 class _Damage:
-    """What is wrong with each state, as it is found."""
+    """The damage of each state, as it is found."""
 
     def __init__(self) -> None:
         self.data: dict[str, set[str]] = defaultdict(set)
@@ -64,7 +64,7 @@ class _Damage:
         self.metadata: dict[str, set[str]] = defaultdict(set)
 
     def of(self, state: _State) -> DamagedState | None:
-        """What is wrong with a state; None where nothing is."""
+        """Return the damage of a state; None without any."""
         key = _key(state)
         data, metadata = self.data.get(key, ()), self.metadata.get(key, ())
         if not data and not metadata:
@@ -184,7 +184,7 @@ class _PieceByPiece:
         self._counts: dict[str, int] = {}
 
     def problems_of(self, named: NamedLists) -> tuple[str, ...]:
-        """What is wrong with the metadata that a reference leads to."""
+        """Return the problems of the metadata that a reference leads to."""
         found = [each for name in named.all for each in self._once(name, self._of_list)]
         if named.index_manifest is not None:
             found += self._once(named.index_manifest, self._of_index)
@@ -283,7 +283,7 @@ def _is_needed(
 
 
 def _problem(table: FileStoreTable, sizes: Mapping[str, int], path: str, size: int) -> str | None:
-    """What is wrong with a file; a size of 0 is not known."""
+    """Return the problem of a file, or None; an expected size of 0 means unknown."""
     found = sizes.get(path)
     if found is None:
         # At an external path, or a listing left it out.

@@ -31,7 +31,7 @@ HEALTH: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableHealth:
-    """What a table suffers from, and which of it could not be looked at.
+    """The findings about a table, and the files that could not be checked.
 
     Attributes:
         findings: The worst first.

@@ -1,4 +1,4 @@
-"""What expiries of tags and of changelogs share: names leave a branch, and later their files go."""
+"""The common part of expiries of tags and changelogs: names go first, and later their files."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,11 +51,11 @@ from branch_console.table.file_store_table import FileStoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeavingNames:
-    """What leaves a branch, and what it gets.
+    """The names that leave a branch, and the tags that it gets.
 
     Attributes:
-        tags: Names of tags that leave.
-        changelogs: Decoupled changelogs that leave, rising.
+        tags: Names of tags that are removed.
+        changelogs: Decoupled changelogs that are removed, by rising id.
         made: New tags with the bytes of their files.
         takes_all: Whether no changelog stays.
     """
@@ -87,14 +87,14 @@ def planned_names(
 
     Args:
         warehouse: Tells the time, and holds the journal.
-        call: What was asked for.
+        call: The call.
         table: The table on the branch.
-        leaving: What leaves.
-        effects: What that means, without the files that go.
-        title: What is done to what.
+        leaving: The names that are removed.
+        effects: The consequences, without those for files.
+        title: The title of the plan.
         grace_millis: How long undo can bring the names back.
         reason: Why, in the words of who asked.
-        typed_name: What a person types to confirm.
+        typed_name: The name that a person types to confirm.
 
     Raises:
         FormatError: A reference of the table cannot be read, so nothing may go.
@@ -161,7 +161,7 @@ def finish_names(operation: Operation, journal: NamesJournal) -> Receipt:
     Raises:
         CommitConflict: Another operation is at work on files of the table, or a tag has the name
             of one that was to be made; nothing was changed.
-        FormatError: What the table needs cannot be told any more; no file was removed.
+        FormatError: The files that the table needs are not known any more; no file was removed.
     """
     table, store = operation.table.on(operation.intent.branch), operation.warehouse.store
     operation_id = operation.intent.operation_id
@@ -274,7 +274,7 @@ def _notes(
 
 
 def _expected(procedure: str, leaving: LeavingNames) -> Expected | None:
-    """What a run would answer; None for one that makes tags, which answers that it is done."""
+    """Return the result of a run; None for a procedure that makes tags, whose result is `done`."""
     if procedure not in ("expire_tags", "expire_changelogs"):
         return None
     # That all changelogs are gone is no answer of a dry run: it counts them.

@@ -81,7 +81,7 @@ _ALL = "all"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchExpiry:
-    """What goes of one branch, and what was looked at for that."""
+    """The expiry of one branch, and the facts it was decided on."""
 
     table: FileStoreTable
     expiry: Expiry
@@ -90,12 +90,12 @@ class BranchExpiry:
 
     @property
     def ids(self) -> list[int]:
-        """What goes. Ids may have a gap below a hint EARLIEST, which hides it from others."""
+        """The ids that expire; ids below the hint EARLIEST, which others skip, may have gaps."""
         return [each for each in self.snapshots if each < self.expiry.end_id]
 
     @property
     def retirement(self) -> BranchRetirement:
-        """What leaves the branch; one snapshot must go at least."""
+        """The snapshots that leave the branch; there must be at least one."""
         return BranchRetirement(
             branch=self.table.branch,
             snapshots=tuple(self._named(each) for each in self.ids),
@@ -198,13 +198,13 @@ def finish_expire(
     """Take the names, then remove the files whose grace is over.
 
     Args:
-        operation: Who takes them.
-        journal: Which names, and how long they can be brought back.
+        operation: The operation that takes them.
+        journal: The journal with the names and the time for which they can be restored.
         answer: The rows that answer the call, where counts do not.
 
     Raises:
         CommitConflict: Another expiry is at work, or a branch was rewritten in the meantime.
-        FormatError: What the table needs cannot be told any more; no file was removed.
+        FormatError: The files that the table needs are not known any more; no file was removed.
     """
     operation_id, store = operation.intent.operation_id, operation.warehouse.store
     claim_maintenance(operation)
@@ -296,12 +296,12 @@ def plan_branch_expiry(
     *,
     heeds_holds: bool = True,
 ) -> BranchExpiry | None:
-    """Decide which snapshots of one branch expire; None where it has none.
+    """Decide which snapshots of one branch expire; None if it has none.
 
     Args:
         table: The table on the branch.
         asked: The limits; what they leave out the options of the branch say.
-        catalog: What branches and tags of the catalog name.
+        catalog: The snapshots that branches and tags of the catalog refer to.
         now_millis: The time.
         heeds_holds: Whether to look for what keeps a snapshot that is due.
 

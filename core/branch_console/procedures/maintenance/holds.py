@@ -41,7 +41,7 @@ def find_holds(
     Args:
         table: The table on the branch.
         options: Its options, with those of the request on top.
-        catalog: What branches and tags of the catalog name.
+        catalog: The snapshots that branches and tags of the catalog refer to.
         now_millis: The time.
 
     Raises:

@@ -23,10 +23,10 @@ from branch_console.table.file_store_table import FileStoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlannedTurn(PlannedOperation):
-    """What was decided of a verb that takes names or files from a table.
+    """The plan of a verb that takes names or files from a table.
 
     Attributes:
-        dry_run: The same line by line; None for verbs that take a few things only.
+        dry_run: The plan line by line; None for verbs that take only a few things.
     """
 
     dry_run: ExpiryDryRun | CleaningDryRun | None = None
@@ -45,12 +45,12 @@ def planned_turn(
 
     Args:
         call: The call.
-        table: The table on the branch that the verb looks at.
+        table: The table on the branch that the verb reads.
         preview: The consequences.
-        journal: All that is needed to finish; None where nothing is due, which is no error: the
+        journal: Everything that finishing needs; None if nothing is due. That is no error: the
             receipt says what stays.
-        now_millis: The time.
-        dry_run: What was decided line by line.
+        now_millis: The time of the plan, used in the receipt if nothing is due.
+        dry_run: The plan line by line.
     """
     nothing = receipt_without_change(
         call,

@@ -1,4 +1,4 @@
-"""Which files of a table no branch, tag or changelog names at all, and how they are removed."""
+"""The files of a table that no branch, tag or changelog refers to, and their removal."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,11 +60,11 @@ _RANKS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Orphans:
-    """What a look at the folders of a table found.
+    """The orphan files found in the folders of a table.
 
     Attributes:
-        files: Columns of RELEASED_FILES; by path.
-        unknown: Old files with a name that Paimon gives none; they stay.
+        files: The files, with the columns of RELEASED_FILES, by path.
+        unknown: Old files with names that Paimon never gives; they stay.
     """
 
     files: pa.Table
@@ -77,7 +77,7 @@ def find_orphans(
     """Find the files that nothing names.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         table: The table on any branch.
         older_than_millis: Only files that were written before this time are looked at.
         own: The operation that asks.
@@ -190,12 +190,12 @@ def release_orphans(
     Going on after a crash is no different.
 
     Args:
-        operation: Who lets them go.
+        operation: The operation that releases them.
         cleanings: Cleanings whose grace is over.
-        trash: Where the files wait; None removes them.
+        trash: The trash in which the files wait; None removes them.
 
     Raises:
-        FormatError: What the table needs cannot be told, so nothing goes.
+        FormatError: The files that the table needs are not known, so nothing is removed.
     """
     table, store = operation.table, operation.warehouse.store
     if not cleanings:

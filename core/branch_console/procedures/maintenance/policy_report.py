@@ -1,4 +1,4 @@
-"""What the maintenance policy of a table comes to now: the fate of branches, and what they cost."""
+"""The next steps and the cost of a table's branches by its maintenance policy."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ def read_policy_report(warehouse: Warehouse, table: Identifier) -> PolicyReport:
     """
     kept, now = get_policy(warehouse, table), warehouse.clock()
     plans = plan_stale_branches(warehouse, table, kept.policy)
-    # All manifests are read for that, which is for nothing where every branch stays.
+    # All manifests are read for that, which is for nothing if every branch stays.
     is_asked = any(each.step is not None for each in plans)
     return PolicyReport(
         table=table.table_name,
@@ -34,7 +34,7 @@ def read_policy_report(warehouse: Warehouse, table: Identifier) -> PolicyReport:
 
 
 def _exclusive(warehouse: Warehouse, table: Identifier) -> Mapping[str, int]:
-    """The bytes that each branch needs alone; nothing where a branch could not be read.
+    """The bytes that each branch needs alone; nothing if a branch could not be read.
 
     What cannot be read may need any file, so that no file is surely needed by one alone.
     """

@@ -176,7 +176,7 @@ def finish_drop_or_reclaim(operation: Operation, journal: DropBranchJournal) -> 
     Raises:
         CommitConflict: It got a commit in the meantime, or another operation is at work on files
             of the table; the branch is where it was.
-        FormatError: What the table needs cannot be told any more; no file was removed.
+        FormatError: The files that the table needs are not known any more; no file was removed.
     """
     if journal.release is None:
         return finish_drop(operation, journal)
@@ -186,7 +186,7 @@ def finish_drop_or_reclaim(operation: Operation, journal: DropBranchJournal) -> 
 def _finish_release(
     operation: Operation, journal: DropBranchJournal, planned: BranchRelease
 ) -> Receipt:
-    """Retire the names of a branch, and remove its files where there is no grace."""
+    """Retire the names of a branch, and remove its files if there is no grace."""
     operation_id, move, grace = operation.intent.operation_id, journal.move, planned.grace_millis
     claim_maintenance(operation)
     _retire(operation, journal)
@@ -267,7 +267,10 @@ def _files_of(
 
 
 def _readers(warehouse: Warehouse, branch: FileStoreTable) -> tuple[TableHold, ...]:
-    """Who reads the branch now; its files stay until that ends, and the plan is the same."""
+    """Return the running reads of the branch; its files stay until they end.
+
+    The plan stays the same meanwhile.
+    """
     return tuple(
         TableHold(
             branch=branch.branch,

@@ -1,6 +1,6 @@
-"""Which files a release removes, and how it does: what only retired names lead to, looked at anew.
+"""The release of files that only retired names lead to; references are read again before.
 
-Read by maintenance, decided by diff; here both come together.
+`maintenance` reads the references, `diff` decides, and this module combines both.
 """
 
 import json
@@ -73,13 +73,13 @@ REMOVED: Final = "removed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """What a release did.
+    """The result of a release.
 
     Attributes:
         files: How many files it removed.
         size: The bytes of the data files and index files among them.
-        gone: How many of the files that it was to remove had gone already.
-        tags: How many tags it took, which were there for files that went.
+        gone: How many of the files to remove were gone already.
+        tags: How many tags it removed that only kept removed files.
         waits_for: The operation or read that the files wait for; nothing was removed then.
     """
 
@@ -96,18 +96,18 @@ def find_released_files(
     going: Sequence[Reference],
     kept: Sequence[Reference],
 ) -> pa.Table:
-    """Decide which files are needed by nothing once some references are gone.
+    """Return the files that nothing needs once some references are gone.
 
-    What lies outside the warehouse is not among them: nothing is removed there.
+    Files outside the warehouse are not among them: nothing is removed there.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         table: The table on any branch.
-        going: The references that go.
-        kept: All others.
+        going: The references to remove.
+        kept: All other references.
 
     Returns:
-        Columns of RELEASED_FILES.
+        The files, with the columns of RELEASED_FILES.
 
     Raises:
         FormatError: A reference leads to a file that is missing or broken, or manifests contradict
@@ -145,7 +145,7 @@ class FilesToRelease:
 
     @property
     def left_as_orphans(self) -> tuple[Consequence, ...]:
-        """That some files stay, as a consequence; none where all are known."""
+        """The consequence that some files stay; empty if all files are known."""
         if not self.unread:
             return ()
         return (
@@ -163,7 +163,7 @@ def find_files_to_release(
     going: Sequence[Reference],
     kept: Sequence[Reference],
 ) -> FilesToRelease:
-    """Decide which files go, also where metadata of what goes is missing or broken.
+    """Decide which files go, also if metadata of what goes is missing or broken.
 
     Args:
         warehouse: As for `find_released_files`.
@@ -202,7 +202,7 @@ def check_readable(table: FileStoreTable, references: Iterable[Reference]) -> No
 
 
 def _find_damage(table: FileStoreTable, reference: Reference) -> FormatError | None:
-    """Return what is wrong with the metadata that a reference leads to, None where nothing is."""
+    """Return what is wrong with the metadata that a reference leads to, None if nothing is."""
     try:
         read_named_files(table, [lists_of(reference)])
     except FormatError as error:
@@ -289,7 +289,7 @@ def going_references(
     """Return which references go when the files of some operations go.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         table: The table on any branch.
         references: All of the table.
         operations: They; names of theirs are retired, and tags may go with them.
@@ -314,7 +314,7 @@ def release(operation: Operation, expiries: Collection[str]) -> Released:
     Going on after a crash is no different: what was listed before is looked at once more.
 
     Raises:
-        FormatError: What the table needs cannot be told, so nothing is removed.
+        FormatError: The files that the table needs are not known, so nothing is removed.
     """
     table, store = operation.table, operation.warehouse.store
     operation_id = operation.intent.operation_id
@@ -363,7 +363,7 @@ def release(operation: Operation, expiries: Collection[str]) -> Released:
 def find_reader(
     table: FileStoreTable, going: Iterable[Reference], now_millis: int
 ) -> ReadHold | None:
-    """Return a read that runs and that needs some of what goes, None where none does."""
+    """Return a read that runs and that needs some of what goes, None if none does."""
     holds = read_holds(table, now_millis)
     if not holds:
         return None
@@ -380,7 +380,7 @@ def find_reader(
 
 
 def find_released(operation: Operation) -> Released | None:
-    """Return what an earlier try of an operation removed, None where it did not come so far."""
+    """Return what an earlier try of an operation removed, None if it did not come so far."""
     done = operation.journal.find_step(operation.intent.operation_id, REMOVED)
     return None if done is None else Released(**json.loads(done))
 
@@ -396,7 +396,7 @@ def remove_released(
     """Remove the files of a list, as far as nothing needs them by now, and mark that it is done.
 
     Args:
-        operation: Who removes them.
+        operation: The operation that removes them.
         listed: Columns of RELEASED_FILES.
         look_again: As for `remove_files`.
         tags: How many tags went.
@@ -445,7 +445,7 @@ def find_other_operation(warehouse: Warehouse, table: FileStoreTable, own: str) 
     the catalog holds all tables that it is to publish, from its beginning on.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         table: The table on any branch.
         own: The operation that asks.
     """
@@ -474,7 +474,7 @@ def _find_catalog_merge(warehouse: Warehouse, table: FileStoreTable) -> str | No
 
 
 def reference_key(reference: Reference) -> ReferenceKey:
-    """What tells a reference from all others, also of what took its name since."""
+    """Return the key of a reference, different also from a later reference of the same name."""
     lists = reference.snapshot.identity.manifest_lists
     return (reference.kind, reference.expiry, reference.branch, reference.name, *lists)
 
@@ -483,9 +483,9 @@ def referred_manifests(files: NamedFiles, lists: NamedLists, owner: int) -> Refe
     """Return the manifests that a reference leads to, by their numbers.
 
     Args:
-        files: What was read.
+        files: The files that were read.
         lists: The lists that the reference names.
-        owner: Who answers for it.
+        owner: The owner of the references.
     """
     return ReferredManifests(
         owner=owner,

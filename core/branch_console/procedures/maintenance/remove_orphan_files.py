@@ -65,7 +65,7 @@ def plan_cleaning(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     Raises:
         InvalidInput: The time is none, or too near.
         NotFound: There is no such table.
-        FormatError: What the table needs is not known, so nothing may go.
+        FormatError: The files that the table needs are not known, so nothing may be removed.
     """
     asked, table = call.request(RemoveOrphanFilesRequest), table_of(warehouse, call)
     now, grace = warehouse.clock(), asked.grace_millis()
@@ -123,7 +123,7 @@ def finish_cleaning(operation: Operation, journal: CleaningJournal) -> Receipt:
 
     Raises:
         CommitConflict: Another operation removes files of the table, or brings names back.
-        FormatError: What the table needs cannot be told any more; no file was removed.
+        FormatError: The files that the table needs are not known any more; no file was removed.
     """
     operation_id = operation.intent.operation_id
     claim_maintenance(operation)
@@ -151,7 +151,7 @@ REMOVE_ORPHAN_FILES = Procedure(
 
 
 def _trash_of(operation: Operation, cleaning: str) -> Trash:
-    """What a cleaning put into the trash, or is about to."""
+    """Return the trash of a cleaning."""
     return Trash(table=operation.table, store=operation.warehouse.store, operation_id=cleaning)
 
 
@@ -174,7 +174,7 @@ def _note_orphans(operation: Operation, journal: CleaningJournal) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """Which files go, and when: earlier cleanings that are over, times in milliseconds."""
+    """The files to remove and earlier cleanings that are over; times in milliseconds."""
 
     due: Sequence[str]
     empties: Sequence[str]

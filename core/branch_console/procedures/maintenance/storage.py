@@ -1,4 +1,4 @@
-"""What the files of a table cost each branch, as its references tell now."""
+"""The cost of a table's files by branch, from its current references."""
 
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -128,10 +128,10 @@ def storage_rows(storage: TableStorage) -> pa.Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Going:
-    """What may leave the table now.
+    """The references that may leave the table now.
 
     Attributes:
-        operations: Those whose retired names nobody can bring back any more.
+        operations: The operations whose retired names nobody can restore any more.
         branches: Rescue branches that may be released.
         snapshots: The snapshots that an expiry by the options of each branch takes.
         tags: The tags that keep files for those branches alone.
@@ -161,11 +161,11 @@ _NOTHING: Final = _Going(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Known:
-    """What can be read of a table.
+    """The readable references of a table.
 
     Attributes:
-        references: Those of owners that can be read whole.
-        files: What they lead to.
+        references: The references of owners that can be read completely.
+        files: The files that the references lead to.
         unread: The other owners.
     """
 
@@ -227,7 +227,7 @@ def _error_of(read: Callable[[], object]) -> PaimonError | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _MayGo:
-    """What may leave the table now, what keeps snapshots that are due, and what is not known."""
+    """The references that may leave now, the holds on snapshots that are due, and unread owners."""
 
     going: _Going
     holds: Mapping[str, tuple[SnapshotHold, ...]] = field(default_factory=dict)
@@ -274,7 +274,7 @@ def _tags_of_release(
     catalog: CatalogReferences,
     now_millis: int,
 ) -> tuple[BranchTag, ...] | None:
-    """The tags that go with a branch that an operation kept; None where the branch must stay."""
+    """The tags that go with a branch that an operation kept; None if the branch must stay."""
     promised = rescued_for(branch.branch, events)
     if promised is not None and now_millis < promised.time_millis + UNDO_WINDOW_MILLIS:
         return None

@@ -32,7 +32,7 @@ def read_upkeep(
     """Return what is to be looked after in a table, and what of it could not be read.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         table: The table on any branch.
     """
     unchecked: list[Unchecked] = []
@@ -90,7 +90,7 @@ def read_upkeep(
 def _holds(
     branch: FileStoreTable, catalog: CatalogReferences, now_millis: int
 ) -> tuple[list[ConsumerFacts], FenceFacts | None]:
-    """What keeps snapshots of a branch from an expiry by its options."""
+    """Return the consumers that keep snapshots of a branch from its expiry, and the fence."""
     listed = branch.consumers.states_with_fence()
     if not listed:
         return [], None

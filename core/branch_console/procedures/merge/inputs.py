@@ -1,4 +1,4 @@
-"""What a merge would do, read and decided; nothing is changed and no row is read."""
+"""The plan of a merge, read and decided; nothing is changed and no row is read."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ class DecidedMerge:
 
     Attributes:
         target: The table on the branch that gets the change.
-        spec: What is merged.
+        spec: The source and target of the merge.
         schemas: The newest ones of the target and of the source.
         read: The sides, where rows of them are to be compared and they were read just now.
     """
@@ -184,9 +184,9 @@ def decided_under(
     """Decide on a whole branch under other rules; its sides are not read again if they are there.
 
     Args:
-        warehouse: Where the table lies.
+        warehouse: The warehouse of the table.
         call: The merge, with the heads that it keeps to.
-        merge: What was decided just now, under the rules of the call.
+        merge: The current decision, under the rules of the call.
         rules: The others.
     """
     target, spec, sides = merge.target, merge.spec, merge.read
@@ -236,7 +236,7 @@ def _key(
     heads: tuple[Snapshot | None, Snapshot | None],
     schemas: tuple[TableSchema, TableSchema],
 ) -> tuple[object, ...]:
-    """What a plan depends on: snapshots and schemas are never changed, only added."""
+    """Return everything that a plan depends on; snapshots and schemas never change."""
     identities = ("" if each is None else repr(each.identity) for each in heads)
     fingerprints = (each.fingerprint for each in schemas)
     return (target.paths.table, spec, rules, *identities, *fingerprints)
@@ -332,7 +332,7 @@ def _by_history(
     heads: MergeHeads,
     rules: MergeRules,
 ) -> UpToDatePlan | FastForwardPlan | None:
-    """The plan where the histories alone decide, None where files have to be looked at."""
+    """The plan where the histories alone decide, None if files have to be looked at."""
     of_plan = _heads(target, source, heads)
     if heads.is_up_to_date and holds_schema(target, source, heads):
         return up_to_date(of_plan, rules, _nothing_to_merge(target, source))
@@ -373,12 +373,12 @@ def _nothing_to_merge(target: FileStoreTable, source: FileStoreTable) -> str:
 def find_reverting_event(
     events: Iterable[LineageEvent], target: str, source: str
 ) -> LineageEvent | None:
-    """What took back the last merge of one branch into another, and still stands; else None.
+    """Return the event that reverts the last merge of one branch into another; None without any.
 
     Args:
         events: The ledger under the names of today, oldest first.
         target: The branch that was merged into.
-        source: The branch that came.
+        source: The branch that was merged.
     """
     merges: set[str] = set()
     taken = None
@@ -396,7 +396,7 @@ def find_reverting_event(
 
 
 def rules_of(call: ProcedureCall) -> MergeRules:
-    """Read the rules from a call; raises InvalidInput where one is not known."""
+    """Read the rules from a call; raises InvalidInput if one is not known."""
     asked = call.request(MergingRequest)
     return rules_by(asked, None if asked.policy is None else policy_of(call))
 
@@ -432,7 +432,7 @@ def _in_table(rules: MergeRules, target: FileStoreTable) -> MergeRules:
 
 
 def policy_of(call: ProcedureCall) -> Policy:
-    """Read the policy from a call; raises InvalidInput where it is none."""
+    """Read the policy from a call; raises InvalidInput if it is none."""
     return Policy.from_yaml(call.request(MergingRequest).policy or "")
 
 
@@ -449,7 +449,7 @@ def _source(target: FileStoreTable, spec: MergeSpec) -> FileStoreTable:
 
 
 def _find_forward(target: FileStoreTable, source: FileStoreTable) -> ForwardMove | None:
-    """How the target takes over the history of the source; None where it cannot."""
+    """How the target takes over the history of the source; None if it cannot."""
     table = target.identifier.table_name
     decision = plan_forward_move(table, *read_histories(source, target))
     if not decision.can_run:
@@ -462,7 +462,7 @@ def _find_forward(target: FileStoreTable, source: FileStoreTable) -> ForwardMove
 def _heads(
     target: FileStoreTable, source: FileStoreTable, found: MergeHeads | None = None
 ) -> Heads:
-    """Where both branches stand; without what was found of them, as they are."""
+    """Return the heads of both branches; the current ones if the plan found none."""
     base, ours, theirs = (
         (None, target.head(), source.head())
         if found is None

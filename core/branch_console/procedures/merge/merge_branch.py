@@ -114,7 +114,7 @@ def _planned(warehouse: Warehouse, call: ProcedureCall, merge: DecidedMerge) -> 
 
 
 def journal_of_decision(merge: DecidedMerge, operation_id: str) -> OperationJournal:
-    """What an operation notes of a merge: bare where there is nothing that it could carry out."""
+    """Return the journal of a merge; an empty one if the merge could not run."""
     target, spec, plan = merge.target, merge.spec, merge.plan
     if isinstance(plan, FastForwardPlan):
         move = plan.move
@@ -275,7 +275,7 @@ def _kept(spec: MergeSpec) -> tuple[str, ...]:
 
 
 def _gains(plan: Plan) -> list[Consequence]:
-    """What the target gets of a merge that can run, and what it takes that files are shared."""
+    """Return what a merge that can run adds to the target, and the measures for shared files."""
     match plan:
         case ThreeWayPlan():
             return [*_moved(plan), *sharing_consequences(plan.safety)]

@@ -95,7 +95,7 @@ def _name_back(
 
 
 def _snapshot_id(name: str, content: str) -> int | None:
-    """Return the snapshot that a tag names; None where it was deleted because it is broken."""
+    """Return the snapshot that a tag names; None if it was deleted because it is broken."""
     try:
         return Tag.from_json(name, content).snapshot.id
     except FormatError:
@@ -109,7 +109,7 @@ def _back_text(branch: FileStoreTable, name: str, snapshot_id: int | None) -> st
 
 
 def _contents(done: TagJournal | UntagJournal) -> tuple[str | None, str | None]:
-    """The file of a tag before and after an operation; None where there was none."""
+    """The file of a tag before and after an operation; None if there was none."""
     if isinstance(done, UntagJournal):
         return done.content, None
     return done.replaces, done.content
