@@ -1,6 +1,6 @@
 """Deciding on a merge by the files of both sides: a pure function of heads, base and rules."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -143,7 +143,7 @@ def _decided(sides: MergeSides, rules: MergeRules, now_millis: int) -> _Decided:
     elif (filled := _with_defaults(sides, gaps, moves)) is not None:
         moves, gaps = filled, _NO_GAPS
     lost = (lost_base(sides),) if sides.base_of_rows is None and moves.row_places else ()
-    blocks = (*_unserved(sides), *_gaps(gaps), *lost, *moves.blocks)
+    blocks = (*_unserved(sides), *_rescaled(sides), *_gaps(gaps), *lost, *moves.blocks)
     return _Decided(moves=moves, schema=schema, conflicts=conflicts, blocks=blocks)
 
 
@@ -336,6 +336,33 @@ def _unserved(sides: MergeSides) -> tuple[Block, ...]:
     )
     blocks = (Block(kind=ErrorKind.UNSUPPORTED, text=text) for text in dict.fromkeys(found))
     return (*blocks_of_rows_elsewhere(*schemas), *blocks)
+
+
+def _rescaled(sides: MergeSides) -> Iterator[Block]:
+    """Partitions that both sides changed, and that one of them wrote with other buckets."""
+    naming = _naming(sides)
+    ours, theirs = (_bucket_counts(side.changes) for side in (sides.ours, sides.theirs))
+    for partition in sorted(ours.keys() & theirs.keys()):
+        counts = sorted(ours[partition] | theirs[partition])
+        if len(counts) > 1:
+            yield Block(
+                kind=ErrorKind.UNSUPPORTED,
+                text=f"Both sides changed {naming.place(partition)}, and since the merge base one "
+                f"of them wrote it with another number of buckets ({' and '.join(map(str, counts))}"
+                "): a row may lie in one bucket on the source and in another on the target. Write "
+                "the source's rows to the target with INSERT instead.",
+            )
+
+
+def _bucket_counts(changes: TableChanges) -> dict[bytes, set[int]]:
+    """The numbers of buckets that files of each changed partition were written for."""
+    files = changes.files(changes.added | changes.removed)
+    fixed = files.filter(pc.greater(files["total_buckets"], 0))
+    counts: dict[bytes, set[int]] = {}
+    pairs = fixed.group_by(["partition", "total_buckets"]).aggregate([])
+    for each in pairs.to_pylist():
+        counts.setdefault(each["partition"], set()).add(each["total_buckets"])
+    return counts
 
 
 def _with_defaults(

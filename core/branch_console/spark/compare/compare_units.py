@@ -125,7 +125,7 @@ def _placed(
 
 def _overlapping(files: Sequence[_Sided], work: RowDiffWork) -> Iterator[list[_Sided]]:
     """Files whose keys may meet, of which at least one is not the same on both sides."""
-    scope = _scope_of(work)
+    scope = _scope_of(files, work)
     ordered = sorted(files, key=scope)
     for _, group in groupby(ordered, key=scope):
         members = list(group)
@@ -136,15 +136,19 @@ def _overlapping(files: Sequence[_Sided], work: RowDiffWork) -> Iterator[list[_S
                 yield found
 
 
-def _scope_of(work: RowDiffWork) -> Callable[[_Sided], tuple[Any, ...]]:
+def _scope_of(files: Iterable[_Sided], work: RowDiffWork) -> Callable[[_Sided], tuple[Any, ...]]:
     """Return the key of the place that has all rows of a key on both sides.
 
-    The place is a bucket, unless branches may choose different buckets.
+    The place is a bucket, unless a key may lie in different buckets on the two sides.
     """
     schemas = (work.before.schema, work.after.schema)
     if any(schema.bucket_mode is BucketMode.KEY_DYNAMIC for schema in schemas):
         return lambda _: ()
-    is_fixed = all(schema.bucket_mode is BucketMode.HASH_FIXED for schema in schemas)
-    if is_fixed and schemas[0].num_buckets == schemas[1].num_buckets:
-        return lambda each: each.place
-    return lambda each: (each.file.partition,)
+    if any(schema.bucket_mode is not BucketMode.HASH_FIXED for schema in schemas):
+        return lambda each: (each.file.partition,)
+    # The option does not tell: a partition keeps its number of buckets until it is overwritten.
+    numbers: dict[bytes, set[int]] = {}
+    for each in files:
+        numbers.setdefault(each.file.partition, set()).add(each.file.total_buckets)
+    moved = {partition for partition, found in numbers.items() if len(found) > 1}
+    return lambda each: (each.file.partition,) if each.file.partition in moved else each.place

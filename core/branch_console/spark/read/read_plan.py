@@ -36,8 +36,8 @@ _LEAST_TASKS: Final = 8
 # Opening a file takes as long as reading some of it: `source.split.open-file-cost`.
 _BYTES_TO_OPEN: Final = 4 << 20
 _READ: Final = [
-    *("partition", "bucket", "file_name", "file_size", "schema_id", "min_key", "max_key"),
-    *("external_path", "first_row_id", "max_sequence_number"),
+    *("partition", "bucket", "total_buckets", "file_name", "file_size", "schema_id"),
+    *("min_key", "max_key", "external_path", "first_row_id", "max_sequence_number"),
 ]
 
 
@@ -215,6 +215,7 @@ class PlacedFile:
 
     Attributes:
         partition: BinaryRow bytes.
+        total_buckets: How many buckets the partition had when the file was written.
         min_key, max_key: BinaryRow bytes of the trimmed primary key.
         may_hold: Whether a row may be wanted, as the file has it.
     """
@@ -222,6 +223,7 @@ class PlacedFile:
     data: DataFile
     partition: bytes
     bucket: int
+    total_buckets: int
     min_key: bytes
     max_key: bytes
     may_hold: bool = True
@@ -274,6 +276,7 @@ def place_marked(
             ),
             partition=row["partition"],
             bucket=row["bucket"],
+            total_buckets=row["total_buckets"],
             min_key=row["min_key"],
             max_key=row["max_key"],
         )
