@@ -54,14 +54,19 @@ class CommitBench:
         return FileStoreCommit(self.table(branch), self.store, sleep=lambda _: None)
 
     def append(
-        self, *names: str, branch: str = "main", user: str = "alice", rows: int = 10
+        self,
+        *names: str,
+        branch: str = "main",
+        user: str = "alice",
+        rows: int = 10,
+        watermark: int | None = None,
     ) -> Snapshot:
         """Commit files of that name with `rows` rows each."""
         total_buckets = self.table(branch).schema().num_buckets
         files = data_files(names, rows=rows, total_buckets=total_buckets)
         identifier = hash((branch, names)) % (1 << 40)
         snapshot = self.committer(branch).commit(
-            [message(new_files=files)], user=user, identifier=identifier
+            [message(new_files=files)], user=user, identifier=identifier, watermark=watermark
         )
         assert snapshot is not None
         return snapshot

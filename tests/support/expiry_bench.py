@@ -32,9 +32,9 @@ class ExpiryBench(BranchBench):
         super().__init__(root, **given)  # type: ignore[arg-type]
         self.root = root
 
-    def add(self, *names: str, branch: str = "main") -> None:
+    def add(self, *names: str, branch: str = "main", watermark: int | None = None) -> None:
         """Commit files, and make them."""
-        self.append(*names, branch=branch)
+        self.append(*names, branch=branch, watermark=watermark)
         self._make(names)
 
     def replace(self, *names: str, branch: str = "main") -> None:

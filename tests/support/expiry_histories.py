@@ -16,6 +16,7 @@ from uuid import UUID
 import pytest
 
 from branch_console.commit.base.commit_store import CommitStore
+from branch_console.commit.schema.schema_commit import change_schema, set_options
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.receipt import Receipt
@@ -48,6 +49,10 @@ _ORPHANS: Final = (
     "bucket-0/data-{}-0.parquet.index",
     "bucket-0/notes-{}.txt",
 )
+_TAGS_BY_THEMSELVES: Final = {
+    "tag.automatic-creation": "watermark",
+    "tag.num-retained-max": "2",
+}
 _RARE, _USUAL, _OFTEN = 1, 2, 4
 
 
@@ -97,6 +102,7 @@ class History:
             self.tag: _USUAL,
             self.untag: _RARE,
             self.retag: _RARE,
+            self.tag_by_itself: _USUAL,
             self.consume: _RARE,
             self.merge: _USUAL,
             self.fast_forward: _RARE,
@@ -120,6 +126,7 @@ class History:
             self.expire_changelogs: _USUAL,
             self.names_killed: _RARE,
             self.names_and_undo: _RARE,
+            self.repair_gap: _USUAL,
             self.clean: _USUAL,
             self.clean_killed: _RARE,
             self.clean_beside: _RARE,
@@ -208,6 +215,25 @@ class History:
         if self.rng.random() < 0.5:
             return self.call("rename_tag", target_tag=self._number("t"), **given)
         return self.call("replace_tag", snapshot=self.rng.choice(ids), **given)
+
+    def tag_by_itself(self) -> bool:
+        """A day begins on a branch: it gets a tag, and loses the oldest of more than two (L4)."""
+        branch, before = self.any_branch(), self.oracle.names()
+        table = self.bench.table(branch)
+        options = table.schema().options
+        if any(key not in options for key in _TAGS_BY_THEMSELVES):
+            change_schema(
+                table, self.bench.store, [set_options(_TAGS_BY_THEMSELVES)], now_millis=self.now
+            )
+        day = next(self.numbers)
+        self.bench.add(self._name(), branch=branch, watermark=day * _DAY)
+        self._remove(
+            "trigger_tag_automatic_creation",
+            _nothing_removed,
+            table=_on(branch),
+            grace=self.rng.choice(("0 s", "10 min")),
+        )
+        return self.oracle.names() != before
 
     def consume(self) -> bool:
         """A reader begins somewhere on a branch, or ends."""
@@ -405,6 +431,29 @@ class History:
             return False
         self._run("undo", operation=done.operation_id)
         assert self._bytes() == before, self.log
+        return True
+
+    def repair_gap(self) -> bool:
+        """Somebody loses a snapshot; the history begins behind it, or undo brings it back (L7)."""
+        branch = self.any_branch()
+        ids = self.bench.snapshot_ids(branch)
+        if len(ids) < 3:
+            return False
+        place = self.rng.randrange(1, len(ids) - 1)
+        Path(self.bench.table(branch).paths.snapshot(ids[place])).unlink()
+        before = self._bytes()
+        grace = self.rng.choice(("0 s", "10 min"))
+        done = self._run(
+            "repair_earliest_snapshot", table=_on(branch), snapshot=ids[place + 1], grace=grace
+        )
+        assert self.bench.snapshot_ids(branch) == ids[place + 1 :], self.log
+        if grace != "0 s" and self.rng.random() < 0.5:
+            self._run("undo", operation=done.operation_id)
+            assert self._bytes() == before, self.log
+            # A gap that stays would stop most of what comes later.
+            self._run(
+                "repair_earliest_snapshot", table=_on(branch), snapshot=ids[place + 1], grace="0 s"
+            )
         return True
 
     def clean(self) -> bool:
@@ -658,6 +707,10 @@ class History:
     def _name(self) -> str:
         """The name of a file, as writers make it."""
         return f"{UUID(int=self.rng.getrandbits(128))}-0"
+
+
+def _nothing_removed(_: Receipt) -> int:
+    return 0
 
 
 def _snapshots_removed(receipt: Receipt) -> int:
