@@ -1,4 +1,4 @@
-"""The one tree of errors, so that every surface tells a failure in the same words.
+"""The one tree of errors, so that every surface reports a failure in the same words.
 
     PaimonError
     ├── NotFound          what was named is not there

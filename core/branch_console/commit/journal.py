@@ -37,7 +37,7 @@ _OPERATION_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenIntent:
-    """The intent of an operation without an end, of which nothing but its file is known.
+    """The unreadable intent of an operation without an end.
 
     Attributes:
         error: Why it cannot be read, which file that is, and what to do.
@@ -49,7 +49,7 @@ class BrokenIntent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenIntents:
-    """The intents without an end: what can be read, oldest first, and what cannot."""
+    """The intents without an end: readable ones, oldest first, and unreadable ones."""
 
     readable: tuple[Intent, ...]
     broken: tuple[BrokenIntent, ...]
@@ -174,7 +174,7 @@ class Journal:
         self._store.remover.remove([self._path("step", f"{operation_id}-{step}")])
 
     def remove_intent(self, operation_id: str, steps: Sequence[str] = ()) -> None:
-        """Remove the intent and steps of an operation of which nothing is left to be done."""
+        """Remove the intent and steps of an operation that is complete."""
         # For good and first: an intent that came back without its steps would be read as one
         # that had not got so far.
         self._store.remover.remove([self._path("intent", operation_id)])
@@ -302,7 +302,7 @@ def _intent_from(path: str, data: bytes) -> Intent:
 
 
 def _unreadable(path: str, error: FormatError) -> FormatError:
-    """Return what is told of an intent or a step that cannot be read, with its file."""
+    """Return the error for an intent or a step that cannot be read, with its file."""
     if error.kind is ErrorKind.UNKNOWN_VERSION:
         text = f"{path} cannot be read. {error.message}"
     else:

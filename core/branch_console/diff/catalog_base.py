@@ -154,7 +154,7 @@ def state_at_bases(
 def _cuts(
     versions: Versions, object_ids: Iterable[str]
 ) -> Iterable[tuple[str, frozenset[VersionName]]]:
-    """Each object with the versions that bring nothing of it: of other objects, or taken back."""
+    """The versions without a change of each object: they are of other objects, or were reverted."""
     parts = [(each.name, each.covers) for each in versions.values() if each.covers is not None]
     void = [(each.voids, each.covers) for each in versions.values() if each.voids]
     for object_id in object_ids:

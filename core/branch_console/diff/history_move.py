@@ -130,7 +130,7 @@ def provable_snapshots(history: BranchHistory) -> SnapshotSet:
 
 
 def history_snapshots(history: BranchHistory) -> SnapshotSet:
-    """Return what a branch can prove to stand on."""
+    """Return the snapshots that a branch can prove to build on."""
     first = min((each.id for each in history.history), default=0)
     return SnapshotSet([*history.history, *expired_of(history.tags, first)])
 
@@ -171,7 +171,7 @@ def find_fork(source: BranchHistory, target: BranchHistory) -> tuple[Snapshot | 
 
 
 def is_relation_known(source: BranchHistory, target: BranchHistory) -> bool:
-    """Whether what both list themselves tells how they relate, and nothing between is missing."""
+    """Whether the snapshots that both list show how they relate, without a gap between."""
     if source.head is None or target.head is None or is_in_history(source.head, target):
         return True
     fork, is_known = find_fork(source, target)
@@ -179,7 +179,7 @@ def is_relation_known(source: BranchHistory, target: BranchHistory) -> bool:
 
 
 def missing_ids(source: BranchHistory, fork: Snapshot | None) -> Sequence[int]:
-    """Ids of what the source builds on behind the fork that is not there any more.
+    """The ids after the fork that the source lacks.
 
     Of more than MOST_MISSING it is the range from the lowest to the highest.
     """
@@ -226,7 +226,7 @@ def clashing_tags(source: BranchHistory, target: BranchHistory) -> list[Tag]:
 
 
 def arrivals(source: BranchHistory, target: BranchHistory, fork: Snapshot | None) -> Arrivals:
-    """List what comes from the source; what clashes comes only if the target is replaced."""
+    """List what the target gets; names that clash are only taken if the target is replaced."""
     # Not what a tag alone keeps: the history would get a hole where that snapshot belongs.
     known = SnapshotSet(target.snapshots)
     snapshots = tuple(each for each in after(source, fork) if each.identity not in known)
@@ -290,7 +290,7 @@ def _changes(history: BranchHistory, snapshots: Sequence[Snapshot]) -> tuple[Row
 
 
 def after(history: BranchHistory, fork: Snapshot | None) -> tuple[Snapshot, ...]:
-    """Return the snapshots behind the fork; all that the branch lists if there is none."""
+    """Return the snapshots after the fork; all that the branch lists if there is none."""
     if fork is None:
         return history.snapshots
     return tuple(snapshot for snapshot in history.history if snapshot.id > fork.id)

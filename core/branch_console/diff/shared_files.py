@@ -195,7 +195,7 @@ class SharedFiles:
         return Hiding(hiding=tuple(hiding), hidden=keeping) if hiding else None
 
     def _without_files_of(self, branch: str, tags: list[Tag], base: Tag) -> list[Tag]:
-        """Leave out tags of main that surely hold what a branch removes of what its base held."""
+        """Leave out tags of main that are certain to keep the base files that a branch removes."""
         held, shared = self._held(branch), self.newest_shared(branch, MAIN_BRANCH)
         # Of what has expired since main took the branch over only the number tells.
         kept_id = 0 if shared is None else shared.id

@@ -336,7 +336,7 @@ def _deletes(files: pa.Table) -> CountBounds:
 
 
 def _is_read(entries: pa.Table, schemas: Sequence[TableSchema]) -> npt.NDArray[np.bool_]:
-    """Whether batch readers see a file: not what waits for a compaction or for a bucket."""
+    """Whether batch readers see a file: not on a skipped level 0, and not in a postponed bucket."""
     buckets = entries["bucket"].to_numpy()
     seen: npt.NDArray[np.bool_] = buckets > _POSTPONED
     if any(schema.primary_keys and schema.skips_level_0 for schema in schemas):

@@ -49,7 +49,7 @@ VERSION_FIELD: Final = required("_VERSION", pa.int32())
 
 
 class AvroLayout:
-    """The fields of an Avro file, and all that writing one needs to know of them, told once.
+    """The fields of an Avro file, with everything that writing one needs to know of them.
 
     A small file is written in less time than its schema takes to be looked up.
     """

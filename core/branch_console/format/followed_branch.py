@@ -56,7 +56,7 @@ def follow_branch(events: Sequence[LineageEvent], operation_id: str, branch: str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renamed:
-    """A branch that has another name by now, and the operation that took the earlier one away."""
+    """A branch that was renamed, and the operation that removed its earlier name."""
 
     operation_id: str
     name: str

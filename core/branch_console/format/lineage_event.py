@@ -178,12 +178,12 @@ def name_after_drop(event: LineageEvent) -> str:
 
 
 def released_name(branch: str, operation_id: str) -> str:
-    """Return what a branch is called, of which an operation retired all names."""
+    """Return the name of a branch whose names an operation retired."""
     return f"{branch} (released by {operation_id})"
 
 
 def tag_name_now(events: Iterable[LineageEvent], event: LineageEvent) -> str | None:
-    """Return what the tag of an event is called by now, whatever it was renamed to since.
+    """Return the current name of the tag of an event, after later renames.
 
     Args:
         events: In the order they happened.

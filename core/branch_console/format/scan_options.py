@@ -87,7 +87,7 @@ class Between:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Each, as a sentence tells it."""
+        """The names of both, as part of a sentence."""
         if self.millis is None:
             return self.start, self.end
         return moment_text(self.millis[0]), moment_text(self.millis[1])
@@ -198,7 +198,7 @@ def options_of_table(options: Mapping[str, str], branch: str) -> ScanOptions:
 def with_options_of_table(
     asked: ScanOptions, options: Mapping[str, str], branch: str
 ) -> ScanOptions:
-    """Return what a read asks for, with what the options of the table say where it says nothing.
+    """Return the options of a read; options that it omits are taken from the table.
 
     Raises:
         InvalidInput: They name what is not honoured, or contradict each other.

@@ -22,7 +22,7 @@ _BATCHES_BETWEEN_LOOKS: Final = 10
 _SECONDS_BETWEEN_LOOKS: Final = 30.0
 
 LookAgain: TypeAlias = Callable[[pa.Table], pa.Table]
-"""Leaves out of files that are about to go those that something needs by now."""
+"""Leaves out files that something needs now from the files to remove."""
 
 
 def list_release(

@@ -25,7 +25,7 @@ from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.versioned_files import list_numbered, list_prefixed
 
 ROUNDS: Final = 2
-"""How often is listed what must not be left behind: one listing may be short."""
+"""How often names are listed that must not be left: one listing may be incomplete."""
 
 
 def retire(
@@ -250,7 +250,7 @@ def _check_same(path: str, data: bytes, planned: RetiredSnapshot) -> None:
 
 
 def check_successor(table: FileStoreTable, successor: RetiredSnapshot) -> None:
-    """See that a branch still goes on from where an expiry ends.
+    """Check that a branch still has the snapshot after those that an expiry removes.
 
     Raises:
         CommitConflict: Its history was cut or replaced, so that the names belong to another one.

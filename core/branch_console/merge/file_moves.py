@@ -173,7 +173,7 @@ class FileMoves:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisplayNames:
-    """How files and partitions are told to people.
+    """The names of files and partitions for people.
 
     Attributes:
         partition: Writes an encoded partition, such as `day=2026-11-21`; empty without any.

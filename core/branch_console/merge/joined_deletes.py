@@ -229,7 +229,7 @@ def kept_by_both(
     inserted: tuple[pa.ChunkedArray, pa.ChunkedArray],
     update: Update | None = None,
 ) -> Kept | None:
-    """Return what is left of rows that are told by their values.
+    """Return the rows that survive both sides, by the values of all columns.
 
     Args:
         rows: The rows of each side as bytes that are equal where the rows are.
@@ -350,7 +350,7 @@ def kept_by_ids(
     rows: ThreeWay[pa.ChunkedArray],
     update: Update | None = None,
 ) -> Kept | None:
-    """Return what is left of rows that have ids, which an update keeps.
+    """Return the rows that survive both sides, by row id, which an update keeps.
 
     Args:
         ids: The ids of the rows of each side.

@@ -168,7 +168,7 @@ class ThreeWayPlan(MergePlan):
 
     @property
     def is_undecided(self) -> bool:
-        """Whether only rows can tell if something collides that is no conflict yet."""
+        """Whether rows must be read to know if there are more conflicts."""
         return verdict_of(self) is MergeVerdict.UNDECIDED
 
     @property
@@ -197,7 +197,7 @@ class ThreeWayPlan(MergePlan):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UpToDatePlan(MergePlan):
-    """There is nothing to merge; `found` is what files told, None if the heads do."""
+    """There is nothing to merge; `found` is the plan by files, None if heads decide alone."""
 
     found: ThreeWayPlan | None = None
 
@@ -224,7 +224,7 @@ class FastForwardPlan(MergePlan):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RefusedPlan(MergePlan):
-    """It cannot run at all; `found` is what files told, None if the heads do."""
+    """It cannot run at all; `found` is the plan by files, None if heads decide alone."""
 
     blocks: tuple[Block, ...]
     found: ThreeWayPlan | None = None
@@ -428,7 +428,7 @@ def plan_digest(
     moves: FileMoves | None = None,
     schema: SchemaMerge | None = None,
 ) -> str:
-    """Return the id of a plan: the digest of what it rests on and of what it decides."""
+    """Return the id of a plan: the digest of its inputs and its decisions."""
     digest_parts = (
         heads.table,
         heads.source,

@@ -120,7 +120,7 @@ class DatabaseClaims:
             connection.execute(sa.delete(_WRITERS).where(*own))
 
     def take_over(self, path: str, data: bytes, *, old: str, token: str) -> bool:
-        """Claim anew a path whose file is gone; False unless `old` is settled and no one writes."""
+        """Claim a path again whose file is gone; False if `old` is unsettled or somebody writes."""
         digest = self._digest(path)
         writers = sa.select(_WRITERS.c.writer).where(
             _WRITERS.c.digest == digest, _WRITERS.c.token == old

@@ -8,7 +8,7 @@ from branch_console.storage.file_io import FileReader, FileStatus
 
 
 class ListedOnce:
-    """A FileReader that lists each folder once, until it is told to look anew.
+    """A FileReader that lists each folder once, until `look_anew` is called.
 
     A decision reads the schemas, tags and snapshots of a branch in many places, and wants one
     answer to all of them. What a file holds, and whether it is there, is asked each time.

@@ -59,7 +59,7 @@ class ClaimRegister(Protocol):
         """Report that the file is written and this writer done; who claims writes as its token."""
 
     def take_over(self, path: str, data: bytes, *, old: str, token: str) -> bool:
-        """Claim anew a path whose file is gone; False unless `old` is settled and no one writes."""
+        """Claim a path again whose file is gone; False if `old` is unsettled or somebody writes."""
 
 
 class ClaimingPublisher:

@@ -45,7 +45,7 @@ def is_of_store(location: str, scheme: str) -> bool:
 
 
 def safe_path(path: str) -> str:
-    """The path, if it stays where it begins.
+    """Return the path; refuse `..` and zero bytes.
 
     Raises:
         InvalidInput: It has a segment `..` or a zero byte.

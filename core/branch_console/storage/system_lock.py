@@ -1,4 +1,4 @@
-"""Locks of the operating system on a folder or a file, which go with whoever holds them.
+"""Locks of the operating system on a folder or a file, which end with their process.
 
 Nothing is written: a holder that is killed leaves nothing behind.
 """

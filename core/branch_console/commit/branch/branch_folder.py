@@ -10,7 +10,7 @@ from branch_console.storage.parallel_io import map_parallel
 from branch_console.storage.table_paths import EARLIEST, LATEST
 
 HINTS: Final = frozenset({f"snapshot/{LATEST}", f"snapshot/{EARLIEST}"})
-"""Files that only say where to look first, and say it of whatever is there."""
+"""Hint files, which depend only on the other files of the folder."""
 
 
 class FolderOwner(StrEnum):

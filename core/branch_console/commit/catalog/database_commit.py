@@ -120,7 +120,7 @@ def change_database(
     file: NumberedDatabaseFile,
     change: Callable[[DatabaseFile], DatabaseFile],
 ) -> None:
-    """Add a file that says something else of a database, whatever others say of it meanwhile.
+    """Add a file with new facts on a database, after any that others add meanwhile.
 
     Args:
         store: The store.

@@ -138,7 +138,7 @@ class RowWrite:
         return snapshot
 
     def finish(self, figures: Mapping[str, int | None] | None = None) -> None:
-        """End a write that stands, and keep what is to be told of it if it is asked for again."""
+        """End a write that was published, and keep its result for a repeated call."""
         operation_id = self._intent.operation_id
         if figures:
             content = encode_result(self._table, self._intent, figures, self._clock())
@@ -146,7 +146,7 @@ class RowWrite:
         self._journal.remove_intent(operation_id, (_PUBLISH,))
 
     def _decide(self, content: bytes) -> None:
-        """Make the entry after which this write is published, and never taken back.
+        """Make the journal entry after which this write is only finished, never discarded.
 
         Raises:
             CommitConflict: Somebody took it back before, or runs the same operation.
@@ -296,7 +296,7 @@ def is_at_work(journal: Journal, intent: Intent, now_millis: int) -> bool:
 def recover_write(
     table: FileStoreTable, store: CommitStore, intent: Intent, clock: Callable[[], int]
 ) -> End:
-    """Finish a write whose commit had begun, take back any other.
+    """Finish a write whose commit had begun; discard any other.
 
     Raises:
         CommitConflict: The commit cannot stand any more; its files are removed.

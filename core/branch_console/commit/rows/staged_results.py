@@ -57,7 +57,7 @@ def is_claimed(files: FileReader, paths: TablePaths, plan_id: str) -> bool:
 
 
 def forget_staged(store: CommitStore, paths: TablePaths, plan_id: str) -> None:
-    """Forget a result; what becomes of its files is for whoever holds it to say."""
+    """Forget a result; its caller decides what happens to its files."""
     # For good and first: a result that came back without its claim would look like nobody's.
     store.remover.remove([_path(paths, plan_id)])
     store.remover.discard([_path(paths, plan_id, _CLAIM)])

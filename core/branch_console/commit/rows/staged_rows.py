@@ -116,7 +116,7 @@ class StagedRows:
         return True
 
     def remove(self) -> None:
-        """Remove the files that are there by now; no snapshot names them."""
+        """Remove the files that exist; no snapshot names them."""
         self._store.remover.discard(list(files_of_write(self._table, self._store, self.id)))
 
     def is_for(self, operation_id: str) -> bool:

@@ -22,7 +22,7 @@ _RECEIPT: Final = "receipt"
 def encode_result(
     table: FileStoreTable, intent: Intent, figures: Mapping[str, int | None], now_millis: int
 ) -> bytes:
-    """Encode what is to be told of a write that stands.
+    """Encode the result of a write that was published.
 
     Args:
         table: The table on the branch that was written.

@@ -223,16 +223,16 @@ class CommitAttempts:
             return Published.UNKNOWN, error
 
     def keep_possibly_published(self) -> None:
-        """Keep the files of each attempt that others may have seen, whatever becomes of it."""
+        """Keep the files of attempts whose snapshot others may have seen."""
         for attempt in self._doubtful:
             self._spared |= attempt.files
 
     def forget(self, attempt: Attempt) -> None:
-        """Know that the snapshot of an attempt was taken back: nothing of it may appear."""
+        """Note that the snapshot of an attempt was withdrawn, so none of its files is needed."""
         self._doubtful.remove(attempt)
 
     def close(self, landed: Snapshot | None) -> None:
-        """Remove what is not needed: all but the files of what landed or may still appear.
+        """Remove all files but those of attempts that landed or may still appear.
 
         Args:
             landed: The snapshot of this commit; None if none was seen to land.

@@ -110,7 +110,7 @@ class CommitLoop:
         self._without_callbacks = without_callbacks
 
     def commit(self, request: SnapshotRequest) -> Snapshot:
-        """Try until the snapshot stands, and tell who asked to be told."""
+        """Retry until the snapshot is published, then run the callbacks."""
         attempts = CommitAttempts(
             self._table, self._store, clock=self._clock, new_uuid=self._new_uuid
         )
@@ -280,7 +280,7 @@ class CommitLoop:
 
 
 def _is_already_in_effect(head: Snapshot | None, request: SnapshotRequest, tried: Tried) -> bool:
-    """Whether what a commit changes shows in a head, whoever's snapshot that is."""
+    """Whether the changes of a commit are in a head already, made by any writer."""
     if head is None or request.is_guarded_at(head):
         # On top of what was asked for nothing of it stands, and no live file has to be read.
         return False

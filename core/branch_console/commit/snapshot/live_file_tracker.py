@@ -13,7 +13,7 @@ from branch_console.table.manifest_scan import live_files
 
 
 class LiveFileTracker:
-    """The live files of some partitions of a branch, at whatever head is asked for."""
+    """The live files of some partitions of a branch, at any head."""
 
     def __init__(self, table: FileStoreTable, partitions: frozenset[bytes] | None) -> None:
         self._table = table

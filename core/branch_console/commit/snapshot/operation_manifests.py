@@ -1,4 +1,4 @@
-"""Manifests of an operation: their names tell whose they are, so that lost ones are found again.
+"""Manifests of an operation: their names contain its id, by which lost ones are found again.
 
 A try that dies before its snapshot leaves the manifests that it wrote, and whoever ends the
 operation writes its own. All of them have one beginning of their names in common.

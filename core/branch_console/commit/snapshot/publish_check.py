@@ -36,7 +36,7 @@ def write_hints(store: CommitStore, paths: TablePaths, latest: int, earliest: in
 
 
 def renew_hints(table: FileStoreTable, store: CommitStore, landed: Snapshot) -> None:
-    """Write the hints for a commit that is the head: one cut off behind its publish moved none."""
+    """Write the hints for the head: a commit that was cut off after its publish wrote none."""
     ids = table.snapshots.ids()
     if ids[-1] == landed.id:
         write_hints(store, table.paths, ids[-1], ids[0])

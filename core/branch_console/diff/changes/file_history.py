@@ -200,7 +200,7 @@ def with_original_names(entries: pa.Table) -> pa.Table:
 
 
 def reversed_entries(entries: pa.Table) -> pa.Table:
-    """Turn a change around: what it added goes, what it deleted comes back."""
+    """Reverse a change: added files are deleted, deleted files are added."""
     kinds = pc.subtract(int(FileKind.DELETE), entries["kind"])
     turned = _with(entries, "kind", kinds.cast(pa.int32()))
     # What was added last goes first, so that a file may come and go.
@@ -373,7 +373,7 @@ class _Fold:
         return read, frozenset(each for each in came if self.keys[each][2] in rewrites.written)
 
     def _compact_again(self, added: Iterable[str]) -> None:
-        """Undo compactions again of which all files have come back, as a revert brings them."""
+        """Undo compactions again whose files are all live again after a revert."""
         came = set(added)
         while (
             done := next((c for c in self.settled_compactions if self._is_back(c, came)), None)
@@ -415,7 +415,7 @@ class _Fold:
         self.masks[key] = FileMask(before=root, after=after)
 
     def _unmask(self, identity: str) -> None:
-        """Nothing is told of what is hidden in a file that is gone."""
+        """Forget the hidden rows of a file that is gone."""
         known = self.masks.get(self.keys[identity])
         if known is not None:
             self.masks[self.keys[identity]] = FileMask(before=known.before, after=known.before)
@@ -458,7 +458,7 @@ def _with(entries: pa.Table, name: str, column: pa.Array) -> pa.Table:
 
 
 def _toggle(identity: str, out_of: set[str], into: set[str]) -> None:
-    """Take a file out of one set where it stands there, else put it into the other."""
+    """Remove a file from one set if it is there, else add it to the other."""
     if identity in out_of:
         out_of.remove(identity)
     else:

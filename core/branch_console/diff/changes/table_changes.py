@@ -51,7 +51,7 @@ class TableChanges:
 
     @property
     def lasting_steps(self) -> tuple[Step, ...]:
-        """The commits since the base of which something is left."""
+        """The commits since the base whose changes were not undone completely."""
         touched = self.added | self.removed
         return tuple(
             step
@@ -219,7 +219,7 @@ def base_with_shared_files(
 
 
 def base_with_hidden_rows(base: FileHistory, files: Set[str], *sides: FileHistory) -> FileHistory:
-    """Hide in the base what one of some sides hides of files, so that what they show counts.
+    """Hide in the base the rows that a side hides, so that only visible rows count as changes.
 
     Args:
         base: The known facts about the base.
@@ -236,7 +236,7 @@ def base_with_hidden_rows(base: FileHistory, files: Set[str], *sides: FileHistor
 def base_with_received_files(
     base: FileHistory, ours: FileHistory, theirs: FileHistory, *, is_pick: bool
 ) -> FileHistory:
-    """Add to the log of the bases what two sides took in of others that tell nothing any more.
+    """Add to the log of the bases files both received from branches whose snapshots expired.
 
     Of that, what one side deleted stays deleted. Both may have given up a file on their own: that
     counts only if both took in the same. Where one took back what it had picked, or went back to

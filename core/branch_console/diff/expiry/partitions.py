@@ -21,7 +21,7 @@ class ExpiryStrategy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgedPartition:
-    """A partition with what tells its age.
+    """A partition with the value that gives its age.
 
     Attributes:
         partition: The encoded BinaryRow.

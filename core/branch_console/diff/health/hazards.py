@@ -58,7 +58,7 @@ class Hazards:
         return tuple(self._judging.branches)
 
     def of(self, branch: str) -> tuple[HealthFinding, ...]:
-        """The findings of a branch, the worst first; each thing is told on one branch only."""
+        """The findings of a branch, the worst first; each is reported on one branch only."""
         facts = self._judging.branches[branch]
         rules = _MAIN_RULES if branch == MAIN_BRANCH else _BRANCH_RULES
         found = [each for rule in (*rules, *_ANY_RULES) for each in rule(self._judging, facts)]

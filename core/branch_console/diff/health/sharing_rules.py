@@ -182,7 +182,7 @@ def _has_all_of_main(judging: Judging, facts: BranchFacts) -> bool:
 
 
 def _was_moved_by_us(judging: Judging, branch: str) -> bool:
-    """Whether the ledger tells of it: ours keeps what it replaces on a rescue branch."""
+    """Whether the ledger has the move: our moves keep the replaced state on a rescue branch."""
     moves = {LineageKind.FAST_FORWARDED, LineageKind.REPLACED}
     return any(
         event.kind in moves and event.branch == MAIN_BRANCH and event.source_branch == branch

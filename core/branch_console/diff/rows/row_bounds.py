@@ -142,7 +142,7 @@ def _unequal(own: int, other: int, place: PlaceRows) -> CountBounds:
 
 
 def _parts(places: Sequence[PlaceRows]) -> RowDifference:
-    """A row of which a file holds some columns was another row before, and both are counted."""
+    """Return bounds for files that may have only some columns: a row may be in several files."""
     most = CountBounds(low=0, high=sum(each.before + each.after for each in places))
     return RowDifference(added=most, removed=most, changed=NONE, net=None if most.high else 0)
 

@@ -88,7 +88,7 @@ class Ways(Generic[J]):
 
 
 class Either(Generic[J]):
-    """A journal of one of two classes, which is told by a key that one of them lacks.
+    """A journal of one of two classes; a key that one of them lacks decides which.
 
     Args:
         key: That key.

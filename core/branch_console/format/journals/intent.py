@@ -10,7 +10,7 @@ from branch_console.format.json_text import JsonObject, to_pretty_json, without_
 
 
 class Ending(StrEnum):
-    """How an operation ended; a partial one was taken back but for what stood in the way."""
+    """How an operation ended; a partial one was taken back except for steps with an obstacle."""
 
     DONE = "done"
     ROLLED_BACK = "rolled-back"

@@ -80,7 +80,7 @@ class _Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Derived:
-    """A key that follows from others, and is written for whoever reads any journal."""
+    """A key that follows from others, written for readers of all kinds of journals."""
 
     name: str
     tell: Callable[[Any], object]

@@ -83,7 +83,7 @@ TERMS: Final = Codec(
         )
     },
 )
-"""Reads of the journal of any operation what a receipt and an event tell."""
+"""Reads the facts of a receipt and an event from the journal of any operation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

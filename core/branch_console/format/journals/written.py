@@ -1,4 +1,4 @@
-"""The files of rows that are written before anything is published, and what stages tell of them."""
+"""The files of rows that are written before anything is published, and the stages' results."""
 
 import json
 from collections.abc import Mapping
@@ -146,7 +146,7 @@ _BUCKET: Final = Layout(
     perhaps_stream("deletedIndexFiles"),
 )
 ROWS: Final = (perhaps_parts("rowMessages", _BUCKET), perhaps_texts("rowNotes"))
-"""The files of rows, wherever they are told of."""
+"""The codec of the files of rows, the same in all journals."""
 
 _WRITTEN: Final = Layout(WrittenRows, perhaps("plan_id", str), *ROWS, perhaps("stagedRows", str))
 WRITTEN_ROWS: Final = Codec(what="rows of a merge", reads={1: _WRITTEN})

@@ -118,7 +118,7 @@ class ObjectFindings:
 
 
 def _advice(kind: ConflictKind, takes: tuple[Take, ...]) -> str:
-    """Say what each choice comes to."""
+    """Return a sentence on the result of each choice."""
     meant = _MEANT[kind]
     return " ".join(meant[take] for take in takes if take in meant)
 

@@ -15,7 +15,7 @@ _AT_WORK_MILLIS: Final = 600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostCommitItem:
-    """A commit that its writer was told stands, and that the branch does not hold.
+    """An acknowledged commit that the branch lost.
 
     Attributes:
         trace: The snapshot or manifest list that tells of it.

@@ -118,7 +118,7 @@ class RowWriter(Protocol):
         write_id: str,
         progress: Progress,
     ) -> PreparedRows:
-        """Write the rows of buckets anew, into as few files as hold them.
+        """Rewrite the rows of buckets into as few files as possible.
 
         Args:
             table: The table on the branch to be written.

@@ -108,7 +108,7 @@ class StandingSteps:
 
 
 def waits(merge: MergeOperation, reason: str, error: CommitConflict) -> Refused:
-    """Note what stands in the way of turning back, and return what tells of it."""
+    """Record the obstacles of turning back, and return their sentences."""
     note_waiting(merge, error.message)
     return Refused(
         waiting_words(merge.id, reason, error.message),

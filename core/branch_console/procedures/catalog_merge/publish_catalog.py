@@ -70,7 +70,7 @@ def look_again(operation: CatalogOperation) -> str | None:
 
 
 def forget_prepared(operation: CatalogOperation) -> str | None:
-    """Take back what was prepared for a merge after it had been taken back; None if it was not.
+    """Discard the prepared steps of a merge that was taken back; None if it was not.
 
     A runner that slept through its recovery finds out before the commit point, unless it dies.
     """
@@ -196,7 +196,7 @@ def _claim_of(merge: MergeOperation) -> str:
 
 
 def _commit(merge: MergeOperation) -> CatalogVersion:
-    """Make the version behind the one that was read last: the commit point.
+    """Make the version after the one that was read last: the commit point.
 
     One that loses to a mere sighting verifies again, and stands behind that.
 

@@ -124,7 +124,7 @@ def _head(merge: MergeOperation, step: MergeStep) -> int | None:
 def turn_back(
     merge: MergeOperation, version: CatalogVersion, direction: MergeDirection
 ) -> CommitConflict:
-    """Take all steps back, the last one first, and record it; return what tells of it.
+    """Take all steps back, the last one first, and record it; return the receipt.
 
     Raises:
         Refused: A step cannot be taken back: the operation stays open, and waits for a person.
@@ -156,7 +156,7 @@ def turn_back(
 def _take_back(
     merge: MergeOperation, direction: MergeDirection, standing: StandingSteps
 ) -> list[str]:
-    """Take back each step that can be; return what the receipt tells of them.
+    """Take back each step that can be; return the receipt's sentences about them.
 
     Raises:
         Refused: A step cannot be taken back, and nobody ended the merge as partial.

@@ -41,7 +41,7 @@ def read_histories(
 
 
 def before_replacing(target: FileStoreTable, history: BranchHistory) -> BranchHistory:
-    """Return the history of a branch with who reads it and which tags others stand on.
+    """Return the history of a branch with its readers and the tags that others depend on.
 
     That counts only if something of it leaves, as where it is replaced by another one.
 

@@ -16,7 +16,7 @@ from branch_console.format.snapshot import Snapshot
 from branch_console.table.file_store_table import FileStoreTable
 
 Snapshots: TypeAlias = tuple[Snapshot, ...]
-"""The snapshots of a history behind some snapshot, oldest first."""
+"""The snapshots of a history after some snapshot, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,7 +53,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BranchPath:
-    """The history of one side behind where both meet.
+    """The history of one side after the common snapshot.
 
     Attributes:
         segments: The segments after the root: of the side's own branch, then of the branch it was
@@ -89,7 +89,7 @@ class BranchPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CommonHistory:
-    """The newest snapshot that two histories hold, and what each has behind it."""
+    """The newest snapshot that two histories share, and the snapshots of each after it."""
 
     root: Snapshot
     ours: BranchPath
@@ -99,7 +99,7 @@ class CommonHistory:
 def find_common_history(
     target: FileStoreTable, source: FileStoreTable, ours: Snapshot, theirs: Snapshot
 ) -> CommonHistory | None:
-    """Find where two histories meet; None if they share no snapshot that is still known.
+    """Find the newest common snapshot of two histories; None if no common one is known.
 
     Args:
         target: The table on one branch.

@@ -68,7 +68,7 @@ def _branches_named(table: FileStoreTable, holder: str) -> tuple[tuple[str, str]
 def dependents_of(
     table: FileStoreTable, events: tuple[LineageEvent, ...], tags: Iterable[Tag]
 ) -> Mapping[str, tuple[TagDependent, ...]]:
-    """Say which branches began at the snapshot of which tag of the table's branch.
+    """Return the branches that began at tagged snapshots of the table's branch, by tag.
 
     Args:
         table: The table on the branch that holds the tags.

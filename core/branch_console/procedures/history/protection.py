@@ -46,7 +46,7 @@ def rule_text(rule: LineageEvent) -> str:
 def protection_blocks(
     events: Iterable[LineageEvent], branch: str, what: str
 ) -> tuple[Consequence, ...]:
-    """Return what stands in the way of a verb that no protected branch allows.
+    """Return the obstacle of a procedure that a protected branch does not allow.
 
     Args:
         events: See `protection_of`.
@@ -68,7 +68,7 @@ def protection_blocks(
 def owner_blocks(
     events: Iterable[LineageEvent], branch: str, actor: str
 ) -> tuple[Consequence, ...]:
-    """Return what stands in the way of replacing a protected branch: not being its owner.
+    """Return the obstacle of replacing a protected branch, unless the person is its owner.
 
     Args:
         events: See `protection_of`.

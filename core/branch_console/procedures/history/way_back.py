@@ -68,7 +68,7 @@ def _added_schemas(
 def _rollback_pins(
     done: MergeJournal | RollbackJournal | Dropping,
 ) -> tuple[str, ...]:
-    """The tags by which a rollback keeps what it brought back, and what it made."""
+    """The tags that keep the snapshot a rollback went back to, and the one it made."""
     if not isinstance(done, RollbackJournal):
         return ()
     return (done.pin,) if done.pin_made is None else (done.pin, done.pin_made)

@@ -72,7 +72,7 @@ def planned_turn(
 def obstacles(
     warehouse: Warehouse, table: FileStoreTable, call: ProcedureCall
 ) -> tuple[Consequence, ...]:
-    """Return what stands in the way of whoever is about to take names or files from a table."""
+    """Return the obstacles of a removal of names or files from a table."""
     other = find_other_operation(warehouse, table, call.operation_id)
     if other is None:
         return ()

@@ -13,7 +13,7 @@ from branch_console.procedures.run.scheduled_calls import SERVED
 
 
 def read_policy_report(warehouse: Warehouse, table: Identifier) -> PolicyReport:
-    """Return what the maintenance policy of a table comes to now.
+    """Return the next steps and costs of a table's branches by its maintenance policy.
 
     Raises:
         NotFound: There is no such table, or no policy for it.

@@ -1,4 +1,4 @@
-"""Beginning the history of a branch behind a gap; what stands before the gap is retired.
+"""Beginning the history of a branch after a gap; snapshots before the gap are retired.
 
 A history has no gaps, so readers that begin before one fail, and those that begin behind it leave
 names below it for good. Paimon points at the snapshot behind the gap and leaves the rest; here it
@@ -46,7 +46,7 @@ _MOST_NAMED: Final = 20
 
 
 def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
-    """Decide what stands before the gap, and whether a snapshot is the first one behind it.
+    """Decide on the snapshots before the gap, and whether a snapshot is the first after it.
 
     Raises:
         InvalidInput: The grace is no time.

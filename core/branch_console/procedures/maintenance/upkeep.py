@@ -29,7 +29,7 @@ from branch_console.table.file_store_table import FileStoreTable
 def read_upkeep(
     warehouse: Warehouse, table: FileStoreTable
 ) -> tuple[UpkeepFacts, tuple[Unchecked, ...]]:
-    """Return what is to be looked after in a table, and what of it could not be read.
+    """Return the facts of a table that need maintenance, and the files that could not be read.
 
     Args:
         warehouse: The warehouse of the table.

@@ -15,7 +15,7 @@ from branch_console.table.unshared_manifests import unshared_entries
 
 
 class CarriedPlan:
-    """Holds the commits that come to a target against the plan of a merge, each of them once."""
+    """Compares later commits of a target with the plan of a merge, each commit once."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class CarriedPlan:
             self._seen = commit
 
     def _since(self, head: Snapshot | None) -> list[tuple[Snapshot, Snapshot]]:
-        """The commits behind what was seen, each with the one before it."""
+        """The commits after the planned head, each with the one before it."""
         seen = self._seen
         if head is None or head.id <= seen.id or not self._target.snapshots.holds(seen):
             where = "has no snapshot" if head is None else f"is at snapshot {head.id}"

@@ -117,7 +117,7 @@ def moved_messages(
     id_map: Mapping[int, int],
     mark: str | None,
 ) -> tuple[tuple[CommitMessage, ...], IndexMoves]:
-    """Return what the files that move become for the commit, and what of it are index files.
+    """Return the messages for the files that move, with their index files.
 
     Args:
         moves: The decided moves of files.

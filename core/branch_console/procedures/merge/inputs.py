@@ -123,7 +123,7 @@ def decided_merge(warehouse: Warehouse, call: ProcedureCall) -> DecidedMerge:
 
 
 def decided_again(warehouse: Warehouse, call: ProcedureCall, earlier: DecidedMerge) -> DecidedMerge:
-    """Decide anew on a merge of which a run has decided before."""
+    """Decide again on a merge that a run has decided before."""
     target = target_table(warehouse, call)
     spec, plan = MergeSpec.from_call(target, call), earlier.plan
     if isinstance(plan, FastForwardPlan) and spec == earlier.spec:
@@ -351,7 +351,7 @@ def _by_history(
 
 
 def _may_net_to_nothing(heads: MergeHeads) -> bool:
-    """Whether what a source committed may come to no change of rows, as far as snapshots tell."""
+    """Whether the commits of a source may have no net effect on rows, by their snapshots."""
     line, root = heads.theirs_history, heads.root
     if all(each.commit_kind is CommitKind.COMPACT for each in line):
         return True

@@ -132,7 +132,7 @@ class MergeSpec:
 
 
 def theirs_of(source: FileStoreTable, spec: MergeSpec, head: Snapshot | None) -> Snapshot | None:
-    """The snapshot that stands for theirs: the head, a picked one, or the one before.
+    """The snapshot used as theirs: the head, a picked one, or the one before a reverted one.
 
     Raises:
         NotFound: There is no such snapshot, or none before it.
@@ -219,7 +219,7 @@ def _snapshot_of(target: FileStoreTable, operation_id: str) -> int:
 
 
 def _is_there(target: FileStoreTable, move: HeadMove) -> bool:
-    """Whether the number is still that of what was added; one that has expired is told later."""
+    """Whether the id still is the added snapshot's; an expired snapshot is reported later."""
     found = None if move.after_id is None else target.snapshots.find(move.after_id)
     return found is None or move.after is None or found.identity.same_as(move.after)
 

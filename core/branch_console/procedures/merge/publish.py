@@ -195,7 +195,7 @@ def complete_merge(operation: Operation, journal: MergeJournal, landed: Snapshot
 def _carried_over(
     target: FileStoreTable, planned_id: int, landed: Snapshot
 ) -> tuple[Snapshot, ...]:
-    """The commits of others that a merge stands on, of those behind where it was planned.
+    """The commits of others after the planned head that a merge builds on.
 
     Those that have expired since are left out.
     """
@@ -432,7 +432,7 @@ def _withdraw(
 
 
 def find_landed(operation: Operation, journal: MergeJournal) -> Snapshot | None:
-    """The snapshot of an operation, behind what it was decided on and what it was carried over.
+    """The snapshot of an operation, after the planned head and the commits carried over.
 
     Raises:
         CommitConflict: The snapshot may have expired, so nobody can say whether it landed.

@@ -278,7 +278,7 @@ def _shared_schema(target: FileStoreTable, source: FileStoreTable, root: Snapsho
 def _newest_shared(
     ours: Mapping[int, TableSchema], theirs: Mapping[int, TableSchema], found: TableSchema
 ) -> TableSchema:
-    """The newest schema behind one that both have that both still have in common."""
+    """The newest schema that both still share, after one that both have."""
     while (mine := ours.get(found.id + 1)) is not None:
         other = theirs.get(mine.id)
         if other is None or other.fingerprint != mine.fingerprint:

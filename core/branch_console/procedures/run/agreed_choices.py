@@ -90,7 +90,7 @@ def choices_now(
     call: ProcedureCall,
     decisions: Callable[[Warehouse, ProcedureCall], AgreedChoices],
 ) -> AgreedChoices:
-    """Return what is decided on by a call that does not say so: what there is now.
+    """Return the current decisions, for a call that does not name any.
 
     Raises:
         Refused: The preview that the call names is another one by now.

@@ -9,7 +9,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 
 def archive_blocks(table: FileStoreTable, branch: str, what: str) -> tuple[Consequence, ...]:
-    """Return what stands in the way of changing an archived branch.
+    """Return the obstacles of a change to an archived branch.
 
     Args:
         table: The table on any branch.

@@ -91,7 +91,7 @@ class AgreedConflicts:
     moved: str | None = None
 
     def check(self, found: str) -> None:
-        """Raise Refused for conflicts that nobody who let the run plan again has seen."""
+        """Raise Refused for conflicts that the person who allowed replanning has not seen."""
         if self.moved is None:
             self.decided = found
         elif found != self.decided:
@@ -161,7 +161,7 @@ class Preparation(Generic[P]):
         self._written = NOTHING_WRITTEN
 
     def run(self) -> Prepared:
-        """Decide, look at what would come, and stage what is to be published."""
+        """Decide, verify the added files, and stage the rows to publish."""
         arriving = self._run.verb.files_to_verify
         if arriving is None:
             return Prepared(plan_id=self._agreed)

@@ -124,7 +124,7 @@ class _Ends(Protocol[Ended_contra, J]):
 
 
 def finish_verb(verb: _Ends[AnOperation, J], operation: AnOperation) -> Receipt:
-    """Carry out what an operation set out to do, or tell how it ended.
+    """Carry out the journal of an operation, or return its earlier receipt.
 
     Raises:
         CommitConflict: Another writer came in between, now or when it was tried first.
@@ -134,7 +134,7 @@ def finish_verb(verb: _Ends[AnOperation, J], operation: AnOperation) -> Receipt:
 
 
 def finish_operation(finish: Callable[[AnOperation], Receipt], operation: AnOperation) -> Receipt:
-    """Carry out what an operation set out to do, or tell how it ended; raises as `finish_verb`."""
+    """Carry out the journal of an operation, or return its receipt; raises as `finish_verb`."""
     with operation.held() as held:
         ended, done = held.end_unless_stopped(), held.receipt()
         if done is not None:

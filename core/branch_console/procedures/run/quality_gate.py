@@ -270,7 +270,7 @@ def judge_sides(
     rules: RuleSet,
     progress: Progress,
 ) -> GateReport:
-    """Judge one state, and where a rule fails there tell how the other one stands."""
+    """Judge one state; for each failed rule, judge the other state too."""
     judged_on = partial(
         evaluate,
         rows,

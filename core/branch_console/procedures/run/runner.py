@@ -126,7 +126,7 @@ class _Runner(Generic[P]):
             self._staging.release()
 
     def try_out(self, asked: ProcedureCall) -> Receipt:
-        """Run the stages that change nothing, keep what they staged, and tell what there was."""
+        """Run the stages that change nothing, keep their result, and report it."""
         started = self._run.warehouse.clock()
         staging = self._begin(asked.agreement.plan_id)
         staged = staging.run()
@@ -166,7 +166,7 @@ class _Runner(Generic[P]):
         return Receipt.from_json(str(facts["receipt"]))
 
     def publish_within(self, wait: int) -> Receipt:
-        """Run all stages, and publish what they staged anew while others are always faster.
+        """Run all stages; stage and publish again each time that others commit first.
 
         What does not hold on the head any more is not tried again: nobody let this plan again.
         """
@@ -191,7 +191,7 @@ class _Runner(Generic[P]):
         decisions: Callable[[Warehouse, ProcedureCall], AgreedChoices],
         wait: int | None,
     ) -> Receipt:
-        """Run all stages, anew where a head moved and what was decided still stands."""
+        """Run all stages, again if a head moved and the decisions still apply."""
         patience = None if wait is None else self._patience(wait)
         text = self._run.call.agreement.decisions
         decided = self._decided(decisions) if text is None else AgreedChoices.from_text(text)

@@ -54,7 +54,7 @@ def staging(
 def withdraw_rows(
     warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: WrittenRows
 ) -> None:
-    """Remove the files of settled rows of a merge that does not come to be."""
+    """Remove the files of settled rows of a merge that is not carried out."""
     remove_copies(warehouse.store, written_paths(target, messages_of(written.row_messages)))
     forget_staged_rows(warehouse, call, target, written)
 
@@ -65,7 +65,7 @@ def begin_staged_rows(
     target: FileStoreTable,
     staged_id: str | None = None,
 ) -> StagedRows:
-    """Tell the journal of rows that a call is about to write, or that it takes from another."""
+    """Record the rows that a call will write, or takes from another, in the journal."""
     return StagedRows.begin(
         target,
         warehouse.store,
@@ -132,7 +132,7 @@ def forget_staged_rows(
 def adopt_staged_rows(
     warehouse: Warehouse, call: ProcedureCall, target: FileStoreTable, written: WrittenRows
 ) -> None:
-    """Tell the journal that a call has the rows which a dry run wrote, whoever had them before."""
+    """Record in the journal that a call owns the rows which a dry run wrote."""
     staged = _staged_rows(warehouse, target, written)
     if staged is not None:
         staged.forget()  # the dry run was cut off before it could

@@ -150,7 +150,7 @@ def _opened(warehouse: Warehouse, query: Query, branch: str, operation_id: str) 
 
 
 def with_times(rows: RowEngine, query: Query, progress: Progress) -> Query:
-    """Have an engine tell the times that a query gives as expressions.
+    """Let an engine evaluate the times that a query gives as expressions.
 
     Raises:
         InvalidInput: One is no time.

@@ -289,7 +289,7 @@ def compact_table(
     buckets: Iterable[Bucket] | None = None,
     progress: Progress = _quiet,
 ) -> Written:
-    """Write buckets anew: of a primary key to the top level, else small files into large ones.
+    """Rewrite buckets: with a primary key to the top level, else small files into large ones.
 
     Args:
         warehouse: The warehouse.

@@ -321,7 +321,7 @@ class _Contents:
             )
 
     def forget(self, step: MergeStep) -> None:
-        """End what was begun of an undo that does not come to be."""
+        """End the operations that were begun for an undo that is not carried out."""
         found = self.find(step)
         if found is None:
             return

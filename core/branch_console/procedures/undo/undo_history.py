@@ -106,7 +106,7 @@ def _done(ledger: Journal, intent: Intent) -> Moving:
 
 
 def _moved_tags(target: FileStoreTable, then: HistoryCopy, done: Moving) -> tuple[str, ...]:
-    """Tags that an operation brought, and that somebody has moved since: these are theirs.
+    """Tags that someone moved after the operation made them; undo leaves them.
 
     What was brought is told by the branch that it came from, or else names a snapshot that leaves.
     """
@@ -226,7 +226,7 @@ def _was_there(target: FileStoreTable, done: Moving, copy: HistoryCopy, tag: Tag
 def _rescue_blocks(
     table: FileStoreTable, copy: HistoryCopy, kept: Traced
 ) -> tuple[Consequence, ...]:
-    """Refuse where what was kept is gone, or is another history by now."""
+    """Refuse if the rescue branch is gone, or has another history now."""
     if copy.source == copy.target:
         return ()
     if kept.gone:

@@ -68,7 +68,7 @@ def intent_of(ledger: Journal, event: LineageEvent) -> Intent:
 
 
 def journal_gone(event: LineageEvent) -> NotFound:
-    """Say that nothing tells the way back of an operation any more."""
+    """Return the refusal of an undo whose journal is gone."""
     return NotFound(
         f"The journal of operation {event.operation_id} is gone, and with it the way back.",
         kind=ErrorKind.OPERATION_NOT_FOUND,

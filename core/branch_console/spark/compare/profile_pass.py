@@ -126,7 +126,7 @@ class ProfilePass:
         merged: StagedState | None = None,
         finished_millis: int,
     ) -> QualityComparison:
-        """Profile both states, what they come from and what merging them would leave.
+        """Profile both states, their base and the result of merging them.
 
         Args:
             table: The table on any branch.

@@ -102,7 +102,7 @@ class ProfileUnit:
 
     @property
     def is_own(self) -> bool:
-        """Whether it tells the states, or the result, from each other."""
+        """Whether only some of the states, or the result, have its rows."""
         return not self.is_shared and self.sides != {ProfiledSide.BASE}
 
     @property

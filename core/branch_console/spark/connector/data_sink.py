@@ -143,7 +143,7 @@ class BranchWriter(DataSourceArrowWriter):
         write.finish()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove what the tasks wrote, also those that told nothing."""
+        """Remove the files that the tasks wrote, also of tasks without a message."""
         self._write().discard()
 
     def _write(self) -> RowWrite:

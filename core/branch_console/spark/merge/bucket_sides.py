@@ -198,7 +198,7 @@ class BucketReader:
         return found_rows
 
     def ours_rows(self, files: Iterable[PlacedFile]) -> pa.Table:
-        """All rows of some files of the target, as they stand there."""
+        """All rows of some files of the target, as the files have them."""
         return self._read(files, self.scope.ours_schemas)
 
     def _changed(
@@ -329,7 +329,7 @@ def _numbered(rows: pa.Table, schema: TableSchema) -> pa.Array:
 
 
 def _layout(schema: TableSchema) -> pa.Schema:
-    """The columns of rows as they stand in files."""
+    """The columns of rows in files."""
     return pa.schema(
         [
             pa.field(SEQUENCE_NUMBER, pa.int64()),
@@ -357,7 +357,7 @@ def of_keys(rows: pa.Table, keys: pa.Array, schema: TableSchema) -> pa.Table:
 
 
 def common_keys(left: pa.Array, right: pa.Array) -> pa.Array:
-    """The keys that stand in both."""
+    """The keys that both have."""
     return left.filter(pc.is_in(left, value_set=right))
 
 

@@ -406,7 +406,7 @@ def _kinds(count: int, kind: int) -> pa.Array:
 def _hidden_keys(
     read: "BucketRows", rows: pa.Table, merged: row_merge.MergedRows, sequence: int
 ) -> pa.Array:
-    """The keys of which readers would see something else than the result, though it is written."""
+    """The keys for which readers would see another row than the written result."""
     schema = read.schema
     written = rows.append_column(SEQUENCE_NUMBER, pa.repeat(pa.scalar(sequence), rows.num_rows))
     written = written.select(read.ours.column_names).cast(read.ours.schema)

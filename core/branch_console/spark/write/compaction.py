@@ -88,7 +88,7 @@ class CompactTask:
     level: int
 
     def do(self, unit: CompactUnit) -> dict[str, bytes]:
-        """Write the rows of a unit anew; `files` are packed, with the columns of MANIFEST_ENTRY."""
+        """Rewrite the rows of a unit; `files` are packed, with the columns of MANIFEST_ENTRY."""
         return {"files": to_bytes(self._compact(unit))}
 
     def _compact(self, unit: CompactUnit) -> pa.Table:
@@ -130,7 +130,7 @@ def compact(
     write_id: str = "",
     progress: Progress = lambda done, total: None,
 ) -> PreparedRows:
-    """Write the rows of buckets anew, into as few files as hold them.
+    """Rewrite the rows of buckets into as few files as possible.
 
     With a primary key all files of a bucket become one run on the top level, in which each key
     stands once and deletes are gone. Without one, small files and files with deleted rows become
@@ -216,7 +216,7 @@ def plan_compaction(
     head: Snapshot,
     buckets: Collection[tuple[bytes, int]] | None = None,
 ) -> tuple[CompactUnit, ...]:
-    """Decide which files of which buckets are written anew together."""
+    """Decide which files of which buckets are rewritten together."""
     schema = table.schema()
     files = table.live_files(
         head, partitions=None if buckets is None else {place for place, _ in buckets}

@@ -37,7 +37,7 @@ class Growth:
 
     @classmethod
     def of(cls, messages: Sequence[CommitMessage], *, inserts: bool) -> "Growth":
-        """Tell by what was written what readers must see of it.
+        """Return the growth that readers must see, by the written files.
 
         Args:
             messages: Files of rows that go, get new values or come.

@@ -120,7 +120,7 @@ class SparkRowWriter:
         write_id: str,
         progress: Progress,
     ) -> PreparedRows:
-        """Write the rows of buckets anew, into as few files as hold them."""
+        """Rewrite the rows of buckets into as few files as possible."""
         prepared = compact(
             self._session,
             self._store,
