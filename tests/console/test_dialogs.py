@@ -254,7 +254,7 @@ def test_a_long_list_of_details_is_cut(services: PretendServices) -> None:
 def test_a_preview_that_fails_is_a_card(services: PretendServices) -> None:
     services.previews["drop_branch"] = AlreadyExists("There is one.", name="x")
     page = opened(services, "drop-branch")
-    assert "**The consequences cannot be told; nothing changed.**" in page.text
+    assert "**The preview failed. Nothing was changed.**" in page.text
     assert not page.has_button("run-drop_branch")
 
 

@@ -255,7 +255,7 @@ def test_what_is_due_is_shown_where_a_broken_branch_stops_an_expiry(
     services.due = found.lines.due
     services.dry_runs["expire_snapshots"] = FormatError("Snapshot 3 of 'dev' is broken.")
     page = opened(services, "Expire").click("dry-run-expire_snapshots")
-    assert "No file may leave the table until that can be read." in page.text
+    assert "Snapshot 3 of 'dev' is broken" in page.text
     assert "**3 snapshots due**" in page.text
     # None of them goes, and there is no button that takes them.
     assert ":red-badge[\N{MINUS SIGN} expire]" not in page.text
@@ -280,7 +280,7 @@ def test_orphans_that_wait_are_told_where_a_broken_branch_stops_a_cleaning(
     )
     services.dry_runs["remove_orphan_files"] = FormatError("Branch 'dev' has no schema.")
     page = opened(services, "Orphans").click("dry-run-remove_orphan_files")
-    assert "No file may leave the table until that can be read." in page.text
+    assert "Branch 'dev' has no schema" in page.text
     assert "2 files with 2\\.0 KiB wait for the next cleaning" in page.text
     assert not page.has_button("run-remove_orphan_files")
 
@@ -381,6 +381,24 @@ def test_tags_expire_by_their_dry_run(services: PretendServices) -> None:
     (call,) = services.sent
     assert call.arguments["plan_id"] == "5f0c7a"
     assert call.arguments["grace"] == "0 s"
+
+
+def test_tags_of_which_none_is_due_leave_the_button_disabled_and_say_why(
+    services: PretendServices,
+) -> None:
+    services.previews["expire_tags"] = replace(
+        preview("expire_tags", role=Role.OPERATOR), is_idle=True
+    )
+    page = opened(services, "Tags").click("dry-run-expire_tags")
+    assert page.at.button(key="run-expire_tags").disabled
+    assert "There is nothing to do: a run would change nothing." in page.text
+
+
+def test_a_broken_branch_is_named_where_tags_would_expire(services: PretendServices) -> None:
+    services.previews["expire_tags"] = FormatError("Branch 'other' of air.flights is broken.")
+    page = opened(services, "Tags").click("dry-run-expire_tags")
+    assert "Branch 'other' of air\\.flights is broken" in page.text
+    assert not page.has_button("run-expire_tags")
 
 
 def test_tags_and_rescues_are_listed(services: PretendServices) -> None:

@@ -1,10 +1,13 @@
 """The consequences of any call, told before it runs."""
 
+from dataclasses import replace
+
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.procedures.branch.create_branch import plan_creation
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, Preview, Weight
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.catalog.catalog_operation import CatalogPlan
 from branch_console.procedures.registry import (
     CATALOG_PROCEDURES,
     PROCEDURES,
@@ -27,7 +30,7 @@ def preview_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
         return plan_creation(warehouse, call).preview
     of_catalog = find_catalog_procedure(call)
     if of_catalog is not None:
-        return of_catalog.plan(warehouse, call).preview
+        return _preview_of(of_catalog.plan(warehouse, call))
     verb = PROCEDURES.get(call.name)
     if verb is None:
         known = ", ".join(sorted({*PROCEDURES, *CATALOG_PROCEDURES, "create_branch"}))
@@ -36,5 +39,9 @@ def preview_call(warehouse: Warehouse, call: ProcedureCall) -> Preview:
             kind=ErrorKind.INVALID_NAME,
             procedure=call.name,
         )
-    planned: PlannedOperation = decide(verb, warehouse, call)
-    return planned.preview
+    return _preview_of(decide(verb, warehouse, call))
+
+
+def _preview_of(planned: PlannedOperation | CatalogPlan) -> Preview:
+    """Return the preview of a plan, which says whether there is anything to do."""
+    return replace(planned.preview, is_idle=planned.earlier_receipt is not None)

@@ -129,3 +129,30 @@ def test_every_verb_runs_by_the_plan_of_its_preview(
     assert receipt.operation_id == "another"
     recorded = [each for each in bench.table().ledger.events() if each.operation_id == "another"]
     assert receipt in [each.receipt for each in recorded]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("expire_tags", {}),
+        ("expire_snapshots", {}),
+        ("expire_changelogs", {}),
+        ("remove_unexisting_files", {"table": "db.empty"}),
+        ("compact_manifest", {}),
+        ("create_tag", {"tag": "kept", "snapshot": 1}),
+    ],
+)
+def test_where_nothing_is_to_be_done_the_preview_says_so(
+    bench: BranchBench, name: str, arguments: dict[str, Argument]
+) -> None:
+    if name == "create_tag":
+        run(bench, name, **arguments)
+        assert not preview(bench, name, tag="another", snapshot=1).is_idle
+    if name == "remove_unexisting_files":
+        bench = BranchBench(Path(bench.file_io.root).parent / "empty")
+        arguments = {}
+    found = preview(bench, name, **arguments)
+    assert found.is_idle
+    assert found.can_run
+    receipt = run(bench, name, "again", **arguments)
+    assert not receipt.moves

@@ -92,7 +92,7 @@ def test_what_only_the_branch_needs_goes_with_it_and_all_else_stays(bench: Expir
         "Its tags go with it.",
         f"{done.counts.files_removed} files with 3,000 bytes of data are needed by nothing else, "
         "and go.",
-        "The tags that keep files for it go with them.",
+        "The tags that keep files for it go with it.",
     }
     assert preview.undo == "There is no undo: the files go at once."
     # Nothing of it is left for a cleaning, and nothing comes back.
@@ -372,7 +372,9 @@ def test_a_broken_branch_stops_the_others_by_its_name_until_it_is_removed(
             broken.run("remove_orphan_files", "clean", LATER, {"grace": "0 s"})
     # What it says to do works, and nothing that another branch needs goes.
     preview = look(broken, branch="other", grace="0 s")
-    told = [each for each in preview.consequences if "Not all files that would go" in each.text]
+    told = [
+        each for each in preview.consequences if "Metadata that goes cannot be read" in each.text
+    ]
     assert len(told) == 1
     ask(broken, operation="other", branch="other", grace="0 s")
     fresh = ExpiryBench(bench.root)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from branch_console.errors import PaimonError
 from branch_console.operations.request import Request
 from branch_console_app import reads, state
 from branch_console_app.models.maintenance.dry_runs import DryRun, choice_digest
@@ -16,7 +15,6 @@ from branch_console_app.widgets.parts.preview import (
     show_preview,
     show_same_command,
 )
-from branch_console_app.widgets.parts.problem import show_problem
 
 FAILED = "The dry run failed. Nothing was changed."
 _ASKED = "mt_run"
@@ -47,12 +45,6 @@ def is_dry_run_asked(request: Request) -> bool:
         )  # fmt: skip
         st.caption("Reads the references of every branch. Nothing is changed.", width="content")
     return is_asked
-
-
-def show_stopped(error: PaimonError) -> None:
-    """Draw what cannot be read, and that nothing leaves the table meanwhile."""
-    show_problem(error, headline=FAILED)
-    st.caption("No file may leave the table until that can be read.")
 
 
 def show_headline(dry_run: DryRun) -> None:

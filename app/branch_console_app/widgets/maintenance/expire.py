@@ -19,10 +19,9 @@ from branch_console_app.widgets.maintenance.dry_run import (
     ask_for_dry_run,
     show_headline,
     show_run,
-    show_stopped,
 )
 from branch_console_app.widgets.parts import rows
-from branch_console_app.widgets.parts.problem import guarded
+from branch_console_app.widgets.parts.problem import guarded, show_problem
 from branch_console_app.widgets.parts.rows import Column
 
 _PER_PAGE = 15
@@ -46,7 +45,7 @@ def show_expire(identifier: Identifier, summary: TableSummary, place: Location) 
             dry_run = ask_for_dry_run(request)
         except (FormatError, NotFound) as error:
             # What cannot be read may need any file; what is due elsewhere is known all the same.
-            show_stopped(error)
+            show_problem(error, headline=FAILED)
             due = reads.due_snapshots(request.encode())
             _show_due(due, place, is_stopped=True)
             if not due:

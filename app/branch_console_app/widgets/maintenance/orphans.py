@@ -16,10 +16,9 @@ from branch_console_app.widgets.maintenance.dry_run import (
     ask_for_dry_run,
     show_headline,
     show_run,
-    show_stopped,
 )
 from branch_console_app.widgets.parts import rows
-from branch_console_app.widgets.parts.problem import guarded
+from branch_console_app.widgets.parts.problem import guarded, show_problem
 from branch_console_app.widgets.parts.rows import Column
 
 _PER_PAGE = 15
@@ -44,7 +43,7 @@ def show_orphans(identifier: Identifier, path: str, place: Location) -> None:
             dry_run = ask_for_dry_run(request)
         except (FormatError, NotFound) as error:
             # What cannot be read may name any file; what earlier cleanings noted still waits.
-            show_stopped(error)
+            show_problem(error, headline=FAILED)
             st.caption(plain(orphan_words(reads.storage(identifier), state.now_millis())))
             return
         if dry_run is None:

@@ -21,6 +21,8 @@ from branch_console_app.widgets.parts.problem import show_problem
 
 IN_THE_WAY: Final = "Fix the first failing check to continue."
 """Why a button cannot be pressed while something above it has to be settled."""
+NOTHING_TO_DO: Final = "There is nothing to do: a run would change nothing."
+"""Why a button cannot be pressed although nothing stands in the way."""
 
 
 def start_once(

@@ -15,7 +15,13 @@ from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, plain
 from branch_console_app.services import get_services
 from branch_console_app.widgets.parts.callbacks import ask_for_reason, with_reason
-from branch_console_app.widgets.parts.confirm import IN_THE_WAY, lacks_role, start_once, typed_name
+from branch_console_app.widgets.parts.confirm import (
+    IN_THE_WAY,
+    NOTHING_TO_DO,
+    lacks_role,
+    start_once,
+    typed_name,
+)
 from branch_console_app.widgets.parts.problem import guarded
 from branch_console_app.widgets.parts.same_as import show_same_as
 
@@ -35,7 +41,7 @@ def show_command(form: Form, place: Location) -> None:
         form: The command.
         place: The location that the job page keeps.
     """
-    with guarded("The consequences cannot be told; nothing changed."):
+    with guarded("The preview failed. Nothing was changed."):
         # One dialog is open at a time: another one begins with an empty field.
         form = replace(form, arguments=with_reason(form.arguments, form.procedure))
         with st.skeleton(height=120):
@@ -129,6 +135,8 @@ def show_button(
     reason = refused
     if not preview.can_run:
         reason = refused or IN_THE_WAY
+    elif preview.is_idle:
+        reason = refused or NOTHING_TO_DO
     elif preview.typed_name is not None and not typed_name(form.procedure, preview.typed_name):
         reason = refused or f"Type {preview.typed_name} first."
     if st.button(
@@ -141,5 +149,5 @@ def show_button(
             agreed = seen if form.procedure in PREVIEWED else {}
             arguments = {**form.arguments, **more(), **agreed}
             start_once(form.procedure, arguments, place, subject=preview.plan_id)
-    if refused:
-        st.caption(refused)
+    if refused or (preview.is_idle and preview.can_run):
+        st.caption(refused or NOTHING_TO_DO)

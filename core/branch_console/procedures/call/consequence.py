@@ -56,6 +56,7 @@ class Preview:
         undo: How it can be undone, or why it cannot, in a sentence.
         holds: Why something stays that would have gone.
         expected: The result of a run in SQL; None if a dry run has no rows in Paimon.
+        is_idle: Whether there is nothing to do: a run would end with a receipt and no change.
     """
 
     procedure: str
@@ -67,6 +68,7 @@ class Preview:
     undo: str
     holds: tuple[TableHold, ...] = ()
     expected: Expected | None = None
+    is_idle: bool = False
 
     @property
     def can_run(self) -> bool:

@@ -298,7 +298,9 @@ def _consequences(
 ) -> Iterator[Consequence]:
     yield from leaving.lost
     exclusive = f"{count(files.num_rows, 'file')} with {size_of(files):,} bytes of data"
-    if grace_millis:
+    if not files.num_rows:
+        yield keeps("No file goes with it: none is known that nothing else needs.")
+    elif grace_millis:
         yield loses(
             f"{exclusive} are needed by nothing else. They go with the first expiry of the table "
             f"after {_minutes(grace_millis)}."
@@ -307,7 +309,7 @@ def _consequences(
         yield loses(f"{exclusive} are needed by nothing else, and go.")
     if tags:
         yield loses(
-            "The tags that keep files for it go with them.",
+            "The tags that keep files for it go with it.",
             tuple(f"tag {each.name} of {each.branch}" for each in tags),
         )
     yield keeps("What another branch, a tag, a changelog or an undo needs stays.")

@@ -150,7 +150,7 @@ class FilesToRelease:
             return ()
         return (
             keeps(
-                "Not all files that would go can be found. The others stay until "
+                "Metadata that goes cannot be read. Files that only this metadata names stay until "
                 "remove_orphan_files takes them.",
                 self.unread,
             ),
