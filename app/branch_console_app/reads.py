@@ -53,6 +53,7 @@ from branch_console.procedures.catalog_merge.publishing_progress import Publishi
 from branch_console.procedures.compare.count_rows import CountWork
 from branch_console.procedures.maintenance.doctor import TableHealth
 from branch_console.procedures.merge.conflicts import Resolution
+from branch_console.procedures.merge.known_rows import StagedFigures
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console.quality.comparison import QualityComparison
 from branch_console.quality.rules import RuleSet
@@ -336,6 +337,11 @@ def row_conflicts(identifier: Identifier, plan_id: str) -> pa.Table | None:
         return _read_conflicts(*_reader(), identifier, plan_id)
     except NotFound:
         return None
+
+
+def staged_figures(identifier: Identifier, plan_id: str) -> StagedFigures | None:
+    """Return the counts of the result that a dry run of a plan left; None if none is kept."""
+    return get_services().staged_figures(identifier, plan_id)
 
 
 def resolution(arguments: Mapping[str, Argument]) -> Resolution:

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from branch_console.procedures.compare.count_rows import CountWork
     from branch_console.procedures.maintenance.doctor import TableHealth
     from branch_console.procedures.merge.conflicts import Resolution
+    from branch_console.procedures.merge.known_rows import StagedFigures
     from branch_console.procedures.run.kept_policies import KeptPolicy
     from branch_console.procedures.undo.undo import UndoChance
     from branch_console.quality.comparison import QualityComparison
@@ -427,6 +428,12 @@ class Services(TableLists):
         from branch_console.procedures.browse.conflicts import read_row_conflicts
 
         return read_row_conflicts(self.warehouse, table, plan_id)
+
+    def staged_figures(self, table: Identifier, plan_id: str) -> StagedFigures | None:
+        """Return the counts of the result that is kept for a plan; None if a merge can use none."""
+        from branch_console.procedures.merge.known_rows import find_staged_figures
+
+        return find_staged_figures(self.warehouse, table, plan_id)
 
     def resolution(self, arguments: Mapping[str, Argument]) -> Resolution:
         """Return what there is to decide on for a merge, and the draft of what was decided.

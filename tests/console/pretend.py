@@ -60,6 +60,7 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.maintenance.doctor import TableHealth
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console.procedures.merge.inputs import rules_of
+from branch_console.procedures.merge.known_rows import StagedFigures
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console.quality.rules import RuleSet
 from branch_console.sql.answer import Answer
@@ -206,6 +207,7 @@ class PretendServices:
     merges: dict[str, Plan] = field(default_factory=dict)
     merges_with: dict[str, Plan] = field(default_factory=dict)
     conflicts: pa.Table | None = None
+    staged: StagedFigures | None = None
     draft: PolicyDraft = field(default_factory=lambda: PolicyDraft(id="d"))
     asked: list[ProcedureCall] = field(default_factory=list)
     dropped: tuple[DroppedBranch, ...] = ()
@@ -473,6 +475,9 @@ class PretendServices:
 
     def row_conflicts(self, table: Identifier, plan_id: str) -> pa.Table | None:
         return self.conflicts
+
+    def staged_figures(self, table: Identifier, plan_id: str) -> StagedFigures | None:
+        return self.staged
 
     def resolution(self, arguments: Mapping[str, Argument]) -> Resolution:
         plan = self.preview_merge({**arguments, "policy": None}).plan

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from branch_console.merge.policy import Policy, PolicyChoice
-from branch_console.merge.policy_draft import with_column_rule
+from branch_console.merge.policy_draft import with_column_rule, with_table_rule
 from branch_console.procedures.call.call import Argument
+from branch_console_app.models.parts.wording import bare
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
 from tests.console.pages import Console, Page
@@ -17,6 +18,7 @@ from tests.support.contested_table import NAME, ContestedTable
 PLACE = {"db": "air", "table": "delays", "source": "fix-delays"}
 NOTES = {**PLACE, "cf_kind": "modify/modify", "cf_col": "note", "cf_part": "day=2013-03-08"}
 ASKED: dict[str, Argument] = {"table": NAME, "branch": "fix-delays", "target": "main"}
+OF_BEFORE = ("compared first", "after the row comparison", "at least", "not counted", "to compare")
 
 NewConsole = Callable[..., Console]
 
@@ -104,6 +106,34 @@ def test_rules_settle_down_to_the_last_conflict_and_then_the_merge_goes_on(
     assert merge.at.button(key="settle-conflicts").label == "Settle 3 conflicts"
     assert not merge.has_button("merge-compare")
     assert "o compare" not in merge.text
+
+
+def test_the_summary_says_what_a_comparison_and_a_dry_run_found(
+    console: NewConsole, table: ContestedTable
+) -> None:
+    def summary() -> str:
+        return bare(console().open("merge", **PLACE).text)
+
+    found = summary()
+    assert "Conflicts 8" in found
+    assert "How the conflicts are settled decides how many rows and data files change." in found
+    assert [phrase for phrase in OF_BEFORE if phrase in found] == []
+
+    services: Any = console().services
+    seen = services.resolution(ASKED).draft
+    wanted = with_table_rule(Policy(), NAME, PolicyChoice.parse("theirs"))
+    services.save_draft(ASKED, seen, wanted)
+    settled = summary()
+    assert "Rows were compared: 8 conflicts are all settled." in settled
+    assert "A dry run counts the rows and data files that change." in settled
+
+    policy = services.resolution(ASKED).draft.policy.to_yaml()
+    table.call("dry_run_merge", branch="fix-delays", target="main", policy=policy)
+    staged = summary()
+    assert "4 data files are added to 'main', 0 are removed: +12 records in files." in staged
+    assert "Data files +4" in staged
+    assert "Data files written 2" in staged
+    assert [phrase for phrase in OF_BEFORE if phrase in staged] == []
 
 
 def test_the_second_of_two_people_is_told_and_nothing_of_either_is_lost(

@@ -10,7 +10,6 @@ from branch_console.format.receipt import Receipt
 from branch_console.merge.conflict import Conflict
 from branch_console.merge.plan import (
     Plan,
-    RefusedPlan,
     ThreeWayPlan,
     UpToDatePlan,
     can_run,
@@ -23,6 +22,12 @@ from branch_console.merge.plan import (
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.call.call import Argument
+from branch_console.procedures.merge.known_rows import (
+    NOTHING_KNOWN,
+    KnownRows,
+    ResultFigures,
+    count_result,
+)
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.quality.rules import RuleSet
 from branch_console_app.cli.branches import run_call, snapshot_text
@@ -37,7 +42,6 @@ from branch_console_app.cli.output import (
     size,
 )
 from branch_console_app.models.merge.merge_facts import MergeFacts, RowsOfMerge
-from branch_console_app.models.merge.merge_figures import records_moved
 from branch_console_app.models.merge.merge_preview import (
     MergeDecision,
     SettleOption,
@@ -83,6 +87,7 @@ def run_merge(
     plan = decision.plan
     rules = services.rules(identifier) if can_run(plan) else None
     rows = _rows_of(services, identifier, plan)
+    decision = decision.knowing(rows)
     state = decision.state(MergeFacts(rows=rows))
     if not as_json:
         schema = _schema_change(services, identifier, plan)
@@ -91,7 +96,8 @@ def run_merge(
     is_done = isinstance(plan, UpToDatePlan)
     refusal = None if is_done else _refusal(decision)
     if preview or refusal is not None or is_done:
-        return _print_end(state, plan, rules, refusal, is_preview=preview, as_json=as_json)
+        document = _document(plan, state, rows, rules)
+        return _print_end(state, document, refusal, is_preview=preview, as_json=as_json)
     heads = PlannedHeads.of_plan(plan)
     seen = Agreement(
         plan_id=plan.id,
@@ -105,7 +111,7 @@ def run_merge(
         {**arguments, **seen.encode()},
         background=background,
         as_json=as_json,
-        beside={**plan_object(plan), "state": state.to_object(), **gate_document(rules)},
+        beside=_document(plan, state, rows, rules),
         tell=lambda receipt: {"snapshot": _head_after(receipt, plan.target)},
     )
 
@@ -134,7 +140,7 @@ def print_merge(
             "base": snapshot_text(plan.heads.base),
             "ours": f"{plan.target} at {snapshot_text(plan.heads.ours)}",
             "theirs": f"{plan.source} at {snapshot_text(plan.heads.theirs)}",
-            **_moves(plan, is_compared=rows is not None and rows.is_compared),
+            **_moves(plan, NOTHING_KNOWN if rows is None else rows.known),
         }
     )
     _print_schema(schema)
@@ -151,11 +157,17 @@ def print_merge(
 
 
 def _rows_of(services: Services, table: Identifier, plan: Plan) -> RowsOfMerge | None:
-    """Return what is known of rows that have to be compared; None if there are none."""
-    if not cost_of(plan).buckets_to_compare:
+    """Return what is known of the rows of a plan; None if none of them has to be read."""
+    found = found_by(plan)
+    if found is None or not found.reads_rows:
         return None
-    found = services.row_conflicts(table, plan.id)
-    return RowsOfMerge.of_plan(plan) if found is None else RowsOfMerge.of_conflicts(found)
+    staged = services.staged_figures(table, plan.id)
+    if not found.cost.buckets_to_compare:
+        return RowsOfMerge.of_plan(plan, staged)
+    conflicts = services.row_conflicts(table, plan.id)
+    if conflicts is None:
+        return RowsOfMerge.of_plan(plan, staged)
+    return RowsOfMerge.of_conflicts(conflicts, staged)
 
 
 def _refusal(decision: MergeDecision) -> PaimonError | None:
@@ -168,10 +180,16 @@ def _refusal(decision: MergeDecision) -> PaimonError | None:
     )
 
 
+def _document(
+    plan: Plan, state: MergeState, rows: RowsOfMerge | None, rules: RuleSet | None
+) -> dict[str, object]:
+    compared = {} if rows is None else {"row_comparison": rows.known.to_object()}
+    return {**plan_object(plan), "state": state.to_object(), **compared, **gate_document(rules)}
+
+
 def _print_end(
     state: MergeState,
-    plan: Plan,
-    rules: RuleSet | None,
+    document: Mapping[str, object],
     refusal: PaimonError | None,
     *,
     is_preview: bool,
@@ -180,12 +198,11 @@ def _print_end(
     """End without a run: this was only to be looked at, nothing is to do, or something blocks."""
     if as_json:
         error = {} if refusal is None or is_preview else {"error": error_object(refusal)}
-        document = {**plan_object(plan), "state": state.to_object(), **gate_document(rules)}
         print_json({**document, **error})
     elif refusal is not None:
         print_error(refusal, as_json=False)
     # What only waits, such as another job on the target, is no part of a preview.
-    stops = isinstance(plan, RefusedPlan) or state.standing is MergeStanding.CONFLICTS
+    stops = state.standing in (MergeStanding.REFUSED, MergeStanding.CONFLICTS)
     is_refused = stops if is_preview else refusal is not None
     return _REFUSED if is_refused else 0
 
@@ -197,29 +214,44 @@ def _schema_change(services: Services, identifier: Identifier, plan: Plan) -> Sc
     return schema_change(plan, services.table(identifier.on_branch(plan.target)).schema)
 
 
-def _moves(plan: Plan, *, is_compared: bool) -> dict[str, object]:
+def _moves(plan: Plan, known: KnownRows) -> dict[str, object]:
     """What would move, as names and values; nothing where the heads alone decided."""
     found = found_by(plan)
     if found is None:
         return {}
     cost = found.cost
-    come, go = records_moved(found)
-    files = [f"{cost.files_added:,} in", f"{cost.files_removed:,} out"]
-    if cost.files_restored:
-        files.append(f"{cost.files_restored:,} back")
-    if cost.files_joined:
-        files.append(f"rows of {cost.files_joined:,} rewritten")
     free = "both branches name the same files" if found.shares_files else "hard links"
     return {
-        "buckets": strategies_words(plan, is_compared=is_compared) or "none changes",
-        "files": ", ".join(files),
-        **_moved_words(found, come, go),
+        "buckets": strategies_words(plan, is_compared=known.is_compared) or "none changes",
+        **_counted(found, known),
         "copied": size(cost.bytes_to_copy) if cost.bytes_to_copy else f"nothing: {free}",
     }
 
 
-def _moved_words(plan: ThreeWayPlan, come: int, go: int) -> dict[str, str]:
-    if plan.cost.figure.rows is not None:
+def _counted(plan: ThreeWayPlan, known: KnownRows) -> dict[str, object]:
+    """Count files and rows, or say what has to happen before they can be counted."""
+    result, cost = count_result(plan, known), plan.cost
+    if result is None:
+        if known.open_conflicts:
+            return {"files": "follow from how the conflicts are settled"}
+        if known.is_compared:
+            return {"files": "counted by a dry run"}
+        least = f"at least {cost.files_added:,} in, {cost.files_removed:,} out"
+        return {"files": least, "rows": "known after the row comparison"}
+    files = [f"{result.files_added:,} in", f"{result.files_removed:,} out"]
+    if cost.files_restored:
+        files.append(f"{cost.files_restored:,} back")
+    if cost.files_joined:
+        files.append(f"rows of {cost.files_joined:,} rewritten")
+    return {"files": ", ".join(files), **_rows_words(result)}
+
+
+def _rows_words(result: ResultFigures) -> dict[str, object]:
+    if result.rows_counted is not None:
+        before, after = result.rows_counted
+        return {"rows": f"{after:,} afterwards, {before:,} now"}
+    come, go = result.records_in, result.records_out
+    if result.figure.rows is not None:
         return {"rows": f"{come:,} in, {go:,} out"}
     return {"records": f"{come:,} in added files, {go:,} in removed files"}
 

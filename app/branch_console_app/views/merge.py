@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from branch_console.diff.fast_forward import ForwardDecision
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
-from branch_console.merge.plan import FastForwardPlan, conflicts_of
+from branch_console.merge.plan import FastForwardPlan, conflicts_of, merging
 from branch_console.operations.agreement import WITHOUT_CALLBACKS
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.call import Argument
@@ -155,8 +155,9 @@ def _show_draft(
     # Rerunning with another plan under the same button would run what nobody has looked at.
     asked = {**arguments, "policy": None}
     stale = state.seen_plan(_choice(asked), SeenPlan.of(plan)).staleness(plan)
+    staged = None if merging(plan) is None else reads.staged_figures(identifier, plan.id)
     facts = MergeFacts(
-        rows=rows_of_merge(resolution, settled),
+        rows=rows_of_merge(resolution, settled, staged),
         merge=merge_of_draft(identifier, plan.source, plan.target),
         dry_run=dry_run_of_draft(plan.id),
         comparison=comparison_of_draft(resolution.plan.id, plan.id),

@@ -176,7 +176,8 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
     assert preview.state.primary.step is NextStep.COMPARE
     told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
     assert told == {"Rows changed": (NOT_READ, UNREAD), "Data files": ("+1", LEAST)}
-    assert [figure.label for figure in preview.file_figures] == ["Copied"]
+    # The files of the source are put beside those of the target, whatever the rows are.
+    assert [figure.label for figure in preview.file_figures] == ["Data files added", "Copied"]
     assert preview.reasons[0].startswith("Row counts are known after")
     assert preview.can_run
 

@@ -13,6 +13,7 @@ from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.plan import Plan, cost_of
 from branch_console.procedures.call.consequence import Consequence
 from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.merge.known_rows import KnownRows, StagedFigures
 from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console_app.models.merge.resolver import WHOLE_ROW, groups_of
 
@@ -32,6 +33,7 @@ class RowsOfMerge:
         open_number: Those that nothing settles.
         columns: Columns of the open ones, those with most of them first.
         takes: What settles the others.
+        staged: The counts of the result that a dry run staged; None without one.
     """
 
     is_needed: bool
@@ -40,18 +42,26 @@ class RowsOfMerge:
     open_number: int = 0
     columns: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
+    staged: StagedFigures | None = None
 
     @classmethod
-    def of_plan(cls, plan: Plan) -> "RowsOfMerge":
-        """Return what the plan says of rows, before they are compared."""
-        return cls(is_needed=cost_of(plan).buckets_to_compare > 0)
+    def of_plan(cls, plan: Plan, staged: StagedFigures | None = None) -> "RowsOfMerge":
+        """Return what the plan says of rows while no conflicts of them are known.
+
+        Args:
+            plan: The merge.
+            staged: What a dry run of it left: it has compared the rows.
+        """
+        needed = cost_of(plan).buckets_to_compare > 0
+        return cls(is_needed=needed, is_compared=needed and staged is not None, staged=staged)
 
     @classmethod
-    def of_conflicts(cls, settled: pa.Table) -> "RowsOfMerge":
+    def of_conflicts(cls, settled: pa.Table, staged: StagedFigures | None = None) -> "RowsOfMerge":
         """Return the conflicts that a comparison found, with the decisions of the draft.
 
         Args:
             settled: Columns of `row_conflict_schema`.
+            staged: What a dry run with these decisions left.
         """
         in_columns: Counter[str] = Counter()
         for group in groups_of(settled):
@@ -63,6 +73,16 @@ class RowsOfMerge:
             open_number=settled["take"].null_count,
             columns=tuple(name for name, number in in_columns.most_common() if number),
             takes=tuple(sorted(pc.unique(settled["take"].drop_null()).to_pylist())),
+            staged=staged,
+        )
+
+    @property
+    def known(self) -> KnownRows:
+        """The same as a preview takes it."""
+        return KnownRows(
+            conflicts=self.number if self.is_compared else None,
+            open_conflicts=self.open_number,
+            staged=self.staged,
         )
 
 

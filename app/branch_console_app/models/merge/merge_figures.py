@@ -3,15 +3,20 @@
 from typing import Final, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from branch_console.diff.schema_diff import SchemaDiff
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.file_moves import FileMoves, Strategy
 from branch_console.merge.plan import Plan, ThreeWayPlan, found_by
+from branch_console.procedures.merge.known_rows import (
+    NOTHING_KNOWN,
+    KnownRows,
+    ResultFigures,
+    count_result,
+)
 from branch_console_app.models.merge.merge_facts import RowsOfMerge
 from branch_console_app.models.parts.exactness import EXACT, LEAST, NOT_ROWS, UNREAD, Figure
-from branch_console_app.models.parts.wording import NOT_READ, count, signed, size
+from branch_console_app.models.parts.wording import NOT_READ, count, full_count, signed, size
 
 FileSums: TypeAlias = dict[tuple[bytes, int], tuple[int, int]]
 """Files and their records by partition and bucket."""
@@ -33,26 +38,37 @@ def merge_figures(
     if found is None:
         return ()
     conflicts = len(found.conflicts) + (0 if rows is None else rows.number)
-    is_compared = rows is not None and rows.is_compared
+    known = NOTHING_KNOWN if rows is None else rows.known
+    result = count_result(found, known)
     counted = (
         _number("Conflicts", conflicts),
-        *_row_figures(found, is_compared=is_compared),
+        *(_row_figures(found, known) if result is None else _counted_rows(found, known, result)),
         _number("Schema changes", len(changed.changes) if changed else 0),
-        _data_files(found),
+        _data_files(found, known, result),
     )
     return tuple(each for each in counted if each is not None)[:_MOST_FIGURES]
 
 
-def file_figures(plan: Plan) -> tuple[Figure, ...]:
-    """Return what a merge does with data files, for those who want to know how."""
+def file_figures(plan: Plan, rows: RowsOfMerge | None = None) -> tuple[Figure, ...]:
+    """Return what a merge does with data files, for those who want to know how.
+
+    Args:
+        plan: The merge.
+        rows: What is known of the rows that both sides changed; None if nobody asked.
+    """
     found = found_by(plan)
     if found is None:
         return ()
-    cost, by_strategy = found.cost, _files_by_strategy(found.moves)
+    known = NOTHING_KNOWN if rows is None else rows.known
+    cost, result = found.cost, count_result(found, known)
+    by_strategy = _files_by_strategy(found.moves)
+    beside = by_strategy.get(Strategy.REPLAY, 0) + found.moves.replays.num_rows
+    written = 0 if known.staged is None else known.staged.files_written
     counted = (
         _number("Data files reused", by_strategy.get(Strategy.ADOPT, 0)),
-        _so_far(found, "Data files added", by_strategy.get(Strategy.REPLAY, 0)),
-        _so_far(found, "Data files removed", cost.files_removed),
+        _number("Data files added", beside),
+        _number("Data files written", written),
+        _removed_files(found, known, result),
         _number("Data files restored", cost.files_restored),
         _number("Data files rewritten", cost.files_joined),
         Figure(label="Copied", value=size(cost.bytes_to_copy), help=_why_no_byte(found)),
@@ -64,17 +80,36 @@ def _number(label: str, number: int) -> Figure | None:
     return Figure(label=label, value=count(number)) if number else None
 
 
-def _data_files(plan: ThreeWayPlan) -> Figure | None:
-    """Count the files that come and go, as one figure."""
-    added, removed = plan.cost.files_added, plan.cost.files_removed
-    if not added and not removed:
+def _data_files(
+    plan: ThreeWayPlan, known: KnownRows, result: ResultFigures | None
+) -> Figure | None:
+    """Count the files that are added and removed, as one figure."""
+    if result is not None:
+        added, removed, how = result.files_added, result.files_removed, EXACT
+    elif known.is_compared:
+        # Files of settled rows are added to these: how many, decisions tell.
         return None
+    else:
+        added, removed, how = plan.cost.files_added, plan.cost.files_removed, LEAST
     parts = [signed(each) for each in (added, -removed) if each]
-    known = LEAST if plan.cost.buckets_to_compare else EXACT
+    if not parts:
+        return None
     return Figure(
-        label="Data files", value=" ".join(parts), known=known,
+        label="Data files", value=" ".join(parts), known=how,
         help="Files that the target gets, and files that leave it.",
     )  # fmt: skip
+
+
+def _removed_files(
+    plan: ThreeWayPlan, known: KnownRows, result: ResultFigures | None
+) -> Figure | None:
+    label = "Data files removed"
+    if result is not None:
+        return _number(label, result.files_removed)
+    number = plan.cost.files_removed
+    if known.is_compared or not number:
+        return None
+    return Figure(label=label, value=count(number), known=LEAST)
 
 
 def _why_no_byte(plan: ThreeWayPlan) -> str | None:
@@ -84,27 +119,25 @@ def _why_no_byte(plan: ThreeWayPlan) -> str | None:
 
 
 def bounds_reasons(
-    plan: Plan, schema: TableSchema | None, *, is_compared: bool = False
+    plan: Plan, schema: TableSchema | None, rows: RowsOfMerge | None = None
 ) -> tuple[str, ...]:
     """Say why counts of rows are not exact."""
     found = found_by(plan)
     if found is None:
         return ()
-    if found.cost.buckets_to_compare:
-        if is_compared:
-            return ("How many rows change follows from how conflicts are settled.",)
-        return ("Row counts are known after the row comparison.",)
-    if found.cost.files_joined:
+    known = NOTHING_KNOWN if rows is None else rows.known
+    result = count_result(found, known)
+    if result is None:
+        if not known.is_compared:
+            return ("Row counts are known after the row comparison.",)
+        if known.open_conflicts:
+            return ("How the conflicts are settled decides how many rows and data files change.",)
+        return ("A dry run counts the rows and data files that change.",)
+    if known.staged is None and found.cost.files_joined:
         return ("Both sides changed rows of the same file: the merge reads them, and counts then.",)
-    if schema is not None and schema.primary_keys:
+    if result.rows_counted is None and schema is not None and schema.primary_keys:
         return ("These are records in files; one key can have several.",)
     return ()
-
-
-def records_moved(plan: ThreeWayPlan) -> tuple[int, int]:
-    """Return the records of the files that come, and of those that go."""
-    go = int(pc.sum(plan.moves.remove["row_count"]).as_py() or 0)
-    return plan.cost.records_added + go, go
 
 
 def files_by_place(*tables: pa.Table) -> FileSums:
@@ -122,23 +155,24 @@ def files_by_place(*tables: pa.Table) -> FileSums:
     }
 
 
-def _so_far(plan: ThreeWayPlan, label: str, number: int) -> Figure | None:
-    """A count to which a row comparison may add."""
-    if not plan.cost.buckets_to_compare or not number:
-        return _number(label, number)
-    return Figure(label=label, value=count(number), known=LEAST)
+def _row_figures(plan: ThreeWayPlan, known: KnownRows) -> tuple[Figure | None, ...]:
+    """Count rows of a merge while no result says how many change."""
+    if known.is_compared:
+        return ()
+    return (Figure(label="Rows changed", value=NOT_READ, known=UNREAD),)
 
 
-def _row_figures(plan: ThreeWayPlan, *, is_compared: bool) -> tuple[Figure | None, ...]:
-    come, go = records_moved(plan)
-    if plan.cost.buckets_to_compare:
-        if is_compared:
-            # What is chosen for each conflict decides how many rows change.
-            return ()
-        return (Figure(label="Rows changed", value=NOT_READ, known=UNREAD),)
-    if not plan.cost.is_of_rows:
+def _counted_rows(
+    plan: ThreeWayPlan, known: KnownRows, result: ResultFigures
+) -> tuple[Figure | None, ...]:
+    come, go = result.records_in, result.records_out
+    if result.rows_counted is not None:
+        before, after = result.rows_counted
+        now = f"The target has {full_count(before)} now."
+        return (Figure(label="Rows afterwards", value=count(after), help=now),)
+    if not plan.cost.is_of_rows or (known.staged is not None and known.staged.hides_rows):
         return _records("Records in added files", come), _records("Records in removed files", go)
-    if plan.cost.files_joined:
+    if plan.cost.files_joined and known.staged is None:
         added = Figure(label="Rows added", value=count(come), known=LEAST) if come else None
         return added, Figure(label="Rows removed", value=NOT_READ, known=UNREAD)
     return _rows("Rows added", come), _rows("Rows removed", -go)

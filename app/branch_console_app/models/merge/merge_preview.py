@@ -22,7 +22,8 @@ from branch_console.merge.plan import (
     schema_of,
 )
 from branch_console.procedures.call.consequence import Preview
-from branch_console_app.models.merge.merge_facts import MergeFacts
+from branch_console.procedures.merge.merge_branch import preview_knowing
+from branch_console_app.models.merge.merge_facts import MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.merge_figures import (
     FileSums,
     bounds_reasons,
@@ -99,6 +100,12 @@ class MergeDecision:
 
     plan: Plan
     preview: Preview
+
+    def knowing(self, rows: RowsOfMerge | None) -> "MergeDecision":
+        """Return the same, previewed with what is known of rows; None if nobody asked."""
+        if rows is None:
+            return self
+        return replace(self, preview=preview_knowing(self.preview, self.plan, rows.known))
 
     def state(self, facts: MergeFacts | None = None) -> MergeState:
         """Judge the merge; what blocks the command besides conflicts is known from its preview.
@@ -245,6 +252,7 @@ class MergePreview:
         """
         plan, rows = decision.plan, None if facts is None else facts.rows
         is_compared = rows is not None and rows.is_compared
+        decision = decision.knowing(rows)
         changed, conflicts = schema_change(plan, schema), conflicts_of(plan)
         return cls(
             plan=plan,
@@ -253,8 +261,8 @@ class MergePreview:
             is_compared=is_compared,
             heads=_heads(plan),
             figures=merge_figures(plan, changed, rows),
-            file_figures=file_figures(plan),
-            reasons=bounds_reasons(plan, schema, is_compared=is_compared),
+            file_figures=file_figures(plan, rows),
+            reasons=bounds_reasons(plan, schema, rows),
             schema=changed,
             buckets=bucket_lines(plan, schema),
             conflicts=tuple(_conflict_line(each) for each in conflicts),

@@ -262,7 +262,13 @@ def _show_rows(page: MergePage) -> None:
     """Draw the rows that both sides changed, and what settles them."""
     plan, compared = page.preview.plan, page.resolution.plan
     if page.settled is None:
-        st.caption("Rows were not compared on these heads yet.")
+        known = page.facts.rows
+        is_compared = known is not None and known.is_compared
+        st.caption(
+            "Rows were compared: none of them collide."
+            if is_compared
+            else "Rows were not compared on these heads yet."
+        )
         return
     show_row_conflicts(page.resolution, page.settled)
     if plan.id != compared.id and not page.settled["take"].null_count:

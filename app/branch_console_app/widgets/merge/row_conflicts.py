@@ -10,6 +10,7 @@ from branch_console.jobs.progress import JobState
 from branch_console.operations.merge_requests import CompareRowsRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
+from branch_console.procedures.merge.known_rows import StagedFigures
 from branch_console_app import state
 from branch_console_app.models.merge.merge_facts import RowsOfMerge
 from branch_console_app.models.merge.resolver import Group, groups_of
@@ -35,16 +36,19 @@ _THEIRS = Column(label="Source", weight=1.4)
 _COLUMNS = (_KEY, _COLUMN, _BASE, _OURS, _THEIRS)
 
 
-def rows_of_merge(resolution: Resolution, settled: pa.Table | None) -> RowsOfMerge:
-    """Tell what is known of the rows that both sides of a merge changed.
+def rows_of_merge(
+    resolution: Resolution, settled: pa.Table | None, staged: StagedFigures | None
+) -> RowsOfMerge:
+    """Return what is known of the rows that both sides of a merge changed.
 
     Args:
         resolution: What there is to decide on.
         settled: The conflicts that were found, as its draft settles them; None before that.
+        staged: The counts of the result that a dry run with these decisions left.
     """
     if settled is not None:
-        return RowsOfMerge.of_conflicts(settled)
-    return RowsOfMerge.of_plan(resolution.plan)
+        return RowsOfMerge.of_conflicts(settled, staged)
+    return RowsOfMerge.of_plan(resolution.plan, staged)
 
 
 def show_comparison(resolution: Resolution) -> None:
