@@ -16,7 +16,7 @@ from tests.support.contested_table import ContestedTable
 pytestmark = pytest.mark.depth("full")
 
 WEATHER = {"db": "air", "table": "weather"}
-FIRST_DAY = {"cf_kind": "modify/modify", "cf_col": "dep_delay", "cf_part": "day=2013-03-08"}
+FIRST_DAY = {"cf_kind": "changed on both", "cf_col": "dep_delay", "cf_part": "day=2013-03-08"}
 _RESULT, _TAKE = 5, 6
 
 

@@ -16,7 +16,7 @@ from tests.console.pages import Console, Page
 from tests.support.contested_table import NAME, ContestedTable
 
 PLACE = {"db": "air", "table": "delays", "source": "fix-delays"}
-NOTES = {**PLACE, "cf_kind": "modify/modify", "cf_col": "note", "cf_part": "day=2013-03-08"}
+NOTES = {**PLACE, "cf_kind": "changed on both", "cf_col": "note", "cf_part": "day=2013-03-08"}
 ASKED: dict[str, Argument] = {"table": NAME, "branch": "fix-delays", "target": "main"}
 OF_BEFORE = ("compared first", "after the row comparison", "at least", "not counted", "to compare")
 
@@ -76,12 +76,10 @@ def test_rules_settle_down_to_the_last_conflict_and_then_the_merge_goes_on(
     assert not page.has_button("rule-keep")
     page.at.text_input(key="rule-when").set_value("flight >= 0")
     page.run()
-    assert "**8 conflicts match.** Settles **3 conflicts**, decides 5 settled ones anew." not in (
+    assert "**8 conflicts match.** Settles **3 conflicts**, changes 5 settled ones." not in (
         page.text
     )
-    assert "**8 conflicts match.** Settles **3 conflicts**, decides 4 settled ones anew." in (
-        page.text
-    )
+    assert "**8 conflicts match.** Settles **3 conflicts**, changes 4 settled ones." in (page.text)
     page.click("rule-keep")
     assert "**All 8 conflicts resolved.**" in page.text
     assert "Continue" in dict(page.links())
@@ -207,7 +205,7 @@ def test_a_file_settles_the_same_cells_and_one_of_another_table_is_refused(
 
 def test_a_kind_is_settled_in_every_table(console: NewConsole) -> None:
     page = console().open("conflicts", **NOTES).choose("New rule", "kind")
-    page.at.selectbox(key="rule-kind").set_value("delete/modify")
+    page.at.selectbox(key="rule-kind").set_value("deleted and changed")
     page.at.selectbox(key="rule-take-False").set_value("ours")
     page = page.run().click("rule-keep")
     assert "**6 of 8 conflicts unresolved.**" in page.text

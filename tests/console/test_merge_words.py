@@ -200,7 +200,8 @@ def texts(page: Page) -> Iterator[str]:
 
 KINDS: Final = (
     "markdown", "caption", "subheader", "error", "warning", "info", "success", "code", "metric",
-    "button", "selectbox", "checkbox", "toggle", "text_input", "page_link", "arrow_data_frame", "expander",
+    "button", "selectbox", "checkbox", "toggle", "text_input", "page_link", "arrow_data_frame",
+    "expander",
 )  # fmt: skip
 
 

@@ -205,7 +205,7 @@ def pages_and_dialogs(operation: str) -> Iterator[tuple[str, dict[str, str]]]:
     yield "merge", {**sides, "source": "spring", "do": Action.MERGE}
     yield "conflicts", sides
     for column in ("dep_delay", "note"):
-        yield "conflicts", {**sides, "cf_kind": "modify/modify", "cf_col": column}
+        yield "conflicts", {**sides, "cf_kind": "changed on both", "cf_col": column}
     yield "sql", {}
     yield "jobs", {}
     yield "job", {"id": operation}

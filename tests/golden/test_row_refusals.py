@@ -209,7 +209,7 @@ def test_conflicts_of_rows_that_are_left_open(
             partial(
                 table.call,
                 "merge_branch",
-                policy="version: 1\nkinds: {delete/modify: ours}",
+                policy="version: 1\nkinds: {deleted and changed: ours}",
                 **SIDES,
             ),
         )

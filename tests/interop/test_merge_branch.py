@@ -135,7 +135,7 @@ def test_a_delete_that_changed_rows_too_is_found_and_loses_nothing(
     with pytest.raises(Refused, match="rows without a key cannot be matched"):
         bench.merge(rows={})
     assert bench.files() == before
-    bench.call("merge_branch", branch="dev", policy=f"version: 1\nkinds: {{file rule: {take}}}")
+    bench.call("merge_branch", branch="dev", policy=f"version: 1\nkinds: {{whole files: {take}}}")
     if take is Take.THEIRS:
         bench.rows["main"] = bench.rows["dev"]
     bench.check()

@@ -167,7 +167,7 @@ def test_where_nothing_tells_what_was_made_of_a_deleted_row_nothing_is_merged(
         bench.record("main", "UPDATE")
     assert verdict_of(bench.plan()) is MergeVerdict.UNDECIDED
     before = bench.files()
-    with pytest.raises(Refused, match="settle 'file rule' by ours or theirs"):
+    with pytest.raises(Refused, match="settle 'whole files' by ours or theirs"):
         bench.merge(rows={})
     assert bench.files() == before
     bench.check()
@@ -201,7 +201,7 @@ def test_rows_that_the_source_updated_in_a_file_beside_are_open(
         bench.merge(rows={})
     bench.check()
     bench.rows["main"] = bench.rows["main" if take == "ours" else "dev"]
-    bench.call("merge_branch", branch="dev", policy=f"version: 1\nkinds: {{file rule: {take}}}")
+    bench.call("merge_branch", branch="dev", policy=f"version: 1\nkinds: {{whole files: {take}}}")
     bench.check()
 
 
@@ -233,7 +233,7 @@ def test_a_file_of_which_the_target_was_chosen_before_is_open_again(
     bench = make()
     bench.update("dev", 1, amount=5)
     bench.update("main", 1, amount=7)
-    bench.call("merge_branch", branch="dev", policy="version: 1\nkinds: {file rule: ours}")
+    bench.call("merge_branch", branch="dev", policy="version: 1\nkinds: {whole files: ours}")
     bench.check()
     bench.delete("dev", *deleted)
     with pytest.raises(Refused, match="conflict must be settled"):

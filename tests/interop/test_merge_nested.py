@@ -40,7 +40,7 @@ def test_each_row_comes_once_over_whatever_branch_it_comes(
     bench.insert("feat", 21, 23)
     bench.insert("main", 41, 43)
     plan = bench.plan("feat")
-    assert "'feat' was made from 'dev': what that had done by then comes too." in plan.notes
+    assert "'feat' was made from 'dev': what 'dev' had changed by then is merged too." in plan.notes
     bench.merge("feat", rows=three_way(base, bench.rows["main"], bench.rows["feat"]))
     bench.insert("dev", 13)
     at_fork = dict(bench.rows["main"])

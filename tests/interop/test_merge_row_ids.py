@@ -93,7 +93,7 @@ def test_a_side_that_was_chosen_keeps_the_ids_of_the_base(take: Take, bench: Mer
     bench.rows["dev"] = left | {2: row_of(2, 7)}
     bench.delete("main", 1)
     side = bench.table("dev" if take is Take.THEIRS else "main").row_ids()
-    bench.call("merge_branch", branch="dev", policy=f"version: 1\nkinds: {{file rule: {take}}}")
+    bench.call("merge_branch", branch="dev", policy=f"version: 1\nkinds: {{whole files: {take}}}")
     if take is Take.THEIRS:
         bench.rows["main"] = bench.rows["dev"]
     bench.check()

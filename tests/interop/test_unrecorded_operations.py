@@ -84,7 +84,7 @@ def test_a_partition_that_was_written_again_keeps_what_the_other_side_did(
     conflicts = conflicts_of(bench.plan())
     ways = [each.settle_with for each in conflicts]
     assert all(Take.OURS in each for each in ways)
-    bench.call("merge_branch", branch="dev", policy="version: 1\nkinds: {file rule: ours}")
+    bench.call("merge_branch", branch="dev", policy="version: 1\nkinds: {whole files: ours}")
     bench.rows["main"] = {**bench.outside(theirs, [1]), **_first_day(ours)}
     bench.check_with_all()
 

@@ -155,7 +155,10 @@ def test_a_row_deleted_here_and_changed_there_is_a_conflict(table: Table) -> Non
         table.run("merge_branch", "merge", branch="dev")
     assert refused.value.facts["conflicts"] == 1
     table.run(
-        "merge_branch", "again", branch="dev", policy="version: 1\nkinds: {delete/modify: ours}\n"
+        "merge_branch",
+        "again",
+        branch="dev",
+        policy="version: 1\nkinds: {deleted and changed: ours}\n",
     )
     assert [row[0] for row in table.rows()] == [3, 4, 5, 6]
 

@@ -203,7 +203,7 @@ MERGED = [
     (1, 10, "y"), (2, 21, "x"), (3, 30, "x"), (5, 50, "x"), (6, 60, "x"),
     (7, 7, "ours"), (8, 8, "theirs"), (9, 1, "new"),
 ]  # fmt: skip
-SETTLED = "kinds: {delete/modify: ours}\ntables: {db.t: {columns: {a: max}}}"
+SETTLED = "kinds: {deleted and changed: ours}\ntables: {db.t: {columns: {a: max}}}"
 
 
 def test_changed_keys_are_counted_from_key_columns(bench: MergeBench) -> None:
@@ -230,7 +230,7 @@ def test_a_preview_settles_but_writes_nothing(bench: MergeBench) -> None:
     before = {each.name for each in bench.store.list(f"{bench.path}/bucket-0")}
     found = bench.reconcile(SETTLED, writes=False)
     assert (found.open_count, found.messages) == (0, ())
-    assert found.conflicts["decided_by"].to_pylist() == ["column a", "kind delete/modify"]
+    assert found.conflicts["decided_by"].to_pylist() == ["column a", "kind deleted and changed"]
     assert {each.name for each in bench.store.list(f"{bench.path}/bucket-0")} == before
 
 
@@ -314,13 +314,13 @@ def test_sides_exchanged_give_the_same_rows(bench: MergeBench, tmp_path: Path) -
     other.write("dev", [(3, 30, "x"), (7, 7, "ours")])
     other.write("main", [(6, 60, "x"), (1, 1, "y"), (9, 1, "new")], [(4, 4, "x")])
     other.write("main", [(2, 21, "x"), (8, 8, "theirs")], [(3, 3, "x")])
-    other.merge("kinds: {delete/modify: theirs}\ntables: {db.t: {columns: {a: max}}}")
+    other.merge("kinds: {deleted and changed: theirs}\ntables: {db.t: {columns: {a: max}}}")
     assert other.rows("main") == MERGED
 
 
 @pytest.mark.depth("full")
 def test_a_choice_to_delete_deletes(bench: MergeBench) -> None:
-    bench.merge("kinds: {delete/modify: theirs}\ntables: {db.t: {columns: {a: base}}}")
+    bench.merge("kinds: {deleted and changed: theirs}\ntables: {db.t: {columns: {a: base}}}")
     rows = {row[0]: row for row in bench.rows("main")}
     assert 3 not in rows
     assert rows[2] == (2, 2, "x")
@@ -424,7 +424,7 @@ def test_the_first_value_cannot_be_replaced(session: WarmSession, tmp_path: Path
     bench.write("main", [(2, 1, "ours")])
     bench.write("dev", [(2, 1, "theirs")])
     found = bench.reconcile("tables: {db.t: {take: theirs}}")
-    assert found.conflicts["kind"].to_pylist() == ["add/add", "hidden result"]
+    assert found.conflicts["kind"].to_pylist() == ["added on both", "hidden result"]
     assert found.messages == ()
 
 

@@ -218,7 +218,7 @@ class UnrecordedWalk(KeylessWalk):
                 branch=source,
                 target=target,
                 isolation="snapshot",
-                policy=f"version: 1\nkinds: {{file rule: {take}}}",
+                policy=f"version: 1\nkinds: {{whole files: {take}}}",
                 rows=copy.engine(),
             )
             found, both = frozenset(copy.content(target)), frozenset(self.merged(source, target))

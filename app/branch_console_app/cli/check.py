@@ -24,7 +24,7 @@ checks = typer.Typer()
 
 _REFUSED: Final = 1
 _EXAMPLES_PRINTED: Final = 5
-_NOT_JUDGED: Final = "not judged yet"
+_NOT_RUN: Final = "not run yet"
 
 
 @checks.command()
@@ -126,7 +126,7 @@ def gate_document(rules: RuleSet | None) -> dict[str, object]:
     listed = [
         {"id": each.id, "severity": str(each.severity), "asked": each.text} for each in rules.rules
     ]
-    return {"gate": {"verdict": _NOT_JUDGED, "digest": rules.digest, "rules": listed}}
+    return {"gate": {"verdict": _NOT_RUN, "digest": rules.digest, "rules": listed}}
 
 
 def print_gate(rules: RuleSet | None) -> None:
@@ -134,7 +134,8 @@ def print_gate(rules: RuleSet | None) -> None:
     if rules is None:
         return
     print_line()
+    print_line("Quality rules, run on the result before it is published:")
     print_rows(
-        ("gate", "rule", "severity", "asked"),
-        ((_NOT_JUDGED, each.id, str(each.severity), each.text) for each in rules.rules),
+        ("rule", "severity", "asked"),
+        ((each.id, str(each.severity), each.text) for each in rules.rules),
     )

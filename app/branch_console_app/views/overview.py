@@ -236,7 +236,7 @@ def _show_tables(lines: Sequence[TableLine], place: Location) -> None:
 
 def _show_nothing_found(words: str) -> None:
     with _line("nothing-found"):
-        named = f"matches {code(words)}" if words else "is like that"
+        named = f"matches {code(words)}" if words else "matches this filter"
         st.markdown(f"No table or branch {named}.", width="content")
         st.button("Clear", key="ov-clear", type="tertiary", on_click=_clear_filters)
 

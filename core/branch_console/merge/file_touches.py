@@ -13,7 +13,7 @@ from branch_console.merge.conflict_matrix import CellRule
 
 MIXED_ADVICE: Final = (
     "The source wrote what it left of this file again together with rows of others that it had "
-    "updated. Settle 'file rule' by ours or theirs, for all files that were written with it."
+    "updated. Settle 'whole files' by ours or theirs, for all files that were written with it."
 )
 
 
@@ -150,7 +150,9 @@ def advice_to_settle(ways: Collection[Take]) -> str:
             f"{why} It was written again together with rows that a side had inserted: revert one "
             "of the changes."
         )
-    return f"{why} Settle 'file rule' by {' or '.join(ways)}: the change of the other side is lost."
+    return (
+        f"{why} Settle 'whole files' by {' or '.join(ways)}: the change of the other side is lost."
+    )
 
 
 def _is_of_base(touches: Mapping[MaskKey, FileTouch], files: Set[MaskKey]) -> bool:

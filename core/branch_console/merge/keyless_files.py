@@ -72,8 +72,8 @@ _READ_FIRST: Final = (
 _REPLACED_ADVICE: Final = (
     "The source wrote every file of this partition again and recorded no operation: this may be an "
     "update or an overwrite. Isolation 'snapshot' keeps what both sides added, unless both changed "
-    "the same file. Settle 'file rule' by theirs to take it for an overwrite, which replaces what "
-    "the target did there, or by ours to leave it out."
+    "the same file. Settle 'whole files' by theirs to take it for an overwrite, which replaces "
+    "what the target did there, or by ours to leave it out."
 )
 
 

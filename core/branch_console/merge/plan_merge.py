@@ -433,13 +433,14 @@ def _notes(sides: MergeSides, moves: FileMoves) -> tuple[str, ...]:
         ]
     name = sides.theirs.branch
     notes += [
-        f"{name!r} was made from {each!r}: what that had done by then comes too."
+        f"{name!r} was made from {each!r}: what {each!r} had changed by then is merged too."
         for each in sides.theirs.ancestor_branches
     ]
     producer = sides.ours.schema.options.get("changelog-producer", "none")
     if moves.add.num_rows and producer != "none":
         notes.append(
-            f"Streaming readers of the changelog ({producer}) do not see the rows that come."
+            f"Streaming readers of the changelog ({producer}) do not see the rows that the merge "
+            "adds."
         )
     return tuple(notes)
 
@@ -451,11 +452,8 @@ def _inferred(side: MergeSide) -> str | None:
         return None
     of = f"of {side.branch!r}"
     if inferred == 1:
-        return f"1 commit {of} records no operation; what it did is inferred from its files."
-    return (
-        f"{inferred:,} commits {of} record no operation; what they did is inferred from their "
-        "files."
-    )
+        return f"1 commit {of} has no record; its files show what it did."
+    return f"{inferred:,} commits {of} have no record; their files show what they did."
 
 
 def _used_schemas(theirs: TableChanges) -> frozenset[int]:

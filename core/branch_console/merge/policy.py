@@ -2,7 +2,7 @@
 
     version: 1
     rows: cell
-    kinds: {delete/modify: ours}
+    kinds: {deleted and changed: ours}
     tables:
       flights.delays:
         kinds: {option: theirs}

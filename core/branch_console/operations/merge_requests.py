@@ -32,7 +32,7 @@ class MergingRequest(Request):
     target: str | None = target_argument()
     strict: bool = strict_argument()
     scope: InsertScope = argument(
-        "Where rows that the target added can conflict: table (default), or partition for those in "
+        "Check added rows for conflicts in the whole table (default), or partition: only in "
         "partitions that the source changed.",
         default=InsertScope.TABLE,
     )
@@ -150,7 +150,7 @@ class RevertRequest(
     )
     # A revert takes back just the rows of one snapshot: no predicate could hit what came later.
     isolation: Isolation = argument(
-        "Whether rows that the target added meet what is taken back; snapshot where left out.",
+        "serializable: rows that the target added can conflict; snapshot (default): they never do.",
         default=Isolation.SNAPSHOT,
     )
     operation: str | None = argument(

@@ -291,7 +291,7 @@ def _end_as_partial(warehouse: Warehouse, operation_id: str, actor: str) -> Reco
             return _recover(held, _finish_of_catalog)
     raise Refused(
         f"Operation {operation_id} is at work in another process, which ends it as partial where "
-        "it still has to. Look again with branch-console doctor.",
+        "it still has to. Run branch-console doctor again later.",
         kind=ErrorKind.BRANCH_IN_USE,
         operation_id=operation_id,
     )

@@ -119,7 +119,7 @@ def test_a_side_settles_what_one_table_holds_and_a_rule_of_a_file_is_taken_back_
         [(ConflictKind.OPTION, "theirs")],
     )
     assert not any(each.kinds for each in opened_again(policy, line).tables)
-    by_file = Policy.from_yaml("version: 1\nkinds: {option: ours, add/add: ours}")
+    by_file = Policy.from_yaml("version: 1\nkinds: {option: ours, added on both: ours}")
     assert [each.kind for each in opened_again(by_file, line).kinds] == [ConflictKind.ADD_ADD]
 
 

@@ -61,7 +61,7 @@ def conflicts(*columns_and_takes: tuple[str | None, str | None]) -> RowsOfMerge:
     return RowsOfMerge.of_conflicts(
         pa.table(
             {
-                "kind": pa.array(["modify/modify"] * len(columns), pa.string()),
+                "kind": pa.array(["changed on both"] * len(columns), pa.string()),
                 "column": pa.array(columns, pa.string()),
                 "take": pa.array(takes, pa.string()),
             }

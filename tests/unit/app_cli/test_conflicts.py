@@ -29,7 +29,7 @@ def bench(tmp_path: Path) -> BranchBench:
 
 def keep(bench: BranchBench, *rows: dict[str, object]) -> None:
     plan = preview_merge(bench.warehouse(), Identifier.parse("db.t"), "dev")
-    given = {"column": "name", "kind": "modify/modify", "needs_another_look": False}
+    given = {"column": "name", "kind": "changed on both", "needs_another_look": False}
     content = [{**given, "conflict_id": str(number), **row} for number, row in enumerate(rows)]
     schema = row_conflict_schema(bench.table().schema())
     table = pa.Table.from_pylist(content, schema=schema)
@@ -46,7 +46,7 @@ def test_open_conflicts_are_listed_and_end_with_one(
     )
     found = console("conflicts", "dev", "--table", "db.t")
     assert found.code == 1
-    assert "modify/modify  name            2     1" in found.out
+    assert "changed on both  name            2     1" in found.out
     assert "id = 7  name    a     b       NULL" in found.out
     for limit, keys in (("1", [7]), ("0", [7, 8])):
         listed = console("conflicts", "dev", "--table", "db.t", "--limit", limit)

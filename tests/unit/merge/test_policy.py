@@ -12,15 +12,15 @@ TEXT = """\
 version: 1
 rows: row
 kinds:
-  delete/modify: ours
-  add/add: newest by at
+  deleted and changed: ours
+  added on both: newest by at
 tables:
   '*':
     take: theirs
   flights.delays:
     kinds:
       option: theirs
-      add/add: newest by at
+      added on both: newest by at
     columns:
       minutes: max
       note: 'concatenate with ; '

@@ -25,11 +25,11 @@ OURS, MAX = PolicyChoice.parse("ours"), PolicyChoice.parse("max")
 SEEN = Policy.from_yaml("""
 version: 1
 rows: row
-kinds: {add/add: theirs}
+kinds: {added on both: theirs}
 tables:
   '*': {take: base}
   db.t:
-    kinds: {add/add: ours}
+    kinds: {added on both: ours}
     columns: {a: min}
     where: [{when: id = 7, take: theirs}, {when: id = 8, take: ours, column: a}]
 objects:
@@ -116,7 +116,7 @@ def test_a_file_counts_where_both_say_something() -> None:
 def test_only_what_bears_on_which_rows_conflict_asks_for_another_comparison() -> None:
     assert policy_to_compare_by(SEEN) == "version: 1\nrows: row\n"
     kinds = "version: 1\nrows: cell\nkinds:\n  option: ours\n"
-    assert policy_to_compare_by(Policy.from_yaml(f"{kinds}  add/add: ours\n")) == kinds
+    assert policy_to_compare_by(Policy.from_yaml(f"{kinds}  added on both: ours\n")) == kinds
     in_table = with_kind_rule_in(SEEN, TABLE, ConflictKind.OPTION, OURS)
     assert policy_to_compare_by(in_table) == (
         "version: 1\nrows: row\ntables:\n  db.t:\n    kinds:\n      option: ours\n"

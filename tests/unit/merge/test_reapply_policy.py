@@ -17,7 +17,7 @@ ROWS_THEIRS += [(5, 2, "new", 1)]
 
 POLICIES = (
     "",
-    "kinds: {delete/modify: theirs}",
+    "kinds: {deleted and changed: theirs}",
     "tables: {'*': {take: theirs}}",
     "tables: {db.t: {columns: {a: max, at: newest by at, s: concatenate with ;}}}",
     "tables: {db.t: {take: ours, columns: {a: sum of deltas}, where: "

@@ -84,10 +84,10 @@ def test_the_stronger_layer_decides() -> None:
     first = settled("").conflicts.to_pylist()[0]
     assert (first["key"], first["column"]) == ({"id": 1}, "a")
     layers = [
-        ("kinds: {modify/modify: ours}", "15"),
+        ("kinds: {changed on both: ours}", "15"),
         ("'*': {take: theirs}", "13"),
         ("db.t: {take: base", "10"),
-        ("kinds: {modify/modify: theirs, add/add: ours}", "13"),
+        ("kinds: {changed on both: theirs, added on both: ours}", "13"),
         ("columns: {a: max}", "15"),
         ("where: [{when: id = 1, take: min}, {when: id = 1, take: max}]", "13"),
         (f"choices: [{choice(first, 'value', value='99')}]", "99"),
@@ -126,14 +126,14 @@ def test_a_row_is_chosen_as_a_whole() -> None:
 
 def test_keeping_and_deleting_are_sides() -> None:
     sides = ([(1, 1, "x", 0)], [], [(1, 2, "x", 9)])
-    kept = merge(SCHEMA, *sides, "kinds: {delete/modify: theirs}")
+    kept = merge(SCHEMA, *sides, "kinds: {deleted and changed: theirs}")
     assert kept.upserts.num_rows == kept.deletes.num_rows == 0
     assert kept.conflicts["take"].to_pylist() == ["theirs"]
-    gone = merge(SCHEMA, *sides, "kinds: {delete/modify: ours}")
+    gone = merge(SCHEMA, *sides, "kinds: {deleted and changed: ours}")
     assert tuples(gone.deletes) == [(1,)]
-    restored = merge(SCHEMA, *sides, "kinds: {delete/modify: base}")
+    restored = merge(SCHEMA, *sides, "kinds: {deleted and changed: base}")
     assert [row[:3] for row in tuples(restored.upserts)] == [(1, 1, "x")]
-    unknown = merge(SCHEMA, *sides, "kinds: {delete/modify: newest by at}")
+    unknown = merge(SCHEMA, *sides, "kinds: {deleted and changed: newest by at}")
     assert cells(unknown) == {(1, None): ...}
 
 

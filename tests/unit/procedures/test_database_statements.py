@@ -69,7 +69,7 @@ def test_properties_are_set_and_taken_away_one_by_one(sql: CatalogBench) -> None
     assert "Property 'a', which was '1', goes." in said
     assert sql.database("air").properties == {"b": "2", "comment": "flights"}
     same = sql("ALTER DATABASE air SET DBPROPERTIES (b = 2)")
-    assert same == "Database 'air' is like that already; nothing was changed."
+    assert same == "Database 'air' has these properties already. Nothing was changed."
 
 
 def test_setting_properties_is_a_compare_and_set(sql: CatalogBench) -> None:

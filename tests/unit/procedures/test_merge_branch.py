@@ -648,7 +648,7 @@ def test_a_policy_settles_a_file_that_both_updated(bench: BranchBench, take: str
     for branch in ("main", "dev"):
         new = data_files([f"updated-{branch}"], total_buckets=-1)
         commit(bench, branch=branch, new=new, gone=["base"])
-    merge(bench, policy=f"version: 1\nkinds: {{file rule: {take}}}")
+    merge(bench, policy=f"version: 1\nkinds: {{whole files: {take}}}")
     assert names(bench) == {"updated-main" if take == "ours" else "updated-dev"}
 
 
@@ -659,7 +659,7 @@ def test_what_was_made_of_an_updated_file_goes_with_it(
     for branch in ("main", "dev"):
         for old, name in (("base", f"updated-{branch}"), (f"updated-{branch}", f"again-{branch}")):
             commit(bench, branch=branch, new=data_files([name], total_buckets=-1), gone=[old])
-    merge(bench, policy=f"version: 1\nkinds: {{file rule: {take}}}")
+    merge(bench, policy=f"version: 1\nkinds: {{whole files: {take}}}")
     assert names(bench) == {left}
 
 
@@ -671,7 +671,7 @@ def test_a_policy_settles_a_file_that_the_target_updated_and_compacted(bench: Br
     bench.append("other")
     after = data_files(["packed"], total_buckets=-1, rows=20)
     commit(bench, compact=(["updated-main", "other"], after))
-    merge(bench, isolation="snapshot", policy="version: 1\nkinds: {file rule: theirs}")
+    merge(bench, isolation="snapshot", policy="version: 1\nkinds: {whole files: theirs}")
     assert names(bench) == {"updated-dev", "other"}
 
 
@@ -730,7 +730,7 @@ def test_what_was_chosen_once_is_no_delete_of_what_was_left_out(bench: BranchBen
     for branch in ("main", "dev"):
         new = data_files([f"updated-{branch}"], total_buckets=-1)
         commit(bench, branch=branch, new=new, gone=["base"])
-    merge(bench, policy="version: 1\nkinds: {file rule: ours}")
+    merge(bench, policy="version: 1\nkinds: {whole files: ours}")
     assert names(bench) == {"updated-main"}
     # Rows that the chosen file has too: as if it did not matter, they would stay.
     delete_rows(bench, "dev", "updated-dev", left="fewer", rows=7)

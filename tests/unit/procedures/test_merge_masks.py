@@ -146,7 +146,7 @@ def test_two_updates_of_a_file_are_settled_with_all_that_they_wrote(
         hide(bench, branch, {"one": [position]}, new)
     with pytest.raises(Refused):
         bench.call("merge_branch", operation="merge-1", branch="dev")
-    policy = f"version: 1\nkinds: {{file rule: {take}}}"
+    policy = f"version: 1\nkinds: {{whole files: {take}}}"
     bench.call("merge_branch", operation="merge-2", branch="dev", policy=policy)
     assert hidden(bench) == {"one": rows}
     kept = "main" if take is Take.OURS else "dev"

@@ -42,7 +42,7 @@ def replace_all(bench: BranchBench, branch: str, name: str, *, is_recorded: bool
 
 
 def settled(bench: BranchBench, take: Take) -> set[str]:
-    merge(bench, policy=f"version: 1\nkinds: {{file rule: {take}}}")
+    merge(bench, policy=f"version: 1\nkinds: {{whole files: {take}}}")
     return names(bench)
 
 
@@ -129,7 +129,7 @@ def test_a_preview_says_which_commits_record_nothing(bench: BranchBench) -> None
     bench.append("new")
     delete_rows(bench, "main", "new", left="less", rows=5)
     notes = plan_with(bench, isolation=Isolation.SNAPSHOT).notes
-    told = "2 commits of 'dev' record no operation; what they did is inferred from their files."
+    told = "2 commits of 'dev' have no record; their files show what they did."
     assert told in notes
 
 

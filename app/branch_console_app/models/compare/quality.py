@@ -103,10 +103,10 @@ def scope_words(scope: ScopeComparison, base: str | None = None) -> str:
         return f"{after} of B that A lacks or has with other values, against {of_base}."
     if scope.is_base_whole:
         return (
-            f"{after} in units that only B has, against all {before} of A, which has too few of "
+            f"{after} in files that only B has, against all {before} of A, which has too few of "
             "its own."
         )
-    return f"{after} in units that only B has, against {before} in units that only A has."
+    return f"{after} in files that only B has, against {before} in files that only A has."
 
 
 def _worst_of(columns: Sequence[ColumnComparison]) -> str:

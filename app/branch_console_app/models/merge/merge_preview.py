@@ -11,7 +11,7 @@ from branch_console.format.partition_path import partition_path
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
-from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
+from branch_console.merge.conflict import Conflict, Subject, Take
 from branch_console.merge.file_moves import BucketMove, MergeRules, Strategy
 from branch_console.merge.plan import (
     Plan,
@@ -348,7 +348,7 @@ def _partition_words(partition: bytes, schema: TableSchema | None) -> str:
 
 def _conflict_line(conflict: Conflict) -> ConflictLine:
     return ConflictLine(
-        kind=_KIND_WORDS.get(conflict.kind, str(conflict.kind)),
+        kind=str(conflict.kind),
         subject=_subject(conflict.subject),
         rule=conflict.rule,
         base=conflict.sides.base,
@@ -364,13 +364,6 @@ def _subject(subject: Subject) -> str:
     """Name what a conflict is about; in which bucket its files lie is told by the buckets."""
     return str(replace(subject, bucket=None))
 
-
-_KIND_WORDS: Final[Mapping[ConflictKind, str]] = {
-    ConflictKind.FILE_RULE: "whole files",
-    ConflictKind.ADD_ADD: "added on both",
-    ConflictKind.MODIFY_MODIFY: "changed on both",
-    ConflictKind.DELETE_MODIFY: "deleted and changed",
-}
 
 _OPTIONS: Final[Mapping[Take, SettleOption]] = {
     Take.SCOPE_PARTITION: SettleOption(

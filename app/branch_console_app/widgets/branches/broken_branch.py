@@ -30,7 +30,7 @@ def show_broken_branch(
         )  # fmt: skip
         st.button(
             "Try again", icon=":material/refresh:", key="read-again", on_click=reads.forget,
-            help="Reads the branch anew, for instance after a file was restored",
+            help="Reads the branch again, for instance after a file was restored",
         )  # fmt: skip
     path = error.facts.get("path")
     file = f" File: {code(path)}" if isinstance(path, str) and path not in error.message else ""

@@ -92,7 +92,7 @@ def _show_found(kept: KeptDiff) -> None:
     for sentence in _sentences(found):
         st.caption(plain(sentence))
     if not number:
-        st.info("No row is like that." if found.count(RowFilter()) else "No row differs.")
+        st.info("No row matches this filter." if found.count(RowFilter()) else "No row differs.")
         return
     holder = st.container()
     page = rows.page_of_rows("cmp_p", number, _PER_PAGE)

@@ -230,7 +230,7 @@ def _effect(resolver: Resolver, wanted: Policy) -> RuleEffect:
 def _effect_words(effect: RuleEffect) -> str:
     words = [f"Settles **{plural(effect.settles, 'conflict')}**"]
     if effect.changes:
-        words.append(f"decides {count(effect.changes)} settled ones anew")
+        words.append(f"changes {count(effect.changes)} settled ones")
     if effect.opens:
         words.append(f"opens {count(effect.opens)} again")
     return f"{', '.join(words)}."

@@ -146,7 +146,7 @@ def plan_set(warehouse: Warehouse, seen: CatalogOnBranch, call: ProcedureCall) -
     wanted = properties_of(request.procedure, request.properties)
     changed = {each: value for each, value in wanted.items() if old.get(each) != value}
     if not changed:
-        text = f"Database {name!r} is like that already; nothing was changed."
+        text = f"Database {name!r} has these properties already. Nothing was changed."
         return nothing_to_do(warehouse, call, title, text)
     change = BranchChange(
         subject=f"database {name!r}",

@@ -419,7 +419,10 @@ def plan_set(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
     earlier = {key: old.get(key) for key, value in wanted.items() if old.get(key) != value}
     if not earlier:
         return nothing_to_do(
-            warehouse, call, title, f"Database {name!r} is like that already; nothing was changed."
+            warehouse,
+            call,
+            title,
+            f"Database {name!r} has these properties already. Nothing was changed.",
         )
     content = replace(before.content, properties=with_properties(old, wanted))
     file = NumberedDatabaseFile(number=before.number + 1, content=content)

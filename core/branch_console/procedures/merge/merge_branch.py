@@ -302,13 +302,13 @@ def _kept(spec: MergeSpec) -> tuple[str, ...]:
         case MergeKind.CHERRY_PICK:
             return (
                 f"{spec.source!r} and every snapshot of {spec.target!r} stay as they are.",
-                f"A later merge of {spec.source!r} meets the same change again, and takes it once.",
+                f"A later merge of {spec.source!r} finds the same change, and takes it once.",
             )
         case MergeKind.REVERT:
             return (
                 f"Every snapshot of {spec.target!r} stays, and so does its schema.",
-                "What a reverted merge brought does not come with the next merge of that branch: "
-                "revert the revert first.",
+                "If this reverts a merge, the next merge of that branch leaves its changes out. To "
+                "have them again, revert the revert first.",
             )
 
 
@@ -333,8 +333,9 @@ def _moved(plan: ThreeWayPlan) -> list[Consequence]:
     if cost.files_restored:
         consequences.append(
             changes(
-                f"{count(cost.files_restored, 'file')} come back from before a compaction of "
-                f"{plan.target!r}, because the source changed rows in them."
+                f"{count(cost.files_restored, 'data file')} of before a compaction of "
+                f"{plan.target!r} {'is' if cost.files_restored == 1 else 'are'} restored, because "
+                "the source changed rows in them."
             )
         )
     if cost.bytes_to_copy:

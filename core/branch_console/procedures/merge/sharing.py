@@ -43,8 +43,8 @@ def _safety(target: FileStoreTable, spec: MergeSpec, plan: ThreeWayPlan) -> File
         return FileSafety(
             answer=SharingAnswer.COPY,
             reasons=(
-                "Files come back from before a compaction of main, whose expiry would remove them. "
-                "Fence main to share them.",
+                "Files are restored from before a compaction of main, whose expiry would remove "
+                "them. Fence main to share them.",
             ),
         )
     return found

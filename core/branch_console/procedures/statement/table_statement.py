@@ -394,7 +394,7 @@ def _alter(
     table = made_target(warehouse, call, statement.target, branch, table)
     after = change_schema(table, warehouse.store, changes, now_millis=warehouse.clock())
     if after.id == before.id:
-        return f"{table.identifier} is like that already."
+        return f"{table.identifier} has these columns and options already."
     return f"{table.identifier} was altered: it has schema {after.id}."
 
 
