@@ -435,6 +435,18 @@ class Services(TableLists):
 
         return find_staged_figures(self.warehouse, table, plan_id)
 
+    def discard_result(self, arguments: Mapping[str, Argument], plan_id: str) -> None:
+        """Discard what a dry run of a merge staged; the target is not touched.
+
+        Args:
+            arguments: Of the procedure `merge_branch`.
+            plan_id: Of the plan that was tried.
+        """
+        from branch_console.procedures.run.dry_run_results import discard_result
+
+        call = self.call("merge_branch", arguments, "discard")
+        discard_result(self.writable_warehouse, call, plan_id)
+
     def resolution(self, arguments: Mapping[str, Argument]) -> Resolution:
         """Return what there is to decide on for a merge, and the draft of what was decided.
 

@@ -208,6 +208,7 @@ class PretendServices:
     merges_with: dict[str, Plan] = field(default_factory=dict)
     conflicts: pa.Table | None = None
     staged: StagedFigures | None = None
+    discarded: list[str] = field(default_factory=list)
     draft: PolicyDraft = field(default_factory=lambda: PolicyDraft(id="d"))
     asked: list[ProcedureCall] = field(default_factory=list)
     dropped: tuple[DroppedBranch, ...] = ()
@@ -478,6 +479,9 @@ class PretendServices:
 
     def staged_figures(self, table: Identifier, plan_id: str) -> StagedFigures | None:
         return self.staged
+
+    def discard_result(self, arguments: Mapping[str, Argument], plan_id: str) -> None:
+        self.discarded.append(plan_id)
 
     def resolution(self, arguments: Mapping[str, Argument]) -> Resolution:
         plan = self.preview_merge({**arguments, "policy": None}).plan

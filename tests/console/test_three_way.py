@@ -131,6 +131,41 @@ def test_after_a_dry_run_its_result_is_what_is_published(tmp_path: Path) -> None
     assert len({each.arguments["plan_id"] for each in console.services.sent}) == 1
 
 
+def test_a_staged_result_can_be_discarded_and_the_draft_goes_on(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **DIALOG).click("run-dry")
+    (dry,) = console.services.sent
+    known = console.services.known_jobs
+    known[dry.operation_id] = replace(known[dry.operation_id], state=JobState.DONE)
+    page.run().click("merge-discard")
+    assert console.services.discarded == [dry.arguments["plan_id"]]
+    assert "dry" not in page.at.query_params
+    assert "**No conflicts." in page.text
+    assert page.has_button("merge-merge")
+
+
+def test_more_swaps_a_draft_and_closes_it(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **FIX).click("more-swap")
+    found = page.at.query_params
+    assert (found["source"], found["target"]) == ("main", "fix-delays")
+    page = console.open("merge", **FIX).click("more-close")
+    assert "source" not in page.at.query_params
+    assert "Choose a branch to merge" in page.text
+    labels = [each.proto.popover.label for each in page.at.get("popover")]
+    assert "Way: automatic" in labels
+
+
+def test_the_commits_of_the_source_are_listed_once_their_tab_is_open(tmp_path: Path) -> None:
+    def commits(**query: str) -> list[int]:
+        page = air_console(tmp_path).open("merge", **FIX, **query)
+        frames = [each.value for each in page.at.dataframe if "Committed by" in each.value]
+        return [int(each) for frame in frames for each in frame["Snapshot"]]
+
+    assert commits() == []
+    assert commits(tab="changes") == [12, 11, 10]
+
+
 def test_a_moved_target_makes_the_preview_stale(tmp_path: Path) -> None:
     console = air_console(tmp_path)
     page = console.open("merge", **DIALOG).choose(*PUBLISH)

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from branch_console.diff.fast_forward import ForwardDecision
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
-from branch_console.merge.plan import FastForwardPlan, conflicts_of, merging
+from branch_console.merge.plan import FastForwardPlan, Plan, conflicts_of, merging
 from branch_console.operations.agreement import WITHOUT_CALLBACKS
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.call import Argument
@@ -19,7 +19,11 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import reads, state
 from branch_console_app.models.merge.eligibility import Circumstances, checks_of_merge
-from branch_console_app.models.merge.fast_forward import FastForwardPreview
+from branch_console_app.models.merge.fast_forward import (
+    FastForwardPreview,
+    MovedCommits,
+    commits_since,
+)
 from branch_console_app.models.merge.merge_facts import MergeFacts, RoleGap
 from branch_console_app.models.merge.merge_preview import (
     HOW_WORDS,
@@ -32,6 +36,7 @@ from branch_console_app.models.merge.merge_preview import (
     proven,
 )
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
+from branch_console_app.models.merge.merge_tabs import MergeTab
 from branch_console_app.models.merge.resolver import groups_of
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.wording import code, count, plain
@@ -39,7 +44,7 @@ from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.views import catalog_merge
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
-from branch_console_app.widgets.merge.bar import Draft, show_sides, show_state
+from branch_console_app.widgets.merge.bar import TAB, Draft, show_sides, show_state, swap_sides
 from branch_console_app.widgets.merge.confirm import show_merge_dialog
 from branch_console_app.widgets.merge.draft_jobs import (
     comparison_of_draft,
@@ -204,6 +209,7 @@ def _show_draft(
                 settled=settled,
                 facts=facts,
                 rules=rules,
+                commits=_commits(identifier, plan),
             )
         )
     _show_dialogs(
@@ -212,6 +218,14 @@ def _show_draft(
         plan.target,
         lambda _: _draw_dialog(form, target, facts, source.name),
     )
+
+
+def _commits(identifier: Identifier, plan: Plan) -> MovedCommits | None:
+    """Read what the source committed; only those who open its tab wait for two histories."""
+    base = plan.heads.base
+    if base is None or MergeTab.parse(state.parameter(TAB)) is not MergeTab.CHANGES:
+        return None
+    return commits_since(reads.fast_forward(identifier, plan.source, plan.target), base)
 
 
 def _draw_dialog(form: Form, target: BranchItem, facts: MergeFacts, source: str) -> None:
@@ -297,8 +311,14 @@ def _show_bar(
             horizontal=True, gap="small", vertical_alignment="center", key="line-sides"
         ):
             show_sides(None if source is None else items[source], items[target])
+            if source is not None:
+                st.button(
+                    "⇄", key="ff-swap", type="tertiary", help="Swap source and target",
+                    on_click=swap_sides, args=(source, target),
+                )  # fmt: skip
             st.space("stretch")
-            with st.popover("Branches and way", icon=":material/tune:", type="tertiary"):
+            way = HOW_WORDS[How(how)].lower() if how in list(How) else "unknown"
+            with st.popover(f"Way: {way}", icon=":material/tune:", type="tertiary"):
                 _show_choice(items, source, target, how)
         return st.empty()
 
@@ -345,10 +365,6 @@ def _show_choice(
         on_change=_choose, args=("target", f"ff-target-{source}-{target}", targets),
         filter_mode="contains",
     )  # fmt: skip
-    st.button(
-        "Swap source and target", icon=":material/swap_horiz:", key="ff-swap",
-        on_click=_swap, args=(source, target), disabled=source is None,
-    )  # fmt: skip
     st.segmented_control(
         "Way", list(How), default=how if how in list(How) else None, key=f"merge-how-{how}",
         format_func=lambda each: HOW_WORDS[each], on_change=_choose, required=True,
@@ -384,7 +400,3 @@ def _choose(name: str, key: str, known: list[str] | list[How]) -> None:
     chosen = state.value_of(key)
     if chosen in known:
         state.set_parameter(name, chosen)
-
-
-def _swap(source: str, target: str) -> None:
-    state.set_parameters({"source": target, "target": source})

@@ -186,7 +186,7 @@ ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] =
         lambda plan: of(plan(), dry_run=(DONE, {"findings": (PASSES, PASSES)})),
         "Dry run passed, 2 of 2 rules. main is unchanged; the result is kept until tomorrow 12:00.",
         NextStep.PUBLISH,
-        None,
+        NextStep.DISCARD,
     ),
     MergeStanding.SETTLED: (
         lambda plan: of(undecided(plan), rows=conflicts(("a", "theirs"), ("b", "theirs"))),

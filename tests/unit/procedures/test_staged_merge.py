@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from branch_console.commit.rows.staged_results import staged_results
+from branch_console.commit.rows.staged_results import claim_staged, staged_results
 from branch_console.diff.lineage import merge_source
-from branch_console.errors import ErrorKind, PaimonError, Refused
+from branch_console.errors import ErrorKind, NotAllowed, PaimonError, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.merge.plan import merging
@@ -22,7 +22,11 @@ from branch_console.procedures.merge.inputs import decided_merge
 from branch_console.procedures.merge.merge_choices import decisions_on_merge
 from branch_console.procedures.merge.row_messages import row_work
 from branch_console.procedures.recover import recover_table
-from branch_console.procedures.run.dry_run_results import KEPT_MILLIS, forget_old_results
+from branch_console.procedures.run.dry_run_results import (
+    KEPT_MILLIS,
+    discard_result,
+    forget_old_results,
+)
 from branch_console.procedures.run.runner import MOST_PLANS
 from branch_console.table.file_store_table import FileStoreTable
 from tests.support.contested_table import NAME, ContestedTable
@@ -123,6 +127,32 @@ def test_what_was_staged_is_forgotten_once_it_is_of_no_use(table: ContestedTable
     object.__setattr__(table.warehouse, "clock", lambda: clock() + KEPT_MILLIS + 1)
     forget_old_results(table.warehouse, main(table))
     assert (kept(table), data_files(table)) == (0, before)
+
+
+def test_a_result_is_discarded_by_hand_unless_a_merge_has_taken_it(table: ContestedTable) -> None:
+    walk, before = Walk(table), data_files(table)
+
+    def discard(plan_id: str, role: str = "operator") -> None:
+        call = ProcedureCall(
+            name="merge_branch", arguments=ASKED, actor="ada", role=role, operation_id="by-hand"
+        )
+        discard_result(table.warehouse, call, plan_id)
+
+    plan_id = walk("dry_run_merge").plan_id
+    assert plan_id is not None
+    with pytest.raises(NotAllowed):
+        discard(plan_id, role="viewer")
+    assert kept(table) == 1
+    discard(plan_id)
+    assert (kept(table), data_files(table)) == (0, before)
+    discard(plan_id)
+
+    plan_id = walk("dry_run_merge").plan_id
+    assert plan_id is not None
+    claim_staged(table.warehouse.store, main(table).paths, plan_id, "a merge")
+    with pytest.raises(Refused, match="a merge publishes it now"):
+        discard(plan_id)
+    assert len(data_files(table) - before) == 2
 
 
 def test_what_another_engine_has_removed_is_computed_anew(table: ContestedTable) -> None:

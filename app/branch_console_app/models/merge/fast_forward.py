@@ -67,6 +67,25 @@ class MovedCommits:
         return tuple(sorted({snapshot.commit_user for snapshot in self.snapshots}))
 
 
+def commits_since(decision: ForwardDecision, base: Snapshot) -> MovedCommits:
+    """Return the commits of a source after a merge base.
+
+    Args:
+        decision: Of which the commits are that the target lacks, those merged before included.
+        base: The newest snapshot that both contain, by their histories or by an earlier merge.
+    """
+    snapshots, changes = decision.arrives.snapshots, decision.arrives.changes
+    merged = (
+        number
+        for number, each in enumerate(snapshots, start=1)
+        if each.identity.same_as(base.identity)
+    )
+    start = next(merged, 0)
+    return MovedCommits(
+        snapshots=snapshots[start:], changes=changes[start:], schema_ids=(), tags=()
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FastForwardPreview:
     """A plan in words; `headline` and the lists of sentences are Markdown."""

@@ -114,6 +114,7 @@ class NextStep(StrEnum):
     OVERRIDE = "override"
     COPY_LINK = "copy link"
     PUBLISH = "publish"
+    DISCARD = "discard"
     MERGE = "merge"
 
 
@@ -565,6 +566,7 @@ def _staged(target: str, facts: MergeFacts) -> MergeState:
         sentence=f"Dry run passed{rules}.",
         detail=f"{code(target)} is unchanged{kept}.",
         primary=MergeAction(step=NextStep.PUBLISH, label="Publish this result…"),
+        secondary=MergeAction(step=NextStep.DISCARD, label="Discard"),
     )
 
 

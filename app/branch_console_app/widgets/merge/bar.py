@@ -26,7 +26,7 @@ from branch_console_app.models.parts.actions import DO, WHAT, Action
 from branch_console_app.models.parts.wording import code, count, plain, shortened
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
-from branch_console_app.widgets.merge.draft_jobs import forget_jobs
+from branch_console_app.widgets.merge.draft_jobs import forget_dry_run, forget_jobs
 from branch_console_app.widgets.merge.row_conflicts import (
     MERGE_VIEW,
     compare_button,
@@ -56,6 +56,7 @@ _ICONS = {
     NextStep.SHOW_ROWS: "table_rows",
     NextStep.OVERRIDE: "gpp_maybe",
     NextStep.PUBLISH: "publish",
+    NextStep.DISCARD: "delete_sweep",
     NextStep.MERGE: "merge",
 }
 
@@ -107,10 +108,33 @@ def show_state(verdict: MergeState, draft: Draft) -> None:
             st.fragment(_follow, run_every=1.0)(verdict.job_id, draft)
         else:
             draw_verdict(verdict)
+        _show_more(draft)
         if verdict.secondary is not None:
             _show_action(verdict.secondary, verdict, draft, is_primary=False)
         if verdict.primary is not None:
             _show_action(verdict.primary, verdict, draft, is_primary=True)
+
+
+def _show_more(draft: Draft) -> None:
+    """Draw what can be done with a draft whatever its verdict is."""
+    source, target = draft.source.name, draft.target.name
+    with st.popover("More", key="merge-more"):
+        st.button(
+            "Swap source and target", icon=":material/swap_horiz:", key="more-swap",
+            type="tertiary", on_click=swap_sides, args=(source, target),
+        )  # fmt: skip
+        st.button(
+            "Close this draft", icon=":material/close:", key="more-close", type="tertiary",
+            help="Lists the branches again. Decisions on conflicts are kept.",
+            on_click=_choose_another,
+        )  # fmt: skip
+        st.caption("This address opens the same draft:")
+        st.code(state.address(), language=None, wrap_lines=True)
+
+
+def swap_sides(source: str, target: str) -> None:
+    """Have the merge go the other way: the callback of a button."""
+    state.set_parameters({"source": target, "target": source})
 
 
 def open_tab(tab: MergeTab) -> None:
@@ -155,6 +179,8 @@ def _show_action(
             offer(
                 Action.UNDO, action.label, key="undo", icon=":material/undo:", what=verdict.job_id
             )
+        case NextStep.DISCARD:
+            _button(action, is_primary=is_primary, then=lambda: _discard(draft))
         case NextStep.CANCEL:
             _button(action, is_primary=is_primary, then=lambda: _cancel(verdict.job_id))
         case NextStep.RESUME:
@@ -245,6 +271,15 @@ def _choose_another() -> None:
 def _cancel(job_id: str | None) -> None:
     with guarded("The job was not cancelled."):
         get_services().cancel_job(job_id or "")
+
+
+def _discard(draft: Draft) -> None:
+    dry_run = draft.facts.dry_run
+    if dry_run is None:
+        return
+    with guarded("The staged result was not discarded."):
+        get_services().discard_result(draft.arguments, dry_run.plan_id)
+        forget_dry_run()
 
 
 def _resume(job_id: str | None) -> None:

@@ -88,6 +88,12 @@ def forget_jobs() -> None:
     reads.forget()
 
 
+def forget_dry_run() -> None:
+    """Take a dry run out of the address, whose result is discarded."""
+    state.set_parameter(DRY, None)
+    reads.forget()
+
+
 def _draft(source: str, target: str) -> str:
     return f"{source}-{target}"
 

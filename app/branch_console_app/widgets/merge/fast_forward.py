@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Final
 
-import pandas as pd
 import streamlit as st
 
 from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut
@@ -18,8 +17,6 @@ from branch_console_app.models.merge.eligibility import Check, checks_of_rules
 from branch_console_app.models.merge.fast_forward import (
     FastForwardPreview,
     MovedCommits,
-    commit_column,
-    commit_rows,
     tag_words,
 )
 from branch_console_app.models.merge.merge_facts import MergeAttempt
@@ -27,10 +24,11 @@ from branch_console_app.models.merge.merge_state import MergeState
 from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.exactness import Figure, figure_of
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, count, listed, plain, plural, signed
+from branch_console_app.models.parts.wording import code, count, listed, plain
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.merge.alternatives import show_both_sides
+from branch_console_app.widgets.merge.commits import show_commits
 from branch_console_app.widgets.merge.draft_jobs import begin_merge
 from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
 from branch_console_app.widgets.merge.plan import show_tabs
@@ -53,7 +51,6 @@ from branch_console_app.widgets.parts.same_as import show_same_as
 from branch_console_app.widgets.parts.table_picker import here
 
 PROCEDURE = "fast_forward"
-_MOST_ROWS = 500
 _MOST_FIGURES: Final = 4
 
 
@@ -162,11 +159,7 @@ def _show_moved(moved: MovedCommits, key: str, nothing: str) -> None:
         st.caption(nothing)
         return
     if moved.snapshots:
-        _show_commits(moved, key)
-        st.caption(
-            f"{plural(len(moved.snapshots), 'commit')}, {moved.figure.words(signed)}, by "
-            f"{plain(listed(list(moved.users)))}."
-        )
+        show_commits(moved, key)
     if moved.tags:
         st.markdown(f"Tags: {tag_words(moved.tags)}")
     if moved.schema_ids:
@@ -174,27 +167,6 @@ def _show_moved(moved: MovedCommits, key: str, nothing: str) -> None:
     if moved.consumers:
         names = [f"{code(name)} (reads {at} next)" for name, at in moved.consumers]
         st.markdown(f"Consumers that would be rewound: {listed(names, most=8)}")
-
-
-def _show_commits(moved: MovedCommits, key: str) -> None:
-    records, title = commit_rows(moved)[:_MOST_ROWS], commit_column(moved).title
-    zone = state.zone()
-    frame = pd.DataFrame(records, columns=["Snapshot", "Kind", title, "Committed by", "Time"])
-    frame["Time"] = pd.to_datetime(frame["Time"], unit="ms", utc=True).dt.tz_convert(zone)
-    st.dataframe(
-        frame,
-        key=f"commits-{key}",
-        hide_index=True,
-        row_height=rows.TABLE_ROW,
-        height=rows.table_height(len(records), 6),
-        column_config={
-            "Snapshot": st.column_config.NumberColumn(format="%d", width=75),
-            "Kind": st.column_config.TextColumn(width=80),
-            title: st.column_config.TextColumn(alignment="right", width=120),
-            "Time": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", width=130),
-        },
-        alt=f"{plural(len(moved.snapshots), 'commit')}, newest first",
-    )
 
 
 def show_forward_dialog(

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from branch_console.format.identifier import Identifier
-from branch_console.merge.plan import can_run, cost_of
+from branch_console.merge.plan import Plan, can_run, cost_of
 from branch_console.operations.isolation import InsertScope, Isolation
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import Argument
@@ -19,6 +19,7 @@ from branch_console.procedures.merge.conflicts import Resolution
 from branch_console.quality.rules import RuleSet
 from branch_console_app import reads, state
 from branch_console_app.models.merge.eligibility import Check
+from branch_console_app.models.merge.fast_forward import MovedCommits
 from branch_console_app.models.merge.merge_facts import MergeFacts
 from branch_console_app.models.merge.merge_preview import (
     BucketLine,
@@ -34,6 +35,7 @@ from branch_console_app.models.parts.wording import code, count, listed, plain, 
 from branch_console_app.state import PageName
 from branch_console_app.widgets.merge.alternatives import show_both_sides
 from branch_console_app.widgets.merge.bar import TAB
+from branch_console_app.widgets.merge.commits import show_commits
 from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
 from branch_console_app.widgets.merge.row_conflicts import (
     MERGE_VIEW,
@@ -129,6 +131,7 @@ class MergePage:
         settled: Conflicts of rows as the draft settles them; None before any comparison.
         facts: What the verdict followed from.
         rules: The quality rules of the table; None if it has none.
+        commits: Those of the source since the merge base; None while nobody looks at them.
     """
 
     preview: MergePreview
@@ -138,6 +141,7 @@ class MergePage:
     settled: pa.Table | None
     facts: MergeFacts
     rules: RuleSet | None
+    commits: MovedCommits | None = None
 
 
 def show_merge(page: MergePage) -> None:
@@ -148,7 +152,7 @@ def show_merge(page: MergePage) -> None:
     with tabs[MergeTab.SUMMARY]:
         _show_summary(page)
     with tabs[MergeTab.CHANGES]:
-        _show_changes(preview)
+        _show_changes(page)
     with tabs[MergeTab.CONFLICTS]:
         _show_all_conflicts(page)
     with tabs[MergeTab.CHECKS]:
@@ -216,13 +220,26 @@ def _show_summary(page: MergePage) -> None:
         show_short_checks(page.checks)
 
 
-def _show_changes(preview: MergePreview) -> None:
+def _show_changes(page: MergePage) -> None:
+    preview = page.preview
+    if page.commits is not None:
+        _show_source_commits(page.commits, preview.plan)
     if preview.schema is None:
         st.caption("Columns, keys and options of the target stay as they are.")
     _show_schema(preview)
     for note in preview.notes:
         st.caption(note)
     show_both_sides(preview.plan.source, preview.plan.target)
+
+
+def _show_source_commits(commits: MovedCommits, plan: Plan) -> None:
+    base = plan.heads.base
+    since = "" if base is None else f" since snapshot {base.id}, the merge base"
+    st.markdown(f"**Commits of** {code(plan.source)}{since}")
+    if commits.snapshots:
+        show_commits(commits, "source")
+    else:
+        st.caption("None of them is left: an expiry has removed their snapshots.")
 
 
 def _show_all_conflicts(page: MergePage) -> None:

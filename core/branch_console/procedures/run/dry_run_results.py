@@ -15,10 +15,12 @@ from branch_console.commit.rows.staged_results import (
     staged_results,
 )
 from branch_console.diff.history_move import count
-from branch_console.errors import NotFound
+from branch_console.errors import ErrorKind, NotFound, Refused
 from branch_console.format.journals.written import JudgedResult, StagedResult, WrittenRows
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import ProcedureCall
+from branch_console.procedures.call.permissions import Role, check_role
+from branch_console.procedures.call.target_branch import target_table
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.run.quality_gate import depends_on_time
 from branch_console.procedures.run.written_messages import messages_of, written_paths
@@ -118,6 +120,31 @@ def take_result(
 def forget_result(warehouse: Warehouse, target: FileStoreTable, plan_id: str) -> None:
     """Forget a result that was taken."""
     forget_staged(warehouse.store, target.paths, plan_id)
+
+
+def discard_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> None:
+    """Discard what a dry run staged: its files, and the note of it; nothing if none is kept.
+
+    Args:
+        warehouse: Where the table lies.
+        call: The merge that was tried; its actor discards.
+        plan_id: Of its plan.
+
+    Raises:
+        NotAllowed: The role does not reach, or the warehouse is open for reading only.
+        Refused: A merge has taken the result, and publishes it now.
+    """
+    check_role(call.role, Role.EDITOR, "discard a staged result")
+    warehouse.check_writable()
+    target = target_table(warehouse, call)
+    staged = find_staged(warehouse.store.files, target.paths, plan_id)
+    if staged is not None and not _drop(warehouse, target, staged, _SWEEPER):
+        raise Refused(
+            f"The staged result for {target.branch!r} was not discarded: a merge publishes it now. "
+            "Undo that merge once it is done.",
+            kind=ErrorKind.BRANCH_IN_USE,
+            plan_id=plan_id,
+        )
 
 
 def forget_old_results(
