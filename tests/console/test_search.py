@@ -19,6 +19,21 @@ def test_the_search_finds_branches_tags_and_pages(tmp_path: Path) -> None:
     assert "branch=fix-delays" in found
 
 
+def test_the_search_finds_what_the_ledgers_tell_and_parts_of_maintenance(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    ledger = console.services.listed[1].events
+    assert ledger
+    page = console.open("table", db="air", table="flights")
+    page.at.session_state["search-words"] = ledger[0].operation_id
+    found = [label for label, _ in page.click("search").links() if ledger[0].operation_id in label]
+    assert found, "an operation is found by its id"
+
+    page = console.open("table", db="air", table="flights")
+    page.at.session_state["search-words"] = "policy"
+    (query,) = (query for label, query in page.click("search").links() if "Policy" in label)
+    assert "mt_tab=Policy" in query
+
+
 def test_what_no_name_has_is_said(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("table", db="air", table="flights")
     page.at.session_state["search-words"] = "zebra"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
+from branch_console_app.models.maintenance.tabs import MaintenanceTab
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.tag_dialogs import TagDialogs
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
@@ -25,16 +26,18 @@ def show() -> None:
         return
     identifier, summary = picked
     show_table_header(identifier, summary, PageName.MAINTENANCE)
-    draws: Mapping[str, Callable[[], None]] = {
-        "Health": lambda: show_health(identifier, here()),
-        "Expire": lambda: show_expire(identifier, summary, here()),
-        "Orphans": lambda: show_orphans(identifier, summary.path, here()),
-        "Storage": lambda: show_storage(identifier, here()),
-        "Tags": lambda: show_tag_expiry(identifier, here()),
-        "Rescue": lambda: show_rescue(identifier, summary, here()),
-        "Policy": lambda: show_policy(identifier, here()),
+    draws: Mapping[MaintenanceTab, Callable[[], None]] = {
+        MaintenanceTab.HEALTH: lambda: show_health(identifier, here()),
+        MaintenanceTab.EXPIRE: lambda: show_expire(identifier, summary, here()),
+        MaintenanceTab.ORPHANS: lambda: show_orphans(identifier, summary.path, here()),
+        MaintenanceTab.STORAGE: lambda: show_storage(identifier, here()),
+        MaintenanceTab.TAGS: lambda: show_tag_expiry(identifier, here()),
+        MaintenanceTab.RESCUE: lambda: show_rescue(identifier, summary, here()),
+        MaintenanceTab.POLICY: lambda: show_policy(identifier, here()),
     }
-    tabs = st.tabs(list(draws), key="mt_tab", on_change="rerun", bind="query-params")
+    tabs = st.tabs(
+        [str(each) for each in draws], key="mt_tab", on_change="rerun", bind="query-params"
+    )
     for tab, draw in zip(tabs, draws.values(), strict=True):
         if tab.open:
             with tab:

@@ -52,7 +52,7 @@ def show_feed(entries: Sequence[Activity], place: Location) -> None:
             if reason:
                 texts.insert(1, f":gray[“{reason}”]")
             st.markdown(" · ".join(texts), width="stretch")
-            _show_links(entry, _place_of(entry, place))
+            _show_links(entry, place_of_entry(entry, place))
 
 
 def _show_links(entry: Activity, target: Location) -> None:
@@ -64,7 +64,8 @@ def _show_links(entry: Activity, target: Location) -> None:
         state.link(PageName.BRANCHES, "Branches", target)
 
 
-def _place_of(entry: Activity, place: Location) -> Location:
+def place_of_entry(entry: Activity, place: Location) -> Location:
+    """Return where the table of an entry is looked at; the warehouse if it is about no table."""
     home = Location(warehouse=place.warehouse)
     if entry.table is None:
         return home

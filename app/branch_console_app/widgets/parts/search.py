@@ -11,12 +11,15 @@ from branch_console.jobs.progress import JobView
 from branch_console.sql.statement import QUERY
 from branch_console_app import reads, state
 from branch_console_app.models.branches.table_overview import READ_AT_ONCE
+from branch_console_app.models.jobs.activity import Activity
 from branch_console_app.models.jobs.job_titles import full_title
+from branch_console_app.models.maintenance.tabs import MaintenanceTab
 from branch_console_app.models.parts.location import Location, SnapshotPoint
 from branch_console_app.models.parts.query_answer import Asked, text_for_address
 from branch_console_app.models.parts.search import Hit, HitGroup, HitKind, find_hits
-from branch_console_app.models.parts.wording import code, count, plain, shortened
+from branch_console_app.models.parts.wording import bare, code, count, plain, shortened
 from branch_console_app.state import PageName
+from branch_console_app.widgets.jobs.feed import place_of_entry, read_feed
 from branch_console_app.widgets.parts.dialogs import leave_dialog
 
 _KEYS: Final = "Mod+K"
@@ -103,10 +106,21 @@ def _known(place: Location, pages: Mapping[PageName, str]) -> Iterator[Hit]:
     yield from _names_within(place)
     if place.database and place.table:
         yield from _snapshots(place, Identifier(database=place.database, table=place.table))
-    for job in _jobs():
+    jobs = {job.id: job for job in _jobs()}
+    for entry in read_feed(reads.table_names()[:READ_AT_ONCE]):
+        if entry.operation is not None:
+            jobs.pop(entry.operation, None)
+            yield _operation(entry, entry.operation, place)
+    for job in jobs.values():
         yield _job(job, home)
     for page, title in pages.items():
         yield Hit(kind=HitKind.PAGE, name=title, page=page, place=place)
+        if page is PageName.MAINTENANCE:
+            for tab in MaintenanceTab:
+                yield Hit(
+                    kind=HitKind.PAGE, name=str(tab), context=title, page=page, place=place,
+                    view=(("mt_tab", str(tab)),),
+                )  # fmt: skip
 
 
 def _names_within(place: Location) -> Iterator[Hit]:
@@ -152,6 +166,20 @@ def _jobs() -> Sequence[JobView]:
         return reads.jobs(limit=_JOBS_LOOKED_AT)
     except PaimonError:
         return ()  # the page of the jobs says why they cannot be listed
+
+
+def _operation(entry: Activity, operation: str, place: Location) -> Hit:
+    """Find an operation by what it did, its table, its people, its reason and its id."""
+    words = (entry.undone, entry.reason, operation, entry.undo)
+    target = place_of_entry(entry, place)
+    if entry.has_receipt:
+        page, view = PageName.RECEIPT, (("id", operation),)
+    else:
+        page, view = PageName.BRANCHES if target.table else PageName.ACTIVITY, ()
+    return Hit(
+        kind=HitKind.OPERATION, name=bare(entry.sentence), page=page, place=target, view=view,
+        context=bare(" · ".join(word for word in words if word)),
+    )  # fmt: skip
 
 
 def _job(job: JobView, home: Location) -> Hit:
