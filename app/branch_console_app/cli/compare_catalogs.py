@@ -112,7 +112,7 @@ def quality_words(content: ComparedTable, report: GateReport | None) -> str:
     if content.schema is not None and content.schema.verdict is SchemaVerdict.BREAKING:
         return str(GateVerdict.BLOCK)
     if content.rules:
-        return f"{count(content.rules, 'rule')} not run"
+        return f"not run: {count(content.rules, 'rule')}"
     return "no rules"
 
 

@@ -64,10 +64,10 @@ def test_groups_are_counted_by_kind_column_and_partition(
     assert [(each.column, each.partition, each.number) for each in groups] == [
         ("dep_delay", "day=2013-03-08", 2),
         ("dep_delay", "day=2013-03-09", 2),
-        (WHOLE_ROW, "day=2013-03-08", 1),
-        (WHOLE_ROW, "day=2013-03-09", 1),
         ("note", "day=2013-03-08", 1),
         ("note", "day=2013-03-09", 1),
+        (WHOLE_ROW, "day=2013-03-08", 1),
+        (WHOLE_ROW, "day=2013-03-09", 1),
     ]
     assert [each.number for each in groups_of(kept)] == [4, 2, 2]
     listed = of_group(kept, partition_texts(kept, schema), groups[2], Shown.OPEN)

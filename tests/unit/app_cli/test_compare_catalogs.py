@@ -27,7 +27,7 @@ def test_what_differs_is_told_as_lines_and_as_a_document(
     found = console.json("catalog", "compare", "main", "dev")
     assert (found["a"], found["b"], found["same"]) == ("main@1", "dev@5", 1)
     planes = next(each for each in found["objects"] if each["name"]["b"] == "air.planes")
-    assert planes["quality"] == {"verdict": "not judged: 1 rule", "rules": 1, "findings": []}
+    assert planes["quality"] == {"verdict": "not run: 1 rule", "rules": 1, "findings": []}
     assert planes["schema"]["verdict"] == "compatible"
     assert set(planes["rows"]) == {
         *("a", "b", "added", "removed", "changed", "exact", "why_not_exact")
