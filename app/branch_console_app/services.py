@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from branch_console.jobs.progress import JobView, WorkerView
     from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
     from branch_console.merge.catalog.merged_part import MergedPart
+    from branch_console.merge.known_rows import StagedFigures
     from branch_console.merge.policy import Policy
     from branch_console.merge.policy_draft import PolicyDraft
     from branch_console.procedures.browse.branch_files import BranchFolder
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from branch_console.procedures.compare.count_rows import CountWork
     from branch_console.procedures.maintenance.doctor import TableHealth
     from branch_console.procedures.merge.conflicts import Resolution
-    from branch_console.procedures.merge.known_rows import StagedFigures
     from branch_console.procedures.run.kept_policies import KeptPolicy
     from branch_console.procedures.undo.undo import UndoChance
     from branch_console.quality.comparison import QualityComparison
@@ -431,7 +431,7 @@ class Services(TableLists):
 
     def staged_figures(self, table: Identifier, plan_id: str) -> StagedFigures | None:
         """Return the counts of the result that is kept for a plan; None if a merge can use none."""
-        from branch_console.procedures.merge.known_rows import find_staged_figures
+        from branch_console.procedures.run.dry_run_results import find_staged_figures
 
         return find_staged_figures(self.warehouse, table, plan_id)
 

@@ -29,6 +29,7 @@ from branch_console.format.tag import Tag
 from branch_console.jobs.progress import JobState, JobStep, JobView, WorkerView
 from branch_console.merge.catalog.merged_part import MergedPart
 from branch_console.merge.file_moves import BucketMove, FileMoves, MergeRules, Strategy
+from branch_console.merge.known_rows import StagedFigures
 from branch_console.merge.plan import Heads, MergeVerdict, Plan, PlanCost
 from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.operations.merge_requests import MergeRequest
@@ -60,7 +61,6 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.maintenance.doctor import TableHealth
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console.procedures.merge.inputs import rules_of
-from branch_console.procedures.merge.known_rows import StagedFigures
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console.quality.rules import RuleSet
 from branch_console.sql.answer import Answer

@@ -8,6 +8,12 @@ from branch_console.errors import PaimonError, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.merge.conflict import Conflict
+from branch_console.merge.known_rows import (
+    NOTHING_KNOWN,
+    KnownRows,
+    ResultFigures,
+    count_result,
+)
 from branch_console.merge.plan import (
     Plan,
     ThreeWayPlan,
@@ -22,12 +28,6 @@ from branch_console.merge.plan import (
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.call.call import Argument
-from branch_console.procedures.merge.known_rows import (
-    NOTHING_KNOWN,
-    KnownRows,
-    ResultFigures,
-    count_result,
-)
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.quality.rules import RuleSet
 from branch_console_app.cli.branches import run_call, snapshot_text

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.jobs.progress import JobState, JobView
+from branch_console.merge.known_rows import KnownRows, StagedFigures
 from branch_console.merge.plan import Plan, cost_of
 from branch_console.procedures.call.consequence import Consequence
 from branch_console.procedures.call.permissions import Role
-from branch_console.procedures.merge.known_rows import KnownRows, StagedFigures
 from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console_app.models.merge.resolver import WHOLE_ROW, groups_of
 

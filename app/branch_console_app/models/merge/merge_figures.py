@@ -7,13 +7,13 @@ import pyarrow as pa
 from branch_console.diff.schema_diff import SchemaDiff
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.file_moves import FileMoves, Strategy
-from branch_console.merge.plan import Plan, ThreeWayPlan, found_by
-from branch_console.procedures.merge.known_rows import (
+from branch_console.merge.known_rows import (
     NOTHING_KNOWN,
     KnownRows,
     ResultFigures,
     count_result,
 )
+from branch_console.merge.plan import Plan, ThreeWayPlan, found_by
 from branch_console_app.models.merge.merge_facts import RowsOfMerge
 from branch_console_app.models.parts.exactness import EXACT, LEAST, NOT_ROWS, UNREAD, Figure
 from branch_console_app.models.parts.wording import NOT_READ, count, full_count, signed, size

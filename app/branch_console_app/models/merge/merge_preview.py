@@ -22,7 +22,7 @@ from branch_console.merge.plan import (
     schema_of,
 )
 from branch_console.procedures.call.consequence import Preview
-from branch_console.procedures.merge.merge_branch import preview_knowing
+from branch_console.procedures.merge.row_consequences import preview_knowing
 from branch_console_app.models.merge.merge_facts import MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.merge_figures import (
     FileSums,

@@ -7,10 +7,10 @@ import pyarrow as pa
 import streamlit as st
 
 from branch_console.jobs.progress import JobState
+from branch_console.merge.known_rows import StagedFigures
 from branch_console.operations.merge_requests import CompareRowsRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
-from branch_console.procedures.merge.known_rows import StagedFigures
 from branch_console_app import state
 from branch_console_app.models.merge.merge_facts import RowsOfMerge
 from branch_console_app.models.merge.resolver import Group, groups_of

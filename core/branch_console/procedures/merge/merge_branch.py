@@ -7,7 +7,6 @@ from typing import assert_never
 import pyarrow as pa
 
 from branch_console.diff.history_move import count
-from branch_console.diff.rows.row_figure import with_sign
 from branch_console.errors import CommitConflict, ErrorKind, Refused
 from branch_console.format.journals.merge import MERGE_JOURNAL, AnyMergeJournal
 from branch_console.format.journals.terms import OperationJournal
@@ -22,7 +21,6 @@ from branch_console.merge.plan import (
     ThreeWayPlan,
     UpToDatePlan,
     can_run,
-    cost_of,
     found_by,
     merging,
 )
@@ -49,12 +47,15 @@ from branch_console.procedures.merge.inputs import (
     decided_again,
     decided_merge,
 )
-from branch_console.procedures.merge.known_rows import NOTHING_KNOWN, KnownRows, count_result
 from branch_console.procedures.merge.merge_choices import decisions_on_merge
 from branch_console.procedures.merge.merge_kind import MergeKind, MergeSpec
 from branch_console.procedures.merge.publish import finish_merge, journal_of_merge
 from branch_console.procedures.merge.reconcile_rows import settle_rows
 from branch_console.procedures.merge.result_states import states_to_judge
+from branch_console.procedures.merge.row_consequences import (
+    comparison_consequences,
+    snapshot_consequence,
+)
 from branch_console.procedures.run.planned_heads import PlannedHeads
 from branch_console.procedures.run.procedure import Procedure
 from branch_console.procedures.run.quality_gate import rule_consequences
@@ -150,7 +151,7 @@ def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge, rules: RuleSet |
         target.ledger.whole, lambda: open_operations(warehouse, target)
     )
     rule = protection_of(events, plan.target)
-    consequences = [*_in_the_way(plan), *_comparison(plan, NOTHING_KNOWN), *open_ones]
+    consequences = [*_in_the_way(plan), *comparison_consequences(plan), *open_ones]
     if can_run(plan):
         consequences += _gains(plan)
         consequences += rule_consequences(rules)
@@ -169,51 +170,6 @@ def preview_of_merge(warehouse: Warehouse, merge: DecidedMerge, rules: RuleSet |
         if isinstance(plan, UpToDatePlan)
         else f"You can undo this until the next commit on {plan.target!r}.",
     )
-
-
-def preview_knowing(preview: Preview, plan: Plan, known: KnownRows) -> Preview:
-    """Return the preview of a merge with what jobs have found out about the rows of its plan.
-
-    Args:
-        preview: Made from the plan alone.
-        plan: The merge.
-        known: The conflicts that a comparison found, and the result that a dry run staged.
-    """
-    found = merging(plan)
-    if found is None:
-        return preview
-    said = zip(_of_rows(found, NOTHING_KNOWN), _of_rows(found, known), strict=True)
-    instead = dict(said)
-    return replace(
-        preview, consequences=tuple(instead.get(each, each) for each in preview.consequences)
-    )
-
-
-def _of_rows(plan: ThreeWayPlan, known: KnownRows) -> list[Consequence]:
-    """The consequences that depend on what is known of rows."""
-    return [*_comparison(plan, known), _one_snapshot(plan, known)]
-
-
-def _comparison(plan: Plan, known: KnownRows) -> list[Consequence]:
-    """Say that rows are compared first, or what their comparison found; nothing if none is due."""
-    if not cost_of(plan).buckets_to_compare:
-        return []
-    if not known.is_compared:
-        text = f"Rows are compared first. If some collide, the merge stops and {plan.target!r} "
-        return [changes(f"{text}stays.")]
-    if known.open_conflicts:
-        return [
-            blocks(
-                f"{count(known.open_conflicts, 'conflict')} of rows must be settled first.",
-                ErrorKind.CONFLICTS_OPEN,
-            )
-        ]
-    if known.conflicts:
-        settled = "is" if known.conflicts == 1 else "are all"
-        return [
-            changes(f"Rows were compared: {count(known.conflicts, 'conflict')} {settled} settled.")
-        ]
-    return [changes("Rows were compared: none of them collide.")]
 
 
 def _in_the_way(plan: Plan) -> list[Consequence]:
@@ -329,7 +285,7 @@ def _gains(plan: Plan) -> list[Consequence]:
 
 def _moved(plan: ThreeWayPlan) -> list[Consequence]:
     cost = plan.cost
-    consequences = [_one_snapshot(plan, NOTHING_KNOWN)]
+    consequences = [snapshot_consequence(plan)]
     if cost.files_restored:
         consequences.append(
             changes(
@@ -341,31 +297,6 @@ def _moved(plan: ThreeWayPlan) -> list[Consequence]:
     if cost.bytes_to_copy:
         consequences.append(changes(f"{cost.bytes_to_copy:,} bytes are copied."))
     return [*consequences, *_new_schema(plan)]
-
-
-def _one_snapshot(plan: ThreeWayPlan, known: KnownRows) -> Consequence:
-    return changes(f"{plan.target!r} gets 1 snapshot. {_counted(plan, known)}")
-
-
-def _counted(plan: ThreeWayPlan, known: KnownRows) -> str:
-    """Say how many files and rows a merge changes, or when that is known."""
-    result = count_result(plan, known)
-    if result is None:
-        if not known.is_compared:
-            return "What it changes is known after the row comparison."
-        if known.open_conflicts:
-            return "How the conflicts are settled decides how many rows and data files change."
-        return "A dry run counts the rows and data files that change."
-    added, removed = result.files_added, result.files_removed
-    files = (
-        f"{count(added, 'data file')} {'is' if added == 1 else 'are'} added to "
-        f"{plan.target!r}, {removed:,} {'is' if removed == 1 else 'are'} removed"
-    )
-    if result.rows_counted is not None:
-        before, after = result.rows_counted
-        return f"{files}. {plan.target!r} has {before:,} rows now and {after:,} after the merge."
-    reads = "" if plan.reads_rows else " No row is read or written."
-    return f"{files}: {result.figure.words(with_sign)}.{reads}"
 
 
 def _new_schema(plan: ThreeWayPlan | SchemaPlan) -> list[Consequence]:

@@ -16,7 +16,9 @@ from branch_console.commit.rows.staged_results import (
 )
 from branch_console.diff.history_move import count
 from branch_console.errors import ErrorKind, NotFound, Refused
+from branch_console.format.identifier import Identifier
 from branch_console.format.journals.written import JudgedResult, StagedResult, WrittenRows
+from branch_console.merge.known_rows import StagedFigures
 from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.permissions import Role, check_role
@@ -84,6 +86,21 @@ def has_result(warehouse: Warehouse, target: FileStoreTable, plan_id: str) -> bo
     """Whether a result of a plan is kept that nobody has taken."""
     files, paths = warehouse.store.files, target.paths
     return find_staged(files, paths, plan_id) is not None and not is_claimed(files, paths, plan_id)
+
+
+def find_staged_figures(
+    warehouse: Warehouse, table: Identifier, plan_id: str
+) -> StagedFigures | None:
+    """Return the counts of the result that is kept for a plan; None if a merge can use none.
+
+    Raises:
+        NotFound: There is no such table or branch.
+    """
+    paths, files = warehouse.table(table).paths, warehouse.store.files
+    staged = find_staged(files, paths, plan_id)
+    if staged is None or staged.time_millis <= warehouse.clock() - KEPT_MILLIS:
+        return None
+    return None if is_claimed(files, paths, plan_id) else StagedFigures.of(staged)
 
 
 def find_result(warehouse: Warehouse, target: FileStoreTable, plan_id: str) -> StagedResult | None:

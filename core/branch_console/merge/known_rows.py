@@ -7,14 +7,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.commit.rows.staged_results import find_staged, is_claimed
 from branch_console.diff.rows.row_figure import RowFigure
-from branch_console.format.identifier import Identifier
 from branch_console.format.journals.written import StagedResult
 from branch_console.merge.plan import ThreeWayPlan
-from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.run.dry_run_results import KEPT_MILLIS
-from branch_console.procedures.run.written_messages import messages_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +34,16 @@ class StagedFigures:
     @classmethod
     def of(cls, staged: StagedResult) -> "StagedFigures":
         """Count what a dry run left."""
-        messages = messages_of(staged.written.row_messages)
-        written = [each.new_files for each in messages]
-        replaced = [each.deleted_files for each in messages]
+        buckets = staged.written.row_messages or ()
+        written = [each.files.table for each in buckets]
+        replaced = [each.deleted_files.table for each in buckets]
+        hidden = [each.new_index_files for each in buckets if each.new_index_files is not None]
         return cls(
             files_written=sum(each.num_rows for each in written),
             files_replaced=sum(each.num_rows for each in replaced),
             records_written=_records(written),
             records_replaced=_records(replaced),
-            hides_rows=any(each.new_index_files.num_rows for each in messages),
+            hides_rows=any(each.table.num_rows for each in hidden),
             rows_counted=None if staged.judged is None else staged.judged.rows_counted,
         )
 
@@ -145,21 +141,6 @@ def count_result(plan: ThreeWayPlan, known: KnownRows) -> ResultFigures | None:
         figure=RowFigure(rows=rows, records=records_in - records_out),
         rows_counted=staged.rows_counted,
     )
-
-
-def find_staged_figures(
-    warehouse: Warehouse, table: Identifier, plan_id: str
-) -> StagedFigures | None:
-    """Return the counts of the result that is kept for a plan; None if a merge can use none.
-
-    Raises:
-        NotFound: There is no such table or branch.
-    """
-    paths, files = warehouse.table(table).paths, warehouse.store.files
-    staged = find_staged(files, paths, plan_id)
-    if staged is None or staged.time_millis <= warehouse.clock() - KEPT_MILLIS:
-        return None
-    return None if is_claimed(files, paths, plan_id) else StagedFigures.of(staged)
 
 
 def _records(files: Sequence[pa.Table]) -> int:

@@ -1,0 +1,81 @@
+"""The consequences of a merge that follow from its rows, before and after jobs looked at them."""
+
+from dataclasses import replace
+
+from branch_console.diff.history_move import count
+from branch_console.diff.rows.row_figure import with_sign
+from branch_console.errors import ErrorKind
+from branch_console.merge.known_rows import NOTHING_KNOWN, KnownRows, count_result
+from branch_console.merge.plan import Plan, ThreeWayPlan, cost_of, merging
+from branch_console.procedures.call.consequence import Consequence, Preview, blocks, changes
+
+
+def preview_knowing(preview: Preview, plan: Plan, known: KnownRows) -> Preview:
+    """Return the preview of a merge with what jobs have found out about the rows of its plan.
+
+    Args:
+        preview: Made from the plan alone.
+        plan: The merge.
+        known: The conflicts that a comparison found, and the result that a dry run staged.
+    """
+    found = merging(plan)
+    if found is None:
+        return preview
+    said = zip(_of_rows(found, NOTHING_KNOWN), _of_rows(found, known), strict=True)
+    instead = dict(said)
+    return replace(
+        preview, consequences=tuple(instead.get(each, each) for each in preview.consequences)
+    )
+
+
+def _of_rows(plan: ThreeWayPlan, known: KnownRows) -> list[Consequence]:
+    """The consequences that depend on what is known of rows."""
+    return [*comparison_consequences(plan, known), snapshot_consequence(plan, known)]
+
+
+def comparison_consequences(plan: Plan, known: KnownRows = NOTHING_KNOWN) -> list[Consequence]:
+    """Say that rows are compared first, or what their comparison found; nothing if none is due."""
+    if not cost_of(plan).buckets_to_compare:
+        return []
+    if not known.is_compared:
+        text = f"Rows are compared first. If some collide, the merge stops and {plan.target!r} "
+        return [changes(f"{text}stays.")]
+    if known.open_conflicts:
+        return [
+            blocks(
+                f"{count(known.open_conflicts, 'conflict')} of rows must be settled first.",
+                ErrorKind.CONFLICTS_OPEN,
+            )
+        ]
+    if known.conflicts:
+        settled = "is" if known.conflicts == 1 else "are all"
+        return [
+            changes(f"Rows were compared: {count(known.conflicts, 'conflict')} {settled} settled.")
+        ]
+    return [changes("Rows were compared: none of them collide.")]
+
+
+def snapshot_consequence(plan: ThreeWayPlan, known: KnownRows = NOTHING_KNOWN) -> Consequence:
+    """Say that the target gets a snapshot, and what is counted of its change."""
+    return changes(f"{plan.target!r} gets 1 snapshot. {_counted(plan, known)}")
+
+
+def _counted(plan: ThreeWayPlan, known: KnownRows) -> str:
+    """Say how many files and rows a merge changes, or when that is known."""
+    result = count_result(plan, known)
+    if result is None:
+        if not known.is_compared:
+            return "What it changes is known after the row comparison."
+        if known.open_conflicts:
+            return "How the conflicts are settled decides how many rows and data files change."
+        return "A dry run counts the rows and data files that change."
+    added, removed = result.files_added, result.files_removed
+    files = (
+        f"{count(added, 'data file')} {'is' if added == 1 else 'are'} added to "
+        f"{plan.target!r}, {removed:,} {'is' if removed == 1 else 'are'} removed"
+    )
+    if result.rows_counted is not None:
+        before, after = result.rows_counted
+        return f"{files}. {plan.target!r} has {before:,} rows now and {after:,} after the merge."
+    reads = "" if plan.reads_rows else " No row is read or written."
+    return f"{files}: {result.figure.words(with_sign)}.{reads}"
