@@ -4,8 +4,9 @@ Heads move, so what depends on them is read again after five seconds. What a sna
 fixes never changes and is kept until there is no room for it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final, cast
@@ -29,6 +30,7 @@ from branch_console.jobs.kept_diffs import KeptDiff
 from branch_console.jobs.progress import JobView, WorkerView
 from branch_console.merge.catalog.catalog_plan import CatalogMergePlan
 from branch_console.merge.catalog.merged_part import MergedPart
+from branch_console.merge.known_rows import StagedFigures
 from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.merge.reapply_policy import reapply_policy
 from branch_console.procedures.browse.branch_files import BranchFolder
@@ -53,17 +55,18 @@ from branch_console.procedures.catalog_merge.publishing_progress import Publishi
 from branch_console.procedures.compare.count_rows import CountWork
 from branch_console.procedures.maintenance.doctor import TableHealth
 from branch_console.procedures.merge.conflicts import Resolution
-from branch_console.procedures.merge.known_rows import StagedFigures
 from branch_console.procedures.undo.undo import UndoChance
 from branch_console.quality.comparison import QualityComparison
 from branch_console.quality.rules import RuleSet
 from branch_console.sql.answer import Answer
 from branch_console_app import state
+from branch_console_app.models.jobs.activity import Activity, activity_feed
 from branch_console_app.models.maintenance.dry_runs import DryRun
 from branch_console_app.models.merge.merge_preview import MergeDecision
 from branch_console_app.services import get_services
 
 _HEADS_SECONDS: Final = 5
+_JOBS_OF_FEED: Final = 500
 _SLOW_SECONDS: Final = 600
 _READERS: Final = ThreadPoolExecutor(2, thread_name_prefix="reads")
 _HASH: Final[dict[str | type, Callable[[Any], Any]]] = {Identifier: attrgetter("full_name")}
@@ -428,6 +431,25 @@ def undo_chance(identifier: Identifier | None, operation_id: str) -> UndoChance:
 def answer(job_id: str) -> Answer:
     """Return the answer of a query; it never changes."""
     return get_services().answer(job_id)
+
+
+def feed(tables: Sequence[Identifier]) -> tuple[Activity, ...]:
+    """Return the feed of some tables, of the catalog and of all jobs.
+
+    The job store or the catalog may not answer: that spoils no ledger.
+    """
+    catalog: tuple[CatalogVersion, ...] = ()
+    with suppress(PaimonError):
+        catalog = catalog_events()
+    return activity_feed(table_events(*tables), catalog, jobs_if_answered())
+
+
+def jobs_if_answered() -> tuple[JobView, ...]:
+    """Return the newest jobs; none if the job store does not answer."""
+    try:
+        return jobs(limit=_JOBS_OF_FEED)
+    except PaimonError:
+        return ()
 
 
 def active_jobs() -> int | None:

@@ -7,7 +7,7 @@ from branch_console_app.models.branches.table_overview import READ_AT_ONCE, newe
 from branch_console_app.models.jobs.activity import Activity, ActivityKind, chosen_activity
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import count, plural
-from branch_console_app.widgets.jobs.feed import read_feed, show_feed
+from branch_console_app.widgets.jobs.feed import show_feed
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.location import show_location
 from branch_console_app.widgets.parts.table_picker import here, is_open_warehouse
@@ -24,7 +24,7 @@ def show() -> None:
         names = reads.table_names()
         is_large = len(names) > READ_AT_ONCE
         items = tuple(reads.known_tables().values()) if is_large else reads.tables()
-        entries = read_feed(newest_tables(items, most=READ_AT_ONCE))
+        entries = reads.feed(newest_tables(items, most=READ_AT_ONCE))
     show_location(Location(warehouse=place.warehouse))
     st.subheader("Activity", anchor=False)
     chosen = _chosen(entries)

@@ -32,7 +32,7 @@ from branch_console_app.models.parts.wording import (
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.branch_card import health_badge
-from branch_console_app.widgets.jobs.feed import jobs_if_answered, read_feed, show_feed
+from branch_console_app.widgets.jobs.feed import show_feed
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.job_status import state_badge
 from branch_console_app.widgets.parts.location import show_location
@@ -89,7 +89,7 @@ def _known_lines(names: Sequence[Identifier]) -> list[TableLine]:
 
 def _show_waiting(place: Location) -> None:
     """Draw what nobody but this person will see to."""
-    jobs = waiting_jobs(jobs_if_answered(), get_services().settings.actor, state.now_millis())
+    jobs = waiting_jobs(reads.jobs_if_answered(), get_services().settings.actor, state.now_millis())
     with st.container(border=True, key="card-waiting"):
         if not jobs:
             st.markdown("Nothing waits for you.")
@@ -293,7 +293,7 @@ def kind_words(item: TableItem) -> str:
 
 def _show_feed(items: Sequence[TableItem], place: Location) -> None:
     """Draw the last operations of all ledgers and jobs."""
-    entries = read_feed(newest_tables(items, most=_MOST_ENTRIES))[:_MOST_ENTRIES]
+    entries = reads.feed(newest_tables(items, most=_MOST_ENTRIES))[:_MOST_ENTRIES]
     if not entries:
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="feed-head"):

@@ -5,16 +5,19 @@ by a statement, is still running, or failed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, assert_never
 
+from branch_console.errors import PaimonError
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
-from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH
+from branch_console.format.identifier import BRANCH_MARK, MAIN_BRANCH, Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.procedures.browse.page_values import TableEvents
 from branch_console_app.models.jobs.job_titles import full_title
+from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, plain
 
 READING_JOBS: Final = frozenset(
@@ -93,6 +96,17 @@ def activity_feed(
     texts = {name for entry in found for name in (entry.operation, entry.undo) if name}
     found += _of_jobs(jobs, texts)
     return tuple(sorted(found, key=lambda entry: -entry.time_millis))
+
+
+def place_of_entry(entry: Activity, place: Location) -> Location:
+    """Return where the table of an entry is looked at; the warehouse if it is about no table."""
+    home = Location(warehouse=place.warehouse)
+    if entry.table is None:
+        return home
+    with suppress(PaimonError):
+        table = Identifier.parse(entry.table)
+        return home.at_table(table.database, table.table)
+    return home
 
 
 def chosen_activity(

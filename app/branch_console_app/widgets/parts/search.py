@@ -11,7 +11,7 @@ from branch_console.jobs.progress import JobView
 from branch_console.sql.statement import QUERY
 from branch_console_app import reads, state
 from branch_console_app.models.branches.table_overview import READ_AT_ONCE
-from branch_console_app.models.jobs.activity import Activity
+from branch_console_app.models.jobs.activity import Activity, place_of_entry
 from branch_console_app.models.jobs.job_titles import full_title
 from branch_console_app.models.maintenance.tabs import MaintenanceTab
 from branch_console_app.models.parts.location import Location, SnapshotPoint
@@ -19,7 +19,6 @@ from branch_console_app.models.parts.query_answer import Asked, text_for_address
 from branch_console_app.models.parts.search import Hit, HitGroup, HitKind, find_hits
 from branch_console_app.models.parts.wording import bare, code, count, plain, shortened
 from branch_console_app.state import PageName
-from branch_console_app.widgets.jobs.feed import place_of_entry, read_feed
 from branch_console_app.widgets.parts.dialogs import leave_dialog
 
 _KEYS: Final = "Mod+K"
@@ -107,7 +106,7 @@ def _known(place: Location, pages: Mapping[PageName, str]) -> Iterator[Hit]:
     if place.database and place.table:
         yield from _snapshots(place, Identifier(database=place.database, table=place.table))
     jobs = {job.id: job for job in _jobs()}
-    for entry in read_feed(reads.table_names()[:READ_AT_ONCE]):
+    for entry in reads.feed(reads.table_names()[:READ_AT_ONCE]):
         if entry.operation is not None:
             jobs.pop(entry.operation, None)
             yield _operation(entry, entry.operation, place)
