@@ -70,7 +70,7 @@ def test_groups_are_counted_by_kind_column_and_partition(
         (WHOLE_ROW, "day=2013-03-09", 1),
     ]
     assert [each.number for each in groups_of(kept)] == [4, 2, 2]
-    listed = of_group(kept, partition_texts(kept, schema), groups[2], Shown.OPEN)
+    listed = of_group(kept, partition_texts(kept, schema), groups[4], Shown.OPEN)
     (line,) = cell_lines(listed)
     assert (line.column, line.ours, line.take) == (WHOLE_ROW, "not there", "open")
     assert choices_for(listed, by_row=False) == ("open", "keep", "delete")

@@ -171,10 +171,11 @@ def _operation(entry: Activity, operation: str, place: Location) -> Hit:
     """Find an operation by what it did, its table, its people, its reason and its id."""
     words = (entry.undone, entry.reason, operation, entry.undo)
     target = place_of_entry(entry, place)
+    view: tuple[tuple[str, str], ...] = ()
     if entry.has_receipt:
         page, view = PageName.RECEIPT, (("id", operation),)
     else:
-        page, view = PageName.BRANCHES if target.table else PageName.ACTIVITY, ()
+        page = PageName.BRANCHES if target.table else PageName.ACTIVITY
     return Hit(
         kind=HitKind.OPERATION, name=bare(entry.sentence), page=page, place=target, view=view,
         context=bare(" · ".join(word for word in words if word)),
