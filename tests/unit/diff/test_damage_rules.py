@@ -108,3 +108,12 @@ def test_many_of_a_kind_are_counted_and_the_first_are_named() -> None:
         "manifests say: f1 is missing; f2 is missing; f3 is missing."
     )
     assert len(finding.evidence) == 10
+
+
+def test_no_call_is_advised_that_cannot_begin_from_a_torn_snapshot() -> None:
+    torn = DamagedState(name="snapshot 5", snapshot_id=5, metadata=("torn",), is_torn=True)
+    findings = found(torn, OLD, TAG, branch="dev")
+    assert findings["F20"].remedies == ()
+    assert calls(findings["F21"]) == [("delete_tag", {"table": "db.t$branch_dev", "tag": "v1"})]
+    assert found(torn, branch="dev")["F21"].advice.endswith("drop the branch with reclaim.")
+    assert found(torn)["F21"].advice == "Restore the files from a copy."

@@ -32,6 +32,7 @@ class DamagedState:
         data: Data files and index files with what is wrong with each, in words.
         lost: Those of data that are data files and gone, so that a branch can do without them.
         metadata: Manifests, lists and other metadata with what is wrong with each.
+        is_torn: Whether its own file cannot be decoded, so that no call can begin from it.
     """
 
     name: str
@@ -40,6 +41,7 @@ class DamagedState:
     data: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
+    is_torn: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,7 @@ def _remedies(
     """The calls after which the head of the branch names nothing that is missing."""
     name = _name(table, damage)
     ids = [each.snapshot_id for each in states if each.snapshot_id is not None]
+    is_torn = any(each.is_torn and each.snapshot_id is not None for each in damage.damaged)
     if gives_up:
         yield Remedy(
             procedure=UNEXISTING,
@@ -140,12 +143,13 @@ def _remedies(
             # Rows are gone for good then, so the statement says of which branch.
             statement=f"CALL sys.{UNEXISTING}(table => '{name}', confirm => '{damage.branch}')",
         )
-    elif damage.head_id is not None and damage.head_id in ids:
+    # Neither a rollback nor an expiry runs on a history that cannot be decoded.
+    elif not is_torn and damage.head_id is not None and damage.head_id in ids:
         whole = _newest_whole(damage)
         if whole is not None:
             more = {"cut": True} if cuts else {}
             yield _call(ROLLBACK, table=name, snapshot=whole, **more)
-    elif damage.head_id is not None and ids:
+    elif not is_torn and damage.head_id is not None and ids:
         kept = damage.head_id - max(ids)
         first = min((*damage.whole_ids, *ids))
         yield _call(

@@ -76,6 +76,7 @@ class _Damage:
             data=tuple(sorted(data)),
             lost=tuple(sorted(self.lost.get(key, ()))),
             metadata=tuple(sorted(metadata)),
+            is_torn=state.reference is None,
         )
 
 
