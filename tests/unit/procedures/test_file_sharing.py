@@ -14,8 +14,9 @@ from branch_console.errors import ErrorKind, NotAllowed, Refused
 from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.recover import recover_table
-from tests.support.branch_bench import NOW, BranchBench
+from tests.support.branch_bench import NOW, BranchBench, store_of
 from tests.support.commit_tables import message
+from tests.support.expiry_bench import ExpiryBench
 from tests.support.faulty_store import At, FaultyStore, Killed
 from tests.support.lifecycle import preview, run, undo_chance, without_hints, without_renames
 
@@ -318,3 +319,28 @@ def test_a_merge_killed_at_any_change_is_fenced_before_and_pinned_after(
         assert is_fenced(bench, "dev") or not came
         ends.add(came)
     assert True in ends
+
+
+@pytest.mark.parametrize("verb", ["fast_forward", "merge_branch", "cherry_pick"])
+def test_what_is_shared_is_not_copied_by_a_single_byte(tmp_path: Path, verb: str) -> None:
+    bench = ExpiryBench(tmp_path / "made")
+    bench.add("a")
+    bench.branch("dev")
+    bench.add("b", branch="dev")
+    if verb != "fast_forward":
+        bench.add("m")
+    folder = Path(bench.path) / "bucket-0"
+
+    def files() -> dict[str, tuple[int, int, bytes]]:
+        return {
+            each.name: (each.stat().st_ino, each.stat().st_nlink, each.read_bytes())
+            for each in folder.iterdir()
+        }
+
+    before = files()
+    counter = FaultyStore(inner=store_of(bench.root))
+    given = {"snapshot": 2} if verb == "cherry_pick" else {}
+    bench.call(verb, operation="op", store=counter.store, branch="dev", **given)
+    assert bench.live_names() >= {"data-b.parquet"}
+    assert files() == before
+    assert not [each for each in counter.changes if "/bucket-" in str(each)]
