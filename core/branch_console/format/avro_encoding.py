@@ -49,9 +49,9 @@ VERSION_FIELD: Final = required("_VERSION", pa.int32())
 
 
 class AvroLayout:
-    """The fields of an Avro file, with everything that writing one needs to know of them.
+    """The fields of an Avro file, with everything that reading or writing one needs to know.
 
-    A small file is written in less time than its schema takes to be looked up.
+    A small file is read or written in less time than its schema takes to be looked up.
     """
 
     def __init__(self, fields: pa.Schema) -> None:
@@ -60,10 +60,21 @@ class AvroLayout:
         self.text = json.dumps(schema, separators=(",", ":"))
         self.plain = parse_records(schema)
         self._record = _struct_values(list(fields))
+        self._struct = pa.struct(list(fields))
+        self._check_nulls = _null_checks(list(fields))
 
     def records(self, batch: pa.RecordBatch) -> list[dict[str, Any]]:
         """The rows under the names of the fields; else InvalidInput."""
         return self._record(batch.columns, batch.num_rows)
+
+    def table(self, columns: list[pa.Array]) -> pa.Table:
+        """The columns under the names of the fields; raises FormatError where one lacks a value."""
+        self._check_nulls(columns)
+        return pa.Table.from_arrays(columns, schema=self.fields)
+
+    def table_of(self, records: list[dict[str, Any]]) -> pa.Table:
+        """The columns of records; what these lack is null, and else as `table`."""
+        return self.table(pa.array(records, self._struct).flatten())
 
 
 def write_avro(
@@ -120,7 +131,7 @@ def write_records(
     return b"".join([_MAGIC, _metadata(header), sync, *framed])
 
 
-def read_avro(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.Table:
+def read_avro(data: bytes, layout: AvroLayout, path: str, version: int) -> pa.Table:
     """Read an Avro file whose fields are found by name, as Paimon does.
 
     Args:
@@ -136,10 +147,9 @@ def read_avro(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.Tab
         FormatError: The file is broken, of another version, or lacks a column that is not nullable.
     """
     try:
-        batches = [_to_table(records, layout) for records in _runs(read_blocks(data))]
-        table = pa.concat_tables(batches) if batches else layout.empty_table()
+        batches = [layout.table_of(records) for records in _runs(read_blocks(data))]
+        table = pa.concat_tables(batches) if batches else layout.fields.empty_table()
         table.validate(full=True)
-        check_nulls(table)
     except FormatError as error:
         if error.kind is ErrorKind.UNSUPPORTED:
             raise
@@ -182,6 +192,8 @@ def check_file_names(names: pa.Array | pa.ChunkedArray, path: str) -> None:
     Raises:
         FormatError: A name is empty, a dot name, or holds a separator.
     """
+    if not len(names):
+        return
     wrong = names.filter(pc.match_substring_regex(names, _NO_FILE_NAME))
     if len(wrong):
         raise FormatError(
@@ -405,31 +417,58 @@ def _runs(blocks: Iterable[list[dict[str, Any]]]) -> Iterator[list[dict[str, Any
         yield run
 
 
-def _to_table(records: list[dict[str, Any]], layout: pa.Schema) -> pa.Table:
-    columns = [pa.array([r.get(f.name) for r in records], f.type) for f in layout]
-    return pa.Table.from_arrays(columns, schema=layout)
+_NullCheck = Callable[[pa.Array], None]
 
 
-def check_nulls(table: pa.Table) -> None:
-    """Refuse a null if the type of its column has none; raises FormatError."""
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        for chunk in column.chunks:
-            _check_no_null(chunk, table.schema.field(name), name)
+def _null_checks(fields: list[pa.Field], inside: str = "") -> Callable[[list[pa.Array]], None]:
+    """Return what raises FormatError if one of the columns of these fields lacks a value.
+
+    What to look for is found out once: most fields may be null, and hold nothing that may not.
+    """
+    checks = [
+        (number, check)
+        for number, field in enumerate(fields)
+        if (check := _null_check(field, f"{inside}{field.name}")) is not None
+    ]
+
+    def check_all(columns: list[pa.Array]) -> None:
+        for number, check in checks:
+            check(columns[number])
+
+    return check_all if checks else _check_nothing
 
 
-def _check_no_null(array: pa.Array, field: pa.Field, name: str) -> None:
-    if not field.nullable and array.null_count:
-        raise FormatError(f"{name} is missing")
-    if not pa.types.is_nested(array.type):
-        return
-    # Below a null nothing is required: only the parts of values that are there count.
-    if array.null_count:
-        array = array.drop_null()
-    if pa.types.is_struct(array.type):
-        for child, child_field in zip(array.flatten(), array.type, strict=True):
-            _check_no_null(child, child_field, f"{name}.{child_field.name}")
-    elif pa.types.is_list(array.type):
-        _check_no_null(array.flatten(), array.type.value_field, f"{name}[]")
+def _check_nothing(_: list[pa.Array]) -> None:
+    """What there is to check of fields that may all be null."""
+
+
+def _null_check(field: pa.Field, name: str) -> _NullCheck | None:
+    check_parts = _parts_check(field.type, name)
+    if field.nullable and check_parts is None:
+        return None
+
+    def check(array: pa.Array) -> None:
+        if array.null_count:
+            if not field.nullable:
+                raise FormatError(f"{name} is missing")
+            # Below a null nothing is required: only the parts of values that are there count.
+            array = array.drop_null()
+        if check_parts is not None:
+            check_parts(array)
+
+    return check
+
+
+def _parts_check(arrow_type: pa.DataType, name: str) -> _NullCheck | None:
+    if pa.types.is_struct(arrow_type):
+        check_all = _null_checks(list(arrow_type), f"{name}.")
+        if check_all is _check_nothing:
+            return None
+        return lambda array: check_all(array.flatten())
+    if pa.types.is_list(arrow_type):
+        check = _null_check(arrow_type.value_field, f"{name}[]")
+        return None if check is None else lambda array: check(array.flatten())
+    return None
 
 
 def read_blocks(data: bytes) -> Iterator[list[dict[str, Any]]]:

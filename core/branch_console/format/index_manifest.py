@@ -87,7 +87,7 @@ _LAYOUT: Final = pa.schema(
     ]
 )
 
-_WRITTEN: Final = AvroLayout(_LAYOUT)
+_AVRO: Final = AvroLayout(_LAYOUT)
 
 
 def deletion_vector_entries(entries: pa.Table) -> pa.Table:
@@ -137,7 +137,7 @@ def encode_index_manifest(entries: pa.Table, codec: str = "zstandard") -> bytes:
     columns = [whole(entries[field.name]) for field in INDEX_MANIFEST_ENTRY]
     version = version_column(INDEX_MANIFEST_VERSION, entries.num_rows)
     table = pa.Table.from_arrays([version, *columns], _LAYOUT.names)
-    return write_avro(table, codec, _WRITTEN)
+    return write_avro(table, codec, _AVRO)
 
 
 def decode_index_manifest(data: bytes, index_manifest: str = "") -> pa.Table:
@@ -153,6 +153,6 @@ def decode_index_manifest(data: bytes, index_manifest: str = "") -> pa.Table:
     Raises:
         FormatError: The file is broken or of an unknown version.
     """
-    table = read_records(data, _LAYOUT, index_manifest, INDEX_MANIFEST_VERSION)
+    table = read_records(data, _AVRO, index_manifest, INDEX_MANIFEST_VERSION)
     check_file_names(table["_FILE_NAME"], index_manifest)
     return relabel(table.columns[1:], INDEX_MANIFEST_ENTRY)

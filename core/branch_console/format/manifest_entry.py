@@ -20,7 +20,6 @@ from branch_console.format.avro_encoding import (
     check_file_names,
     one_array,
     paimon_fields,
-    paimon_name,
     relabel,
     required,
     version_column,
@@ -112,6 +111,9 @@ _LAYOUT: Final = pa.schema(
         required("_FILE", _FILE_STRUCT),
     ]
 )
+_READ: Final = AvroLayout(_LAYOUT)
+# The columns of an entry that a file holds; the others say where the entry is.
+_STORED: Final = pa.schema([*_ENTRY, *_FILE])
 
 
 def encode_manifest(entries: pa.Table, codec: str = "zstandard") -> bytes:
@@ -156,18 +158,17 @@ def decode_manifest(data: bytes, manifest: str) -> pa.Table:
     Raises:
         FormatError: The file is broken or of an unknown version.
     """
-    table = read_records(data, _LAYOUT, manifest, MANIFEST_VERSION)
-    file = one_array(table["_FILE"], _FILE_STRUCT)
-    columns = [*(table[paimon_name(field.name)] for field in _ENTRY), *file.flatten()]
-    entries = relabel(columns, pa.schema([*_ENTRY, *_FILE]))
+    table = read_records(data, _READ, manifest, MANIFEST_VERSION)
+    _, *entry, file = table.columns
+    entries = relabel([*entry, *one_array(file, _FILE_STRUCT).flatten()], _STORED)
     check_file_names(entries["file_name"], manifest)
     check_file_names(pc.list_flatten(entries["extra_files"]), manifest)
     ours = [
         file_identity(entries),
-        pa.array([manifest]).take(pa.array(np.zeros(entries.num_rows, dtype=np.int32))),
+        pa.repeat(manifest, entries.num_rows),
         pa.array(np.arange(entries.num_rows, dtype=np.int32)),
     ]
-    return relabel([*entries.columns, *ours], MANIFEST_ENTRY)
+    return pa.Table.from_arrays([*entries.columns, *ours], schema=MANIFEST_ENTRY)
 
 
 def file_identity(entries: pa.Table) -> pa.Array:

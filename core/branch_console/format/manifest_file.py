@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.errors import ErrorKind, FormatError
-from branch_console.format.avro_encoding import broken, check_nulls, check_version, read_avro, whole
+from branch_console.format.avro_encoding import AvroLayout, broken, check_version, read_avro, whole
 from branch_console.format.bounds import MOST_FILE_BYTES
 
 _PARQUET: Final = b"PAR1"
 _ORC: Final = b"ORC"
 
 
-def read_records(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.Table:
+def read_records(data: bytes, layout: AvroLayout, path: str, version: int) -> pa.Table:
     """Read the records of a metadata file whose fields are found by name, as Paimon does.
 
     Args:
@@ -36,10 +36,11 @@ def read_records(data: bytes, layout: pa.Schema, path: str, version: int) -> pa.
     if not data.startswith((_PARQUET, _ORC)):
         return read_avro(data, layout, path, version)
     try:
-        records = _by_name(whole(_read_columns(data).to_struct_array()), pa.struct(list(layout)))
-        table = pa.Table.from_arrays(records.flatten(), schema=layout)
+        records = _by_name(
+            whole(_read_columns(data).to_struct_array()), pa.struct(list(layout.fields))
+        )
+        table = layout.table(records.flatten())
         table.validate(full=True)
-        check_nulls(table)
     except FormatError as error:
         raise broken(path, error.message) from error
     except pa.ArrowNotImplementedError as error:

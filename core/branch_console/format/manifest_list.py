@@ -45,7 +45,7 @@ MANIFEST_FILE_META: Final = pa.schema(
 NO_MANIFESTS: Final = no_rows(MANIFEST_FILE_META)
 _LAYOUT: Final = pa.schema([VERSION_FIELD, *paimon_fields(MANIFEST_FILE_META)])
 
-_WRITTEN: Final = AvroLayout(_LAYOUT)
+_AVRO: Final = AvroLayout(_LAYOUT)
 
 
 def encode_manifest_list(manifests: pa.Table, codec: str = "zstandard") -> bytes:
@@ -61,7 +61,7 @@ def encode_manifest_list(manifests: pa.Table, codec: str = "zstandard") -> bytes
     columns = [whole(manifests[field.name]) for field in MANIFEST_FILE_META]
     version = version_column(MANIFEST_LIST_VERSION, manifests.num_rows)
     table = pa.Table.from_arrays([version, *columns], _LAYOUT.names)
-    return write_avro(table, codec, _WRITTEN)
+    return write_avro(table, codec, _AVRO)
 
 
 def decode_manifest_list(data: bytes, manifest_list: str = "") -> pa.Table:
@@ -77,6 +77,6 @@ def decode_manifest_list(data: bytes, manifest_list: str = "") -> pa.Table:
     Raises:
         FormatError: The file is broken or of an unknown version.
     """
-    table = read_records(data, _LAYOUT, manifest_list, MANIFEST_LIST_VERSION)
+    table = read_records(data, _AVRO, manifest_list, MANIFEST_LIST_VERSION)
     check_file_names(table["_FILE_NAME"], manifest_list)
     return relabel(table.columns[1:], MANIFEST_FILE_META)

@@ -8,6 +8,7 @@ import pytest
 from branch_console.errors import FormatError, InvalidInput
 from branch_console.format.avro_encoding import (
     VERSION_FIELD,
+    AvroLayout,
     paimon_fields,
     read_avro,
     required,
@@ -96,7 +97,7 @@ def test_a_manifest_of_an_old_release_has_nulls_for_newer_fields() -> None:
     table = entries({"file_source": 1, "delete_row_count": 0})
     file = [f for f in paimon_fields(MANIFEST_ENTRY) if f.name in _FIELDS_OF_0_7]
     top = [f for f in paimon_fields(MANIFEST_ENTRY) if f.name in _TOP_FIELDS]
-    layout = pa.schema([VERSION_FIELD, *top, required("_FILE", pa.struct(file))])
+    layout = AvroLayout(pa.schema([VERSION_FIELD, *top, required("_FILE", pa.struct(file))]))
     old = write_avro(read_avro(encode_manifest(table), layout, "", 2), "snappy")
     read = decode_manifest(old, "manifest-a")
     newer = ["creation_time", "delete_row_count", "file_source", "value_stats_cols"]
@@ -157,7 +158,7 @@ def test_the_file_record_is_nested_under_its_name() -> None:
             pa.field("_FILE", pa.struct([pa.field("_FILE_NAME", pa.string())])),
         ]
     )
-    read = read_avro(encode_manifest(entries({})), layout, "manifest-a", 2)
+    read = read_avro(encode_manifest(entries({})), AvroLayout(layout), "manifest-a", 2)
     assert read["_FILE"].to_pylist() == [{"_FILE_NAME": "data-0.parquet"}]
 
 

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import orc, parquet
 
 from branch_console.errors import ErrorKind, FormatError
-from branch_console.format.avro_encoding import VERSION_FIELD, required
+from branch_console.format.avro_encoding import VERSION_FIELD, AvroLayout, required
 from branch_console.format.manifest_file import read_records
 
 _STATS = pa.struct([required("_LOW", pa.binary()), pa.field("_NULLS", pa.list_(pa.int64()))])
@@ -21,6 +21,7 @@ _LAYOUT = pa.schema(
         pa.field("_TEXTS", pa.list_(required("element", pa.string()))),
     ]
 )
+_READ = AvroLayout(_LAYOUT)
 _ROWS: list[dict[str, Any]] = [
     {"_NAME": "a", "_AT": 5, "_STATS": {"_LOW": b"\0", "_NULLS": [1, None]}, "_TEXTS": ["x", "y"]},
     {"_NAME": "b", "_AT": None, "_STATS": None, "_TEXTS": None},
@@ -44,8 +45,8 @@ def _written(form: Any, table: pa.Table) -> bytes:
 
 
 def test_records_come_back(form: Any) -> None:
-    assert read_records(_written(form, _table()), _LAYOUT, "m", 2).equals(_table())
-    assert read_records(_written(form, _table([])), _LAYOUT, "m", 2).equals(_table([]))
+    assert read_records(_written(form, _table()), _READ, "m", 2).equals(_table())
+    assert read_records(_written(form, _table([])), _READ, "m", 2).equals(_table([]))
 
 
 def test_fields_are_found_by_name_and_those_of_later_releases_are_null(form: Any) -> None:
@@ -57,7 +58,7 @@ def test_fields_are_found_by_name_and_those_of_later_releases_are_null(form: Any
             "_VERSION": pa.array([2], pa.int32()),
         }
     )
-    [row] = read_records(_written(form, found), _LAYOUT, "m", 2).to_pylist()
+    [row] = read_records(_written(form, found), _READ, "m", 2).to_pylist()
     expected = {"_LOW": b"q", "_NULLS": None}
     assert row == {"_VERSION": 2, "_NAME": "a", "_AT": None, "_STATS": expected, "_TEXTS": None}
 
@@ -66,13 +67,13 @@ def test_a_file_cut_anywhere_is_damaged(form: Any) -> None:
     data = _written(form, _table())
     for end in range(8, len(data), 7):
         with pytest.raises(FormatError, match=r"^m cannot be read: ") as caught:
-            read_records(data[:end], _LAYOUT, "m", 2)
+            read_records(data[:end], _READ, "m", 2)
         assert caught.value.kind is ErrorKind.BROKEN_FILE
 
 
 def test_a_missing_field_and_another_version_are_told(form: Any) -> None:
     with pytest.raises(FormatError, match="_NAME is missing"):
-        read_records(_written(form, _table().drop_columns("_NAME")), _LAYOUT, "m", 2)
+        read_records(_written(form, _table().drop_columns("_NAME")), _READ, "m", 2)
     with pytest.raises(FormatError, match="version 3") as caught:
-        read_records(_written(form, _table(version=3)), _LAYOUT, "m", 2)
+        read_records(_written(form, _table(version=3)), _READ, "m", 2)
     assert caught.value.kind is ErrorKind.UNKNOWN_VERSION
