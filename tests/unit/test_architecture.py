@@ -106,12 +106,18 @@ def modules() -> Sequence[tuple[str, Path, ast.Module]]:
 
 
 @functools.cache
+def nodes(tree: ast.Module) -> Sequence[ast.AST]:
+    """Every node of a module, found once: to walk through all modules takes half a second."""
+    return tuple(ast.walk(tree))
+
+
+@functools.cache
 def imported_packages() -> dict[str, set[str]]:
     """The packages that each module imports."""
     found: dict[str, set[str]] = {}
     for module, _, tree in modules():
         names = found.setdefault(module, set())
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.Import):
                 names.update(alias.name.partition(".")[0] for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
@@ -150,7 +156,7 @@ def test_only_the_settings_and_the_search_for_java_read_the_environment() -> Non
     readers = {
         module
         for module, _, tree in modules()
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if (isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"})
         or (isinstance(node, ast.alias) and node.name in {"environ", "getenv"})
     }
@@ -172,7 +178,7 @@ def test_no_page_and_no_command_reads_the_counts_of_a_snapshot() -> None:
     readers = {
         module
         for module, _, tree in modules()
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if module.startswith("branch_console_app.")
         if isinstance(node, ast.Attribute) and node.attr in counts
     }
@@ -185,7 +191,7 @@ def test_only_the_state_of_a_table_takes_a_schema_from_a_snapshot() -> None:
     takers = {
         module
         for module, _, tree in modules()
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "get"
@@ -201,7 +207,7 @@ def test_the_core_does_not_print() -> None:
         module
         for module, _, tree in modules()
         if module.split(".")[0] == "branch_console"
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "print"
@@ -258,7 +264,7 @@ def test_nothing_that_decides_or_runs_asserts_that_a_value_is_there() -> None:
         f"{module}:{node.lineno}"
         for module, _, tree in modules()
         if module.startswith(("branch_console.merge.", "branch_console.procedures."))
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Assert) and ast.unparse(node.test).endswith(" is not None")
     ]
     assert asserted == []
@@ -301,7 +307,7 @@ def test_keys_of_journals_stand_in_format_only() -> None:
         (module, node.value)
         for module, _, tree in modules()
         if module.startswith(("branch_console.procedures.", "branch_console.commit."))
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Constant)
         if isinstance(node.value, str) and _CAMEL_CASE.fullmatch(node.value)
     }
@@ -314,7 +320,7 @@ def test_what_an_operation_noted_is_read_through_what_names_its_file() -> None:
     readers = {
         module
         for module, _, tree in modules()
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Attribute) and node.attr == "plan"
         if (isinstance(node.value, ast.Attribute) and node.value.attr == "intent")
         or (isinstance(node.value, ast.Name) and node.value.id == "intent")
@@ -326,7 +332,7 @@ def test_one_hand_deletes_what_snapshots_name() -> None:
     removers = {
         module
         for module, _, tree in modules()
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Attribute) and node.attr == "remover"
     }
     assert removers == _RELEASES | _REMOVES_WHAT_NOTHING_NAMES_YET | _REMOVES_NAMES

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.test_architecture import modules, nodes
+
+# Who runs these has parsed all modules for those.
+pytestmark = pytest.mark.xdist_group("architecture")
+
 ROOT = Path(__file__).parents[2]
-SOURCES = [*(ROOT / "core").rglob("*.py"), *(ROOT / "app").rglob("*.py")]
 
 # These meant several things each. As words of a longer name they are gone, too.
 DIALECT = frozenset(
@@ -24,7 +28,7 @@ _PARTS = re.compile(rf"(?:^|_)(?:{'|'.join(sorted(DIALECT))})(?:_|$)")
 
 def identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Every name that a module gives: of classes, functions, arguments, fields and variables."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
                 yield name, node.lineno
@@ -47,15 +51,15 @@ def is_banned(name: str) -> bool:
 def test_no_identifier_is_of_the_old_dialect() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line} {name}"
-        for path in SOURCES
-        for name, line in identifiers(ast.parse(path.read_text(encoding="utf-8")))
+        for _, path, tree in modules()
+        for name, line in identifiers(tree)
         if is_banned(name)
     ]
     assert found == []
 
 
 def test_no_module_is_called_by_a_word_of_the_old_dialect() -> None:
-    assert [str(path.relative_to(ROOT)) for path in SOURCES if is_banned(path.stem)] == []
+    assert [str(path.relative_to(ROOT)) for _, path, _ in modules() if is_banned(path.stem)] == []
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pytest
+
+from tests.unit.test_architecture import modules, nodes
+
+# Who runs these has parsed all modules for those.
+pytestmark = pytest.mark.xdist_group("architecture")
+
 ROOT: Final = Path(__file__).parents[3]
 # Each was replaced by plain words: none may come back in what people read.
 PHRASES: Final = (
@@ -108,9 +115,8 @@ def test_no_text_for_readers_has_a_phrase_that_was_replaced() -> None:
 
 
 def _texts() -> Iterator[tuple[Path, str]]:
-    for folder in ("app", "core"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            yield from ((path, text) for text in _literals(ast.parse(path.read_text())))
+    for _, path, tree in modules():
+        yield from ((path, text) for text in _literals(tree))
     documents = [*(ROOT / "assets/docs").glob("*.md")]
     for path in (ROOT / "README.md", *documents):
         if path.name not in ("style.md", "statements.md"):  # these are for those who write code
@@ -119,8 +125,7 @@ def _texts() -> Iterator[tuple[Path, str]]:
 
 def _literals(tree: ast.Module) -> Iterator[str]:
     """All texts of a module but its docstrings, which are statements of their own."""
-    nodes = list(ast.walk(tree))
-    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    for node in nodes:
+    docstrings = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
+    for node in nodes(tree):
         if isinstance(node, ast.Constant) and id(node) not in docstrings:
             yield str(node.value)

@@ -3,6 +3,7 @@
 The table has a key that several records share, and two branches that changed the same rows.
 """
 
+import functools
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -275,6 +276,8 @@ def walk(console: CommandLine, table: ContestedTable, tmp_path: Path) -> Walk:
     return Walk(console, table, tmp_path)
 
 
+# To build all commands takes as long as to run one of them.
+@functools.cache
 def commands() -> typer.core.TyperGroup:
     group = typer.main.get_command(program)
     assert isinstance(group, typer.core.TyperGroup)

@@ -7,7 +7,7 @@ import pytest
 
 from branch_console.operations.agreement import GRANTED, SEEN, Agreement
 from branch_console.operations.declared import REQUESTS
-from tests.unit.test_architecture import modules
+from tests.unit.test_architecture import modules, nodes
 
 # Who runs these has parsed all modules for those.
 pytestmark = pytest.mark.xdist_group("architecture")
@@ -24,7 +24,7 @@ def test_no_module_asks_a_call_for_an_argument_by_its_name() -> None:
     asking = {
         module
         for module, tree in _that_say({"arguments"})
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if (isinstance(node, ast.Subscript) and _is_arguments(node.value, node.slice))
         or (
             isinstance(node, ast.Call)
@@ -59,7 +59,7 @@ def test_an_argument_of_two_words_stands_where_it_is_declared() -> None:
         (module, node.value)
         for module, tree in _that_say(names)
         if module.startswith(WITHOUT_NAMES)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Constant) and node.value in names
     }
     assert named == set()
