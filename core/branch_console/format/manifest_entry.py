@@ -26,7 +26,7 @@ from branch_console.format.avro_encoding import (
     whole,
     write_avro,
 )
-from branch_console.format.manifest_file import read_records
+from branch_console.format.manifest_file import keeping_small, read_records
 from branch_console.format.values.arrow_types import no_rows
 
 MANIFEST_VERSION: Final = 2
@@ -158,6 +158,11 @@ def decode_manifest(data: bytes, manifest: str) -> pa.Table:
     Raises:
         FormatError: The file is broken or of an unknown version.
     """
+    return _decode(data, manifest)
+
+
+@keeping_small
+def _decode(data: bytes, manifest: str) -> pa.Table:
     table = read_records(data, _READ, manifest, MANIFEST_VERSION)
     _, *entry, file = table.columns
     entries = relabel([*entry, *one_array(file, _FILE_STRUCT).flatten()], _STORED)

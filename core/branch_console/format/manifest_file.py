@@ -4,6 +4,8 @@ Avro is what nearly all tables have. `manifest.format` may be ORC or Parquet too
 the table's options: each file is read by how it begins. Source: Paimon FileFormat.manifestFormat.
 """
 
+import functools
+from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
@@ -15,6 +17,42 @@ from branch_console.format.bounds import MOST_FILE_BYTES
 
 _PARQUET: Final = b"PAR1"
 _ORC: Final = b"ORC"
+# What is kept of files: of so many, each of at most so many bytes, and of so many once decoded.
+_KEPT_FILES: Final = 512
+_SMALL_FILE: Final = 8 << 10
+_SMALL_TABLE: Final = 64 << 10
+
+
+class _NotKeptError(Exception):
+    """A small file that holds too much to be kept."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+
+def keeping_small(decode: Callable[[bytes, str], pa.Table]) -> Callable[[bytes, str], pa.Table]:
+    """Return a decoder of a file with a name that keeps what small files held.
+
+    Each operation opens its tables anew, and most of what it reads is what the one before has read:
+    to decode a file of a few entries takes far longer than to see that its bytes are the same.
+    """
+
+    @functools.lru_cache(maxsize=_KEPT_FILES)
+    def kept(data: bytes, name: str) -> pa.Table:
+        table = decode(data, name)
+        if table.nbytes > _SMALL_TABLE:
+            raise _NotKeptError(table)
+        return table
+
+    def decoded(data: bytes, name: str) -> pa.Table:
+        if len(data) > _SMALL_FILE:
+            return decode(data, name)
+        try:
+            return kept(data, name)
+        except _NotKeptError as large:
+            return large.table
+
+    return decoded
 
 
 def read_records(data: bytes, layout: AvroLayout, path: str, version: int) -> pa.Table:

@@ -19,7 +19,7 @@ from branch_console.format.avro_encoding import (
     write_avro,
 )
 from branch_console.format.manifest_entry import STATS
-from branch_console.format.manifest_file import read_records
+from branch_console.format.manifest_file import keeping_small, read_records
 from branch_console.format.values.arrow_types import no_rows
 
 MANIFEST_LIST_VERSION: Final = 2
@@ -77,6 +77,11 @@ def decode_manifest_list(data: bytes, manifest_list: str = "") -> pa.Table:
     Raises:
         FormatError: The file is broken or of an unknown version.
     """
+    return _decode(data, manifest_list)
+
+
+@keeping_small
+def _decode(data: bytes, manifest_list: str) -> pa.Table:
     table = read_records(data, _AVRO, manifest_list, MANIFEST_LIST_VERSION)
     check_file_names(table["_FILE_NAME"], manifest_list)
     return relabel(table.columns[1:], MANIFEST_FILE_META)
