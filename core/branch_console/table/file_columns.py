@@ -11,6 +11,7 @@ from branch_console.format.avro_encoding import whole
 from branch_console.format.file_columns import FILE_COLUMNS
 from branch_console.format.manifest_entry import FileSource
 from branch_console.storage.table_paths import TablePaths
+from branch_console.table.manifest_query import NAMED_FILE
 from branch_console.table.manifest_scan import ManifestScan
 from branch_console.table.string_hashes import string_hashes
 
@@ -64,7 +65,7 @@ def read_made(
         paths: The table.
         manifests: Their names, each with the number of its entries.
         what: Tells it from other things that are made of manifests.
-        make: Makes a row of each entry, given columns of MANIFEST_ENTRY.
+        make: Makes a row of each entry, given columns of NAMED_FILE.
 
     Raises:
         FormatError: A manifest is missing or broken.
@@ -75,7 +76,7 @@ def read_made(
         name: rows for name, count, rows in made if rows is not None and rows.num_rows == count
     }
     for portion in _portions(item for item in manifests if item[0] not in found):
-        fresh = dict(_slices(make(scan.read_past(paths, portion)), portion))
+        fresh = dict(_slices(make(scan.read_past(paths, portion, NAMED_FILE)), portion))
         scan.remember_made(what, {paths.manifest(name): rows for name, rows in fresh.items()})
         found.update(fresh)
     return [found[name] for name, _ in manifests]

@@ -112,14 +112,18 @@ class ManifestScan:
         """
         self._tables.put_slices({(path, what): table for path, table in tables.items()})
 
-    def read_past(self, paths: TablePaths, manifests: Sequence[tuple[str, int]]) -> pa.Table:
+    def read_past(
+        self, paths: TablePaths, manifests: Sequence[tuple[str, int]], layout: pa.Schema
+    ) -> pa.Table:
         """The entries of manifests, given name and number of entries, without remembering them.
+
+        Of the columns of MANIFEST_ENTRY those of a layout, which is that or NAMED_FILE.
 
         For whoever looks once at all that a table has, and would drive out what others look at.
         Raises as `read` does.
         """
         wanted = [(paths.manifest(name), count) for name, count in manifests]
-        return pa.concat_tables([NO_FILES, *self._decode_all(wanted)])
+        return pa.concat_tables([layout.empty_table(), *self._decode_all(wanted, layout)])
 
     def live_files(
         self,
@@ -198,7 +202,9 @@ class ManifestScan:
     def _read_one(self, path: str, count: int) -> pa.Table:
         return self._tables.get((path,), lambda: self._decode_all([(path, count)])[0])
 
-    def _decode_all(self, manifests: Sequence[tuple[str, int]]) -> list[pa.Table]:
+    def _decode_all(
+        self, manifests: Sequence[tuple[str, int]], layout: pa.Schema = MANIFEST_ENTRY
+    ) -> list[pa.Table]:
         if not manifests:
             return []
         try:
@@ -209,12 +215,14 @@ class ManifestScan:
             ManifestSource(path=path, file=file, count=count)
             for (path, count), file in zip(manifests, files, strict=True)
         ]
-        queried = query_manifests(sources)
-        return [self._checked(source, queried.get(source.path)) for source in sources]
+        queried = query_manifests(sources, layout)
+        return [self._checked(source, queried.get(source.path), layout) for source in sources]
 
-    def _checked(self, source: ManifestSource, table: pa.Table | None) -> pa.Table:
+    def _checked(
+        self, source: ManifestSource, table: pa.Table | None, layout: pa.Schema
+    ) -> pa.Table:
         if table is None:
-            table = self._decode_file(source.path, decode_manifest)
+            table = self._decode_file(source.path, decode_manifest).select(layout.names)
         if table.num_rows != source.count:
             raise FormatError(
                 f"{source.path} is broken: it holds {table.num_rows} entries where its manifest "

@@ -17,7 +17,7 @@ from branch_console.diff.expiry.reachability import reach, unbalanced
 from branch_console.diff.health.damage_rules import BranchDamage, DamagedState
 from branch_console.errors import FormatError
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.manifest_entry import FileKind
+from branch_console.format.manifest_entry import MANIFEST_ENTRY, FileKind
 from branch_console.format.snapshot import Snapshot
 from branch_console.maintenance.file_lister import LocalLister, Wanted, folders_of
 from branch_console.maintenance.named_files import (
@@ -207,7 +207,8 @@ class _PieceByPiece:
             yield from self._once(manifest, self._of_manifest)
 
     def _of_manifest(self, name: str) -> tuple[str, ...]:
-        self._table.scan.read_past(self._table.paths, [(name, self._counts[name])])
+        manifest = (name, self._counts[name])
+        self._table.scan.read_past(self._table.paths, [manifest], MANIFEST_ENTRY)
         return ()
 
     def _of_index(self, name: str) -> tuple[str, ...]:
