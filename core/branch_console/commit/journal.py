@@ -140,8 +140,11 @@ class Journal:
         Events are read in the order of their times.
         """
         names = self._store.files.names(self._paths.lineage_dir)
-        events = (name for name in names if name.startswith(EVENT_PREFIX))
-        times = (int(found[1]) for name in events if (found := _EVENT_NAME.match(name)))
+        events = [name for name in names if name.startswith(EVENT_PREFIX)]
+        # Their times have one width, so the last name tells the newest; a foreign one tells none.
+        newest = _EVENT_NAME.match(max(events, default=""))
+        found = [newest] if newest is not None else map(_EVENT_NAME.match, events)
+        times = (int(each[1]) for each in found if each is not None)
         return max(now_millis, max(times, default=-1) + 1)
 
     def mark(self, operation_id: str, step: str, content: bytes = b"{}") -> bytes:
