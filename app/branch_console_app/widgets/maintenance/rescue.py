@@ -21,10 +21,10 @@ from branch_console_app.widgets.parts.rows import Column
 
 _PER_PAGE = 15
 _NAME = Column(label="Kept on", weight=2.4)
-_WHAT = Column(label="What it keeps", weight=2.6)
+_WHAT = Column(label="What it keeps", weight=2.4)
 _WHEN = Column(label="Since", weight=1.2)
 _BY = Column(label="By", weight=1.0)
-_ALONE = Column(label="Alone", weight=1.0, align="right")
+_ALONE = Column(label="Alone", weight=1.4, align="right")
 _ACTIONS = Column(label="", weight=2.4)
 _COLUMNS = (_NAME, _WHAT, _WHEN, _BY, _ALONE, _ACTIONS)
 
@@ -72,7 +72,7 @@ def release_dialogs(identifier: Identifier, place: Location) -> Dialogs:
 def _show_line(number: int, line: RescueLine, place: Location) -> None:
     cells = dict(zip(_COLUMNS, rows.row(f"rescue-{number}", _COLUMNS), strict=True))
     with cells[_NAME]:
-        name = plain(shortened(line.name, 26))
+        name = plain(shortened(line.name, 20))
         state.link(PageName.BRANCHES, name, place.at_branch(line.name), help=plain(line.name))
     event = line.event
     if event is None:
