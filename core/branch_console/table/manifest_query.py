@@ -121,7 +121,7 @@ def query_manifests(
     Args:
         sources: The manifests; neighbours are decoded together, and large ones in parts.
 
-        layout: MANIFEST_ENTRY, or NAMED_FILE, which takes half of the time.
+        layout: MANIFEST_ENTRY, or NAMED_FILE, which takes less time.
 
     Returns:
         The columns of the layout by path. What is missing was too small to be worth it or
