@@ -1,7 +1,7 @@
-"""What the pages read, kept for as long as it can be relied on.
+"""The reads of pages, kept for as long as they are valid.
 
-Heads move, so what depends on them is read again after five seconds. What a snapshot's identity
-fixes never changes and is kept until there is no room for it.
+Heads move, so a result that depends on them is read again after five seconds. A result that depends
+only on a snapshot's identity never changes and is kept until the cache is full.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -127,7 +127,7 @@ def known_tables() -> Mapping[Identifier, TableItem]:
 
 
 def publishing() -> Publishing | None:
-    """Return the merge of the catalog that is being published on main now, if one is."""
+    """Return the merge of the catalog that is being published on main; None without one."""
     try:
         return get_services().publishing()
     except PaimonError:
@@ -214,12 +214,12 @@ def compare_states(identifier: Identifier, before: str, after: str) -> StateDiff
 
 
 def row_diff(identifier: Identifier, diff: StateDiff) -> KeptDiff | None:
-    """Return the rows in which two states differ, None where no job has compared them yet."""
+    """Return the rows in which two states differ, None if no job has compared them yet."""
     return get_services().row_diff(identifier, diff)
 
 
 def row_counts(identifier: Identifier, diff: StateDiff) -> RowCounts | None:
-    """Return the rows of two states, None where nobody has counted them yet."""
+    """Return the rows of two states, None if nobody has counted them yet."""
     return get_services().row_counts(identifier, diff)
 
 
@@ -229,12 +229,12 @@ def count_work(identifier: Identifier, diff: StateDiff) -> CountWork:
 
 
 def quality(identifier: Identifier, diff: StateDiff) -> QualityComparison | None:
-    """Return what the data of two states look like, None where no job has looked yet."""
+    """Return what the data of two states look like, None if no job has looked yet."""
     return get_services().quality(identifier, diff)
 
 
 def rules(identifier: Identifier) -> RuleSet | None:
-    """Return the rules that a table is held to, None where it has none."""
+    """Return the rules that a table is held to, None if it has none."""
     found: RuleSet | None = _heads("rules", identifier)
     return found
 
@@ -357,7 +357,7 @@ def settled_conflicts(identifier: Identifier, plan_id: str, draft: PolicyDraft) 
 
     Args:
         identifier: The table.
-        plan_id: Of the plan that rows were compared for.
+        plan_id: The id of the plan that rows were compared for.
         draft: As it stands; a version of it never changes.
     """
     if row_conflicts(identifier, plan_id) is None:
@@ -453,7 +453,7 @@ def jobs_if_answered() -> tuple[JobView, ...]:
 
 
 def active_jobs() -> int | None:
-    """Return how many of the newest jobs still run; None where the job store does not answer."""
+    """Return how many of the newest jobs still run; None if the job store does not answer."""
     try:
         return sum(not each.state.is_over for each in jobs(limit=50))
     except PaimonError:

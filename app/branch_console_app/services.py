@@ -87,7 +87,7 @@ _MOST_FILES: Final = 200
 
 
 class Services(TableLists):
-    """What the console and the command line can ask of one warehouse.
+    """The requests that the console and the command line can make of one warehouse.
 
     A table is named with its branch. Nothing is opened before it is needed.
     """
@@ -117,7 +117,7 @@ class Services(TableLists):
 
     @property
     def job_settings(self) -> JobSettings:
-        """What the worker of this warehouse is started with."""
+        """The settings that start the worker of this warehouse."""
         settings = self.settings
         return JobSettings(
             warehouse=settings.get_warehouse(),
@@ -195,13 +195,13 @@ class Services(TableLists):
         return compare_states(self.warehouse, table, before, after)
 
     def row_diff(self, table: Identifier, diff: StateDiff) -> KeptDiff | None:
-        """Return the rows in which two states differ, None where no job has compared them yet."""
+        """Return the rows in which two states differ, None if no job has compared them yet."""
         from branch_console.procedures.compare.rows import row_diff_name
 
         return self._kept_diffs.find(row_diff_name(table, diff))
 
     def row_counts(self, table: Identifier, diff: StateDiff) -> RowCounts | None:
-        """Return the rows of two states, None where nobody has counted them yet."""
+        """Return the rows of two states, None if nobody has counted them yet."""
         from branch_console.jobs.kept_counts import KeptCounts
         from branch_console.procedures.compare.count_rows import count_name
 
@@ -228,7 +228,7 @@ class Services(TableLists):
         reads_all: bool = False,
         merges: bool = False,
     ) -> QualityComparison | None:
-        """Return what the data of two states look like, None where no job has looked yet.
+        """Return what the data of two states look like, None if no job has looked yet.
 
         One that looked at more is as good as one that looked at what was asked for.
         """
@@ -244,7 +244,7 @@ class Services(TableLists):
         return next(filter(None, map(kept.find, names)), None)
 
     def rules(self, table: Identifier, text: str | None = None) -> RuleSet | None:
-        """Return the rules of a table, or those of a text; None where the table has none."""
+        """Return the rules of a table, or those of a text; None if the table has none."""
         from branch_console.procedures.run.rule_evaluation import find_rules, read_rules
 
         return find_rules(self.warehouse, table) if text is None else read_rules(text, table)
@@ -372,7 +372,7 @@ class Services(TableLists):
         """Decide what a merge would do, and change nothing.
 
         Args:
-            arguments: Of the procedure `merge_branch`.
+            arguments: The arguments of the procedure `merge_branch`.
         """
         from branch_console.procedures.merge.merge_branch import MERGE_BRANCH
         from branch_console.procedures.run.procedure import decide
@@ -386,7 +386,7 @@ class Services(TableLists):
         """Decide what a merge of a branch of the catalog would do, and change nothing.
 
         Args:
-            arguments: Of the procedure `merge_catalog_branch`.
+            arguments: The arguments of the procedure `merge_catalog_branch`.
         """
         from branch_console.procedures.catalog_merge.merge_catalog import catalog_merge_of
 
@@ -398,7 +398,8 @@ class Services(TableLists):
         """Return what a merge of the catalog would do, and the draft that settles its conflicts.
 
         Args:
-            arguments: Of the procedure `merge_catalog_branch`; a policy in them does not count.
+            arguments: The arguments of the procedure `merge_catalog_branch`; a policy in them does
+                not count.
         """
         from branch_console.procedures.catalog_merge.catalog_resolution import (
             find_catalog_resolution,
@@ -424,7 +425,7 @@ class Services(TableLists):
         return decisions_on_merge(self.warehouse, call).to_text()
 
     def row_conflicts(self, table: Identifier, plan_id: str) -> pa.Table | None:
-        """Return the conflicts of rows of a plan, None where no run has compared its rows yet."""
+        """Return the conflicts of rows of a plan, None if no run has compared its rows yet."""
         from branch_console.procedures.browse.conflicts import read_row_conflicts
 
         return read_row_conflicts(self.warehouse, table, plan_id)
@@ -451,7 +452,8 @@ class Services(TableLists):
         """Return what there is to decide on for a merge, and the draft of what was decided.
 
         Args:
-            arguments: Of the procedure `merge_branch`; a policy in them does not count.
+            arguments: The arguments of the procedure `merge_branch`; a policy in them does not
+                count.
         """
         from branch_console.procedures.merge.conflicts import find_resolution
 
@@ -606,7 +608,7 @@ class Services(TableLists):
     def start(
         self, name: str, arguments: Mapping[str, Argument], operation_id: str | None = None
     ) -> str:
-        """Enqueue a command, and start a worker where none runs; return the job's id."""
+        """Enqueue a command, and start a worker if none runs; return the job's id."""
         job_id = self.jobs_of_warehouse.start(self.call(name, arguments, operation_id))
         self.jobs_of_warehouse.start_worker()
         return job_id
@@ -649,7 +651,7 @@ class Services(TableLists):
         return self.start(call.name, call.arguments, operation_id)
 
     def worker_log(self) -> str:
-        """Return the end of the worker's log; blank where no worker has written one here."""
+        """Return the end of the worker's log; blank if no worker has written one here."""
         try:
             with self.job_settings.log_path.open("rb") as log:
                 log.seek(0, os.SEEK_END)

@@ -76,7 +76,7 @@ def run_merge(
     Args:
         services: The door to the core.
         identifier: The table.
-        arguments: Of the procedure.
+        arguments: The arguments of the procedure.
         plan_again: Whether to go on where the target moves and the decisions stay.
         preview: Whether to stop once it is told.
         dry_run: Whether to do all but publish.
@@ -128,7 +128,7 @@ def print_merge(
     Args:
         state: The verdict.
         plan: The decision.
-        schema: What becomes of the target's schema; None where that stays.
+        schema: What becomes of the target's schema; None if that stays.
         rows: What is known of the rows that both sides changed; None if none has to be compared.
         settlings: The options that were tried and settle conflicts.
     """
@@ -215,7 +215,7 @@ def _schema_change(services: Services, identifier: Identifier, plan: Plan) -> Sc
 
 
 def _moves(plan: Plan, known: KnownRows) -> dict[str, object]:
-    """What would move, as names and values; nothing where the heads alone decided."""
+    """Return the files and rows that would move, by name; empty if heads decide alone."""
     found = found_by(plan)
     if found is None:
         return {}

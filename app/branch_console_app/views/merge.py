@@ -291,7 +291,7 @@ def _show_dialogs(
 
 
 def _person(source: BranchItem, needed: Role) -> _Person:
-    """What a verdict has to know of the person who looks, of the time, and of the source."""
+    """Return the facts that a verdict needs about the person, the time and the source."""
     own, versus = Role(get_services().settings.role), source.versus
     return {
         "ahead": versus.ahead if versus else None,

@@ -103,7 +103,7 @@ class Conflict:
         return hashlib.sha256(repr(digest_parts).encode()).hexdigest()[:12]
 
     def offering(self, takes: tuple[Take, ...]) -> "Conflict":
-        """The conflict with what was tried and settles it; the advice takes back what does not."""
+        """The conflict with the choices that were tried and settle it, and advice to match."""
         failed = [
             str(take)
             for take in self.settle_with

@@ -39,7 +39,7 @@ class FileTouch:
 
     @property
     def adds_nothing_new(self) -> bool:
-        """Whether what was written is known to hold just what is left of rows, or their versions.
+        """Whether the written files are known to contain only remaining or updated rows.
 
         Rows of a commit that records no operation may be new ones.
         """

@@ -442,8 +442,8 @@ class _KeylessMerge:
         return sum(self._ours.files(files)["row_count"].to_pylist())
 
     def _is_joined(self, rule: CellRule, left: FileTouch, right: FileTouch) -> bool:
-        """Whether rows must tell what is left of a file: there may be more than a delete left."""
-        # Of a file that neither wrote again no log holds the entry.
+        """Whether rows must be read to know what is left of a file, beyond what deletes say."""
+        # No log lists a file that neither side rewrote.
         if not (left.is_gone or right.is_gone):
             return False
         if rule is CellRule.M2:

@@ -66,7 +66,7 @@ class Recovery:
 
 
 def recover(warehouse: Warehouse, rows: RowEngine, call: ProcedureCall, stages: Stages) -> Receipt:
-    """Finish or take back what was cut off; running it twice changes nothing.
+    """Finish or take back operations that were cut off; a second run changes nothing.
 
     Arguments of the call: `table`, or none for all tables.
     """
@@ -164,7 +164,7 @@ def recover_table(
 def _begun_too_late(
     warehouse: Warehouse, name: str, intent: Intent, whole: str
 ) -> Iterator[Recovery]:
-    """End what a runner prepared that had slept while its merge of the catalog was taken back."""
+    """Discard the steps of a runner that slept while its merge of the catalog was taken back."""
     operation = CatalogOperation.find(warehouse, whole)
     message = None if operation is None else forget_prepared(operation)
     if message is not None:

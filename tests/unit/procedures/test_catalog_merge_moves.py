@@ -158,7 +158,7 @@ def test_what_stands_in_the_way_is_told_before_anything_moves(sql: CatalogBench)
     with pytest.raises(Refused, match=r"lab.db is taken: a catalog branch has a database of that"):
         steps.prepare()
     sql("USE BRANCH test; DROP TABLE lab.x; USE BRANCH main; DROP TABLE air.t")
-    with pytest.raises(CommitConflict, match=r"Table air.t is gone, or another one by now"):
+    with pytest.raises(CommitConflict, match=r"Table air.t is gone or was replaced"):
         steps.prepare()
 
 

@@ -39,7 +39,7 @@ _STEPS: Final = {
 
 
 class ObjectVerdict(StrEnum):
-    """What becomes of one object, in a word."""
+    """The verdict on one object, in a word."""
 
     BLOCKED = "blocked"
     CONFLICT = "conflict"
@@ -53,7 +53,7 @@ class MergedObjectLine:
     """One object of the merge; texts are plain.
 
     Attributes:
-        sentence: What becomes of it.
+        sentence: The effect on it, as a sentence.
         cells: The cells of the matrix, such as `table/rename.drop`.
     """
 
@@ -78,8 +78,8 @@ class CatalogConflictLine:
     Attributes:
         table: The object that it is about.
         decided_on: How a policy calls that object.
-        choices: What settles it.
-        taken: How it was settled; None where it is open.
+        choices: The choices that settle it.
+        taken: How it was settled; None if it is open.
     """
 
     conflict: Conflict
@@ -161,7 +161,7 @@ def catalog_merge_state(
     """Judge a merge of the catalog.
 
     Args:
-        plan: What it would do, with all that was decided.
+        plan: The plan with all decisions.
         settled: How many conflicts were decided on.
         seen: The id of the plan that was shown, where a person has stayed on the page.
     """

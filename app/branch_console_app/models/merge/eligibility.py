@@ -1,4 +1,4 @@
-"""What stands in the way of a merge, and what does not: each with what to do about it."""
+"""The conditions of a merge, fulfilled or not, each with a way to fulfil it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,10 +40,10 @@ class Check:
     """One condition, in Markdown.
 
     Attributes:
-        kind: The code of what fails.
-        advice: What to do about it, a sentence.
-        remedies: Where that is done.
-        name: What is checked, where a line needs a name.
+        kind: The code of the failure.
+        advice: The advice, a sentence.
+        remedies: The pages on which that is done.
+        name: The name of the check, if a line needs one.
     """
 
     standing: CheckState
@@ -61,10 +61,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Circumstances:
-    """What is known of both branches besides the plan.
+    """The facts about both branches besides the plan.
 
     Attributes:
-        lacks_role: Why the person may not merge; None where they may; as `lacks_role` says it.
+        lacks_role: Why the person may not merge, in the words of `lacks_role`; None if they may.
     """
 
     source: BranchItem
@@ -84,10 +84,10 @@ def checks_of_merge(
     """Return the conditions of a merge, what fails first.
 
     Args:
-        decision: What it would do.
+        decision: The decided merge.
         found: What is known of both branches.
         state: The verdict.
-        facts: What the verdict followed from.
+        facts: The facts that the verdict depends on.
         rules: The quality rules of the table; None if it has none.
     """
     plan = decision.plan
@@ -118,7 +118,7 @@ _OF_SCHEMA: Final = (
 
 
 def _blocks(decision: MergeDecision) -> Iterator[Check]:
-    """What stops the merge, but for conflicts: these have a check of their own."""
+    """Yield the obstacles of the merge, except conflicts: these have a check of their own."""
     for block in decision.preview.blocks:
         if block.kind is ErrorKind.CONFLICTS_OPEN:
             continue
@@ -132,8 +132,8 @@ def checks_of_draft(
 
     Args:
         state: The verdict.
-        plan: What the merge would do.
-        facts: What the verdict followed from.
+        plan: The plan of the merge.
+        facts: The facts that the verdict depends on.
         rule_count: The quality rules of the table.
     """
     if isinstance(plan, UpToDatePlan | RefusedPlan):

@@ -24,7 +24,7 @@ from branch_console_app.models.parts.wording import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovedCommits:
-    """What arrives at the target, or what would leave it.
+    """The commits that are added to the target, or that it would lose.
 
     Attributes:
         consumers: Consumers that would be rewound, with the snapshot each reads next.
@@ -43,7 +43,7 @@ class MovedCommits:
 
     @property
     def figure(self) -> RowFigure:
-        """What all commits changed."""
+        """The changes of all commits together."""
         return add_up(self.changes)
 
     @property
@@ -63,7 +63,7 @@ class MovedCommits:
 
     @property
     def users(self) -> tuple[str, ...]:
-        """Who made the commits, by name."""
+        """The authors of the commits, by name."""
         return tuple(sorted({snapshot.commit_user for snapshot in self.snapshots}))
 
 
@@ -138,7 +138,7 @@ class FastForwardPreview:
         """Return the conditions with those that the command itself has, what fails first.
 
         Args:
-            preview: The preview of the command; None where it is not offered.
+            preview: The preview of the command; None if it is not offered.
         """
         if preview is None:
             return self.checks

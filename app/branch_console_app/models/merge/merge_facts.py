@@ -1,4 +1,4 @@
-"""What is known of a merge besides its plan: compared rows, jobs of the draft, a role."""
+"""The facts about a merge besides its plan: compared rows, jobs of the draft, a role."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ _HOUR_MILLIS: Final = 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsOfMerge:
-    """What is known of the rows that both sides changed.
+    """The facts about the rows that both sides changed.
 
     Attributes:
         is_needed: Whether rows have to be compared to know the conflicts.
-        is_compared: Whether somebody has compared them since both branches stand as they do.
-        number: The conflicts that were found.
-        open_number: Those that nothing settles.
-        columns: Columns of the open ones, those with most of them first.
-        takes: What settles the others.
+        is_compared: Whether the rows were compared at the current heads.
+        number: The number of conflicts found.
+        open_number: The number of open conflicts.
+        columns: The columns of open conflicts, those with most conflicts first.
+        takes: The sides or values that settle the others.
         staged: The counts of the result that a dry run staged; None without one.
     """
 
@@ -88,7 +88,7 @@ class RowsOfMerge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoneMerge:
-    """That a merge was undone: by whom, when, and at which snapshot its target is again."""
+    """The undo of a merge: by whom, when, and the snapshot that its target is at again."""
 
     actor: str
     millis: int
@@ -103,8 +103,8 @@ class MergeAttempt:
         plan_id: The plan that it carries out; on other heads there is another one.
         snapshot_id: The head of the target that it made; None before, or if none is known.
         can_undo: Whether an undo would run now.
-        undone: That it was undone; None if it was not.
-        findings: What the rules found in its result.
+        undone: Its undo; None if it was not undone.
+        findings: The findings of the rules in its result.
     """
 
     job: JobView
@@ -138,7 +138,7 @@ class MergeAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleGap:
-    """That a person may not do something: the role they have, and the one that it takes."""
+    """A missing permission: the role of the person, and the role that is needed."""
 
     own: Role
     needed: Role
@@ -151,21 +151,21 @@ class RoleGap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeFacts:
-    """What a verdict follows from, besides the plan.
+    """The facts besides the plan that a verdict depends on.
 
     Attributes:
-        rows: Of the rows that both sides changed; None if nobody asks.
+        rows: The facts about rows that both sides changed; None if they do not matter.
         merge: The job that merges, or merged; None if this draft has none.
         dry_run: The job that tries it; None if this draft has none.
         comparison: The job that compares rows; None if this draft has none.
-        stale: What has moved since the plan was seen, in a sentence of Markdown.
-        decisions: How many decisions the draft keeps.
+        stale: The changes since the plan was seen, as a Markdown sentence.
+        decisions: The number of decisions in the draft.
         ahead: Commits of the source that the target lacks, if that is known.
-        blocks: What else keeps the command from running; conflicts are none of it.
-        gap: That the person may not merge; None if they may.
+        blocks: Other obstacles of the command, without conflicts.
+        gap: The missing permission to merge; None if the person may merge.
         may_settle: Whether the person may settle conflicts.
         now_millis: The time.
-        zone: Of the person who looks.
+        zone: The time zone of the person.
     """
 
     rows: RowsOfMerge | None = None

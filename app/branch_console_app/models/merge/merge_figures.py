@@ -32,7 +32,7 @@ def merge_figures(
     Args:
         plan: The merge.
         changed: What the merge makes of the target's schema.
-        rows: What is known of the rows that both sides changed; None where nobody asks.
+        rows: What is known of the rows that both sides changed; None if nobody asks.
     """
     found = found_by(plan)
     if found is None:

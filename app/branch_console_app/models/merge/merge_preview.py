@@ -66,14 +66,14 @@ _STRATEGY_REASONS: Final[Mapping[Strategy, str]] = {
     Strategy.REWRITE: "rewritten: both sides changed rows of the same file",
     Strategy.CONFLICT: "in conflict: nothing happens until that is settled",
 }
-"""What a merge does with a bucket, and why."""
+"""The words for what a merge does with a bucket, and why."""
 
 
 def strategy_reason(strategy: Strategy, *, is_compared: bool) -> str:
     """Say what a merge does with a bucket, and why.
 
     Args:
-        strategy: What is done.
+        strategy: The strategy.
         is_compared: Whether somebody has compared the rows of buckets that must be.
     """
     if is_compared and strategy is Strategy.DELTA:
@@ -111,7 +111,7 @@ class MergeDecision:
         """Judge the merge; what blocks the command besides conflicts is known from its preview.
 
         Args:
-            facts: What else is known.
+            facts: The other known facts.
         """
         # Conflicts have states of their own, and a refused plan says by itself why.
         blocks = tuple(
@@ -122,7 +122,7 @@ class MergeDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenPlan:
-    """What a person was shown: the plan, where both branches stood, and what settled conflicts."""
+    """The plan that a person saw, the heads of both branches, and the policy for conflicts."""
 
     plan_id: str
     ours_id: int | None
@@ -140,7 +140,7 @@ class SeenPlan:
         )
 
     def staleness(self, plan: Plan) -> str | None:
-        """Say in Markdown what has moved since, or None where the plan is the one that was seen."""
+        """Say in Markdown what has moved since, or None if the plan is the one that was seen."""
         if self.plan_id == plan.id:
             return None
         moved = [
@@ -159,7 +159,7 @@ class SeenPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketLine:
-    """What happens to one bucket, and the files that move there."""
+    """The strategy for one bucket, and the files that are added to it and removed."""
 
     partition: str
     bucket: int
@@ -175,7 +175,7 @@ class SettleOption:
     """An option of a merge that may settle conflicts, and the parameters of an address that set it.
 
     Attributes:
-        cost: What it changes besides, in a sentence.
+        cost: Its other changes, in a sentence.
         number: How many conflicts fewer the planner found with it.
     """
 
@@ -191,7 +191,7 @@ class ConflictLine:
 
     Attributes:
         settled_by: Options of the merge that settle it.
-        otherwise: What settles it where no option does.
+        otherwise: The way to settle it if no option does.
     """
 
     kind: str
@@ -212,8 +212,8 @@ class MergePreview:
     Attributes:
         state: The verdict, and the step that comes next.
         is_compared: Whether somebody has compared the rows that both sides changed.
-        figures: What the merge changes, in at most four counts.
-        file_figures: What it does with data files.
+        figures: The changes of the merge, in at most four counts.
+        file_figures: The counts of its data files.
         reasons: Why figures are not exact.
         settlings: The options that were tried and settle conflicts, the one that settles most
             first.
@@ -247,7 +247,7 @@ class MergePreview:
         Args:
             decision: The plan, and the preview of the command.
             schema: The newest one of the target.
-            facts: What is known besides.
+            facts: The other known facts.
             settlings: The options that were tried and settle conflicts.
         """
         plan, rows = decision.plan, None if facts is None else facts.rows
@@ -299,7 +299,7 @@ def _moved(branch: str, before: int | None, head: Snapshot) -> str:
 
 
 def schema_change(plan: Plan, schema: TableSchema | None) -> SchemaDiff | None:
-    """Return what the merge makes of the target's schema; None where that stays.
+    """Return what the merge makes of the target's schema; None if that stays.
 
     Args:
         plan: The merge.
@@ -401,7 +401,7 @@ def candidates(conflicts: Sequence[Conflict], rules: MergeRules) -> tuple[Settle
     """Return the options that are worth a try, at most four: only the planner knows what they do.
 
     Args:
-        conflicts: Of the plan, without these options.
+        conflicts: The conflicts of the plan, without these options.
         rules: By which they were found.
     """
     found = [

@@ -1,4 +1,4 @@
-"""What stands between a person and a merge: one value that banner, buttons and commands read."""
+"""The state of a merge for a person: one value that banner, buttons and commands read."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _MOST_NAMED = 3
 
 
 class MergeStanding(StrEnum):
-    """Where a merge stands, of one table as of the catalog."""
+    """The state of a merge, of one table or of the catalog."""
 
     CHOOSE = "choose"
     LOADING = "loading"
@@ -59,7 +59,7 @@ class MergeStanding(StrEnum):
 
 
 class VerdictRole(StrEnum):
-    """What a verdict asks of the person who reads it."""
+    """The kind of reaction that a verdict needs from its reader."""
 
     NEUTRAL = "neutral"
     WORK = "work"
@@ -92,7 +92,7 @@ ROLES: Final[Mapping[MergeStanding, VerdictRole]] = {
 
 
 class NextStep(StrEnum):
-    """What a button of a merge does."""
+    """The action of a button of a merge."""
 
     VIEW_JOB = "view job"
     CANCEL = "cancel"
@@ -140,9 +140,9 @@ class MergeState:
 
     Attributes:
         sentence: Markdown.
-        detail: What else a person should know at once; Markdown.
-        primary: What comes next, or the way past the first block; None if nothing can be done.
-        secondary: What may be done instead.
+        detail: Another fact that a person should know at once; Markdown.
+        primary: The next action, or the way past the first block; None without one.
+        secondary: The other possible actions.
         kind: The error code that stops the merge.
         job_id: The job that the buttons are about; of a merge that is done, its operation.
     """
@@ -157,7 +157,7 @@ class MergeState:
 
     @property
     def role(self) -> VerdictRole:
-        """What it asks of the person who reads it."""
+        """The kind of reaction that it needs from its reader."""
         return ROLES[self.standing]
 
     @property
@@ -204,8 +204,8 @@ class MergeState:
         """Judge a merge of one table; the first state that holds counts.
 
         Args:
-            plan: What it would do, with all that was decided.
-            facts: What is known besides.
+            plan: The plan with all decisions.
+            facts: The other known facts.
         """
         facts = facts or MergeFacts()
         rows = facts.rows or RowsOfMerge.of_plan(plan)
@@ -223,8 +223,8 @@ class MergeState:
         """Judge a merge that has to be a fast-forward.
 
         Args:
-            decision: What it would do.
-            facts: What is known besides.
+            decision: The decided merge.
+            facts: The other known facts.
         """
         facts = facts or MergeFacts()
         source, target = decision.source, decision.target

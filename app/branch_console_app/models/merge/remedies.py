@@ -1,4 +1,4 @@
-"""Where a page leads to what clears the way for a merge."""
+"""The page that a remedy of an obstacle is on."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -34,7 +34,7 @@ BY_KIND: Final[Mapping[ErrorKind, tuple[str, tuple[CheckRemedy, ...]]]] = {
     ErrorKind.TARGET_MOVED: ("", (CheckRemedy.MERGE,)),
     ErrorKind.UNSUPPORTED: ("", (CheckRemedy.BOTH_SIDES,)),
 }
-"""What to do about a block by its kind, where its own text does not say so already."""
+"""The advice for an obstacle by its kind, if the obstacle's own text has none."""
 
 
 def remedy_of(kind: ErrorKind | None) -> CheckRemedy:

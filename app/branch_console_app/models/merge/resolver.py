@@ -27,7 +27,7 @@ _NULL: Final = "NULL"
 
 
 class Shown(StrEnum):
-    """Which conflicts a page lists."""
+    """The conflicts that a page lists."""
 
     ALL = "all"
     OPEN = "open"
@@ -36,7 +36,7 @@ class Shown(StrEnum):
 
 
 class Choice(StrEnum):
-    """What a person takes for a conflict; keep and delete are for rows that one side deleted."""
+    """The choice of a person for a conflict; keep and delete are for rows that one side deleted."""
 
     OPEN = "open"
     OURS = "ours"
@@ -75,7 +75,7 @@ class CellLine:
     Attributes:
         result: The raw text, to be typed over; None is NULL, blank while it is open.
         take: A Choice.
-        by: What decided: a name, or a layer of the policy.
+        by: The decider: a name, or a layer of the policy.
     """
 
     key: str
@@ -89,7 +89,7 @@ class CellLine:
 
 
 def partition_texts(conflicts: pa.Table, schema: TableSchema) -> pa.Array:
-    """The partition of each conflict, as `day=2013-03-08`; blank where there are none."""
+    """The partition of each conflict, as `day=2013-03-08`; blank if there are none."""
     rows = [conflicts[name].combine_chunks() for name in ROWS_OF_SIDES]
     parts = []
     for name in schema.partition_keys:
@@ -210,7 +210,7 @@ def _shown_take(row: Mapping[str, Any]) -> str:
 
 
 def choices_for(conflicts: pa.Table, *, by_row: bool) -> tuple[str, ...]:
-    """What may be taken for some conflicts, with what rules have taken already."""
+    """Return the choices for some conflicts, with choices that rules have made already."""
     is_deleted = pc.equal(conflicts["kind"], str(ConflictKind.DELETE_MODIFY))
     choices = [Choice.OPEN]
     if pc.any(is_deleted).as_py():
@@ -257,11 +257,11 @@ def edits_of(edited_rows: Mapping[int, Mapping[str, Any]]) -> tuple[Edit, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decider:
-    """Who decides, when, on which table.
+    """The person, time and table of a decision.
 
     Attributes:
         table: Its name in the policy.
-        schema: Of the target; says which columns may be NULL.
+        schema: The target's schema, which says which columns may be NULL.
         by_row: Whether a choice is for the whole row of its line.
     """
 
@@ -278,11 +278,11 @@ def decided(policy: Policy, lines: pa.Table, edits: Sequence[Edit], decider: Dec
     Args:
         policy: The draft that was looked at.
         lines: The conflicts of the page, with the columns of `row_conflict_schema`.
-        edits: What was changed on it.
-        decider: Who decides.
+        edits: The changed lines.
+        decider: The person who decides.
 
     Raises:
-        InvalidInput: What was typed is no value of its column, or nothing that can be taken there.
+        InvalidInput: The typed text is no value of its column, or cannot be chosen there.
     """
     for edit in edits:
         line = lines.slice(edit.at, 1)
@@ -313,7 +313,7 @@ def _reopened(policy: Policy, conflict: pa.Table, decider: Decider) -> Policy:
 
 
 def _taken(conflict: pa.Table, edit: Edit, decider: Decider) -> tuple[Take, str | None] | None:
-    """What an edit takes, None where it opens the conflict again."""
+    """Return the take of an edit and its typed value; None if the edit opens the conflict again."""
     (row,) = readable(conflict).to_pylist()
     where = f"{row['column'] or WHOLE_ROW} of {key_text(row['key'])}"
     if row["kind"] == ConflictKind.HIDDEN:
@@ -350,7 +350,7 @@ def _taken(conflict: pa.Table, edit: Edit, decider: Decider) -> tuple[Take, str 
 
 
 def _checked(conflict: pa.Table, column: str, text: str | None, decider: Decider) -> str | None:
-    """The text of an edit; raises InvalidInput where it is no value of its column."""
+    """The text of an edit; raises InvalidInput if it is no value of its column."""
     kind = conflict.schema.field(ROWS_OF_SIDES[0]).type.field(column).type
     parse_cells(pa.array([text], pa.string()), kind, column)
     field = next((each for each in decider.schema.fields if each.name == column), None)

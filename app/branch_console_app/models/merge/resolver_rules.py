@@ -23,11 +23,11 @@ from branch_console.merge.row_work import ROWS_OF_SIDES
 from branch_console_app.models.merge.resolver import WHOLE_ROW, Group
 
 SIDES: Final = (Settle.OURS, Settle.THEIRS, Settle.BASE)
-"""What settles whole rows as well as cells."""
+"""The choices that settle whole rows as well as cells."""
 
 
 class RuleScope(StrEnum):
-    """What a rule is for; the strongest first."""
+    """The scope of a rule; the strongest first."""
 
     PREDICATE = "condition"
     COLUMN = "column"
@@ -40,7 +40,7 @@ class RuleLine:
     """A rule of a draft.
 
     Attributes:
-        subject: What it is for: a condition, a column, a table or a kind of conflicts.
+        subject: Its subject: a condition, a column, a table or a kind of conflicts.
         take: How it settles.
         number: How many conflicts it decides.
         table: The table that it is said of; `*` for all.
@@ -70,12 +70,12 @@ class RuleLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleEffect:
-    """What a change of the draft does to the conflicts.
+    """The effect of a change of the draft on the conflicts.
 
     Attributes:
-        settles: Open ones that are settled then.
-        changes: Settled ones that come out otherwise, or are decided by something else.
-        opens: Settled ones that are open then.
+        settles: The number of open conflicts that it settles.
+        changes: The number of settled conflicts that get another result, or another rule.
+        opens: The number of settled conflicts that it opens.
     """
 
     settles: int
@@ -185,7 +185,7 @@ def rule_of_group(
     Args:
         group: Its kind, column and partition.
         some: Conflicts of it, one at least: its rows tell the values of the partition.
-        schema: Of the target.
+        schema: The schema of the target.
         take: How it settles.
 
     Raises:

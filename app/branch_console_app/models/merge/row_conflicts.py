@@ -18,7 +18,7 @@ class RowConflictLine:
 
     Attributes:
         key: Columns of the primary key with their values, as `id = 7`.
-        result: What it was settled to; nothing while it is open.
+        result: The value that settles it; None while it is open.
     """
 
     id: str

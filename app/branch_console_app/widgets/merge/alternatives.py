@@ -1,4 +1,4 @@
-"""Where to go from a merge that cannot be: the pages that show both sides."""
+"""The links from a merge that cannot run: the pages that show both sides."""
 
 import streamlit as st
 

@@ -66,12 +66,12 @@ class Draft:
     """A merge that nobody has saved: the address is all there is.
 
     Attributes:
-        arguments: Of the merge, without a policy.
-        resolution: What there is to decide on; None of a fast-forward.
+        arguments: The arguments of the merge, without a policy.
+        resolution: The conflicts to decide on; None for a fast-forward.
         has_file_conflicts: Whether conflicts of files stop it, which no resolver settles.
-        groups: Of the conflicts of rows; a single one is opened in the resolver at once.
+        groups: The groups of the conflicts of rows; a single one is opened in the resolver at once.
         judge: Returns the verdict anew, with jobs that went on.
-        facts: What the verdict followed from.
+        facts: The facts that the verdict depends on.
     """
 
     identifier: Identifier

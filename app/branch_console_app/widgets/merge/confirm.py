@@ -105,7 +105,7 @@ def _mode() -> Mode:
 
 
 def _seen(form: Form, plan: Plan, *, again: bool) -> dict[str, Argument]:
-    """What a run is told of the preview: where it was planned, and what was decided on."""
+    """Return the agreement for a run: the heads of the preview, and the decisions."""
     heads = PlannedHeads.of_plan(plan)
     return Agreement(
         heads=None if heads is None else heads.to_text(),

@@ -53,8 +53,8 @@ def comparison_of_draft(compared_plan_id: str, plan_id: str) -> MergeAttempt | N
     """Return the job that compares the rows of a draft; None if there is none.
 
     Args:
-        compared_plan_id: Of the plan that rows are compared for.
-        plan_id: Of the plan with the decisions on what is found.
+        compared_plan_id: The compared_plan of the plan that rows are compared for.
+        plan_id: The id of the plan with the decisions on what is found.
     """
     job = job_here(COMPARED, compared_plan_id)
     return None if job is None else MergeAttempt(job=job, plan_id=plan_id)

@@ -66,7 +66,7 @@ def show_fast_forward(
     Args:
         preview: The plan in words.
         identifier: The table.
-        answer: The preview of the command; None where it is not offered.
+        answer: The preview of the command; None if it is not offered.
         verdict: The verdict.
         merge: The job that carries it out, or did; None if there is none.
     """
@@ -95,7 +95,7 @@ def show_fast_forward(
 
 
 def forward_preview(plan: ForwardDecision) -> Preview | None:
-    """Return what the command would do; None where there is nothing to take over."""
+    """Return what the command would do; None if there is nothing to take over."""
     return _preview(plan) if plan.verdict is Verdict.FAST_FORWARD else None
 
 

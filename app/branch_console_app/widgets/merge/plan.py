@@ -123,13 +123,13 @@ def _set_option(name: str, key: str, usual: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MergePage:
-    """What the tabs of a merge show.
+    """The data of the tabs of a merge.
 
     Attributes:
-        checks: The conditions of the merge, what fails first.
+        checks: The conditions of the merge, failed ones first.
         form: The command, with the policy that settles conflicts.
-        settled: Conflicts of rows as the draft settles them; None before any comparison.
-        facts: What the verdict followed from.
+        settled: Row conflicts with the draft's resolutions; None before any comparison.
+        facts: The facts that the verdict depends on.
         rules: The quality rules of the table; None if it has none.
         commits: Those of the source since the merge base; None while nobody looks at them.
     """
@@ -176,7 +176,7 @@ def show_tabs(labels: Mapping[MergeTab, str]) -> Mapping[MergeTab, DeltaGenerato
     """Draw tabs of which the address names the open one.
 
     Args:
-        labels: Of the tabs there are; an address names them without their counts.
+        labels: The labels of the tabs there are; an address names them without their counts.
     """
     key = "merge-tabs"
     opened = MergeTab.parse(state.parameter(TAB))

@@ -63,7 +63,7 @@ _FILLS = {
 
 
 class Resolver:
-    """What the parts of the page share: the merge, its draft, and the conflicts as that settles."""
+    """The common data of the page's parts: the merge, its draft, and the conflicts by the draft."""
 
     def __init__(
         self,

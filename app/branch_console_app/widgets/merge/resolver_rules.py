@@ -92,7 +92,7 @@ def show_rest(resolver: Resolver, group: Group) -> None:
 
 
 def _problem_of_rest(policy: Policy, table: str, inside: pa.Table) -> str | None:
-    """Why the rest of a group cannot be taken at once, None where it can."""
+    """Why the rest of a group cannot be taken at once, None if it can."""
     weaker = sum(
         line.number
         for line in rule_lines(policy, table, inside)

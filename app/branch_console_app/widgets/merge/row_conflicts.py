@@ -42,7 +42,7 @@ def rows_of_merge(
     """Return what is known of the rows that both sides of a merge changed.
 
     Args:
-        resolution: What there is to decide on.
+        resolution: The conflicts to decide on.
         settled: The conflicts that were found, as its draft settles them; None before that.
         staged: The counts of the result that a dry run with these decisions left.
     """
@@ -55,7 +55,7 @@ def show_comparison(resolution: Resolution) -> None:
     """Draw how rows are compared that only a job can compare, while nobody has.
 
     Args:
-        resolution: Of which no conflicts were found yet.
+        resolution: A resolution whose conflicts are not known yet.
     """
     plan = resolution.plan
     job = job_here(_JOB, plan.id)
@@ -80,8 +80,8 @@ def compare_button(resolution: Resolution, arguments: Mapping[str, Argument]) ->
     """Draw the button that has a job compare rows.
 
     Args:
-        resolution: Of which no conflicts were found yet.
-        arguments: Of the merge, without a policy.
+        resolution: A resolution whose conflicts are not known yet.
+        arguments: The arguments of the merge, without a policy.
     """
     asked = {**arguments, "policy": resolution.policy}
     st.button(
@@ -95,7 +95,7 @@ def show_row_conflicts(resolution: Resolution, settled: pa.Table) -> None:
     """Draw how many conflicts were found and what the draft leaves open, with the way to settle.
 
     Args:
-        resolution: What there is to decide on.
+        resolution: The conflicts to decide on.
         settled: Conflicts as its draft settles them.
     """
     if not settled.num_rows:

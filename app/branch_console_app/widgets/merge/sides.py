@@ -9,7 +9,7 @@ from branch_console_app.widgets.parts.table_picker import here
 
 
 def missing_side(summary: TableSummary) -> str | None:
-    """Return the parameter whose branch the table does not have, None where it has both."""
+    """Return the parameter whose branch the table does not have, None if it has both."""
     known = summary.branches_with_main
     return next(
         (side for side in ("target", "source") if state.parameter(side) not in (None, *known)), None

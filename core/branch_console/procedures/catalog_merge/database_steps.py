@@ -465,7 +465,7 @@ def _is_nobodys(merge: MergeOperation, folder: str) -> bool:
 
 def _gone(name: str) -> CommitConflict:
     return CommitConflict(
-        f"Database {name!r} is gone, or another one by now. Nothing was merged; look at the "
+        f"Database {name!r} is gone or was replaced. Nothing was merged; look at the "
         "databases, then merge again.",
         kind=ErrorKind.HEAD_MOVED,
         database=name,

@@ -195,7 +195,7 @@ def _check_is_there(merge: MergeOperation, step: MergeStep, folder: str) -> None
     if find_birth(merge.operation.warehouse.catalog.reader, folder) != step.birth:
         name = _name(merge, step)
         raise CommitConflict(
-            f"Table {name} is gone, or another one by now. Nothing was merged; look at the "
+            f"Table {name} is gone or was replaced. Nothing was merged; look at the "
             "tables, then merge again.",
             kind=ErrorKind.HEAD_MOVED,
             table=name,

@@ -85,7 +85,7 @@ def plan_merge_call(warehouse: Warehouse, call: ProcedureCall) -> PlannedMerge:
 
 
 def plan_merge_on(warehouse: Warehouse, call: ProcedureCall, earlier: PlannedMerge) -> PlannedMerge:
-    """Decide as `plan_merge_call` does; nothing is read again of heads that stand as they did."""
+    """Decide like `plan_merge_call`; heads that did not move are not read again."""
     return _planned(warehouse, call, decided_again(warehouse, call, earlier.merge))
 
 

@@ -11,7 +11,7 @@ from branch_console.table.file_store_table import FileStoreTable
 
 
 def with_sharing(target: FileStoreTable, spec: MergeSpec, plan: Plan) -> Plan:
-    """Decide whether the target of a merge may name the files that come to it, or needs copies.
+    """Decide whether the target of a merge may share the added files, or needs copies.
 
     Raises:
         NotFound: A branch has no schema.

@@ -50,7 +50,7 @@ def keep_result(
     written: WrittenRows,
     judged: JudgedResult | None,
 ) -> str | None:
-    """Keep what was staged for a plan, in place of what was for an earlier one of this merge.
+    """Keep the staged result of a plan; it replaces the result of an earlier plan of this merge.
 
     Args:
         warehouse: The warehouse of the table.
@@ -167,7 +167,7 @@ def discard_result(warehouse: Warehouse, call: ProcedureCall, plan_id: str) -> N
 def forget_old_results(
     warehouse: Warehouse, table: FileStoreTable, *, superseded_by: StagedResult | None = None
 ) -> None:
-    """Remove what nobody published in time, or what another result takes the place of.
+    """Remove results that nobody published in time, or that a newer result replaces.
 
     Files of a result that somebody has taken are left to them.
     """
