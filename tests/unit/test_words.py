@@ -1,4 +1,7 @@
-"""The code keeps to the words of `assets/docs/words.md`; the old dialect names nothing more."""
+"""The code keeps to the words of `assets/docs/words.md`; the old dialect names nothing more.
+
+A docstring begins with a verb or with the noun of what it describes, never with a question.
+"""
 
 import ast
 import re
@@ -23,6 +26,10 @@ DIALECT = frozenset(
 )
 # As a name of its own it says neither who looks nor at what; `look_again` is a verb that does.
 ALONE = frozenset({"look", "looks"})
+# These ask for the noun or leave it out: "What is read.", "Of the table.", "Those that expire."
+QUESTIONS = frozenset({"what", "what's", "whatever", "whose", "of", "that", "those"})
+_SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
 _PARTS = re.compile(rf"(?:^|_)(?:{'|'.join(sorted(DIALECT))})(?:_|$)")
 
 
@@ -48,6 +55,25 @@ def is_banned(name: str) -> bool:
     return snake in ALONE or _PARTS.search(snake) is not None
 
 
+def docstrings(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Every docstring of a module: of itself, of its classes and functions, and of names."""
+    for node in nodes(tree):
+        if not isinstance(node, _SCOPES):
+            continue
+        for index, statement in enumerate(node.body):
+            match statement:
+                case ast.Expr(value=ast.Constant(value=str(text))) if index == 0 or isinstance(
+                    node.body[index - 1], _ASSIGNMENTS
+                ):
+                    yield text, statement.lineno
+
+
+def first_word(text: str) -> str:
+    """The first word of a docstring, in small letters and without what follows it."""
+    words = text.split()
+    return words[0].strip(".,:;!?").lower() if words else ""
+
+
 def test_no_identifier_is_of_the_old_dialect() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line} {name}"
@@ -60,6 +86,32 @@ def test_no_identifier_is_of_the_old_dialect() -> None:
 
 def test_no_module_is_called_by_a_word_of_the_old_dialect() -> None:
     assert [str(path.relative_to(ROOT)) for _, path, _ in modules() if is_banned(path.stem)] == []
+
+
+def test_no_docstring_begins_with_a_question_or_half_a_genitive() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line} {text.splitlines()[0]}"
+        for _, path, tree in modules()
+        for text, line in docstrings(tree)
+        if first_word(text) in QUESTIONS
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ('"""What is read."""', ["what"]),
+        ('def f():\n    """Of the table."""', ["of"]),
+        ('class C:\n    """Those."""\n    x = 1\n    """That of x."""', ["those", "that"]),
+        ('X: int = 1\n"""Whose it is."""', ["whose"]),
+        ('"""Return it."""\nx = """What is no docstring"""\nprint(x)', ["return"]),
+    ],
+)
+def test_docstrings_of_modules_functions_classes_and_names_are_read(
+    source: str, words: list[str]
+) -> None:
+    assert [first_word(text) for text, _ in docstrings(ast.parse(source))] == words
 
 
 @pytest.mark.parametrize(

@@ -439,7 +439,7 @@ def _null_checks(fields: list[pa.Field], inside: str = "") -> Callable[[list[pa.
 
 
 def _check_nothing(_: list[pa.Array]) -> None:
-    """What there is to check of fields that may all be null."""
+    """Check nothing: all these fields may be null."""
 
 
 def _null_check(field: pa.Field, name: str) -> _NullCheck | None:

@@ -1,4 +1,4 @@
-"""What is known of the rows of a merge: nothing, what a comparison found, or a staged result."""
+"""The known facts about the rows of a merge: none, a comparison, or a staged result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,11 +62,11 @@ class StagedFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRows:
-    """What jobs have found out about the rows of a plan.
+    """The results of jobs about the rows of a plan.
 
     Attributes:
         conflicts: The conflicts of rows that were found; None before any comparison.
-        open_conflicts: Those that nothing settles.
+        open_conflicts: The number of open conflicts.
         staged: The result that a dry run staged; None without one.
     """
 
@@ -94,7 +94,7 @@ NOTHING_KNOWN: Final = KnownRows()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultFigures:
-    """What a merge changes on its target, counted.
+    """The counts of a merge's changes on its target.
 
     Attributes:
         records_in, records_out: Records of the files that are added, and of those that are removed.
