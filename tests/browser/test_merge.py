@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from branch_console.merge.policy import Policy
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole
-from tests.browser.visits import Visit
+from tests.browser.visits import SIZES, Visit
 from tests.browser.workers import ask_to_stop, held
 from tests.support.contested_table import ContestedTable
 
@@ -17,7 +17,11 @@ pytestmark = pytest.mark.depth("full")
 
 WEATHER = {"db": "air", "table": "weather"}
 FIRST_DAY = {"cf_kind": "changed on both", "cf_col": "dep_delay", "cf_part": "day=2013-03-08"}
-_RESULT, _TAKE = 5, 6
+_TAKE, _RESULT = 4, 5
+_FITS_GRID = """() => {
+    const grid = document.querySelector('[data-testid="stDataFrame"] .dvn-scroller');
+    return grid && grid.scrollWidth <= grid.clientWidth;
+}"""
 
 
 def test_an_option_settles_a_conflict_by_a_link(
@@ -109,17 +113,25 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     other = visit(working_console, scheme="dark").open("conflicts", **group)
 
     seen.types_in_cell(0, _RESULT, "42")
-    seen.sees_line(0, ["0", "5", "7", "42", "edit", "ada"])
+    seen.sees_line(0, ["5", "7", "edit", "42"])
+    _fits_all_that_is_decided_on(seen)
+    seen.page.get_by_role("button", name="Columns", exact=True).click()
+    for name in ("Base", "Decided by"):
+        seen.page.locator("label").get_by_text(name, exact=True).click()
+        seen.settle()
+    seen.page.keyboard.press("Escape")
+    seen.sees_line(0, ["0", "5", "7", "edit", "42", "ada"])
+    seen.turn_to("conflicts", **group)
     seen.types_in_cell(1, _RESULT, "soon")
     seen.sees("'soon' is no value of column 'dep_delay'")
-    seen.sees_line(1, ["1", "6", "8", "", "open", ""])
+    seen.sees_line(1, ["6", "8", "open", ""])
     # The other person looks at the page of before, chooses the same cell, and another one.
-    other.sees_line(0, ["", "open", ""])
+    other.sees_line(0, ["open", ""])
     other.types_in_cell(0, _TAKE, "theirs")
     other.sees("Somebody has decided this in the meantime: dep_delay")
-    other.sees_line(0, ["42", "edit", "ada"])
+    other.sees_line(0, ["edit", "42"])
     other.types_in_cell(1, _TAKE, "theirs")
-    other.sees_line(1, ["8", "theirs", "ada"])
+    other.sees_line(1, ["theirs", "8"])
     other.keep_picture("resolver-dark", update=update_screenshots)
 
     seen.pick_rule("Column", "note")
@@ -154,6 +166,22 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     expect(seen.page.locator(".st-key-merge-merge button")).to_be_enabled()
 
 
+def _fits_all_that_is_decided_on(seen: Visit) -> None:
+    """See that a narrow window shows target, source, take and result, and the groups as a box."""
+    groups, box = (seen.page.locator(f".st-key-{name}") for name in ("rows-groups", "groups-box"))
+    expect(groups).to_be_visible()
+    expect(box).to_be_hidden()
+    seen.page.set_viewport_size({"width": 1024, "height": 768})
+    expect(groups).to_be_hidden()
+    expect(box).to_be_visible()
+    seen.waits_for(_FITS_GRID)
+    assert seen.page.locator("canvas thead th").all_text_contents()[-4:] == [
+        "Target", "Source", "Take", "Result",
+    ]  # fmt: skip
+    seen.page.set_viewport_size({"width": SIZES[0][0], "height": SIZES[0][1]})
+    seen.settle()
+
+
 # That a file settles the cells it names, tests/console/test_conflicts.py sees at every depth; which
 # decisions need another look, tests/unit/merge/test_resolution.py.
 @pytest.mark.depth("long")
@@ -168,9 +196,9 @@ def test_a_policy_file_settles_the_same_cells_of_another_plan(
     place, notes = {**table.place, "source": "fix-delays"}, {**FIRST_DAY, "cf_col": "note"}
     seen = visit(working_console).turn_to("conflicts", **place, **FIRST_DAY)
     seen.types_in_cell(0, _RESULT, "42")
-    seen.sees_line(0, ["42", "edit", "ada"])
+    seen.sees_line(0, ["edit", "42"])
     seen.types_in_cell(1, _TAKE, "theirs")
-    seen.sees_line(1, ["8", "theirs", "ada"])
+    seen.sees_line(1, ["theirs", "8"])
     seen.turn_to("conflicts", **place, **notes)
     seen.types_in_cell(0, _TAKE, "theirs")
     seen.sees("25 of 28 conflicts unresolved.")
@@ -188,11 +216,11 @@ def test_a_policy_file_settles_the_same_cells_of_another_plan(
     again.page.locator('input[type="file"]').set_input_files(policy)
     again.sees("26 of 28 conflicts unresolved.")
     # Main's note is another one than that which was decided on.
-    again.sees_line(0, ["", "open", "a value changed since"])
-    again.sees_line(1, ["", "open", ""])
+    again.sees_line(0, ["open", "", "a value changed since"])
+    again.sees_line(1, ["open", "", ""])
     again.turn_to("conflicts", **there, **FIRST_DAY)
-    again.sees_line(0, ["42", "edit", "ada"])
-    again.sees_line(1, ["8", "theirs", "ada"])
+    again.sees_line(0, ["edit", "42"])
+    again.sees_line(1, ["theirs", "8"])
 
 
 def test_a_merge_that_is_cancelled_leaves_the_target_as_it_was(

@@ -66,7 +66,7 @@ def test_a_branch_is_found_judged_settled_in_three_ways_merged_undone_and_merged
     seen.settle()
     edited = _key_of(seen.line(0)[0])
     seen.types_in_cell(0, _RESULT, str(_TYPED))
-    seen.sees_line(0, [str(_TYPED), "edit", "ada"])
+    seen.sees_line(0, ["edit", str(_TYPED)])
     seen.sees("21,295 of 21,296 conflicts unresolved.")
     seen.page.get_by_text("Condition", exact=True).click()
     seen.settle()
@@ -128,8 +128,8 @@ def _december(version: str, warehouse: Path, *tables: str) -> list[list[tuple[An
 
 
 def _key_of(text: str) -> tuple[object, ...]:
-    month, time_hour, carrier, flight = (each.partition(" = ")[2] for each in text.split(", "))
-    return month, datetime.fromisoformat(time_hour), carrier, int(flight)
+    time_hour, carrier, flight = text.split(" · ")
+    return DECEMBER[1], datetime.fromisoformat(time_hour), carrier, int(flight)
 
 
 def _with_delay(row: tuple[object, ...], delay: object) -> tuple[object, ...]:

@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.policy import Policy, PolicyChoice
-from branch_console.merge.policy_draft import with_column_rule, with_table_rule
+from branch_console.merge.policy_draft import (
+    with_column_rule,
+    with_kind_rule,
+    with_table_rule,
+)
 from branch_console.procedures.call.call import Argument
 from branch_console_app.models.parts.wording import bare
 from branch_console_app.services import Services
@@ -49,17 +54,23 @@ def lines(page: Page) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in columns) for _, row in frame.iterrows()]
 
 
+def columns(page: Page) -> list[str]:
+    """The columns that the list of conflicts shows."""
+    (shown,) = (each for each in page.at.data_editor if "Take" in each.value)
+    return list(shown.proto.column_order)
+
+
 def test_rules_settle_down_to_the_last_conflict_and_then_the_merge_goes_on(
     console: NewConsole,
 ) -> None:
     page = console().open("conflicts", **NOTES)
     assert "**8 of 8 conflicts unresolved.**" in page.text
     assert page.at.button(key="resolve-continue").disabled
-    assert lines(page) == [("day = 2013-03-08, flight = 0", "note", "", "open", "")]
+    assert lines(page) == [("2013-03-08 · 0", "note", "", "open", "")]
     page.click("rest-theirs")
     where = lines(page)[0][-1]
     assert where.startswith("where base.`day` is not null")
-    assert lines(page) == [("day = 2013-03-08, flight = 0", "note", "measured", "theirs", where)]
+    assert lines(page) == [("2013-03-08 · 0", "note", "measured", "theirs", where)]
 
     page.at.selectbox(key="rule-column-column").set_value("dep_delay")
     page.at.selectbox(key="rule-take-True").set_value("max")
@@ -227,6 +238,50 @@ def test_foreign_text_is_shown_not_run(console: NewConsole) -> None:
     page.at.selectbox(key="rule-take-False").set_value("ours")
     page.run()
     assert "\\<b\\>by hand\\</b\\>" in page.text
+
+
+def test_what_is_decided_on_stands_in_the_grid_and_base_and_who_decided_are_asked_for(
+    console: NewConsole,
+) -> None:
+    page = console().open("conflicts", **PLACE, cf_kind="changed on both", cf_col="dep_delay")
+    decided_on = ["Key", "Column", "Target", "Source", "Take", "Result"]
+    assert columns(page) == decided_on
+    # The day is told once where all have the same; else it is a part of each key.
+    assert "Key: day · flight" in page.text
+    assert {line[0] for line in lines(page)} >= {"2013-03-08 · 0", "2013-03-09 · 1"}
+    group = "dep_delay · changed on both · day=2013-03-08 · 2 of 2 unresolved"
+    boxes = [each for each in page.at.selectbox if each.label == "Conflicts"]
+    assert group in boxes[0].options
+    page.at.checkbox(key="cf_base").check()
+    page.at.checkbox(key="cf_by").check()
+    page.run()
+    assert columns(page) == [*decided_on[:2], "Base", *decided_on[2:], "Decided by"]
+
+    page = console().open("conflicts", **{**NOTES, "cf_col": "dep_delay"})
+    assert "Key: flight; day \\= 2013" in page.text
+    assert [line[0] for line in lines(page)] == ["0", "1"]
+
+
+def test_the_last_decision_is_taken_back_and_what_others_decided_stays(
+    console: NewConsole,
+) -> None:
+    ada, bob = console("ada"), console("bob")
+    page = ada.open("conflicts", **NOTES)
+    assert not page.has_button("resolve-undo")
+    page.click("rest-theirs")
+    page.at.selectbox(key="rule-column-column").set_value("dep_delay")
+    page.at.selectbox(key="rule-take-True").set_value("max")
+    page.run().click("rule-keep")
+    assert "**3 of 8 conflicts unresolved.**" in page.text
+    services: Any = bob.services
+    seen = services.resolution(ASKED).draft
+    kind = with_kind_rule(seen.policy, ConflictKind.DELETE_MODIFY, PolicyChoice.parse("ours"))
+    services.save_draft(ASKED, seen, kind)
+    page.click("resolve-undo")
+    assert "**5 of 8 conflicts unresolved.**" in page.text
+    page.click("resolve-undo")
+    assert "**6 of 8 conflicts unresolved.**" in page.text
+    assert not page.has_button("resolve-undo")
 
 
 def test_without_a_merge_the_page_leads_to_one(console: NewConsole) -> None:

@@ -15,6 +15,7 @@ from branch_console_app.widgets.merge.resolver import (
     Resolver,
     groups_by_partition,
     last_error,
+    pick_group,
     picked_group,
     show_cells,
     show_groups,
@@ -78,7 +79,7 @@ def _show(resolver: Resolver, identifier: Identifier) -> None:
         horizontal=True, gap="medium", vertical_alignment="center", key="line-progress"
     ):
         st.markdown(
-            f"{code(plan.source)} (theirs) into {code(plan.target)} (ours): "
+            f"{code(plan.source)} (theirs) → {code(plan.target)} (ours): "
             + unresolved_words(open_number, settled.num_rows),
             width="content",
         )
@@ -95,6 +96,7 @@ def _show(resolver: Resolver, identifier: Identifier) -> None:
     with left:
         show_groups(resolver, groups, group)
     with right:
+        pick_group(resolver, groups, group)
         show_rest(resolver, group)
         show_cells(resolver, group)
     rules, file = st.columns([2.2, 1], gap="medium")
@@ -131,7 +133,7 @@ def _show_way_back(*, is_done: bool) -> None:
     if is_done:
         state.link(PageName.MERGE, "Continue", here(), view=view, icon=":material/arrow_forward:")
         return
-    state.link(PageName.MERGE, "Back to the merge", here(), view=view, icon=":material/arrow_back:")
+    state.link(PageName.MERGE, "Back to merge", here(), view=view, icon=":material/arrow_back:")
     st.button(
         "Continue", icon=":material/arrow_forward:", key="resolve-continue", disabled=True,
         help="Settle every conflict first.",

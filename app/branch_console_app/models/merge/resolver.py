@@ -168,20 +168,58 @@ def _is_column(conflicts: pa.Table, column: str) -> pa.ChunkedArray:
     return pc.or_(named, pc.is_null(conflicts["column"]))
 
 
-def cell_lines(conflicts: pa.Table) -> tuple[CellLine, ...]:
-    """Return conflicts as lines; a page of them, not all."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyParts:
+    """Which columns of the key tell listed conflicts apart.
+
+    Attributes:
+        shared: The columns that have one value in all of them, with it; empty where that would
+            leave no column.
+        differing: The other columns of the key.
+    """
+
+    shared: Mapping[str, Any]
+    differing: tuple[str, ...]
+
+    @classmethod
+    def of(cls, conflicts: pa.Table) -> "KeyParts":
+        """Compare the keys of conflicts; there is at least one."""
+        keys = conflicts["key"]
+        names = [field.name for field in keys.type]
+        values = {name: pc.struct_field(keys, name).unique() for name in names}
+        differing = tuple(name for name in names if len(values[name]) > 1)
+        if not differing:
+            return cls(shared={}, differing=tuple(names))
+        (first,) = readable(conflicts.select(["key"]).slice(0, 1)).to_pylist()
+        shared = {name: first["key"][name] for name in names if name not in differing}
+        return cls(shared=shared, differing=differing)
+
+    @property
+    def words(self) -> str:
+        """The columns as a caption names them: `time_hour · carrier; month = 2013-12 in all`."""
+        named = " · ".join(self.differing)
+        return f"{named}; {key_text(self.shared)} in all" if self.shared else named
+
+
+def cell_lines(conflicts: pa.Table, parts: KeyParts | None = None) -> tuple[CellLine, ...]:
+    """Return conflicts as lines; a page of them, not all.
+
+    Args:
+        conflicts: Columns of `row_conflict_schema`.
+        parts: Has keys written as the values of the columns that differ; None writes them whole.
+    """
     shown = readable(conflicts.drop_columns(ROWS_OF_SIDES))
-    return tuple(_line(row) for row in shown.to_pylist())
+    return tuple(_line(row, parts) for row in shown.to_pylist())
 
 
-def _line(row: Mapping[str, Any]) -> CellLine:
+def _line(row: Mapping[str, Any], parts: KeyParts | None) -> CellLine:
     is_row = row["column"] is None
     sides = [_NOT_THERE if is_row and row[side] is None else cell_text(row[side])
              for side in ("base", "ours", "theirs")]  # fmt: skip
     by = "a value changed since" if row["needs_another_look"] else row["decided_by"] or ""
     result = "" if row["take"] is None else row["result"]
     return CellLine(
-        key=key_text(row["key"]),
+        key=key_text(row["key"]) if parts is None else _short_key(row["key"], parts),
         column=row["column"] or WHOLE_ROW,
         base=sides[0],
         ours=sides[1],
@@ -195,6 +233,10 @@ def _line(row: Mapping[str, Any]) -> CellLine:
 def key_text(key: Mapping[str, Any]) -> str:
     """Write a key, as `day = 2013-03-08, flight = 7`."""
     return ", ".join(f"{name} = {value}" for name, value in key.items())
+
+
+def _short_key(key: Mapping[str, Any], parts: KeyParts) -> str:
+    return " · ".join(str(key[name]) for name in parts.differing)
 
 
 def _shown_take(row: Mapping[str, Any]) -> str:

@@ -1,16 +1,18 @@
 """The conflicts of a merge, group by group: what each side has, and what a person takes."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import streamlit as st
 from pandas.io.formats.style import Styler
 
 from branch_console.errors import PaimonError
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.policy import Policy
+from branch_console.merge.policy_draft import PolicyDraft
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.permissions import Role as Right
 from branch_console.procedures.merge.conflicts import Resolution
@@ -23,6 +25,7 @@ from branch_console_app.models.merge.resolver import (
     Choice,
     Decider,
     Group,
+    KeyParts,
     Shown,
     cell_lines,
     choices_for,
@@ -44,6 +47,15 @@ _PER_PAGE = 50
 _GROUPS = 20
 _LAST_ERROR = "resolver-told"
 _ROUND = "resolver-round"
+_KEPT = "resolver-kept"
+_MOST_KEPT = 50
+_PICKED = "resolver-group"
+_KEY_WIDTH = 220
+
+BASE = "Base"
+DECIDED_BY = "Decided by"
+_MORE_COLUMNS = {BASE: "cf_base", DECIDED_BY: "cf_by"}
+"""Columns that are shown on demand, with the parameter of the address that asks for each."""
 
 _GROUP = Column(label="Conflicts", weight=3.2)
 _OPEN = Column(label="Unresolved", weight=1.5, align="right")
@@ -55,11 +67,24 @@ _SHOWN_WORDS = {
     Shown.CHECK_AGAIN: "Check again",
 }
 _FILLS = {
-    "Base": ColourRole.BASE,
+    BASE: ColourRole.BASE,
     "Target": ColourRole.OURS,
     "Source": ColourRole.THEIRS,
     RESULT: ColourRole.MERGED,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Kept:
+    """One change of a draft by this session.
+
+    Attributes:
+        before: The policy that was looked at.
+        after: The draft with the change in it.
+    """
+
+    before: Policy
+    after: PolicyDraft
 
 
 class Resolver:
@@ -92,11 +117,34 @@ class Resolver:
 
     def keep(self, wanted: Policy) -> None:
         """Keep what was decided; what somebody else decided otherwise meanwhile is told."""
+        before = self.resolution.draft
         try:
-            get_services().save_draft(self.arguments, self.resolution.draft, wanted)
+            after = get_services().save_draft(self.arguments, before, wanted)
         except PaimonError as error:
             tell(error)
+        else:
+            kept = (*self._kept(), Kept(before=before.policy, after=after))
+            state.put(_KEPT, kept[-_MOST_KEPT:])
         _begin_round()
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether this session has decided something here that it has not taken back."""
+        return bool(self._kept())
+
+    def undo_last(self) -> None:
+        """Take back what this session decided last; what others decided since stays."""
+        *others, last = self._kept()
+        try:
+            get_services().save_draft(self.arguments, last.after, last.before)
+        except PaimonError as error:
+            tell(error)
+        state.put(_KEPT, tuple(others))
+        _begin_round()
+
+    def _kept(self) -> "tuple[Kept, ...]":
+        kept: tuple[Kept, ...] = state.value_of(_KEPT) or ()
+        return tuple(each for each in kept if each.after.id == self.resolution.draft.id)
 
 
 def tell(error: PaimonError) -> None:
@@ -117,7 +165,7 @@ def _begin_round() -> None:
 
 
 def picked_group(groups: tuple[Group, ...]) -> Group:
-    """Return the group of the address; all conflicts where it names none."""
+    """Return the group of the address, all conflicts where it names none and there are several."""
     named = Group(
         kind=state.parameter("cf_kind"),
         column=state.parameter("cf_col"),
@@ -131,6 +179,8 @@ def picked_group(groups: tuple[Group, ...]) -> Group:
         for each in groups
         if all(value in (None, each.view[name]) for name, value in named.view.items())
     ]
+    if len(inside) == 1:
+        return inside[0]
     return replace(
         named,
         number=sum(each.number for each in inside),
@@ -140,28 +190,63 @@ def picked_group(groups: tuple[Group, ...]) -> Group:
 
 def show_groups(resolver: Resolver, groups: tuple[Group, ...], picked: Group) -> None:
     """Draw the groups with how many conflicts of each are open; a click lists one."""
-    whole = Group(number=resolver.settled.num_rows, open_number=resolver.settled["take"].null_count)
     listed = rows.row_list("groups")
     visible = rows.page_of_rows("cf_g", len(groups), _GROUPS)
     with listed:
         rows.head("groups", _GROUP_COLUMNS)
-        for number, each in enumerate((whole, *groups[visible])):
+        for number, each in enumerate((_whole(resolver), *groups[visible])):
             is_picked = each.view == picked.view
             cells = rows.row(f"group-{number}", _GROUP_COLUMNS, is_selected=is_picked)
             with cells[0].container(gap=None):
                 state.link(
-                    PageName.CONFLICTS, _group_words(each), here(),
-                    view=resolver_view(resolver.resolution, each),
-                )  # fmt: skip
-                beside = " · ".join(filter(None, (each.kind, each.partition)))
-                if beside:
-                    st.markdown(f":small[:gray[{plain(beside)}]]")
+                    PageName.CONFLICTS, plain(_subject(each)), here(), view=_view(resolver, each)
+                )
+                if _beside(each):
+                    st.markdown(f":small[:gray[{plain(_beside(each))}]]")
             left = f"**{count(each.open_number)}**" if each.open_number else ":green[✓] 0"
             rows.text(cells[1], _OPEN, f"{left} :gray[of {count(each.number)}]")
 
 
-def _group_words(group: Group) -> str:
-    return "All" if group.column is None else plain(group.column)
+def pick_group(resolver: Resolver, groups: tuple[Group, ...], picked: Group) -> None:
+    """Draw the groups as a select box, which a narrow window shows in place of the list."""
+    offered = (_whole(resolver), *groups)
+    words = [
+        " · ".join(filter(None, (_subject(each), _beside(each), _left_words(each))))
+        for each in offered
+    ]
+    at = next((at for at, each in enumerate(offered) if each.view == picked.view), 0)
+    # The browser names an option by its words: where these change, the box must be another one.
+    key = f"{_PICKED}-{hash(tuple(words))}-{at}"
+    with st.container(key="groups-box"):
+        chosen = st.selectbox(
+            "Conflicts", range(len(offered)), index=at, key=key, format_func=words.__getitem__,
+            label_visibility="collapsed", filter_mode="contains",
+        )  # fmt: skip
+    if chosen != at:
+        state.go_to(PageName.CONFLICTS, here(), **_view(resolver, offered[chosen]))
+
+
+def _view(resolver: Resolver, group: Group) -> dict[str, str | None]:
+    """The parameters that list a group with the columns that are shown now."""
+    columns = state.view_of(*_MORE_COLUMNS.values())
+    return {**resolver_view(resolver.resolution, group), **columns}
+
+
+def _whole(resolver: Resolver) -> Group:
+    settled = resolver.settled
+    return Group(number=settled.num_rows, open_number=settled["take"].null_count)
+
+
+def _subject(group: Group) -> str:
+    return group.column or "All"
+
+
+def _beside(group: Group) -> str:
+    return " · ".join(filter(None, (group.kind, group.partition)))
+
+
+def _left_words(group: Group) -> str:
+    return f"{count(group.open_number)} of {count(group.number)} unresolved"
 
 
 def show_cells(resolver: Resolver, group: Group) -> None:
@@ -178,15 +263,23 @@ def show_cells(resolver: Resolver, group: Group) -> None:
             "Take whole rows", key="cf_row", bind="query-params",
             help="A choice counts for all cells of its row that both sides changed",
         )  # fmt: skip
+        with st.popover("Columns", icon=":material/view_column:", type="tertiary"):
+            more = [
+                name
+                for name, parameter in _MORE_COLUMNS.items()
+                if st.checkbox(name, key=parameter, bind="query-params")
+            ]
     found = of_group(resolver.settled, resolver.partitions, group, Shown(shown or Shown.ALL))
     if not found.num_rows:
         st.info("No conflict matches this filter.")
         return
+    parts = KeyParts.of(found)
+    st.caption(f"Key: {plain(parts.words)}")
     holder = st.container()
     visible = rows.page_of_rows("cf_p", found.num_rows, _PER_PAGE)
     lines = found.slice(visible.start or 0, _PER_PAGE)
     with holder:
-        _show_editor(resolver, lines, by_row=by_row)
+        _show_editor(resolver, lines, parts, more, by_row=by_row)
     st.caption(
         f"{plural(found.num_rows, 'conflict')} listed. `NULL` no value \u2003 `·` a blank at an "
         f"end \u2003 `⏎` a line break. Type over *{RESULT}* to edit a cell; *{TAKE}* "
@@ -194,34 +287,48 @@ def show_cells(resolver: Resolver, group: Group) -> None:
     )
 
 
-def _show_editor(resolver: Resolver, lines: pa.Table, *, by_row: bool) -> None:
-    shown = cell_lines(lines)
+def _show_editor(
+    resolver: Resolver, lines: pa.Table, parts: KeyParts, more: Sequence[str], *, by_row: bool
+) -> None:
+    shown = cell_lines(lines, parts)
     version = (resolver.resolution.plan.id, resolver.resolution.draft.version)
-    address = state.view_of("cf_kind", "cf_col", "cf_part", "cf_state", "cf_row", "cf_p")
+    address = state.view_of(
+        "cf_kind", "cf_col", "cf_part", "cf_state", "cf_row", "cf_p", *_MORE_COLUMNS.values()
+    )
     key = f"cells-{hash((version, tuple(address.values())))}-{state.value_of(_ROUND) or 0}"
-    fixed = ["Key", "Column", "Base", "Target", "Source", "Decided by"]
-    if by_row:
-        fixed.append(RESULT)
+    frame = _frame(shown)
+    if pc.any(lines["needs_another_look"]).as_py():
+        # Why these are open again stands where it is told who decides.
+        more = [*more, DECIDED_BY]
+    edited = {TAKE} if by_row else {TAKE, RESULT}
     st.data_editor(
-        _coloured(_frame(shown)),
+        _coloured(frame),
         hide_index=True,
         num_rows="fixed",
-        disabled=True if resolver.refusal else fixed,
+        disabled=True if resolver.refusal else [each for each in frame if each not in edited],
         key=key,
         row_height=rows.TABLE_ROW,
         height=rows.table_height(len(shown), 16),
         placeholder="NULL",
         on_change=_decide,
         args=(key, resolver, lines, by_row),
+        # What is decided on stays in a narrow window; Base and who decided are asked for.
+        column_order=[each for each in frame if each not in _MORE_COLUMNS or each in more],
         column_config={
-            "Key": st.column_config.TextColumn(pinned=True),
-            TAKE: st.column_config.SelectboxColumn(
-                options=list(choices_for(lines, by_row=by_row)), required=True, width=100
+            "Key": st.column_config.TextColumn(
+                pinned=True, width=_KEY_WIDTH, help=" · ".join(parts.differing)
             ),
-            RESULT: st.column_config.TextColumn(help="Type a value to take neither side"),
-            "Decided by": st.column_config.TextColumn(width=170),
+            "Column": st.column_config.TextColumn(width=100),
+            TAKE: st.column_config.SelectboxColumn(
+                options=list(choices_for(lines, by_row=by_row)), required=True, width=90
+            ),
+            RESULT: st.column_config.TextColumn(
+                width=100, help="Type a value to take neither side"
+            ),
+            DECIDED_BY: st.column_config.TextColumn(width=170),
+            **{name: st.column_config.TextColumn(width=80) for name in (BASE, "Target", "Source")},
         },
-        alt=f"{plural(len(shown), 'conflict')}: base, ours, theirs and result of each",
+        alt=f"{plural(len(shown), 'conflict')}: target, source, what is taken and result of each",
     )
     if resolver.refusal:
         st.caption(resolver.refusal)
@@ -232,12 +339,12 @@ def _frame(shown: tuple[CellLine, ...]) -> pd.DataFrame:
         {
             "Key": [line.key for line in shown],
             "Column": [line.column for line in shown],
-            "Base": [line.base for line in shown],
+            BASE: [line.base for line in shown],
             "Target": [line.ours for line in shown],
             "Source": [line.theirs for line in shown],
-            RESULT: [line.result for line in shown],
             TAKE: [line.take for line in shown],
-            "Decided by": [line.by for line in shown],
+            RESULT: [line.result for line in shown],
+            DECIDED_BY: [line.by for line in shown],
         },
         dtype=object,
     )

@@ -67,9 +67,18 @@ _MATCH_COLUMNS = (_KEY, _CELL, _WAS, _OURS, _THEIRS)
 
 
 def show_rest(resolver: Resolver, group: Group) -> None:
-    """Draw the buttons that settle what is open of a group, however much that is."""
-    if not group.open_number or group.kind is None:
-        return
+    """Draw what settles all that is open of a group, and what takes the last decision back."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-rest"):
+        if group.open_number and group.kind is not None:
+            _show_rest_buttons(resolver, group)
+        if resolver.can_undo:
+            st.button(
+                "Undo last", icon=":material/undo:", key="resolve-undo", type="tertiary",
+                on_click=resolver.undo_last, help="Take back what you decided last",
+            )  # fmt: skip
+
+
+def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
     inside = of_group(resolver.settled, resolver.partitions, group, Shown.ALL)
     problem = resolver.refusal or _problem_of_rest(resolver.policy, resolver.table, inside)
     try:
@@ -80,15 +89,14 @@ def show_rest(resolver: Resolver, group: Group) -> None:
     except PaimonError as error:
         st.caption(plain(error.message))
         return
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-rest"):
-        st.markdown(f"**Settle all {count(group.open_number)} in this group:**", width="content")
-        for side, rule in zip(SIDES, rules, strict=True):
-            wanted = with_predicate(resolver.policy, resolver.table, rule)
-            st.button(
-                _TAKE_WORDS[side], key=f"rest-{rule.take}", on_click=resolver.keep,
-                args=(wanted,), disabled=problem is not None,
-                help=problem or f"Kept as the condition {code(rule.when)}",
-            )  # fmt: skip
+    st.markdown(f"**Settle all {count(group.open_number)} in this group:**", width="content")
+    for side, rule in zip(SIDES, rules, strict=True):
+        wanted = with_predicate(resolver.policy, resolver.table, rule)
+        st.button(
+            _TAKE_WORDS[side], key=f"rest-{rule.take}", on_click=resolver.keep,
+            args=(wanted,), disabled=problem is not None,
+            help=problem or f"Kept as the condition {code(rule.when)}",
+        )  # fmt: skip
 
 
 def _problem_of_rest(policy: Policy, table: str, inside: pa.Table) -> str | None:
