@@ -300,12 +300,13 @@ def _show_editor(
     if pc.any(lines["needs_another_look"]).as_py():
         # Why these are open again stands where it is told who decides.
         more = [*more, DECIDED_BY]
+    columns = [str(each) for each in frame]
     edited = {TAKE} if by_row else {TAKE, RESULT}
     st.data_editor(
         _coloured(frame),
         hide_index=True,
         num_rows="fixed",
-        disabled=True if resolver.refusal else [each for each in frame if each not in edited],
+        disabled=True if resolver.refusal else [each for each in columns if each not in edited],
         key=key,
         row_height=rows.TABLE_ROW,
         height=rows.table_height(len(shown), 16),
@@ -313,7 +314,7 @@ def _show_editor(
         on_change=_decide,
         args=(key, resolver, lines, by_row),
         # What is decided on stays in a narrow window; Base and who decided are asked for.
-        column_order=[each for each in frame if each not in _MORE_COLUMNS or each in more],
+        column_order=[each for each in columns if each not in _MORE_COLUMNS or each in more],
         column_config={
             "Key": st.column_config.TextColumn(
                 pinned=True, width=_KEY_WIDTH, help=" · ".join(parts.differing)
