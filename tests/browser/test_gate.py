@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from branch_console.quality.rule_file import rule_path
 from tests.browser.conftest import NewVisit
@@ -44,7 +45,8 @@ def test_a_red_gate_publishes_nothing_and_an_override_is_in_the_receipt(
     seen.sees("Quality gate")
     seen.sees("GATE_FAILED")
     seen.sees("Asked: dep_delay ≤ 16")
-    seen.page.get_by_text("Rows that fail: 4 of 4").click()
+    seen.sees("Rows that fail: 4 of 4")
+    expect(seen.page.get_by_test_id("stExpander").get_by_test_id("stDataFrame")).to_be_visible()
     seen.assert_fits()
     seen.keep_picture("gate-light", update=update_screenshots)
     assert table.head == before

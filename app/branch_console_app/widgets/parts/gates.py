@@ -102,7 +102,8 @@ def _show_finding(finding: RuleFinding) -> None:
         st.caption(f"Asked: {plain(finding.asked)}")
     if finding.examples:
         shown = pd.DataFrame([json.loads(each) for each in finding.examples])
-        with st.expander(f"Rows that fail: {count(len(shown))} of {count(finding.failures)}"):
+        title = f"Rows that fail: {count(len(shown))} of {count(finding.failures)}"
+        with st.expander(title, expanded=verdict is GateVerdict.BLOCK):
             st.dataframe(
                 shown, hide_index=True, row_height=rows.TABLE_ROW,
                 height=rows.table_height(len(shown), 8), key=f"gate-rows-{finding.rule}",
