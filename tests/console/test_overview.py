@@ -60,6 +60,8 @@ def test_the_box_finds_branches_too(tmp_path: Path) -> None:
     page = air_console(tmp_path).open(ov_q="delays")
     (found,) = (query for label, query in page.links() if "delays :gray[air" in label)
     assert "branch=fix-delays" in found
+    (merge,) = (query for label, query in page.links() if label == "Review merge")
+    assert "source=fix-delays" in merge
     assert "No table or branch" not in page.text
 
 

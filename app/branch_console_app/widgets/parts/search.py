@@ -6,7 +6,7 @@ from typing import Final
 import streamlit as st
 
 from branch_console.errors import PaimonError
-from branch_console.format.identifier import Identifier
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobView
 from branch_console.sql.statement import QUERY
 from branch_console_app import reads, state
@@ -94,7 +94,19 @@ def _show_group(group: HitGroup) -> None:
             context = f" :gray[{plain(shortened(hit.context, _LONGEST))}]" if hit.context else ""
             label = f"{plain(shortened(hit.name, _LONGEST))}{context}"
             icon = _ICONS[hit.kind]
-            state.link(PageName(hit.page), label, hit.place, view=dict(hit.view), icon=icon)
+            with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+                state.link(PageName(hit.page), label, hit.place, view=dict(hit.view), icon=icon)
+                if _can_be_merged(hit):
+                    sides = {"source": hit.name, "target": MAIN_BRANCH}
+                    state.link(
+                        PageName.MERGE, "Review merge", hit.place, view=sides,
+                        icon=_ICONS[HitKind.BRANCH],
+                    )  # fmt: skip
+
+
+def _can_be_merged(hit: Hit) -> bool:
+    """Whether a hit is a branch of a table besides main."""
+    return hit.kind is HitKind.BRANCH and bool(hit.place.table) and hit.name != MAIN_BRANCH
 
 
 def _known(place: Location, pages: Mapping[PageName, str]) -> Iterator[Hit]:
