@@ -7,12 +7,13 @@ else has such a console, so there is no peer: only limits.
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from branch_console.format.snapshot import Snapshot
 from branch_console.procedures.call.warehouse import Warehouse
@@ -77,24 +78,24 @@ def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
         warehouse = folder / "console"
         make_large(warehouse, size)
         case = {"files": size.files, "conflicts": size.conflicts}
-        yield from _look_at(warehouse, views(size), case, rounds)
+        yield from look_at(warehouse, views(size), case, rounds, _targets)
         catalog = folder / "catalog"
         make_catalog(catalog, size.tables)
-        yield from _look_at(catalog, [CATALOG], {"tables": size.tables}, rounds)
+        yield from look_at(catalog, [CATALOG], {"tables": size.tables}, rounds, _targets)
 
 
-def _look_at(
-    warehouse: Path, pages: Sequence[View], case: Mapping[str, int], rounds: int
+def look_at(
+    warehouse: Path,
+    pages: Sequence[View],
+    case: Mapping[str, int],
+    rounds: int,
+    targets: Callable[[Result], Iterable[Target]],
+    *,
+    benchmark: str = "B11",
 ) -> Iterator[Result]:
     """Open each page of the console of a warehouse, and click in it, round by round."""
     state = warehouse.with_name(f"{warehouse.name}-state")
-    with running_console(warehouse, state) as console, sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=str(find_chromium()),
-            headless=True,
-            args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
-        )
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
+    with running_console(warehouse, state) as console, open_browser() as context:
         # A server that has shown nothing yet has half its program to load.
         _visit(context.new_page(), console, View(name="jobs", path="jobs"))
         for view in pages:
@@ -103,12 +104,24 @@ def _look_at(
             samples = tuple(_visit(page, console, view) for _ in range(rounds))
             page.close()
             result = Result(
-                benchmark="B11",
+                benchmark=benchmark,
                 case={"page": view.name, **case},
                 samples=samples,
                 wrong=_wrong(samples),
             )
-            yield replace(result, targets=tuple(_targets(result)))
+            yield replace(result, targets=tuple(targets(result)))
+
+
+@contextmanager
+def open_browser() -> Iterator[BrowserContext]:
+    """A browser with a window of the usual size."""
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=str(find_chromium()),
+            headless=True,
+            args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+        )
+        yield browser.new_context(viewport={"width": 1440, "height": 900})
         browser.close()
 
 
@@ -153,39 +166,46 @@ def views(size: Large) -> list[View]:
     merge = {"db": "air", "table": "delays", "source": "fix-delays"}
     wanted = f"work-{size.branches - 1:03}"
     return [
-        View(name="overview", path="", clicks=(_fills("ov_q", "del"), _fills("ov_q", ""))),
-        View(name="table", path="table", query=large, clicks=(_tab("Files"), _tab("Options"))),
+        View(name="overview", path="", clicks=(fill("ov_q", "del"), fill("ov_q", ""))),
+        View(
+            name="table",
+            path="table",
+            query=large,
+            clicks=(tab_click("Files"), tab_click("Options")),
+        ),
         View(
             name="branches",
             path="branches",
             query=large,
-            clicks=(_fills("br_q", wanted), _fills("br_q", "")),
+            clicks=(fill("br_q", wanted), fill("br_q", "")),
         ),
         View(
             name="snapshots",
             path="snapshots",
             query=large,
-            clicks=(_button("sn_kind", "append"), _button("sn_kind", "append")),
+            clicks=(button_click("sn_kind", "append"), button_click("sn_kind", "append")),
         ),
         View(name="schemas", path="schemas", query=large),
         View(
             name="merge",
             path="merge",
             query={**large, "source": BRANCH},
-            clicks=(_tab("Details"), _tab("Summary")),
+            clicks=(tab_click("Details"), tab_click("Summary")),
         ),
         View(name="merge-conflicts", path="merge", query=merge),
         View(
             name="conflicts",
             path="conflicts",
             query=merge,
-            clicks=(_button("cf_state", "Unresolved"), _button("cf_state", "All")),
+            clicks=(button_click("cf_state", "Unresolved"), button_click("cf_state", "All")),
         ),
         View(name="jobs", path="jobs"),
     ]
 
 
-def _fills(key: str, text: str) -> Callable[[Page], None]:
+def fill(key: str, text: str) -> Callable[[Page], None]:
+    """Types into a box and sends it."""
+
     def act(page: Page) -> None:
         page.locator(f".st-key-{key} input").first.fill(text)
         page.keyboard.press("Enter")
@@ -193,18 +213,18 @@ def _fills(key: str, text: str) -> Callable[[Page], None]:
     return act
 
 
-def _tab(name: str) -> Callable[[Page], None]:
+def tab_click(name: str) -> Callable[[Page], None]:
+    """Clicks a tab."""
     return lambda page: page.get_by_role("tab", name=name).first.click()
 
 
-def _button(key: str, name: str) -> Callable[[Page], None]:
+def button_click(key: str, name: str) -> Callable[[Page], None]:
+    """Clicks a button of a group."""
     area = f".st-key-{key}"
     return lambda page: page.locator(area).get_by_text(name).first.click()
 
 
-CATALOG: Final = View(
-    name="catalog", path="catalog", clicks=(_fills("ca_q", "t7"), _fills("ca_q", ""))
-)
+CATALOG: Final = View(name="catalog", path="catalog", clicks=(fill("ca_q", "t7"), fill("ca_q", "")))
 
 
 def _visit(page: Page, console: RunningConsole, view: View) -> Sample:
@@ -214,7 +234,7 @@ def _visit(page: Page, console: RunningConsole, view: View) -> Sample:
     page.goto(f"{console.url}/{view.path}?{query}", wait_until="commit")
     page.wait_for_selector(_PAINTED)
     painted = time.perf_counter() - started
-    _settle(page)
+    settle(page)
     settled = time.perf_counter() - started
     found = page.locator('[data-testid="stException"]').count()
     clicks = []
@@ -223,7 +243,7 @@ def _visit(page: Page, console: RunningConsole, view: View) -> Sample:
         clicked = time.perf_counter()
         click(page)
         page.wait_for_function("() => window.sawRun")
-        _settle(page)
+        settle(page)
         clicks.append(time.perf_counter() - clicked)
     return Sample(
         contestant=OURS,
@@ -240,7 +260,8 @@ def _wrong(samples: Sequence[Sample]) -> tuple[str, ...]:
     return (f"{found} exceptions were shown",) if found else ()
 
 
-def _settle(page: Page) -> None:
+def settle(page: Page) -> None:
+    """Wait until the script has run and no placeholder is left."""
     page.wait_for_function(_SETTLED)
 
 

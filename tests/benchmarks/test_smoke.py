@@ -353,6 +353,19 @@ def test_every_page_of_a_large_table_opens_and_answers_clicks(tmp_path: Path) ->
     assert len(pages) == 10
 
 
+# The walks of tests/browser go these ways too, and do not count.
+@pytest.mark.depth("long")
+def test_merges_of_the_demo_take_few_clicks(tmp_path: Path) -> None:
+    need_chromium()
+    found = tmp_path / "figures.json"
+    options = ["--only", "B11-demo", "--repeats", "1", "--json", str(found)]
+    subprocess.run([sys.executable, "-m", "tests.benchmarks", *options], check=True, cwd=_ROOT)
+    ways = [each for each in json.loads(found.read_text())["results"] if "merge" in each["case"]]
+    clicks = [each["targets"][0] for each in ways]
+    assert [each["value"] for each in clicks if not each["is_met"]] == []
+    assert len(clicks) == 2
+
+
 @beside({merge_keys.DOLTLITE: need_doltlite}, ours="full")
 def test_all_merge_the_same_keys(tmp_path: Path, name: str, need: Callable[[], object]) -> None:
     need()

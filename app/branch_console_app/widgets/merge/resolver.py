@@ -75,7 +75,7 @@ _FILLS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Kept:
+class DraftChange:
     """One change of a draft by this session.
 
     Attributes:
@@ -123,7 +123,7 @@ class Resolver:
         except PaimonError as error:
             tell(error)
         else:
-            kept = (*self._kept(), Kept(before=before.policy, after=after))
+            kept = (*self._kept(), DraftChange(before=before.policy, after=after))
             state.put(_KEPT, kept[-_MOST_KEPT:])
         _begin_round()
 
@@ -142,8 +142,8 @@ class Resolver:
         state.put(_KEPT, tuple(others))
         _begin_round()
 
-    def _kept(self) -> "tuple[Kept, ...]":
-        kept: tuple[Kept, ...] = state.value_of(_KEPT) or ()
+    def _kept(self) -> "tuple[DraftChange, ...]":
+        kept: tuple[DraftChange, ...] = state.value_of(_KEPT) or ()
         return tuple(each for each in kept if each.after.id == self.resolution.draft.id)
 
 
