@@ -10,9 +10,7 @@ from tests.support.read_counts import branched, read_counts
 
 
 # Heads, sides, forward plans, opened tables and listed folders.
-@pytest.mark.parametrize(
-    ("diverged", "reads"), [(False, (1, 0, 1, 1, 10)), (True, (1, 1, 0, 1, 6))]
-)
+@pytest.mark.parametrize(("diverged", "reads"), [(False, (1, 0, 1, 1, 7)), (True, (1, 1, 0, 1, 6))])
 def test_the_page_of_a_merge_plans_it_once(
     diverged: bool, reads: tuple[int, ...], tmp_path: Path
 ) -> None:
