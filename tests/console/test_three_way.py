@@ -36,7 +36,7 @@ def conflict(*takes: Take, subject: str = "dep_delay") -> Conflict:
         kind=ConflictKind.FILE_RULE,
         rule="update.insert",
         subject=Subject(table="air.flights", name=subject),
-        sides=ThreeWay(base="", ours="insert since the base", theirs="update since the base"),
+        sides=ThreeWay(base="", ours="added rows", theirs="updated rows"),
         settle_with=takes,
     )
 
@@ -273,16 +273,20 @@ def test_conflicts_are_listed_and_an_option_is_offered_that_was_tried(tmp_path: 
     assert "**3 conflicts to settle, in `dep_delay`, `carrier` and `origin`.**" in page.text
     assert "`CONFLICTS_OPEN`" in page.text
     assert "`update.insert`" in page.text
-    assert "insert since the base" in page.text
+    assert "main added rows" in page.text
+    assert "fix\\-delays updated rows" in page.text
     assert "take ours or theirs" in page.text
     assert "change one of the branches" in page.text
-    links = dict(page.links())
-    assert "isolation=snapshot" in links["Isolation: snapshot"]
-    assert "source=fix-delays" in links["Isolation: snapshot"]
-    assert "Insert scope: partition" not in links
-    assert "Settles 1 of 3" in page.text
-    assert page.at.button(key="settle-conflicts").label == "Settle 3 conflicts"
+    assert "1 of 3 conflicts are settled by this." in page.text
+    labels = [each.label for each in page.at.button if each.label.startswith("Settle:")]
+    # The button that stays in view names what is offered below it.
+    assert labels == ["Settle: keep added rows as they are"] * 2
     assert not page.has_button("run-merge_branch")
+    page = console.open("merge", **FIX)
+    assert page.at.button(key="settle-conflicts").label == "Settle 3 conflicts"
+    page.click("settle-conflicts")
+    page.click("settle-conflicts")
+    assert page.at.query_params["isolation"] == "snapshot"
 
 
 def test_a_thousand_conflicts_come_page_by_page(tmp_path: Path) -> None:

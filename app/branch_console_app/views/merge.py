@@ -24,7 +24,7 @@ from branch_console_app.models.merge.fast_forward import (
     MovedCommits,
     commits_since,
 )
-from branch_console_app.models.merge.merge_facts import MergeFacts, RoleGap
+from branch_console_app.models.merge.merge_facts import MergeFacts, RoleGap, SettledByOptions
 from branch_console_app.models.merge.merge_preview import (
     HOW_WORDS,
     How,
@@ -33,6 +33,7 @@ from branch_console_app.models.merge.merge_preview import (
     SeenPlan,
     candidates,
     left_by,
+    options_set,
     proven,
 )
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
@@ -176,6 +177,7 @@ def _show_draft(
         len(conflicts),
         lambda option: left_by(reads.merge({**arguments, **option.view}).plan),
     )
+    facts = replace(facts, settled=_settled(identifier, decision.plan, arguments))
     preview = MergePreview.of(decision, target.schema, facts=facts, settlings=settlings)
     draft = Draft(
         identifier=identifier,
@@ -184,6 +186,7 @@ def _show_draft(
         arguments=asked,
         resolution=resolution,
         has_file_conflicts=bool(conflicts),
+        settlings=settlings,
         groups=() if settled is None else tuple(groups_of(settled)),
         judge=decision.state,
         facts=facts,
@@ -210,6 +213,7 @@ def _show_draft(
                 facts=facts,
                 rules=rules,
                 commits=_commits(identifier, plan),
+                added=_rows_added(identifier, plan) if settlings else None,
             )
         )
     _show_dialogs(
@@ -226,6 +230,28 @@ def _commits(identifier: Identifier, plan: Plan) -> MovedCommits | None:
     if base is None or MergeTab.parse(state.parameter(TAB)) is not MergeTab.CHANGES:
         return None
     return commits_since(reads.fast_forward(identifier, plan.source, plan.target), base)
+
+
+def _settled(
+    identifier: Identifier, plan: Plan, arguments: dict[str, Argument]
+) -> SettledByOptions | None:
+    """Plan without the options that are set; None if they settled no conflict."""
+    options = () if conflicts_of(plan) else options_set(arguments)
+    view = tuple(name for option in options for name in option.view)
+    number = left_by(reads.merge({**arguments, **dict.fromkeys(view)}).plan) if view else None
+    if not number:
+        return None
+    added = _rows_added(identifier, plan)
+    said = " ".join(option.cost_on(plan, added) for option in options)
+    return SettledByOptions(number=number, view=view, said=said)
+
+
+def _rows_added(identifier: Identifier, plan: Plan) -> int | None:
+    """Count the rows that the target added since the merge base; None if that is not known."""
+    base = plan.heads.base
+    if base is None:
+        return None
+    return commits_since(reads.fast_forward(identifier, plan.target, plan.source), base).rows_added
 
 
 def _draw_dialog(form: Form, target: BranchItem, facts: MergeFacts, source: str) -> None:

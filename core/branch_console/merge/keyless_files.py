@@ -48,18 +48,24 @@ from branch_console.merge.joined_deletes import (
 )
 from branch_console.operations.isolation import InsertScope, Isolation
 
+_DID: Final[Mapping[TableOperation, str]] = {
+    TableOperation.INSERT: "added rows",
+    TableOperation.DELETE: "deleted rows",
+    TableOperation.UPDATE: "updated rows",
+    TableOperation.OVERWRITE: "replaced rows",
+}
 _BOTH_CHANGED: Final = ThreeWay(base="live", ours="written again", theirs="changed")
 _LOST_ADVICE: Final = (
     "The target wrote this file again, and the rows of it that the source changed are not found "
     "any more. Revert one of the changes."
 )
 _INSERT_ADVICE: Final = (
-    "Replayed on the target, the {change} of the source could change rows that the target "
-    "inserted. Isolation 'snapshot' leaves these rows as they are."
+    "The source {did}; the target added rows since. Run on the target today, the {change} could "
+    "have changed those too. Isolation 'snapshot' leaves them as they are."
 )
 _OVERWRITTEN_ADVICE: Final = (
-    "The overwrite of the source takes away what the target wrote since the base. Merge without "
-    "strict to let the overwrite win, or revert one of the changes."
+    "The source replaced rows, and with them it would remove what the target wrote since. Merge "
+    "without strict to let the source win, or revert one of the changes."
 )
 _TWICE_ADVICE: Final = (
     "The target would have these rows twice: it holds a file that this one was made of, or what "
@@ -216,7 +222,7 @@ class _KeylessMerge:
             for step in self._theirs.lasting_steps
             if step.operation is cell.theirs and not step.may_be_overwrite
         ]
-        advice = _INSERT_ADVICE.format(change=cell.theirs)
+        advice = _INSERT_ADVICE.format(did=_DID[cell.theirs], change=cell.theirs)
         if steps and self._rules.scope is InsertScope.TABLE:
             self._conflict(cell, ConflictKind.FILE_RULE, None, cell.settle_with, advice=advice)
             return
@@ -577,7 +583,7 @@ class _KeylessMerge:
         may_be_overwrite: tuple[bool, bool] = (False, False),
     ) -> None:
         ours, theirs = (
-            f"{op} or overwrite since the base" if is_open else f"{op} since the base"
+            _DID[op].replace(" ", " or replaced ", 1) if is_open else _DID[op]
             for op, is_open in zip((cell.ours, cell.theirs), may_be_overwrite, strict=True)
         )
         self._found.conflicts.append(

@@ -130,12 +130,12 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
     assert preview.state.kind is ErrorKind.CONFLICTS_OPEN
     assert not preview.can_run
     settlings = [(each.label, each.number) for each in preview.settlings]
-    assert settlings == [("Isolation: snapshot", 1)]
+    assert settlings == [("keep added rows as they are", 1)]
     (line,) = preview.conflicts
     assert (line.rule, line.ours, line.theirs) == (
         "delete.insert",
-        "insert since the base",
-        "delete since the base",
+        "main added rows",
+        "dev deleted rows",
     )
     settled = seen(bench, MergeRules(isolation=Isolation.SNAPSHOT))
     assert verdict_of(settled.plan) is MergeVerdict.CLEAN
@@ -147,7 +147,7 @@ def test_strict_can_be_taken_back_where_there_are_conflicts(tmp_path: Path) -> N
     delete_all(bench, "dev")
     bench.append("mine")
     found = candidates(conflicts_of(planned(bench)), MergeRules(strict=True))
-    assert (found[-1].label, dict(found[-1].view)) == ("Without strict", {"strict": None})
+    assert (found[-1].label, dict(found[-1].view)) == ("merge without strict", {"strict": None})
 
 
 def test_an_option_is_offered_only_if_the_planner_leaves_fewer_conflicts_with_it() -> None:

@@ -21,6 +21,7 @@ from branch_console_app.models.merge.merge_facts import (
     MergeFacts,
     RoleGap,
     RowsOfMerge,
+    SettledByOptions,
     UndoneMerge,
 )
 from branch_console_app.models.merge.merge_state import (
@@ -346,3 +347,12 @@ def test_open_conflicts_are_named_by_column_and_settled_ones_by_what_they_take(
 ) -> None:
     state = of(undecided(plan), rows=conflicts(*rows))
     assert state.sentence == sentence
+
+
+def test_a_conflict_that_an_option_settled_says_so_and_can_be_taken_back(plan: Planned) -> None:
+    settled = SettledByOptions(number=1, view=("isolation",), said="Isolation `snapshot`: so.")
+    found = MergeState.of(plan(), MergeFacts(settled=settled))
+    assert found.standing is MergeStanding.SETTLED
+    assert found.text == "The conflict is settled. Isolation snapshot: so."
+    assert found.secondary is not None
+    assert (found.secondary.step, found.secondary.label) == (NextStep.CHANGE_OPTIONS, "Change")

@@ -169,8 +169,8 @@ def test_conflicts_are_listed_with_the_options_that_settle_them(
     assert answer.code == 1
     assert answer.lines[0] == "conflicts: 1 conflict to settle. main is unchanged."
     (row,) = [line for line in answer.lines if "delete.insert" in line]
-    assert "insert since the base" in row
-    assert "delete since the base" in row
+    assert "added rows" in row
+    assert "deleted rows" in row
     assert row.endswith(" --isolation snapshot")
     assert answer.error.startswith("error CONFLICTS_OPEN: Merge refused; 'main' is unchanged.")
     found = console(*DEV, "--json")

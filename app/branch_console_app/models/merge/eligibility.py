@@ -19,7 +19,7 @@ from branch_console.merge.plan import (
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.consequence import Consequence, Weight
 from branch_console.quality.rules import RuleSet
-from branch_console_app.models.merge.merge_facts import MergeFacts, RowsOfMerge
+from branch_console_app.models.merge.merge_facts import MergeFacts, RowsOfMerge, SettledByOptions
 from branch_console_app.models.merge.merge_preview import MergeDecision
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
 from branch_console_app.models.merge.remedies import BY_KIND, CheckRemedy
@@ -140,7 +140,7 @@ def checks_of_draft(
         return ()
     rows = facts.rows or RowsOfMerge.of_plan(plan)
     return (
-        *_conflicts(state, rows),
+        *_conflicts(state, rows, facts.settled),
         *_comparison(rows),
         *checks_of_rules(state, rule_count),
         *_dry_run(state),
@@ -159,15 +159,18 @@ def checks_title(checks: Sequence[Check]) -> str:
     return f"Checks ({passing} of {number} {'passes' if passing == 1 else 'pass'})"
 
 
-def _conflicts(state: MergeState, rows: RowsOfMerge) -> Iterator[Check]:
+def _conflicts(
+    state: MergeState, rows: RowsOfMerge, settled: SettledByOptions | None
+) -> Iterator[Check]:
     name = "Conflicts"
     if state.standing is MergeStanding.CONFLICTS:
         yield Check(
             standing=CheckState.FAILS, name=name, text=state.sentence, kind=state.kind,
             remedies=(CheckRemedy.SETTLE,),
         )  # fmt: skip
-    elif rows.number:
-        text = f"{plural(rows.number, 'conflict')}, all settled."
+    elif rows.number or settled is not None:
+        number = rows.number + (0 if settled is None else settled.number)
+        text = f"{plural(number, 'conflict')}, all settled." if number > 1 else "1, settled."
         yield Check(standing=CheckState.PASSES, name=name, text=text)
     elif rows.is_needed and not rows.is_compared and state.standing is not MergeStanding.STAGED:
         text = "known after the row comparison."

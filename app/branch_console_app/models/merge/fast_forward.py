@@ -7,7 +7,7 @@ from typing import Final
 from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut
 from branch_console.diff.rows.row_figure import FigureColumn, RowCounts, RowFigure, add_up
 from branch_console.errors import ErrorKind
-from branch_console.format.snapshot import Snapshot
+from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.tag import Tag
 from branch_console.procedures.call.consequence import Preview, Weight
 from branch_console_app.models.merge.eligibility import Check, CheckState, check_of
@@ -45,6 +45,15 @@ class MovedCommits:
     def figure(self) -> RowFigure:
         """The changes of all commits together."""
         return add_up(self.changes)
+
+    @property
+    def rows_added(self) -> int | None:
+        """How many rows the commits added; None unless each is known to have added rows alone."""
+        counts = [each.rows for each in self.changes]
+        if any(each.commit_kind != CommitKind.APPEND for each in self.snapshots):
+            return None
+        known = [each for each in counts if each is not None and each >= 0]
+        return sum(known) if len(known) == len(counts) else None
 
     @property
     def needs_counting(self) -> bool:

@@ -150,6 +150,21 @@ class RoleGap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SettledByOptions:
+    """Conflicts of files that options of the merge settled.
+
+    Attributes:
+        number: The conflicts without them.
+        view: The parameters of an address that set them.
+        said: Their effect on rows, as Markdown sentences.
+    """
+
+    number: int
+    view: tuple[str, ...]
+    said: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MergeFacts:
     """The facts besides the plan that a verdict depends on.
 
@@ -163,6 +178,7 @@ class MergeFacts:
         ahead: Commits of the source that the target lacks, if that is known.
         blocks: Other obstacles of the command, without conflicts.
         gap: The missing permission to merge; None if the person may merge.
+        settled: The conflicts of files that options of the merge settled; None if there are none.
         may_settle: Whether the person may settle conflicts.
         now_millis: The time.
         zone: The time zone of the person.
@@ -177,6 +193,7 @@ class MergeFacts:
     ahead: int | None = None
     blocks: Sequence[Consequence] = ()
     gap: RoleGap | None = None
+    settled: SettledByOptions | None = None
     may_settle: bool = True
     now_millis: int = 0
     zone: tzinfo | None = None

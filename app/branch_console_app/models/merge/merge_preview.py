@@ -1,5 +1,6 @@
 """A merge as a page shows it: a verdict, figures, buckets, conflicts and what would settle them."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -11,7 +12,7 @@ from branch_console.format.partition_path import partition_path
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import decode_row
-from branch_console.merge.conflict import Conflict, Subject, Take
+from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
 from branch_console.merge.file_moves import BucketMove, MergeRules, Strategy
 from branch_console.merge.plan import (
     Plan,
@@ -175,7 +176,8 @@ class SettleOption:
     """An option of a merge that may settle conflicts, and the parameters of an address that set it.
 
     Attributes:
-        cost: Its other changes, in a sentence.
+        label: The words after "Settle:" on its button.
+        cost: Its effect on rows, as a sentence with `{source}`, `{target}` and `{added}`.
         number: How many conflicts fewer the planner found with it.
     """
 
@@ -183,6 +185,19 @@ class SettleOption:
     view: Mapping[str, str | None]
     cost: str
     number: int = 0
+
+    def cost_on(self, plan: Plan, added: int | None) -> str:
+        """Say what it does to rows, as Markdown.
+
+        Args:
+            plan: The merge.
+            added: How many rows the target added since the merge base; None if that is not known.
+        """
+        target = code(plan.target)
+        rows = "the rows" if added is None else f"the {plural(added, 'row')}"
+        return self.cost.format(
+            source=code(plan.source), target=target, added=f"{rows} that {target} added"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +280,7 @@ class MergePreview:
             reasons=bounds_reasons(plan, schema, rows),
             schema=changed,
             buckets=bucket_lines(plan, schema),
-            conflicts=tuple(_conflict_line(each) for each in conflicts),
+            conflicts=tuple(_conflict_line(each, plan) for each in conflicts),
             settlings=tuple(settlings),
             notes=tuple(plain(note) for note in plan.notes),
         )
@@ -346,18 +361,27 @@ def _partition_words(partition: bytes, schema: TableSchema | None) -> str:
     return partition_path(decode_row(partition, schema.partition_type.types), schema)
 
 
-def _conflict_line(conflict: Conflict) -> ConflictLine:
+def _conflict_line(conflict: Conflict, plan: Plan) -> ConflictLine:
+    # Of whole files a side says what it did with rows: its branch is the subject of a sentence.
+    is_act = conflict.kind is ConflictKind.FILE_RULE
+    ours, theirs = (f"{plan.target} ", f"{plan.source} ") if is_act else ("", "")
     return ConflictLine(
-        kind=str(conflict.kind),
+        kind="compared by files, not by rows" if is_act else str(conflict.kind),
         subject=_subject(conflict.subject),
         rule=conflict.rule,
         base=conflict.sides.base,
-        ours=conflict.sides.ours,
-        theirs=conflict.sides.theirs,
-        advice=conflict.advice,
+        ours=f"{ours}{conflict.sides.ours}",
+        theirs=f"{theirs}{conflict.sides.theirs}",
+        advice=_with_names(plain(conflict.advice), plan),
         settled_by=options_of(conflict),
         otherwise=otherwise_words(conflict.settle_with),
     )
+
+
+def _with_names(text: str, plan: Plan) -> str:
+    """Name both branches in a sentence that speaks of the source and the target."""
+    names = {"source": code(plan.source), "target": code(plan.target)}
+    return _SIDE.sub(lambda found: names[found[1]], text)
 
 
 def _subject(subject: Subject) -> str:
@@ -367,29 +391,41 @@ def _subject(subject: Subject) -> str:
 
 _OPTIONS: Final[Mapping[Take, SettleOption]] = {
     Take.SCOPE_PARTITION: SettleOption(
-        label="Insert scope: partition",
+        label="check added rows by partition",
         view={"scope": "partition"},
-        cost="Rows that the target added in other partitions are then not checked.",
+        cost="Insert scope `partition`: rows that {target} added to partitions that {source} did "
+        "not change are left as they are.",
     ),
     Take.ISOLATION_SNAPSHOT: SettleOption(
-        label="Isolation: snapshot",
+        label="keep added rows as they are",
         view={"isolation": "snapshot"},
-        cost="Rows that the target added since are then left as they are.",
+        cost="Isolation `snapshot`: {source} changes none of {added} after {source} branched off.",
     ),
 }
 
 
 _WITHOUT_STRICT: Final = SettleOption(
-    label="Without strict",
+    label="merge without strict",
     view={"strict": None},
-    cost="Changes that the merge rules drop are then listed.",
+    cost="Changes of {source} or {target} that the merge rules drop are then listed, and stop "
+    "nothing.",
 )
 _MOST_TRIED: Final = 4
+_SIDE: Final = re.compile(r"\b[Tt]he (source|target)\b")
 
 
 def options_of(conflict: Conflict) -> tuple[SettleOption, ...]:
     """Return the options of a merge that may settle a conflict; nobody has tried them."""
     return tuple(_OPTIONS[take] for take in conflict.settle_with if take in _OPTIONS)
+
+
+def options_set(view: Mapping[str, object]) -> tuple[SettleOption, ...]:
+    """Return the options that an address sets; they may have settled conflicts."""
+    return tuple(
+        option
+        for option in _OPTIONS.values()
+        if all(view.get(name) == value for name, value in option.view.items())
+    )
 
 
 def left_by(plan: Plan) -> int | None:

@@ -109,6 +109,7 @@ class NextStep(StrEnum):
     SETTLE = "settle conflicts"
     VIEW_CONFLICTS = "view conflicts"
     CHANGE_DECISIONS = "change decisions"
+    CHANGE_OPTIONS = "change options"
     COMPARE = "compare rows"
     SHOW_ROWS = "show rows"
     OVERRIDE = "override"
@@ -487,6 +488,14 @@ def _of_ready(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState:
             sentence=f"{_all(rows.number)} settled{_all_take(rows.number, rows.takes)}.",
             primary=merge,
             secondary=MergeAction(step=NextStep.CHANGE_DECISIONS, label="Change decisions"),
+        )
+    if facts.settled is not None:
+        return MergeState(
+            standing=MergeStanding.SETTLED,
+            sentence=f"{_all(facts.settled.number)} settled.",
+            detail=facts.settled.said,
+            primary=merge,
+            secondary=MergeAction(step=NextStep.CHANGE_OPTIONS, label="Change"),
         )
     return MergeState(
         standing=MergeStanding.CLEAN,

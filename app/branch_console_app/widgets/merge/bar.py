@@ -13,6 +13,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import reads, state
 from branch_console_app.models.merge.merge_facts import MergeFacts
+from branch_console_app.models.merge.merge_preview import SettleOption
 from branch_console_app.models.merge.merge_state import (
     MergeAction,
     MergeStanding,
@@ -53,6 +54,7 @@ _ICONS = {
     NextStep.SETTLE: "call_split",
     NextStep.VIEW_CONFLICTS: "call_split",
     NextStep.CHANGE_DECISIONS: "call_split",
+    NextStep.CHANGE_OPTIONS: "undo",
     NextStep.SHOW_ROWS: "table_rows",
     NextStep.OVERRIDE: "gpp_maybe",
     NextStep.PUBLISH: "publish",
@@ -70,6 +72,7 @@ class Draft:
         resolution: The conflicts to decide on; None for a fast-forward.
         has_file_conflicts: Whether conflicts of files stop it, which no resolver settles.
         groups: The groups of the conflicts of rows; a single one is opened in the resolver at once.
+        settlings: The options that settle conflicts of files, the best first.
         judge: Returns the verdict anew, with jobs that went on.
         facts: The facts that the verdict depends on.
     """
@@ -80,6 +83,7 @@ class Draft:
     arguments: dict[str, Argument]
     resolution: Resolution | None
     has_file_conflicts: bool
+    settlings: Sequence[SettleOption] = ()
     groups: Sequence[Group] = ()
     judge: Callable[[MergeFacts], MergeState]
     facts: MergeFacts
@@ -192,7 +196,11 @@ def _show_action(
         case NextStep.SHOW_ROWS:
             _button(action, is_primary=is_primary, then=lambda: open_tab(MergeTab.CHECKS))
         case NextStep.SETTLE | NextStep.VIEW_CONFLICTS | NextStep.CHANGE_DECISIONS:
-            if draft.has_file_conflicts or draft.resolution is None:
+            best = draft.settlings[0] if draft.settlings else None
+            is_open = MergeTab.parse(state.parameter(TAB)) is MergeTab.CONFLICTS
+            if is_open and best is not None and action.step is NextStep.SETTLE:
+                settle_button(best, key="settle-conflicts")
+            elif draft.has_file_conflicts or draft.resolution is None:
                 _button(
                     action, is_primary=is_primary, then=lambda: open_tab(MergeTab.CONFLICTS),
                     key="settle-conflicts",
@@ -200,6 +208,10 @@ def _show_action(
             elif _button(action, is_primary=is_primary, key="settle-conflicts"):
                 only = draft.groups[0] if len(draft.groups) == 1 else None
                 state.go_to(PageName.CONFLICTS, here(), **resolver_view(draft.resolution, only))
+        case NextStep.CHANGE_OPTIONS:
+            settled = draft.facts.settled
+            view = () if settled is None else settled.view
+            _button(action, is_primary=is_primary, then=lambda: unset_options(view))
         case NextStep.VIEW_JOB:
             if _button(action, is_primary=is_primary):
                 state.go_to(PageName.JOB, place, id=verdict.job_id)
@@ -221,6 +233,19 @@ def _show_action(
                 go_to_remedy(CheckRemedy(action.label), source, target)
         case _:
             assert_never(action.step)
+
+
+def settle_button(option: SettleOption, *, key: str) -> None:
+    """Draw the button that settles conflicts of files by an option of the merge."""
+    st.button(
+        f"Settle: {option.label}", icon=":material/call_split:", key=key, type="primary",
+        on_click=state.set_parameters, args=(dict(option.view),),
+    )  # fmt: skip
+
+
+def unset_options(names: Sequence[str]) -> None:
+    """Have options of the merge settle no conflicts any more: the callback of a button."""
+    state.set_parameters({**dict.fromkeys(names), TAB: MergeTab.CONFLICTS})
 
 
 def go_to_remedy(remedy: CheckRemedy, source: str, target: str) -> None:

@@ -20,7 +20,7 @@ from branch_console.quality.rules import RuleSet
 from branch_console_app import reads, state
 from branch_console_app.models.merge.eligibility import Check
 from branch_console_app.models.merge.fast_forward import MovedCommits
-from branch_console_app.models.merge.merge_facts import MergeFacts
+from branch_console_app.models.merge.merge_facts import MergeFacts, SettledByOptions
 from branch_console_app.models.merge.merge_preview import (
     BucketLine,
     ConflictLine,
@@ -32,13 +32,11 @@ from branch_console_app.models.merge.merge_preview import (
 from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.wording import code, count, listed, plain, plural, signed
-from branch_console_app.state import PageName
 from branch_console_app.widgets.merge.alternatives import show_both_sides
-from branch_console_app.widgets.merge.bar import TAB
+from branch_console_app.widgets.merge.bar import TAB, settle_button, unset_options
 from branch_console_app.widgets.merge.commits import show_commits
 from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
 from branch_console_app.widgets.merge.row_conflicts import (
-    MERGE_VIEW,
     show_left_over,
     show_row_conflicts,
 )
@@ -49,11 +47,10 @@ from branch_console_app.widgets.parts.gates import show_judgement, show_rules
 from branch_console_app.widgets.parts.preview import show_preview, show_same_command
 from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.schema_diff import show_schema_diff
-from branch_console_app.widgets.parts.table_picker import here
 
 PROCEDURE = "merge_branch"
 _PER_PAGE = 25
-_WHAT = Column(label="What both sides changed", weight=2.6)
+_WHAT = Column(label="What collides", weight=2.6)
 _BASE = Column(label="Base", weight=1.2)
 _OURS = Column(label="Target", weight=1.6)
 _THEIRS = Column(label="Source", weight=1.6)
@@ -132,6 +129,7 @@ class MergePage:
         facts: The facts that the verdict depends on.
         rules: The quality rules of the table; None if it has none.
         commits: Those of the source since the merge base; None while nobody looks at them.
+        added: How many rows the target added since; None if that is not known.
     """
 
     preview: MergePreview
@@ -142,6 +140,7 @@ class MergePage:
     facts: MergeFacts
     rules: RuleSet | None
     commits: MovedCommits | None = None
+    added: int | None = None
 
 
 def show_merge(page: MergePage) -> None:
@@ -244,11 +243,22 @@ def _show_source_commits(commits: MovedCommits, plan: Plan) -> None:
 
 def _show_all_conflicts(page: MergePage) -> None:
     if page.preview.conflicts:
-        _show_conflicts(page.preview)
+        _show_conflicts(page.preview, page.added)
     if cost_of(page.resolution.plan).buckets_to_compare:
         _show_rows(page)
+    elif page.facts.settled is not None:
+        _show_settled(page.facts.settled)
     elif not page.preview.conflicts:
         st.caption("No conflicts.")
+
+
+def _show_settled(settled: SettledByOptions) -> None:
+    number = "1 conflict is" if settled.number == 1 else f"{count(settled.number)} conflicts are"
+    st.markdown(f"**{number} settled.** {settled.said}")
+    st.button(
+        "Take this back", icon=":material/undo:", key="unset-options",
+        on_click=unset_options, args=(settled.view,),
+    )  # fmt: skip
 
 
 def _show_rules(page: MergePage) -> None:
@@ -354,17 +364,13 @@ def _show_bucket_table(lines: tuple[BucketLine, ...], *, is_compared: bool) -> N
     )
 
 
-def _show_conflicts(preview: MergePreview) -> None:
+def _show_conflicts(preview: MergePreview, added: int | None) -> None:
     if preview.settlings:
         with st.container(key="sentences-settlings"):
             for settling in preview.settlings:
-                with st.container(
-                    horizontal=True, gap="small", vertical_alignment="center",
-                    key=f"line-settlings-{settling.label}",
-                ):  # fmt: skip
-                    _show_link(settling.label, settling.view, "tune")
-                    settles = _settles(settling, len(preview.conflicts))
-                    st.markdown(f":gray[{settles}. {settling.cost}]", width="content")
+                settle_button(settling, key=f"settle-{settling.label}")
+                settles = _settles(settling, len(preview.conflicts))
+                st.markdown(f"{settling.cost_on(preview.plan, added)}{settles}")
     else:
         st.caption("No option of the merge settles these conflicts. Change one of the branches.")
     listed_rows = rows.row_list("conflicts")
@@ -376,14 +382,14 @@ def _show_conflicts(preview: MergePreview) -> None:
 
 
 def _settles(settling: SettleOption, number: int) -> str:
-    if settling.number == number:
-        return "Settles it" if number == 1 else f"Settles all {count(number)}"
-    return f"Settles {count(settling.number)} of {count(number)}"
+    if settling.number < number:
+        return f" {count(settling.number)} of {count(number)} conflicts are settled by this."
+    return "" if number == 1 else f" All {count(number)} conflicts are settled by this."
 
 
 def _show_conflict(number: int, line: ConflictLine, proven: Sequence[SettleOption]) -> None:
     cells = dict(zip(_COLUMNS, rows.row(f"conflict-{number}", _COLUMNS), strict=True))
-    advice = f"  \n:small[:gray[{plain(line.advice)}]]" if line.advice else ""
+    advice = f"  \n:small[:gray[{line.advice}]]" if line.advice else ""
     rows.text(cells[_WHAT], _WHAT, f"**{plain(line.subject)}** :gray[{plain(line.kind)}]{advice}")
     for column, side in ((_BASE, line.base), (_OURS, line.ours), (_THEIRS, line.theirs)):
         rows.text(cells[column], column, plain(side) if side else rows.NOTHING)
@@ -391,9 +397,3 @@ def _show_conflict(number: int, line: ConflictLine, proven: Sequence[SettleOptio
     options = [each.label for each in proven if dict(each.view) in views]
     words = listed(options) or line.otherwise or "change one of the branches"
     rows.text(cells[_SETTLE], _SETTLE, f":gray[{plain(words)}]")
-
-
-def _show_link(label: str, view: Mapping[str, str | None], icon: str) -> None:
-    """Draw a link to this page with some of its parameters changed."""
-    changed = {**state.view_of(*MERGE_VIEW), **view}
-    state.link(PageName.MERGE, label, here(), view=changed, icon=f":material/{icon}:")
