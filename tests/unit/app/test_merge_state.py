@@ -16,6 +16,7 @@ from branch_console.merge.plan import FastForwardPlan, MergeVerdict, Plan, PlanC
 from branch_console.procedures.call.consequence import blocks
 from branch_console.procedures.call.permissions import Role
 from branch_console.quality.findings import RuleFinding
+from branch_console_app.models.merge.eligibility import checks_of_draft
 from branch_console_app.models.merge.merge_facts import (
     MergeAttempt,
     MergeFacts,
@@ -276,6 +277,25 @@ def test_what_a_job_said_of_other_heads_says_nothing_of_these(plan: Planned) -> 
     assert MergeState.of(clean, MergeFacts(dry_run=earlier)).standing is MergeStanding.CLEAN
     # A merge that is done was of this draft, until the source has something new.
     assert of(clean, merge=DONE).standing is MergeStanding.CLEAN
+
+
+def test_that_the_target_is_unchanged_is_said_once(plan: Planned) -> None:
+    said = "Cancelled before anything was published; the target is unchanged."
+    cancelled = replace(ended(JobState.CANCELLED), message=said)
+    assert of(plan(), merge=cancelled).text == f"The merge was cancelled. {said}"
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [(JobState.RUNNING, "running."), (JobState.FAILED, "not run")]
+)
+def test_a_dry_run_at_work_is_checked_as_running(
+    plan: Planned, state: JobState, words: str
+) -> None:
+    clean = plan()
+    facts = MergeFacts(now_millis=NOW, dry_run=attempt(clean, replace_state(state)))
+    checks = checks_of_draft(MergeState.of(clean, facts), clean, facts, rule_count=0)
+    (text,) = (each.text for each in checks if each.name == "Dry run")
+    assert text.startswith(words)
 
 
 def test_a_run_that_found_conflicts_leads_to_these_conflicts(plan: Planned) -> None:

@@ -19,7 +19,12 @@ from branch_console.merge.plan import (
 from branch_console.procedures.browse.page_values import BranchItem, TableSummary
 from branch_console.procedures.call.consequence import Consequence, Weight
 from branch_console.quality.rules import RuleSet
-from branch_console_app.models.merge.merge_facts import MergeFacts, RowsOfMerge, SettledByOptions
+from branch_console_app.models.merge.merge_facts import (
+    MergeAttempt,
+    MergeFacts,
+    RowsOfMerge,
+    SettledByOptions,
+)
 from branch_console_app.models.merge.merge_preview import MergeDecision
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
 from branch_console_app.models.merge.remedies import BY_KIND, CheckRemedy
@@ -143,7 +148,7 @@ def checks_of_draft(
         *_conflicts(state, rows, facts.settled),
         *_comparison(rows),
         *checks_of_rules(state, rule_count),
-        *_dry_run(state),
+        *_dry_run(state, facts.dry_run),
     )
 
 
@@ -211,9 +216,11 @@ def checks_of_rules(state: MergeState, rule_count: int) -> Iterator[Check]:
             yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
 
 
-def _dry_run(state: MergeState) -> Iterator[Check]:
+def _dry_run(state: MergeState, attempt: MergeAttempt | None) -> Iterator[Check]:
     name = "Dry run"
-    if state.standing is MergeStanding.STAGED:
+    if attempt is not None and attempt.is_at_work:
+        yield Check(standing=CheckState.NOT_RUN, name=name, text="running.")
+    elif state.standing is MergeStanding.STAGED:
         yield Check(
             standing=CheckState.PASSES, name=name, text="passed; its result can be published."
         )

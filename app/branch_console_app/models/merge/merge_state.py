@@ -353,10 +353,12 @@ def _failed(job: JobView, what: str, target: str) -> MergeState:
         JobState.REFUSED: f"The {what} was refused.",
     }.get(job.state, f"The {what} stopped at “{plain(job.step)}”.")
     resume = MergeAction(step=NextStep.RESUME, label="Resume")
+    # Most jobs that end early say so of their target themselves.
+    unchanged = "" if "is unchanged" in job.message else f"{code(target)} is unchanged."
     return MergeState(
         standing=MergeStanding.FAILED,
         sentence=ended,
-        detail=f"{plain(job.message)} {code(target)} is unchanged.".strip(),
+        detail=f"{plain(job.message)} {unchanged}".strip(),
         primary=resume if job.state.can_resume else _REVIEW,
         secondary=_VIEW_JOB,
         kind=job.error,
