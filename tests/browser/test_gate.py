@@ -53,12 +53,7 @@ def test_a_red_gate_publishes_nothing_and_an_override_is_in_the_receipt(
     assert _snapshots(table) == snapshots
 
     seen.turn_to("merge", **table.place, source="fix-delays")
-    seen.chooses_publish()
-    seen.page.get_by_text("Publish despite failing rules").click()
-    seen.page.get_by_label("Reason (required)").fill(REASON)
-    seen.page.keyboard.press("Enter")
-    seen.settle()
-    seen.merges()
+    seen.overrides_gate(REASON)
     seen.is_merged()
     seen.page.get_by_role("button", name="View receipt").click()
     seen.page.wait_for_url("**/receipt?**")
