@@ -47,7 +47,11 @@ _TITLES = {
     PageName.JOBS: ("Jobs", ":material/checklist:"),
 }
 # Of pages that no link of the sidebar leads to.
-_OTHER_TITLES = {PageName.CONFLICTS: "Resolve", PageName.JOB: "Job", PageName.RECEIPT: "Receipt"}
+_OTHER_TITLES = {
+    PageName.CONFLICTS: "Settle conflicts",
+    PageName.JOB: "Job",
+    PageName.RECEIPT: "Receipt",
+}
 
 
 def main() -> None:

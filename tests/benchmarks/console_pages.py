@@ -197,7 +197,7 @@ def views(size: Large) -> list[View]:
             name="conflicts",
             path="conflicts",
             query=merge,
-            clicks=(button_click("cf_state", "Unresolved"), button_click("cf_state", "All")),
+            clicks=(button_click("cf_state", "Open"), button_click("cf_state", "All")),
         ),
         View(name="jobs", path="jobs"),
     ]

@@ -132,24 +132,24 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     seen.sees_line(1, ["6", "8", "open", ""])
     # The other person looks at the page of before, chooses the same cell, and another one.
     other.sees_line(0, ["open", ""])
-    other.types_in_cell(0, _TAKE, "theirs")
+    other.types_in_cell(0, _TAKE, "source")
     other.sees("Somebody has decided this in the meantime: dep_delay")
     other.sees_line(0, ["edit", "42"])
-    other.types_in_cell(1, _TAKE, "theirs")
-    other.sees_line(1, ["theirs", "8"])
+    other.types_in_cell(1, _TAKE, "source")
+    other.sees_line(1, ["source", "8"])
     other.keep_picture("resolver-dark", update=update_screenshots)
 
     seen.pick_rule("Column", "note")
     seen.pick_rule("Take", "concatenate")
     seen.sees("Settles 4 conflicts.")
     seen.page.get_by_role("button", name="Apply rule").click()
-    seen.sees("22 of 28 conflicts unresolved.")
+    seen.sees("22 of 28 conflicts open.")
     seen.page.get_by_text("Condition", exact=True).click()
     seen.settle()
     condition = seen.page.locator(".st-key-rule-when input")
     condition.fill("flight >= 0")
     seen.page.keyboard.press("Enter")
-    seen.pick_rule("Take", "theirs")
+    seen.pick_rule("Take", "source")
     seen.sees("28 conflicts match. Settles 22 conflicts, decides 4")
     seen.assert_fits()
     seen.keep_picture("resolver-light", update=update_screenshots)
@@ -157,15 +157,15 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     seen.page.keyboard.press("Enter")
     seen.sees("Settles 21 conflicts")
     seen.page.get_by_role("button", name="Apply rule").click()
-    seen.sees("1 of 28 conflicts unresolved.")
+    seen.sees("1 of 28 conflicts open.")
     seen.turn_to("conflicts", **{**group, "cf_part": "day=2013-03-09"})
     seen.page.get_by_role("button", name="Keep target", exact=True).click()
-    seen.sees("All 28 conflicts resolved.")
+    seen.sees("All 28 conflicts settled.")
     with seen.page.expect_download() as download:
         seen.page.get_by_role("button", name="Download", exact=True).click()
     kept = Policy.from_yaml(download.value.path().read_text()).for_table(table.name)[-1]
     assert sorted(kept.choices["take"].to_pylist()) == ["theirs", "value"]
-    seen.link("Continue").click()
+    seen.link("Back to the merge").click()
     seen.page.wait_for_url("**/merge?**")
     seen.sees("All 28 conflicts are settled")
     expect(seen.page.locator(".st-key-merge-merge button")).to_be_enabled()
@@ -213,11 +213,11 @@ def test_a_policy_file_settles_the_same_cells_of_another_plan(
     seen = visit(working_console).turn_to("conflicts", **place, **FIRST_DAY)
     seen.types_in_cell(0, _RESULT, "42")
     seen.sees_line(0, ["edit", "42"])
-    seen.types_in_cell(1, _TAKE, "theirs")
-    seen.sees_line(1, ["theirs", "8"])
+    seen.types_in_cell(1, _TAKE, "source")
+    seen.sees_line(1, ["source", "8"])
     seen.turn_to("conflicts", **place, **notes)
-    seen.types_in_cell(0, _TAKE, "theirs")
-    seen.sees("25 of 28 conflicts unresolved.")
+    seen.types_in_cell(0, _TAKE, "source")
+    seen.sees("25 of 28 conflicts open.")
     with seen.page.expect_download() as download:
         seen.page.get_by_role("button", name="Download", exact=True).click()
     # The console has another table for the other plan: only its name is changed.
@@ -228,15 +228,15 @@ def test_a_policy_file_settles_the_same_cells_of_another_plan(
     other.call("compare_rows", branch="fix-delays", target="main")
     there = {**other.place, "source": "fix-delays"}
     again = visit(working_console).turn_to("conflicts", **there, **notes)
-    again.sees("28 of 28 conflicts unresolved.")
+    again.sees("28 of 28 conflicts open.")
     again.page.locator('input[type="file"]').set_input_files(policy)
-    again.sees("26 of 28 conflicts unresolved.")
+    again.sees("26 of 28 conflicts open.")
     # Main's note is another one than that which was decided on.
     again.sees_line(0, ["open", "", "a value changed since"])
     again.sees_line(1, ["open", "", ""])
     again.turn_to("conflicts", **there, **FIRST_DAY)
     again.sees_line(0, ["edit", "42"])
-    again.sees_line(1, ["theirs", "8"])
+    again.sees_line(1, ["source", "8"])
 
 
 def test_a_merge_that_is_cancelled_leaves_the_target_as_it_was(

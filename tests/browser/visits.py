@@ -250,7 +250,7 @@ class Visit:
         self.page.keyboard.press("Enter")
 
     def line(self, number: int) -> list[str]:
-        """The cells of a line of the editor; they end with ours, theirs, take and result."""
+        """The cells of a line of the editor; they end with target, source, take and result."""
         row = self.page.locator('[data-testid="stDataFrame"] canvas tbody tr').nth(number)
         row.wait_for(state="attached")
         return [str(each) for each in row.locator("td").all_text_contents()]

@@ -64,20 +64,26 @@ def test_rules_settle_down_to_the_last_conflict_and_then_the_merge_goes_on(
     console: NewConsole,
 ) -> None:
     page = console().open("conflicts", **NOTES)
-    assert "**8 of 8 conflicts unresolved.**" in page.text
-    assert page.at.button(key="resolve-continue").disabled
+    assert "**8 of 8 conflicts open.**" in page.text
+    assert "Back to the merge" in dict(page.links())
     assert lines(page) == [("2013-03-08 · 0", "note", "", "open", "")]
     page.click("rest-theirs")
     where = lines(page)[0][-1]
     assert where.startswith("where base.`day` is not null")
-    assert lines(page) == [("2013-03-08 · 0", "note", "measured", "theirs", where)]
+    assert lines(page) == [("2013-03-08 · 0", "note", "measured", "source", where)]
+    # What was settled for the whole group can be changed where it was settled.
+    assert page.at.button(key="rest-theirs").disabled
+    page.click("rest-ours")
+    assert lines(page)[0][2:4] == ("<b>by hand</b>", "target")
+    assert page.at.button(key="rest-ours").disabled
+    page.click("rest-theirs")
 
     page.at.selectbox(key="rule-column-column").set_value("dep_delay")
     page.at.selectbox(key="rule-take-True").set_value("max")
     page.run()
     assert "Settles **4 conflicts**." in page.text
     page.click("rule-keep")
-    assert "**3 of 8 conflicts unresolved.**" in page.text
+    assert "**3 of 8 conflicts open.**" in page.text
 
     page.choose("New rule", "condition")
     page.at.text_input(key="rule-when").set_value("flight > 'x")
@@ -92,12 +98,11 @@ def test_rules_settle_down_to_the_last_conflict_and_then_the_merge_goes_on(
     )
     assert "**8 conflicts match.** Settles **3 conflicts**, changes 4 settled ones." in (page.text)
     page.click("rule-keep")
-    assert "**All 8 conflicts resolved.**" in page.text
-    assert "Continue" in dict(page.links())
-    assert not page.has_button("resolve-continue")
+    assert "**All 8 conflicts settled.**" in page.text
+    assert "Back to the merge" in dict(page.links())
 
     merge = console().open("merge", **PLACE)
-    assert "**All 8 conflicts resolved.**" in merge.text
+    assert "**All 8 conflicts settled.**" in merge.text
     assert "**All 8 conflicts are settled.**" in merge.text
     assert merge.at.button(key="settle-conflicts").label == "Change decisions"
     merge.click("merge-merge")
@@ -157,7 +162,7 @@ def test_the_second_of_two_people_is_told_and_nothing_of_either_is_lost(
     # Ada's page is from before: her rule is of something else, and both stand.
     page.click("rest-theirs")
     assert "The choice was not kept" not in page.text
-    assert lines(page)[0][2:4] == ("measured", "theirs")
+    assert lines(page)[0][2:4] == ("measured", "source")
     assert "`note`" in page.text
     page.at.selectbox(key="rule-column-column").set_value("note")
     page.at.selectbox(key="rule-take-True").set_value("theirs")
@@ -200,12 +205,12 @@ def test_a_file_settles_the_same_cells_and_one_of_another_table_is_refused(
     for given, says in (
         ("version: 1\ntables: {air.flights: {take: ours}}\n", "says nothing of air"),
         ("version: 1\ntables: {air.delays: {take: mine}}\n", "Line 2"),
-        (text, "**6 of 8 conflicts unresolved.**"),
+        (text, "**6 of 8 conflicts open.**"),
     ):
         page.at.file_uploader[0].upload("policy.yaml", given.encode())
         page.run()
         assert says in page.text
-    assert lines(page)[0][2:] == ("<b>by hand</b>", "ours", "column note")
+    assert lines(page)[0][2:] == ("<b>by hand</b>", "target", "column note")
     services: Any = console().services
     assert services.resolution(ASKED).draft.policy.to_yaml().endswith("note: ours\n")
     assert (
@@ -219,9 +224,9 @@ def test_a_kind_is_settled_in_every_table(console: NewConsole) -> None:
     page.at.selectbox(key="rule-kind").set_value("deleted and changed")
     page.at.selectbox(key="rule-take-False").set_value("ours")
     page = page.run().click("rule-keep")
-    assert "**6 of 8 conflicts unresolved.**" in page.text
+    assert "**6 of 8 conflicts open.**" in page.text
     page.click("rule-drop-0")
-    assert "**8 of 8 conflicts unresolved.**" in page.text
+    assert "**8 of 8 conflicts open.**" in page.text
 
 
 def test_a_viewer_sees_conflicts_and_which_role_settles_them(console: NewConsole) -> None:
@@ -249,7 +254,7 @@ def test_what_is_decided_on_stands_in_the_grid_and_base_and_who_decided_are_aske
     # The day is told once where all have the same; else it is a part of each key.
     assert "Key: day · flight" in page.text
     assert {line[0] for line in lines(page)} >= {"2013-03-08 · 0", "2013-03-09 · 1"}
-    group = "dep_delay · changed on both · day=2013-03-08 · 2 of 2 unresolved"
+    group = "dep_delay · changed on both · day=2013-03-08 · 2 of 2 open"
     boxes = [each for each in page.at.selectbox if each.label == "Conflicts"]
     assert group in boxes[0].options
     page.at.checkbox(key="cf_base").check()
@@ -272,15 +277,15 @@ def test_the_last_decision_is_taken_back_and_what_others_decided_stays(
     page.at.selectbox(key="rule-column-column").set_value("dep_delay")
     page.at.selectbox(key="rule-take-True").set_value("max")
     page.run().click("rule-keep")
-    assert "**3 of 8 conflicts unresolved.**" in page.text
+    assert "**3 of 8 conflicts open.**" in page.text
     services: Any = bob.services
     seen = services.resolution(ASKED).draft
     kind = with_kind_rule(seen.policy, ConflictKind.DELETE_MODIFY, PolicyChoice.parse("ours"))
     services.save_draft(ASKED, seen, kind)
     page.click("resolve-undo")
-    assert "**5 of 8 conflicts unresolved.**" in page.text
+    assert "**5 of 8 conflicts open.**" in page.text
     page.click("resolve-undo")
-    assert "**6 of 8 conflicts unresolved.**" in page.text
+    assert "**6 of 8 conflicts open.**" in page.text
     assert not page.has_button("resolve-undo")
 
 

@@ -40,7 +40,7 @@ def show() -> None:
     if picked is None:
         return
     identifier, summary = picked
-    show_table_header(identifier, summary, PageName.CONFLICTS, title="Resolve")
+    show_table_header(identifier, summary, PageName.CONFLICTS, title="Settle conflicts")
     source, target = state.parameter("source"), state.parameter("target") or MAIN_BRANCH
     if source is None:
         st.info("Conflicts belong to a merge: choose its branches first.")
@@ -64,8 +64,8 @@ def show() -> None:
                 if not is_comparing(resolution):
                     compare_button(resolution, arguments)
             else:
-                st.info("**No conflicts of rows:** this merge compares none.")
-                _show_way_back(is_done=True)
+                st.info("**No row conflicts:** this merge has no rows to compare.")
+                _show_way_back()
             return
         partitions = partition_texts(settled, schema)
         resolver = Resolver(resolution, arguments, settled, partitions, schema)
@@ -79,12 +79,12 @@ def _show(resolver: Resolver, identifier: Identifier) -> None:
         horizontal=True, gap="medium", vertical_alignment="center", key="line-progress"
     ):
         st.markdown(
-            f"{code(plan.source)} (theirs) → {code(plan.target)} (ours): "
+            f"Source {code(plan.source)} → target {code(plan.target)}: "
             + unresolved_words(open_number, settled.num_rows),
             width="content",
         )
         st.space("stretch")
-        _show_way_back(is_done=not open_number)
+        _show_way_back()
     error = last_error()
     if error is not None:
         show_problem(error, headline="The choice was not kept.")
@@ -128,13 +128,6 @@ def _is_stale(resolution: Resolution) -> bool:
     return True
 
 
-def _show_way_back(*, is_done: bool) -> None:
+def _show_way_back() -> None:
     view = state.view_of(*MERGE_VIEW)
-    if is_done:
-        state.link(PageName.MERGE, "Continue", here(), view=view, icon=":material/arrow_forward:")
-        return
-    state.link(PageName.MERGE, "Back to merge", here(), view=view, icon=":material/arrow_back:")
-    st.button(
-        "Continue", icon=":material/arrow_forward:", key="resolve-continue", disabled=True,
-        help="Settle every conflict first.",
-    )  # fmt: skip
+    state.link(PageName.MERGE, "Back to the merge", here(), view=view, icon=":material/arrow_back:")

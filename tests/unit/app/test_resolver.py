@@ -79,7 +79,7 @@ def test_groups_are_counted_by_kind_column_and_partition(
 def test_a_side_an_edit_null_and_a_deletion_are_taken(
     found: tuple[pa.Table, TableSchema],
 ) -> None:
-    assert typed(found, 0, **{TAKE: "theirs"})["result"][0].as_py() == "7"
+    assert typed(found, 0, **{TAKE: "source"})["result"][0].as_py() == "7"
     edited = typed(found, 0, **{RESULT: "12"})
     assert cell_lines(edited)[0].take == "edit"
     assert edited["decided_by"][0].as_py() == "ada"
@@ -93,7 +93,7 @@ def test_a_side_an_edit_null_and_a_deletion_are_taken(
 
 
 def test_a_row_is_taken_with_all_its_cells(found: tuple[pa.Table, TableSchema]) -> None:
-    settled = typed(found, 0, by_row=True, **{TAKE: "theirs"})
+    settled = typed(found, 0, by_row=True, **{TAKE: "source"})
     assert settled["result"].to_pylist()[:3] == ["7", "measured", None]
 
 
@@ -117,7 +117,9 @@ def test_what_cannot_be_is_refused(
 
 def test_a_choice_is_taken_back(found: tuple[pa.Table, TableSchema]) -> None:
     decider = Decider(table=NAME, schema=found[1], actor="ada", time_millis=1)
-    chosen = decided(Policy(), found[0], edits_of({0: {TAKE: "ours"}, 1: {TAKE: "base"}}), decider)
+    chosen = decided(
+        Policy(), found[0], edits_of({0: {TAKE: "target"}, 1: {TAKE: "base"}}), decider
+    )
     left = decided(chosen, found[0], edits_of({0: {TAKE: "open"}}), decider)
     assert reapply_policy(found[0], left, NAME)["take"].to_pylist()[:2] == [None, "base"]
 

@@ -39,12 +39,16 @@ class Choice(StrEnum):
     """The choice of a person for a conflict; keep and delete are for rows that one side deleted."""
 
     OPEN = "open"
-    OURS = "ours"
-    THEIRS = "theirs"
+    OURS = "target"
+    THEIRS = "source"
     BASE = "base"
     EDIT = "edit"
     KEEP = "keep"
     DELETE = "delete"
+
+
+_TAKES: Final = {Choice.OURS: Take.OURS, Choice.THEIRS: Take.THEIRS, Choice.BASE: Take.BASE}
+_CHOICES: Final = {take: choice for choice, take in _TAKES.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +252,7 @@ def _shown_take(row: Mapping[str, Any]) -> str:
     if row["kind"] == ConflictKind.DELETE_MODIFY and take in (Take.OURS, Take.THEIRS):
         return str(Choice.DELETE if row[take] is None else Choice.KEEP)
     # What a rule does, such as `max`, is shown and can be chosen over.
-    return str(take)
+    return str(_CHOICES.get(take, take))
 
 
 def choices_for(conflicts: pa.Table, *, by_row: bool) -> tuple[str, ...]:
@@ -347,8 +351,8 @@ def _reopened(policy: Policy, conflict: pa.Table, decider: Decider) -> Policy:
     if not any(pc.any(pc.is_in(each.choices["conflict_id"], ids)).as_py() for each in own):
         by = conflict["decided_by"][0].as_py() or "nobody"
         raise InvalidInput(
-            f"This was decided by {by}, not for it alone. Take a side here, or change the rule "
-            "below the list.",
+            f"This was decided by {by}, which is not a choice for this conflict alone. Take a side "
+            "here, or change the rule below the list.",
             kind=ErrorKind.INVALID_ARGUMENT,
         )
     return without_choices(policy, decider.table, ids)
@@ -375,7 +379,7 @@ def _taken(conflict: pa.Table, edit: Edit, decider: Decider) -> tuple[Take, str 
         case None | Choice.OPEN:
             return None
         case Choice.OURS | Choice.THEIRS | Choice.BASE:
-            return Take(edit.take), None
+            return _TAKES[Choice(edit.take)], None
         case Choice.KEEP | Choice.DELETE if row["kind"] == ConflictKind.DELETE_MODIFY:
             is_ours_gone = row["ours"] is None
             takes_ours = is_ours_gone == (edit.take == Choice.DELETE)

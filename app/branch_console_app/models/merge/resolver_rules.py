@@ -1,6 +1,6 @@
 """Rules that settle conflicts, as a page lists, tries and makes them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -24,6 +24,13 @@ from branch_console_app.models.merge.resolver import WHOLE_ROW, Group
 
 SIDES: Final = (Settle.OURS, Settle.THEIRS, Settle.BASE)
 """The choices that settle whole rows as well as cells."""
+
+_SIDE_WORDS: Final = {Settle.OURS: "target", Settle.THEIRS: "source"}
+_ROWS_OF_KIND: Final[Mapping[str, str]] = {
+    ConflictKind.ADD_ADD: "rows that both branches added",
+    ConflictKind.MODIFY_MODIFY: "rows that both branches changed",
+    ConflictKind.DELETE_MODIFY: "rows that one branch deleted and the other changed",
+}
 
 
 class RuleScope(StrEnum):
@@ -127,8 +134,8 @@ def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine,
         lines += (
             RuleLine(
                 scope=RuleScope.PREDICATE,
-                subject=rule.when if rule.column is None else f"{rule.when} in {rule.column}",
-                take=str(rule.take),
+                subject=rule.when if rule.column is None else f"{rule.column} where {rule.when}",
+                take=take_words(rule.take),
                 number=number(f"where {rule.when}", rule.column),
                 table=each.table,
                 predicate=rule,
@@ -140,7 +147,7 @@ def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine,
             RuleLine(
                 scope=RuleScope.COLUMN,
                 subject=rule.column,
-                take=str(rule.take),
+                take=take_words(rule.take),
                 number=number(f"column {rule.column}"),
                 table=each.table,
             )
@@ -150,7 +157,7 @@ def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine,
         RuleLine(
             scope=RuleScope.TABLE,
             subject=each.table,
-            take=str(each.take),
+            take=take_words(each.take),
             number=number(f"table {each.table}"),
             table=each.table,
         )
@@ -161,13 +168,37 @@ def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine,
         RuleLine(
             scope=RuleScope.KIND,
             subject=str(rule.kind),
-            take=str(rule.take),
+            take=take_words(rule.take),
             number=number(f"kind {rule.kind}"),
             table=EVERY_TABLE,
         )
         for rule in policy.kinds
     )
     return tuple(lines)
+
+
+def side_word(side: Settle) -> str:
+    """Return how pages name a way to settle: target and source, where policies say ours, theirs."""
+    return _SIDE_WORDS.get(side, str(side))
+
+
+def take_words(take: PolicyChoice) -> str:
+    """Return how a page names a choice of a rule, with what it needs."""
+    return side_word(take.how) if take.how in _SIDE_WORDS else str(take)
+
+
+def rows_of_group(group: Group) -> str:
+    """Name the rows that the rule of a group is for."""
+    named = _ROWS_OF_KIND.get(group.kind or "", "rows in conflict")
+    column = "" if group.column in (None, WHOLE_ROW) else f", column {group.column}"
+    partition = "" if group.partition is None else f", partition {group.partition}"
+    return f"{named}{column}{partition}"
+
+
+def current_rule(policy: Policy, table: str, rule: PredicateRule) -> PredicateRule | None:
+    """Return the rule of a policy with the same condition and column; None if it has none."""
+    rules = (each for part in policy.for_table(table) for each in part.where)
+    return next((e for e in rules if (e.when, e.column) == (rule.when, rule.column)), None)
 
 
 def settling_of(how: Settle, *, by: str | None = None, separator: str = "") -> PolicyChoice | None:

@@ -58,13 +58,13 @@ _MORE_COLUMNS = {BASE: "cf_base", DECIDED_BY: "cf_by"}
 """Columns that are shown on demand, with the parameter of the address that asks for each."""
 
 _GROUP = Column(label="Conflicts", weight=3.2)
-_OPEN = Column(label="Unresolved", weight=1.5, align="right")
+_OPEN = Column(label="Open", weight=1.5, align="right")
 _GROUP_COLUMNS = (_GROUP, _OPEN)
 _SHOWN_WORDS = {
     Shown.ALL: "All",
-    Shown.OPEN: "Unresolved",
+    Shown.OPEN: "Open",
     Shown.SETTLED: "Settled",
-    Shown.CHECK_AGAIN: "Check again",
+    Shown.CHECK_AGAIN: "To be checked again",
 }
 _FILLS = {
     BASE: ColourRole.BASE,
@@ -246,7 +246,7 @@ def _beside(group: Group) -> str:
 
 
 def _left_words(group: Group) -> str:
-    return f"{count(group.open_number)} of {count(group.number)} unresolved"
+    return f"{count(group.open_number)} of {count(group.number)} open"
 
 
 def show_cells(resolver: Resolver, group: Group) -> None:
@@ -261,7 +261,7 @@ def show_cells(resolver: Resolver, group: Group) -> None:
         )  # fmt: skip
         by_row = st.toggle(
             "Take whole rows", key="cf_row", bind="query-params",
-            help="A choice counts for all cells of its row that both sides changed",
+            help="One choice decides the whole row: all its cells that both branches changed",
         )  # fmt: skip
         with st.popover("Columns", icon=":material/view_column:", type="tertiary"):
             more = [
@@ -281,9 +281,9 @@ def show_cells(resolver: Resolver, group: Group) -> None:
     with holder:
         _show_editor(resolver, lines, parts, more, by_row=by_row)
     st.caption(
-        f"{plural(found.num_rows, 'conflict')} listed. `NULL` no value \u2003 `·` a blank at an "
-        f"end \u2003 `⏎` a line break. Type over *{RESULT}* to edit a cell; *{TAKE}* "
-        f"`{Choice.OPEN}` takes a choice back."
+        f"{plural(found.num_rows, 'conflict')} listed. `NULL` no value \u2003 `·` a leading or "
+        f"trailing space \u2003 `⏎` a line break. Type a value of your own into *{RESULT}*. To "
+        f"take a choice back, set *{TAKE}* to `{Choice.OPEN}`."
     )
 
 
@@ -323,9 +323,7 @@ def _show_editor(
             TAKE: st.column_config.SelectboxColumn(
                 options=list(choices_for(lines, by_row=by_row)), required=True, width=90
             ),
-            RESULT: st.column_config.TextColumn(
-                width=100, help="Type a value to take neither side"
-            ),
+            RESULT: st.column_config.TextColumn(width=100, help="Type a value of your own here"),
             DECIDED_BY: st.column_config.TextColumn(width=170),
             **{name: st.column_config.TextColumn(width=80) for name in (BASE, "Target", "Source")},
         },

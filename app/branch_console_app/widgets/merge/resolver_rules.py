@@ -28,10 +28,13 @@ from branch_console_app.models.merge.resolver_rules import (
     RuleEffect,
     RuleLine,
     RuleScope,
+    current_rule,
     effect_of,
+    rows_of_group,
     rule_lines,
     rule_of_group,
     settling_of,
+    side_word,
 )
 from branch_console_app.models.parts.wording import code, count, plain, plural
 from branch_console_app.widgets.merge.resolver import Resolver, tell
@@ -53,9 +56,9 @@ _TAKE_WORDS = {
     Settle.THEIRS: "Take source",
     Settle.BASE: "Back to base",
 }
-_FOR = Column(label="Settles", weight=3.0)
-_TAKES = Column(label="By", weight=1.6)
-_DECIDES = Column(label="Decides", weight=1.0, align="right")
+_FOR = Column(label="Rule", weight=3.0)
+_TAKES = Column(label="Takes", weight=1.4)
+_DECIDES = Column(label="Conflicts settled", weight=1.4, align="right")
 _GO = Column(label="", weight=0.6)
 _COLUMNS = (_FOR, _TAKES, _DECIDES, _GO)
 _KEY = Column(label="Key", weight=2.0)
@@ -67,14 +70,14 @@ _MATCH_COLUMNS = (_KEY, _CELL, _WAS, _OURS, _THEIRS)
 
 
 def show_rest(resolver: Resolver, group: Group) -> None:
-    """Draw what settles all that is open of a group, and what takes the last decision back."""
+    """Draw what settles a group, or changes its rule, and what takes the last decision back."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-rest"):
-        if group.open_number and group.kind is not None:
+        if group.kind is not None:
             _show_rest_buttons(resolver, group)
         if resolver.can_undo:
             st.button(
                 "Undo last", icon=":material/undo:", key="resolve-undo", type="tertiary",
-                on_click=resolver.undo_last, help="Take back what you decided last",
+                on_click=resolver.undo_last, help="Take back your last decision",
             )  # fmt: skip
 
 
@@ -89,14 +92,29 @@ def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
     except PaimonError as error:
         st.caption(plain(error.message))
         return
-    st.markdown(f"**Settle all {count(group.open_number)} in this group:**", width="content")
+    current = current_rule(resolver.policy, resolver.table, rules[0])
+    if group.open_number:
+        title = f"Settle all {count(group.open_number)} in this group:"
+    elif current is not None:
+        title = "Change the rule of this group:"
+    else:
+        return
+    st.markdown(f"**{title}**", width="content")
     for side, rule in zip(SIDES, rules, strict=True):
+        is_current = not group.open_number and rule == current
         wanted = with_predicate(resolver.policy, resolver.table, rule)
         st.button(
             _TAKE_WORDS[side], key=f"rest-{rule.take}", on_click=resolver.keep,
-            args=(wanted,), disabled=problem is not None,
-            help=problem or f"Kept as the condition {code(rule.when)}",
+            args=(wanted,), disabled=problem is not None or is_current,
+            help=problem or ("The rule takes this now" if is_current else _rest_help(group, rule)),
         )  # fmt: skip
+
+
+def _rest_help(group: Group, rule: PredicateRule) -> str:
+    base = ""
+    if rule.take.how is Settle.BASE:
+        base = "Takes the value of the merge base, NULL if the row was not there. "
+    return f"{base}Saved as one rule for {plain(rows_of_group(group))}: {code(rule.when)}"
 
 
 def _problem_of_rest(policy: Policy, table: str, inside: pa.Table) -> str | None:
@@ -109,7 +127,7 @@ def _problem_of_rest(policy: Policy, table: str, inside: pa.Table) -> str | None
     if not weaker:
         return None
     return (
-        "A condition is stronger than a rule of a column or a table: it would also decide "
+        "A condition wins over a rule for a column, a table or a kind. This one would also change "
         f"{plural(weaker, 'conflict')} that such a rule has settled. Change that rule instead."
     )
 
@@ -119,15 +137,17 @@ def show_rules(resolver: Resolver) -> None:
     lines = rule_lines(resolver.policy, resolver.table, resolver.settled)
     with st.container(border=True, key="card-rules"):
         st.markdown("##### Rules")
+        st.caption(
+            "If rules disagree, the more exact one wins: cell before row before condition before "
+            "column before table before kind."
+        )
         if lines:
             with rows.row_list("rules"):
                 rows.head("rules", _COLUMNS)
                 for number, line in enumerate(lines):
                     _show_rule(resolver, number, line)
         else:
-            st.caption(
-                "None yet. The strongest decides: cell, row, condition, column, table, kind."
-            )
+            st.caption("No rules yet.")
         if resolver.refusal is None:
             _show_form(resolver)
 
@@ -138,7 +158,7 @@ def _show_rule(resolver: Resolver, number: int, line: RuleLine) -> None:
     rows.text(cells[1], _TAKES, code(line.take))
     rows.text(cells[2], _DECIDES, count(line.number))
     cells[3].button(
-        "", icon=":material/delete:", key=f"rule-drop-{number}", help="Take this rule away",
+        "", icon=":material/delete:", key=f"rule-drop-{number}", help="Delete this rule",
         on_click=resolver.keep, args=(line.removed_from(resolver.policy),), type="tertiary",
         disabled=resolver.refusal is not None,
     )  # fmt: skip
@@ -159,7 +179,10 @@ def _show_form(resolver: Resolver) -> None:
             when = st.text_input(
                 "Condition", key="rule-when", width=430,
                 placeholder="flight < 100 and ours.note is not null",
-                help="Columns of the key, and base.x, ours.x, theirs.x of any column",
+                help=(
+                    "You can use the columns of the key, and of any column base.COLUMN, "
+                    "ours.COLUMN (the target's value) and theirs.COLUMN (the source's value)."
+                ),
             )  # fmt: skip
         if scope in (RuleScope.COLUMN, RuleScope.PREDICATE):
             names = columns if scope is RuleScope.COLUMN else [_ANY, *columns]
@@ -171,6 +194,7 @@ def _show_form(resolver: Resolver) -> None:
         is_of_cells = scope is not RuleScope.KIND and column is not None
         settling = _show_ways(resolver, is_of_cells=is_of_cells)
     if settling is None or (scope is RuleScope.PREDICATE and not when.strip()):
+        st.caption("Nothing is saved before you press *Apply rule*, which follows your choice.")
         return
     try:
         wanted = _with_rule(resolver, scope, when, column, settling)
@@ -198,7 +222,7 @@ def _show_ways(resolver: Resolver, *, is_of_cells: bool) -> PolicyChoice | None:
     ways = list(Settle) if is_of_cells else [*SIDES, Settle.NEWEST]
     how = st.selectbox(
         "Take", ways, index=None, key=f"rule-take-{is_of_cells}", width=170,
-        placeholder="Choose", format_func=str,
+        placeholder="Choose", format_func=lambda each: side_word(Settle(each)),
     )  # fmt: skip
     if how is None:
         return None
@@ -263,9 +287,9 @@ def show_policy_file(resolver: Resolver) -> None:
     with st.container(border=True, key="card-policy"):
         st.markdown("##### Policy file")
         st.caption(
-            "All decisions, with the values they were made on. The command line takes it as "
-            "`merge --policy`; given to another merge it settles the same cells, and asks again "
-            "where a value is another one."
+            "A file with all your decisions. To repeat them, run `branch-console merge SOURCE "
+            "--policy FILE` or upload the file here. Cells whose values have changed since are "
+            "asked again."
         )
         draft = resolver.resolution.draft
         st.download_button(

@@ -108,14 +108,14 @@ def show_row_conflicts(resolution: Resolution, settled: pa.Table) -> None:
     ):
         st.markdown(unresolved_words(open_number, number), width="content")
         state.link(
-            PageName.CONFLICTS, "Resolve" if open_number else "Look at the decisions", here(),
+            PageName.CONFLICTS, "Settle conflicts" if open_number else "Change decisions", here(),
             view=resolver_view(resolution), icon=":material/call_split:",
         )  # fmt: skip
     frame = pd.DataFrame(
         {
             "Kind": [each.kind for each in groups],
             "Column": [each.column for each in groups],
-            "Unresolved": [each.open_number for each in groups],
+            "Open": [each.open_number for each in groups],
             "Conflicts": [each.number for each in groups],
         }
     )
@@ -123,7 +123,7 @@ def show_row_conflicts(resolution: Resolution, settled: pa.Table) -> None:
         frame, hide_index=True, row_height=rows.TABLE_ROW, key="merge-conflict-groups",
         height=rows.table_height(len(groups), 8), width=620,
         column_config=rows.in_thousands(frame),
-        alt=f"{count(open_number)} of {count(number)} conflicts unresolved, by kind and column",
+        alt=f"{count(open_number)} of {count(number)} conflicts open, by kind and column",
     )  # fmt: skip
 
 
@@ -136,8 +136,8 @@ def resolver_view(resolution: Resolution, group: Group | None = None) -> dict[st
 def unresolved_words(open_number: int, number: int) -> str:
     """Tell how many conflicts nothing settles; Markdown."""
     if not open_number:
-        return f"**All {plural(number, 'conflict')} resolved.**"
-    return f"**{count(open_number)} of {plural(number, 'conflict')} unresolved.**"
+        return f"**All {plural(number, 'conflict')} settled.**"
+    return f"**{count(open_number)} of {plural(number, 'conflict')} open.**"
 
 
 def show_left_over(found: pa.Table) -> None:
