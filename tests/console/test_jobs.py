@@ -131,7 +131,7 @@ def test_a_fast_forward_leads_to_its_preview_again(tmp_path: Path) -> None:
     given = {"branch": "fix-delays", "target": "main", "force": True}
     page = open_ended(air_warehouse(settings(tmp_path)), "fast_forward", **given)
     assert not page.has_button("job-again")
-    (query,) = (each for label, each in page.links() if label == "Run again")
+    (query,) = (each for label, each in page.links() if label.startswith("Run again: "))
     for each in ("source=fix-delays", "target=main", "how=ff", "table=flights"):
         assert each in query
 
@@ -140,7 +140,7 @@ def test_a_statement_that_wrote_leads_to_the_editor_again(tmp_path: Path) -> Non
     given = {"sql": "DELETE FROM air.flights", "branch": "fix-delays"}
     page = open_ended(air_warehouse(settings(tmp_path)), "delete_rows", **given)
     assert not page.has_button("job-again")
-    (query,) = (each for label, each in page.links() if label == "Run again")
+    (query,) = (each for label, each in page.links() if label.startswith("Run again: "))
     assert "q=DELETE+FROM+air.flights" in query
     assert "branch=fix-delays" in query
 

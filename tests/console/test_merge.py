@@ -162,6 +162,17 @@ def test_without_a_source_the_page_asks_for_one(tmp_path: Path) -> None:
     assert any("source=backfill" in query for query in review)
 
 
+def test_rescue_branches_are_no_sources_before_they_are_asked_for(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    branches = console.services.listed[1].branches
+    branches["rescue-7f"] = replace(branches["backfill"], name="rescue-7f")
+    page = console.open("merge", **FLIGHTS)
+    assert not any("source=rescue-7f" in query for _, query in page.links())
+    assert page.at.toggle(key="merge-rescues").label == "Rescue branches (1)"
+    page.at.toggle(key="merge-rescues").set_value(True)
+    assert any("source=rescue-7f" in query for _, query in page.run().links())
+
+
 def test_a_table_with_main_only_has_nothing_to_bring(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", db="air", table="carriers")
     assert "has no branch besides main" in page.text

@@ -111,7 +111,7 @@ def test_a_run_may_plan_again_and_leads_back_where_it_was_refused(tmp_path: Path
     refused = replace(known[call.operation_id], state=JobState.REFUSED, error=ErrorKind.HEAD_MOVED)
     known[call.operation_id] = refused
     links = dict(console.open("job", **FLIGHTS, id=call.operation_id).links())
-    back = links["Run again"]
+    back = links["Run again: merge a branch"]
     assert {"source=fix-delays", "isolation=snapshot"} <= set(back.split("&"))
 
 

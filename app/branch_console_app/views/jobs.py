@@ -8,6 +8,7 @@ import streamlit as st
 from branch_console.errors import NotFound, PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobState, JobView
+from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
 from branch_console_app.models.jobs.job_titles import (
@@ -16,6 +17,7 @@ from branch_console_app.models.jobs.job_titles import (
     job_words,
     title_with_table,
 )
+from branch_console_app.models.jobs.run_again import Again, way_again
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import age, clock, code, duration, plain, shortened
 from branch_console_app.services import get_services
@@ -288,7 +290,7 @@ def _show_commands(job: JobView, place: Location) -> None:
                 args=(job.id,), help=may_not_resume or "Goes on from the last finished step",
                 disabled=may_not_resume is not None,
             )  # fmt: skip
-        if job.state.is_over and why_not is None:
+        if job.state.is_over and why_not is None and job.name != UndoRequest.procedure:
             show_again(job, place_of(job), refused)
         _show_way_back(job)
         link_to_comparison(job, place_of(job))
@@ -308,7 +310,13 @@ def _show_commands(job: JobView, place: Location) -> None:
 
 
 def _show_way_back(job: JobView) -> None:
-    """Lead from a look at a merge that did not come to be to the preview of the merge."""
+    """Lead back to the page of a merge: from what was a part of it, and from its undo."""
+    if job.name == UndoRequest.procedure and job.state.is_over:
+        with suppress(PaimonError):
+            undone = reads.call_of_job(str(job.arguments.get("operation")))
+            if way_again(undone.name) is Again.MERGE_PAGE:
+                link_to_merge(undone, "Back to the merge", place_of(job), icon=":material/merge:")
+        return
     if job.name not in _PARTS_OF_MERGES or job.state not in (JobState.REFUSED, JobState.FAILED):
         return
     with suppress(PaimonError):

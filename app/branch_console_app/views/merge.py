@@ -18,6 +18,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import reads, state
+from branch_console_app.models.branches.branch_tracks import is_service_branch
 from branch_console_app.models.merge.eligibility import Circumstances, checks_of_merge
 from branch_console_app.models.merge.fast_forward import (
     FastForwardPreview,
@@ -312,7 +313,8 @@ def _show_dialogs(
     identifier: Identifier, source: str, target: str, draw: Callable[[str | None], None]
 ) -> None:
     title = f"Merge {plain(source)} into {plain(target)}"
-    undo = undo_dialogs(identifier.on_branch(MAIN_BRANCH), here().at_branch(target))
+    what = f"the merge of {plain(source)} into {plain(target)}"
+    undo = undo_dialogs(identifier.on_branch(MAIN_BRANCH), here().at_branch(target), what)
     show_dialog({Action.MERGE: (title, draw), **undo})
 
 
@@ -352,8 +354,14 @@ def _show_bar(
 def _show_sources(items: Mapping[str, BranchItem], target: str) -> None:
     """List the branches that can be merged, those first that have something new."""
     others = [item for name, item in items.items() if name != target]
+    service = sum(is_service_branch(item.name) for item in others)
+    is_all = bool(service) and st.toggle(
+        f"Rescue branches ({count(service)})", key="merge-rescues",
+        help="They keep what an undo, a drop or a replacement removed.",
+    )  # fmt: skip
+    shown = [item for item in others if is_all or not is_service_branch(item.name)]
     with rows.row_list("sources"):
-        for number, item in enumerate(sorted(others, key=_rank)):
+        for number, item in enumerate(sorted(shown, key=_rank)):
             name, standing, review = rows.row(f"source-{number}", _SOURCES)
             rows.text(name, _SOURCES[0], code(item.name))
             rows.text(standing, _SOURCES[1], f":gray[{plain(_standing(item))}]")
@@ -375,7 +383,11 @@ def _show_no_branch(summary: TableSummary) -> None:
 def _show_choice(
     items: Mapping[str, BranchItem], source: str | None, target: str, how: str
 ) -> None:
-    others = [item for name, item in items.items() if name != target]
+    others = [
+        item
+        for name, item in items.items()
+        if name != target and (name == source or not is_service_branch(name))
+    ]
     sources = [item.name for item in sorted(others, key=_rank)]
     words = {name: _branch_words(items[name]) for name in sources}
     # The browser names an option by its words: where these change, the box must be another one.

@@ -231,12 +231,27 @@ def test_a_tag_that_was_brought_and_moved_since_stays(bench: BranchBench) -> Non
     run(bench, "fast_forward", branch="dev")
     run(bench, "create_tag", "move", tag="v1", snapshot=1, replace=True)
     found = preview(bench, "undo", "back", operation="op")
-    assert ("Tags stay that were moved since.", ("v1",)) in [
+    assert ("Tags that were moved since stay where they are.", ("v1",)) in [
         (each.text, each.details) for each in found.consequences
     ]
     run(bench, "undo", "back", operation="op")
     assert bench.table().tags.get("v1").snapshot.id == 1
     assert bench.table().snapshots.ids() == (1,)
+
+
+def test_the_undo_of_a_merge_names_it_and_says_what_goes_and_where_it_is_kept(
+    bench: BranchBench,
+) -> None:
+    fast_forward(bench)
+    found = preview(bench, "undo", "back", operation="op")
+    assert found.title == "Undo the merge of 'dev' into 'main' of db.t"
+    texts = [each.text for each in found.consequences]
+    assert texts[:2] == ["'main' goes back to snapshot 1, exactly as it was.",
+                         "'main' loses 2 snapshots."]  # fmt: skip
+    assert texts[-1].startswith("All that is removed is kept on a new rescue branch.")
+    assert found.undo == "To take this undo back, merge 'dev' again."
+    done = run(bench, "undo", "back", operation="op")
+    assert "The merge of 'dev' into 'main' is undone." in done.notes
 
 
 def test_of_two_who_undo_one_operation_at_once_one_does(

@@ -10,12 +10,15 @@ from branch_console_app.widgets.parts.dialogs import Dialogs
 from branch_console_app.widgets.parts.preview import show_command
 
 
-def undo_dialogs(identifier: Identifier | None, place: Location) -> Dialogs:
+def undo_dialogs(
+    identifier: Identifier | None, place: Location, what: str = "an operation"
+) -> Dialogs:
     """Title and drawing of the dialog; the operation comes with the address.
 
     Args:
         identifier: The table that it changed; None for an operation of the catalog.
         place: The location that the job page keeps.
+        what: The operation in words, where the page knows it.
     """
 
     def draw(operation_id: str | None) -> None:
@@ -26,4 +29,4 @@ def undo_dialogs(identifier: Identifier | None, place: Location) -> Dialogs:
         request = UndoRequest(table=table, operation=operation_id)
         show_command(Form.of(request, "Undo", ":material/undo:"), place)
 
-    return {Action.UNDO: ("Undo an operation", draw)}
+    return {Action.UNDO: (f"Undo {what}", draw)}

@@ -29,7 +29,6 @@ from branch_console_app.widgets.parts.dialogs import Dialogs, offer
 from branch_console_app.widgets.parts.preview import show_command
 from branch_console_app.widgets.parts.problem import guarded
 
-_LABEL = "Run again"
 _ICON = ":material/replay:"
 
 
@@ -44,13 +43,13 @@ def show_again(job: JobView, place: Location, refused: str | None) -> None:
     way = way_again(job.name)
     if way is Again.AT_ONCE:
         if st.button(
-            _LABEL, icon=_ICON, key="job-again", disabled=refused is not None,
+            _label(job), icon=_ICON, key="job-again", disabled=refused is not None,
             help=refused or "The same command as a new job",
         ):  # fmt: skip
             start_again(job, place)
         return
     with guarded("What the job ran cannot be read."):
-        _lead_back(way, reads.call_of_job(job.id), place)
+        _lead_back(way, reads.call_of_job(job.id), place, _label(job))
 
 
 def why_not_again(job: JobView) -> str | None:
@@ -97,19 +96,24 @@ def again_dialogs(job: JobView, place: Location) -> Dialogs:
     return {Action.AGAIN: (f"{what} again", draw)}
 
 
-def _lead_back(way: Again, call: ProcedureCall, place: Location) -> None:
+def _label(job: JobView) -> str:
+    what = job_words(job.name)
+    return f"Run again: {what[0].lower()}{what[1:]}"
+
+
+def _lead_back(way: Again, call: ProcedureCall, place: Location, label: str) -> None:
     match way:
         case Again.DIALOG:
-            offer(Action.AGAIN, _LABEL, icon=_ICON, key="job-again")
+            offer(Action.AGAIN, label, icon=_ICON, key="job-again")
         case Again.MERGE_PAGE:
-            link_to_merge(call, _LABEL, place, icon=_ICON)
+            link_to_merge(call, label, place, icon=_ICON)
         case Again.SQL_PAGE:
             asked = call.request(Request)
             text, branch = call.statement, MAIN_BRANCH
             if isinstance(asked, StatementRequest):
                 text, branch = asked.sql, asked.branch
             there = place.at_branch(branch)
-            state.link(PageName.SQL, _LABEL, there, view={"q": text_for_address(text)}, icon=_ICON)
+            state.link(PageName.SQL, label, there, view={"q": text_for_address(text)}, icon=_ICON)
         case Again.AT_ONCE:
             return
         case _:

@@ -348,7 +348,7 @@ def _planned(
         consequences=tuple(consequences),
         typed_name=None,
         role=Role.EDITOR,
-        undo="Run the operation again.",
+        undo="To take this undo back, run the operation again.",
     )
     noted = replace(journal, plan_id=preview.plan_id, undoes=undone)
     return CatalogPlan(preview=preview, branch=version.branch, journal=noted)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from branch_console.commit.base.head_check import is_at
 from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.journal import Journal
+from branch_console.diff.history_move import count
 from branch_console.errors import ErrorKind
 from branch_console.format.journals.history import HistoryCopy, HistoryJournal, RollbackJournal
 from branch_console.format.journals.intent import Intent
@@ -34,7 +35,14 @@ from branch_console.procedures.history.dependents import (
 from branch_console.procedures.history.protection import protection_of
 from branch_console.procedures.history.way_back import Dropping, Moving, inverse_of
 from branch_console.procedures.run.procedure import PlannedOperation
-from branch_console.procedures.undo.undo_preview import Traced, journal_gone, planned_undo, traced
+from branch_console.procedures.undo.undo_preview import (
+    Traced,
+    is_merge,
+    journal_gone,
+    operation_words,
+    planned_undo,
+    traced,
+)
 from branch_console.table.file_store_table import FileStoreTable
 
 _SHOWN = 20
@@ -89,7 +97,7 @@ def plan_way_back(
         journal=HistoryJournal(
             copy=copy,
             event=LineageKind.UNDONE,
-            notes=(f"Operation {event.operation_id} ({intent.procedure}) is undone.",),
+            notes=(_undone(event, intent),),
         ),
         role=Role.OPERATOR if was_operators else role,
     )
@@ -242,15 +250,21 @@ def _rescue_blocks(
     )
 
 
+def _undone(event: LineageEvent, intent: Intent) -> str:
+    words = operation_words(event)
+    known = words if is_merge(event) else f"{words} ({intent.procedure})"
+    return f"{known[0].upper()}{known[1:]} is undone."
+
+
 def _consequences(
     target: FileStoreTable, copy: HistoryCopy, moved: tuple[str, ...]
 ) -> list[Consequence]:
-    back = "empty" if copy.new_head_id is None else f"at snapshot {copy.new_head_id}"
-    consequences = [changes(f"Branch {target.branch!r} is {back} again, with every byte of then.")]
+    back = "no snapshot" if copy.new_head_id is None else f"snapshot {copy.new_head_id}"
+    consequences = [changes(f"{target.branch!r} goes back to {back}, exactly as it was.")]
     if copy.remove_snapshot_ids:
         consequences.append(
             loses(
-                f"What the operation brought leaves {target.branch!r}.",
+                f"{target.branch!r} loses {count(len(copy.remove_snapshot_ids), 'snapshot')}.",
                 tuple(f"snapshot {each}" for each in sorted(copy.remove_snapshot_ids)[:_SHOWN]),
             )
         )
@@ -260,9 +274,9 @@ def _consequences(
     there = set(target.tags.names())
     going = tuple(name for name in copy.remove_tags if name in there)
     if going:
-        consequences.append(loses("Tags that the operation brought go.", going))
+        consequences.append(loses("The tags that the operation set are removed.", going))
     if moved:
-        consequences.append(keeps("Tags stay that were moved since.", moved))
+        consequences.append(keeps("Tags that were moved since stay where they are.", moved))
     leaving = set(copy.remove_snapshot_ids) - set(copy.snapshot_ids)
     staying = tuple(
         tag.name
@@ -270,8 +284,13 @@ def _consequences(
         if tag.snapshot.id in leaving and tag.name not in copy.remove_tags
     )
     if staying:
-        consequences.append(changes("Tags stay that name what leaves.", staying))
-    consequences.append(keeps("A rescue branch keeps what leaves, byte for byte."))
+        consequences.append(changes("Tags that name removed snapshots stay.", staying))
+    consequences.append(
+        keeps(
+            "All that is removed is kept on a new rescue branch. Drop that branch when you no "
+            "longer need it."
+        )
+    )
     return consequences
 
 

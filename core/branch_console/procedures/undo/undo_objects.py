@@ -489,7 +489,7 @@ def _planned(
         consequences=tuple(consequences),
         typed_name=None,
         role=role,
-        undo="Run the operation again.",
+        undo="To take this undo back, run the operation again.",
     )
     noted = replace(journal, plan_id=preview.plan_id, undoes=operation_id)
     return CatalogPlan(preview=preview, journal=noted)

@@ -99,12 +99,12 @@ def planned_undo(
     """
     preview = Preview(
         procedure=call.name,
-        title=f"Undo operation {event.operation_id} of {table.identifier.table_name}",
+        title=f"Undo {operation_words(event)} of {table.identifier.table_name}",
         plan_id=plan_digest(call, decision_of_undo(journal), [each.text for each in consequences]),
         consequences=tuple(consequences),
         typed_name=None,
         role=role,
-        undo="Run the operation again.",
+        undo=_again(event),
     )
     return PlannedOperation(
         preview=preview,
@@ -113,6 +113,24 @@ def planned_undo(
         branch=branch,
         journal=replace(journal, plan_id=preview.plan_id, undoes=event.operation_id),
     )
+
+
+def is_merge(event: LineageEvent) -> bool:
+    """Whether an event is of a merge whose source is known."""
+    kinds = (LineageKind.MERGED, LineageKind.FAST_FORWARDED)
+    return event.kind in kinds and event.source_branch is not None
+
+
+def operation_words(event: LineageEvent) -> str:
+    """Name an operation: a merge by its branches, any other by its id."""
+    if is_merge(event):
+        return f"the merge of {event.source_branch!r} into {event.branch!r}"
+    return f"operation {event.operation_id}"
+
+
+def _again(event: LineageEvent) -> str:
+    again = f"merge {event.source_branch!r} again" if is_merge(event) else "run the operation again"
+    return f"To take this undo back, {again}."
 
 
 def _act_of(journal: UndoJournal) -> Act | None:
