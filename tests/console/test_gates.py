@@ -67,7 +67,7 @@ def test_a_gate_that_is_red_is_the_verdict_with_its_rows(tmp_path: Path) -> None
     assert page.has_button("merge-show_rows")
     assert page.has_button("merge-override")
     assert "Checks (1 of 6 blocks)" in [tab.label for tab in page.at.tabs]
-    assert "Rows that fail" in " ".join(each.label for each in page.at.expander)
+    assert "Failing rows (" in " ".join(each.label for each in page.at.expander)
 
 
 def test_a_table_without_rules_has_no_gate(tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_a_refused_job_shows_counts_and_rows(tmp_path: Path) -> None:
     services = air_warehouse(settings(tmp_path))
     page = Console(_judged(services)).open("job", id="9f2a00", db="air", table="flights")
     said = plain(
-        "Rule 'carrier' newly fails: 41 of 1,000 rows break it; it passed before: 0 of 960 rows "
-        "break it."
+        "Rule 'carrier' fails now, and passed before: 41 of 1,000 rows break it; before: 0 of "
+        "960 rows break it."
     )
     assert f"block \u2002 {said}" in page.text
     assert "pass \u2002 Rule 'delay' passes" in page.text

@@ -331,14 +331,14 @@ def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(
         table.keep_rules(_CODE, "id: amount, rule: in_range, column: amount, min: 0")
         before = tree(table.folder / "db.db")
         if cell == (keyed, "merge_branch", True):
-            with pytest.raises(Refused, match="Rule 'code' newly fails"):
+            with pytest.raises(Refused, match="Rule 'code' fails now"):
                 table.run("dry_run_merge", "dry", branch="dev")
         with pytest.raises(Refused) as refused:
             table.run(name, "first", branch="dev")
         assert refused.value.kind is ErrorKind.GATE_FAILED, cell
         rows = 7 if moves else 6
         said = (
-            f"Rule 'code' newly fails: 1 of {rows} rows breaks it; it passed before: "
+            f"Rule 'code' fails now, and passed before: 1 of {rows} rows breaks it; before: "
             f"0 of {rows - 1} rows break it."
         )
         assert said in refused.value.message, cell
@@ -356,7 +356,7 @@ def test_what_newly_breaks_a_rule_is_not_published_unless_somebody_says_why(
         assert receipt.gate is not None, cell
         override = receipt.gate["override"]
         assert (override["actor"], override["reason"]) == ("ann", "Known, see 41"), cell
-        assert "Gate overridden by ann: Known, see 41" in receipt.notes, cell
+        assert "Quality rules overridden by ann: Known, see 41" in receipt.notes, cell
         found = next(each for each in receipt.gate["findings"] if each["rule"] == "code")
         assert (found["failures"], found["failures_before"]) == (1, 0), cell
         head = table.on().head()
@@ -382,7 +382,7 @@ def test_a_refusal_tells_first_what_newly_fails(
     with pytest.raises(Refused) as refused:
         table.run(name, "first", branch="dev")
     said = refused.value.message
-    assert said.startswith("Rule 'code' newly fails: 1 of "), said
+    assert said.startswith("Rule 'code' fails now, and passed before: 1 of "), said
     assert said.index("Rule 'old0' fails") > 0
     assert "And 2 more. Nothing was changed." in said
     gate = refused.value.facts["gate"]
@@ -420,7 +420,7 @@ def test_a_verdict_is_of_one_plan_and_of_one_rule_file(
     # Rows that touch nothing of the merge leave its verdict as it is.
     table.keep_rules("id: few, rule: row_count_between, max: 8, severity: block")
     carried = table.run("merge_branch", "carried", branch="dev", meddles=moves)
-    assert "Gate: pass." in carried.notes
+    assert "Quality rules: pass." in carried.notes
     assert any("carried over snapshot 4 by test" in each for each in carried.notes)
     assert carried.counts.rows_after is None
     # Without a rule that fails, a column that goes is the schema's own matter.
@@ -455,7 +455,7 @@ def test_what_was_broken_before_only_warns_unless_the_rule_is_strict(
     assert [each["verdict"] for each in found] == ["warn", "block"]
     assert [(each["failures"], each["failures_before"]) for each in found] == [(1, 1), (1, 0)]
     tried = table.run("dry_run_merge", "tried", branch="dev")
-    assert "Gate: warn." in tried.notes
+    assert "Quality rules: warn." in tried.notes
     walked: list[str] = []
     receipt = table.run("merge_branch", "known", branch="dev", meddles=walked.append)
     # The verdict on what the dry run staged holds for these very files.
@@ -486,11 +486,11 @@ def test_a_merge_that_breaks_what_neither_branch_breaks_writes_nothing(
     before = tree(table.folder / "db.db")
     with pytest.raises(Refused) as refused:
         table.run("merge_branch", "merge", branch="dev")
-    said = "Rule 'paid' newly fails: 1 row found; it passed before: 0 rows found."
+    said = "Rule 'paid' fails now, and passed before: 1 row found; before: 0 rows found."
     assert said in refused.value.message
     assert table.kept["merge"].rows["examples"].to_pylist() == [['{"id": 1}']]
     assert tree(table.folder / "db.db") == before
     # The same files as a merge would have left; a rule that they keep lets them be.
     table.keep_rules(f'id: paid, rule: sql, query: "{query}"')
     receipt = table.run("merge_branch", "again", branch="dev")
-    assert "Gate: warn." in receipt.notes
+    assert "Quality rules: warn." in receipt.notes

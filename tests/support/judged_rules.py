@@ -29,9 +29,10 @@ TOLD: Final = ("newly", "newly warns", "worse", "better", "fine")
 """The rules as they are told: what newly fails, then the worst first."""
 
 SAID: Final = (
-    "Rule 'newly' newly fails: 1 of 10 rows breaks it; it passed before: 0 of 8 rows break it.",
-    "Rule 'newly warns' newly fails: 7 of 10 rows break it; it passed before: 0 of 8 rows break "
+    "Rule 'newly' fails now, and passed before: 1 of 10 rows breaks it; before: 0 of 8 rows break "
     "it.",
+    "Rule 'newly warns' fails now, and passed before: 7 of 10 rows break it; before: 0 of 8 rows "
+    "break it.",
     "Rule 'worse' fails: 9 of 10 rows break it, 5 more than before; it failed before: 4 of 8 rows "
     "break it.",
     "Rule 'better' fails: 2 of 10 rows break it, 1 fewer than before; it failed before: 3 of 8 "

@@ -39,6 +39,7 @@ class RuleFinding:
         outcome_before: How it ended on the state before; None if that was not asked.
         worse_by: How many rows more than before break it, or milliseconds that the newest is older;
             None if both are not known.
+        allowed: The share of rows that may fail, as a text such as `1%`; None if no row may.
         examples: Some rows that fail, each a JSON object of texts by column.
     """
 
@@ -54,6 +55,7 @@ class RuleFinding:
     outcome: str | None = None
     outcome_before: str | None = None
     worse_by: int | None = None
+    allowed: str | None = None
     examples: tuple[str, ...] = ()
 
     @property

@@ -17,6 +17,7 @@ from branch_console.quality.rules import (
     RuleResult,
     RuleSet,
     Severity,
+    allowed_share,
     outcome,
     result_text,
     worse_by,
@@ -40,6 +41,7 @@ FINDINGS: Final = pa.schema(
         pa.field("outcome", pa.string()),
         pa.field("outcome_before", pa.string()),
         pa.field("worse_by", pa.int64()),
+        pa.field("allowed", pa.string()),
         pa.field("examples", pa.list_(pa.string()), nullable=False),
     ]
 )
@@ -105,6 +107,7 @@ def _judged(rule: QualityRule, after: RuleResult, before: RuleResult | None) -> 
         outcome=str(ended),
         outcome_before=None if stood is None else str(stood),
         worse_by=worse,
+        allowed=allowed_share(rule),
         **_numbers(rule, after, ""),
         **_numbers(rule, before, "_before"),
         examples=after.examples,
@@ -132,15 +135,16 @@ def _said(
     if ended is Outcome.NOT_EVALUATED:
         return f"Rule {rule.id!r} was {now.rstrip('.')}."
     if ended is Outcome.PASSES:
-        allowed = 1 - rule.min_pass_rate
-        at_most = f"; at most {allowed:.6%} may".replace(".000000%", "%") if after.failures else ""
+        at_most = f"; at most {allowed_share(rule)} may" if after.failures else ""
         return f"Rule {rule.id!r} passes: {now}{at_most}."
+    if (allowed := allowed_share(rule)) is not None:
+        now = f"{now}, at most {allowed} may"
     if before is None:
         return f"Rule {rule.id!r} fails: {now}."
     then = result_text(rule, before).rstrip(".")
     match outcome(rule, before):
         case Outcome.PASSES:
-            return f"Rule {rule.id!r} newly fails: {now}; it passed before: {then}."
+            return f"Rule {rule.id!r} fails now, and passed before: {now}; before: {then}."
         case Outcome.NOT_EVALUATED:
             return f"Rule {rule.id!r} fails: {now}; before it was {then}."
         case Outcome.FAILS:

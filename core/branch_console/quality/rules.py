@@ -105,7 +105,7 @@ class QualityRule:
             case RuleKind.SQL:
                 asked = f"no row in {self.query}"
         where = f" where {self.where}" if self.where else ""
-        rate = "" if self.min_pass_rate == 1 else f" in {self.min_pass_rate:%} of the rows"
+        rate = "" if self.min_pass_rate == 1 else f" in at least {self.min_pass_rate:%} of the rows"
         return f"{asked}{where}{rate}"
 
     @property
@@ -178,7 +178,23 @@ def result_text(rule: QualityRule, found: RuleResult) -> str:
             return f"{count(found.failures, 'row')} found"
         case _:
             breaks = "breaks" if found.failures == 1 else "break"
-            return f"{found.failures:,} of {count(found.rows, 'row')} {breaks} it"
+            share = "" if allowed_share(rule) is None else share_text(found.failures, found.rows)
+            return f"{found.failures:,} of {count(found.rows, 'row')} {breaks} it{share}"
+
+
+def allowed_share(rule: QualityRule) -> str | None:
+    """Return the share of rows that may fail, such as `1%` or `0.05%`; None if no row may."""
+    allowed = 1 - rule.min_pass_rate
+    return f"{(100 * allowed).normalize():f}%" if allowed else None
+
+
+def share_text(failures: int, rows: int) -> str:
+    """Return the share of rows that fail, as ` (8.72%)`; blank if none does."""
+    if not failures or not rows:
+        return ""
+    percent = 100 * failures / rows
+    # Three digits tell 1.02% from 1%; few failures in many rows are not none.
+    return f" ({percent:.3g}%)" if percent >= 0.001 else " (under 0.001%)"
 
 
 def worse_by(rule: QualityRule, after: RuleResult, before: RuleResult) -> int | None:

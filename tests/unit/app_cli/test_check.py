@@ -79,7 +79,7 @@ def test_the_gate_is_overridden_by_an_operator_with_a_reason(
     monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "approver")
     answer = console(*MERGE, "--override-gate", "I may not")
     assert answer.code == 1
-    assert "You may not override the quality gate: it asks for operator" in answer.err
+    assert "You may not override quality rules: it asks for operator" in answer.err
     assert metadata(bench) == before
 
 

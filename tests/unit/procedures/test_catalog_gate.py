@@ -78,7 +78,7 @@ def test_a_rule_of_one_table_keeps_back_all_of_them(made: CatalogWarehouse) -> N
         merged(made, engine)
     assert refused.value.kind is ErrorKind.GATE_FAILED
     assert refused.value.message.startswith(
-        "air.planes: Rule 'seat' newly fails: 3 of 10 rows break it; it passed before"
+        "air.planes: Rule 'seat' fails now, and passed before: 3 of 10 rows break it; before"
     )
     assert "Nothing was changed." in refused.value.message
     assert made.files() == before
@@ -90,8 +90,8 @@ def test_a_rule_of_one_table_keeps_back_all_of_them(made: CatalogWarehouse) -> N
 def test_all_tables_that_fail_are_named(made: CatalogWarehouse) -> None:
     with pytest.raises(Refused) as refused:
         merged(made, Counting(dict.fromkeys(TABLES, 1)))
-    assert "air.flights: Rule 'number' newly fails" in refused.value.message
-    assert "air.planes: Rule 'seat' newly fails" in refused.value.message
+    assert "air.flights: Rule 'number' fails now" in refused.value.message
+    assert "air.planes: Rule 'seat' fails now" in refused.value.message
     gate = refused.value.facts["gate"]
     assert [each["rule"] for each in gate["findings"]] == [
         "air.flights: number",
@@ -107,7 +107,7 @@ def test_what_passes_is_told_in_the_receipt_and_by_each_snapshot(made: CatalogWa
         "air.flights: number",
         "air.planes: seat",
     ]
-    assert "Gate: pass." in receipt.notes
+    assert "Quality rules: pass." in receipt.notes
     found = {}
     for _, table in all_tables(made.warehouse):
         head = table.head()
@@ -125,13 +125,13 @@ def test_what_failed_before_only_warns(made: CatalogWarehouse) -> None:
 
 def test_an_operator_overrides_with_a_reason_that_everybody_reads(made: CatalogWarehouse) -> None:
     engine = Counting({"air.planes": 3})
-    with pytest.raises(NotAllowed, match="override the quality gate"):
+    with pytest.raises(NotAllowed, match="override quality rules"):
         merged(made, engine, "editor", override_gate="it is urgent")
     assert engine.asked == []
     receipt = merged(made, engine, override_gate="it is urgent")
     assert receipt.gate is not None
     assert receipt.gate["override"]["reason"] == "it is urgent"
-    assert "Gate overridden by ann: it is urgent" in receipt.notes
+    assert "Quality rules overridden by ann: it is urgent" in receipt.notes
     head = made.warehouse.table(Identifier.parse("air.planes")).head()
     assert head is not None
     assert (head.properties or {})["branch.gate-override-reason"] == "it is urgent"

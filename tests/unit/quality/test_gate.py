@@ -93,7 +93,8 @@ def test_a_finding_tells_both_counts_and_comes_back_from_what_is_kept() -> None:
     report = judge(rules(RULE), {"r": after}, {"r": found(0, 960)})
     (finding,) = report.findings
     assert finding.said == (
-        "Rule 'r' newly fails: 41 of 1,000 rows break it; it passed before: 0 of 960 rows break it."
+        "Rule 'r' fails now, and passed before: 41 of 1,000 rows break it; before: 0 of 960 rows "
+        "break it."
     )
     assert (finding.outcome, finding.outcome_before, finding.worse_by) == ("fails", "passes", 41)
     assert findings_of(findings_table(report).to_pylist()) == report.findings
@@ -105,8 +106,19 @@ def test_a_finding_tells_both_counts_and_comes_back_from_what_is_kept() -> None:
 def test_what_passes_does_not_speak_of_failures_as_passes() -> None:
     rate = replace(RULE, min_pass_rate=Decimal("0.5"))
     (finding,) = judge_state(rules(rate), {"r": found(4_374, 9_000)}).findings
-    said = "Rule 'r' passes: 4,374 of 9,000 rows break it; at most 50% may."
+    said = "Rule 'r' passes: 4,374 of 9,000 rows break it (48.6%); at most 50% may."
     assert finding.said == said
+
+
+def test_a_rule_that_allows_a_share_says_it_beside_the_shares_that_fail() -> None:
+    rate = replace(RULE, min_pass_rate=Decimal("0.99"))
+    after, before = found(29_361, 336_776), found(2_512, 336_776)
+    (finding,) = judge(rules(rate), {"r": after}, {"r": before}).findings
+    assert finding.said == (
+        "Rule 'r' fails now, and passed before: 29,361 of 336,776 rows break it (8.72%), at most "
+        "1% may; before: 2,512 of 336,776 rows break it (0.746%)."
+    )
+    assert finding.allowed == "1%"
 
 
 def test_of_what_blocks_that_which_newly_fails_is_told_first() -> None:

@@ -108,7 +108,7 @@ def test_each_rule_is_read_with_its_line() -> None:
     assert first.strict
     assert (second.line, second.kind, second.severity) == (4, RuleKind.IN_RANGE, Severity.WARN)
     assert (second.low, second.high, second.min_pass_rate) == ("-1.50", "1e3", Decimal("0.999"))
-    said = "amount >= -1.50 and < 1e3 where state <> 'test' in 99.9% of the rows"
+    said = "amount >= -1.50 and < 1e3 where state <> 'test' in at least 99.9% of the rows"
     assert second.text == said
     assert (third.line, third.max_age_millis, third.text) == (
         12,

@@ -19,6 +19,7 @@ from branch_console.merge.plan import (
     cost_of,
 )
 from branch_console.quality.findings import GateVerdict, RuleFinding
+from branch_console.quality.rules import share_text
 from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.remedies import remedy_of
 from branch_console_app.models.merge.resolver import WHOLE_ROW
@@ -536,11 +537,16 @@ def _blocked_by(blocking: tuple[RuleFinding, ...], target: str) -> str:
         return f"Blocked by rule {code(first.rule)}: {plain(first.said)}{more}"
     of = "" if first.rows is None else f" of {full_count(first.rows)}"
     before = first.failures_before
-    today = "" if before is None else f"; {full_count(before)} on {code(target)} today"
     rows = "row" if first.failures == 1 else "rows"
+    share = then = ""
+    if first.allowed is not None and first.rows:
+        now = share_text(first.failures, first.rows).strip(" ()")
+        share = f" ({now}; {first.allowed} is allowed)"
+        then = share_text(before or 0, first.rows_before or 0)
+    today = "" if before is None else f"; {full_count(before)}{then} on {code(target)} today"
     return (
         f"Blocked by rule {code(first.rule)}: {full_count(first.failures)}{of} {rows} of the "
-        f"result fail it{today}.{more}"
+        f"result fail it{share}{today}.{more}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The quality gate: the rules that a result will be judged by, and what they found in one."""
+"""The quality rules: those that a result will be judged by, and what they found in one."""
 
 import json
 from collections.abc import Sequence
@@ -36,21 +36,19 @@ def override_field(identifier: Identifier) -> str | None:
 def override_reason() -> str | None:
     """Ask an operator why the gate is overridden; None if nobody says."""
     refused = lacks_role(Role.OPERATOR)
-    with st.expander(
-        "Publish despite failing rules", icon=":material/gpp_maybe:", key="gate-override"
-    ):
+    with st.expander("If a quality rule fails", icon=":material/gpp_maybe:", key="gate-override"):
         st.caption(
-            "What the rules block is published only with a reason. It is kept with your name and "
-            "what was found, in the receipt and in the snapshot."
+            "A failing rule stops the merge. To merge although a rule fails, give a reason here. "
+            "The receipt and the snapshot record it with your name and the findings."
         )
         reason = st.text_input(
-            "Reason (required)", key="gate-reason", disabled=refused is not None,
+            "Reason to override the rule", key="gate-reason", disabled=refused is not None,
             help=refused,
         )  # fmt: skip
     return reason.strip() or None
 
 
-def show_judgement(job: JobView, title: str = "Quality gate") -> None:
+def show_judgement(job: JobView, title: str = "Quality rules") -> None:
     """Draw what the rules found for a job that is over; nothing if it was held to none.
 
     Args:
@@ -102,10 +100,17 @@ def _show_finding(finding: RuleFinding) -> None:
         st.caption(f"Asked: {plain(finding.asked)}")
     if finding.examples:
         shown = pd.DataFrame([json.loads(each) for each in finding.examples])
-        title = f"Rows that fail: {count(len(shown))} of {count(finding.failures)}"
-        with st.expander(title, expanded=verdict is GateVerdict.BLOCK):
+        with st.expander(
+            _rows_title(len(shown), finding.failures), expanded=verdict is GateVerdict.BLOCK
+        ):
             st.dataframe(
                 shown, hide_index=True, row_height=rows.TABLE_ROW,
                 height=rows.table_height(len(shown), 8), key=f"gate-rows-{finding.rule}",
                 alt=f"Rows that fail {finding.rule}",
             )  # fmt: skip
+
+
+def _rows_title(shown: int, failures: int | None) -> str:
+    if failures is None or failures <= shown:
+        return f"Failing rows ({count(shown)})"
+    return f"Failing rows (first {count(shown)} of {count(failures)})"

@@ -33,7 +33,7 @@ from branch_console.quality.rules import RuleKind, RuleSet
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.table_state import ReadState
 
-STAGE: Final = "quality gate"
+STAGE: Final = "quality rules"
 MESSAGE: Final = "Judging the result by the rules of the table."
 
 _SAID: Final = 3
@@ -68,7 +68,7 @@ def rules_digest(call: ProcedureCall, rules: RuleSet | None) -> str | None:
         NotAllowed: The role may not override the gate.
     """
     if call.agreement.override_gate is not None:
-        check_role(call.role, Role.OPERATOR, "override the quality gate")
+        check_role(call.role, Role.OPERATOR, "override quality rules")
     return None if rules is None else rules.digest
 
 
@@ -143,8 +143,8 @@ def check_passes(call: ProcedureCall, report: GateReport) -> None:
     """Raise Refused if the gate blocks, and the call does not override it."""
     if report.verdict.blocks and call.agreement.override_gate is None:
         raise Refused(
-            f"{_said(report.blocking)} Nothing was changed. Mend the source, or let an operator "
-            "override the gate with a reason.",
+            f"{_said(report.blocking)} Nothing was changed. Correct the rows on the source, or let "
+            "an operator override the rule with a reason.",
             kind=ErrorKind.GATE_FAILED,
             gate=report.to_object(),
         )
@@ -181,10 +181,10 @@ def overridden(warehouse: Warehouse, call: ProcedureCall, report: GateReport) ->
 
 def gate_notes(call: ProcedureCall, report: GateReport) -> tuple[str, ...]:
     """Return what a receipt tells of the gate, the override first."""
-    notes = (f"Gate: {report.verdict}.", *_worth_telling(report))
+    notes = (f"Quality rules: {report.verdict}.", *_worth_telling(report))
     if not report.verdict.blocks:
         return notes
-    return (f"Gate overridden by {call.actor}: {call.agreement.override_gate}", *notes)
+    return (f"Quality rules overridden by {call.actor}: {call.agreement.override_gate}", *notes)
 
 
 def _counted(
@@ -256,8 +256,8 @@ def gate_properties(gate: Mapping[str, Any] | None) -> dict[str, str]:
 def stale(what: str, kind: ErrorKind = ErrorKind.GATE_FAILED) -> Refused:
     """Return the refusal of a result whose verdict is worth nothing; `what` says why."""
     return Refused(
-        f"{what} The verdict of the quality gate counts no more, and nothing was changed; run "
-        "again.",
+        f"{what} The result must be judged by the quality rules again. Nothing was changed; run "
+        "it again.",
         kind=kind,
     )
 
