@@ -12,7 +12,7 @@ from branch_console.quality.rule_file import parse_rules
 from branch_console.quality.rules import RuleResult
 from branch_console.sql.answer import Answer
 from branch_console_app.models.parts.wording import plain
-from tests.console.pages import Console, air_console, settings
+from tests.console.pages import Console, Page, air_console, settings
 from tests.console.pretend import NOW, PretendServices, air_warehouse, job
 from tests.support.judged_rules import ORDERED, SAID
 
@@ -55,14 +55,25 @@ def test_rules_that_were_not_run_are_a_check_of_a_fast_forward(tmp_path: Path) -
     assert "Checks (5 of 6 pass)" in [tab.label for tab in page.at.tabs]
 
 
-def test_a_gate_that_is_red_is_the_verdict_with_its_rows(tmp_path: Path) -> None:
-    console = gated(tmp_path)
+def stopped(console: Console) -> Page:
+    """Start a merge that the rules stop; return its page."""
     page = console.open("merge", **FLIGHTS, do="merge").click("ff-run")
     (call,) = console.services.sent
     judged = _judged(console.services, job_id=call.operation_id)
     known = judged.known_jobs[call.operation_id]
     judged.known_jobs[call.operation_id] = replace(known, name="fast_forward")
-    page = page.run()
+    return page.run()
+
+
+def test_before_the_rules_ran_the_dialog_only_says_when_they_run(tmp_path: Path) -> None:
+    page = gated(tmp_path).open("merge", **FLIGHTS, do="merge")
+    assert "2 quality rules run before `main` changes." in page.text
+    assert "gate-reason" not in [each.key for each in page.at.text_input]
+    assert page.at.button(key="ff-run").label == "Merge into main"
+
+
+def test_a_gate_that_is_red_is_the_verdict_with_its_rows(tmp_path: Path) -> None:
+    page = stopped(gated(tmp_path))
     assert "**Blocked by rule `carrier`: 41 of 1,000 rows of the result fail it" in page.text
     assert page.has_button("merge-show_rows")
     assert page.has_button("merge-override")
@@ -78,20 +89,20 @@ def test_a_table_without_rules_has_no_gate(tmp_path: Path) -> None:
 
 def test_the_reason_of_an_override_is_sent_with_the_command(tmp_path: Path) -> None:
     console = gated(tmp_path)
-    page = console.open("merge", **FLIGHTS, do="merge")
+    page = stopped(console).click("merge-override")
+    run = page.at.button(key="ff-run")
+    assert (run.label, run.disabled) == ("Merge despite failing rules", True)
     page.at.text_input(key="gate-reason").set_value("  Known, see 41 ")
     page.run().click("ff-run")
-    (call,) = console.services.sent
+    _, call = console.services.sent
     assert call.arguments["override_gate"] == "Known, see 41"
 
 
 def test_only_an_operator_overrides(tmp_path: Path) -> None:
     console = gated(tmp_path, "approver")
-    page = console.open("merge", **FLIGHTS, do="merge")
+    page = stopped(console).click("merge-override")
     assert page.at.text_input(key="gate-reason").disabled
-    page.click("ff-run")
-    (call,) = console.services.sent
-    assert "override_gate" not in call.arguments
+    assert page.at.button(key="ff-run").disabled
 
 
 def test_a_refused_job_shows_counts_and_rows(tmp_path: Path) -> None:

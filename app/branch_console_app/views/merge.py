@@ -301,11 +301,14 @@ def _show_forward(
     preview = FastForwardPreview.of(plan)
     show_fast_forward(preview, identifier, answer, judge(facts), facts.merge)
     is_protected = target.protection is not None
+    is_blocked = judge(facts).standing is MergeStanding.GATE_RED
     _show_dialogs(
         identifier,
         plan.source,
         plan.target,
-        lambda _: show_forward_dialog(preview, identifier, is_protected=is_protected),
+        lambda _: show_forward_dialog(
+            preview, identifier, is_protected=is_protected, is_blocked=is_blocked
+        ),
     )
 
 

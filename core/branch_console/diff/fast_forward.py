@@ -287,7 +287,8 @@ def sharing_notes(source: str, target: str, arrives: Arrivals) -> tuple[str, ...
         *_ancestor_notes(source, arrives),
         f"Afterwards {source!r} and {target!r} share "
         f"{count(len(arrives.snapshots), 'more snapshot')}. Other engines expire files by "
-        "looking at one branch: keep their automatic expiry off, or keep a tag on main.",
+        "looking at one branch: the operation protects the shared ones by a tag on main or a "
+        "fence.",
     )
 
 

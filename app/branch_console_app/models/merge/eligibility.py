@@ -248,7 +248,15 @@ def check_of(consequence: Consequence) -> Check:
 def _history(plan: Plan) -> Iterator[Check]:
     base = plan.heads.base
     if base is not None:
-        yield _passes(f"Both hold snapshot {base.id}, by identity and not by number.")
+        yield _passes(shared_base(base.id))
+
+
+def shared_base(snapshot_id: int) -> str:
+    """Say that both branches contain a snapshot; ids alone may agree by chance."""
+    return (
+        f"Both branches contain snapshot {snapshot_id}: the very same snapshot, not just the same "
+        "number."
+    )
 
 
 def _base(found: Circumstances) -> Iterator[Check]:
@@ -263,7 +271,7 @@ def _base(found: Circumstances) -> Iterator[Check]:
             remedies=(CheckRemedy.PIN,) if finding.needs_pin else (),
         )
     if not source.needs_pin and source.fork is not None:
-        yield _passes(f"What {code(source.name)} began at is kept.")
+        yield _passes(f"The snapshot that {code(source.name)} started from is kept.")
 
 
 def _schemas(plan: Plan, found: Circumstances) -> Iterator[Check]:

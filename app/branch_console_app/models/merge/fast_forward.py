@@ -10,7 +10,7 @@ from branch_console.errors import ErrorKind
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.format.tag import Tag
 from branch_console.procedures.call.consequence import Preview, Weight
-from branch_console_app.models.merge.eligibility import Check, CheckState, check_of
+from branch_console_app.models.merge.eligibility import Check, CheckState, check_of, shared_base
 from branch_console_app.models.parts.wording import (
     code,
     count,
@@ -224,13 +224,13 @@ def _passed(condition: ErrorKind, plan: ForwardDecision) -> str:
         case ErrorKind.NO_COMMON_HISTORY:
             if plan.fork is None:
                 return f"{target} is empty: every history goes on from there."
-            return f"Both hold snapshot {plan.fork.id}, by identity and not by number."
+            return shared_base(plan.fork.id)
         case ErrorKind.TARGET_MOVED:
-            return f"{target} has no commit and no schema that {source} lacks."
+            return f"{source} contains every commit and schema of {target}."
         case ErrorKind.SNAPSHOT_NOT_FOUND:
-            return f"The history of {source} has no hole behind the shared snapshot."
+            return f"No snapshot of {source} is missing between the shared one and its head."
         case _:
-            return "No tag name stands for two different snapshots."
+            return "No tag name is used for two different snapshots."
 
 
 def _changes(plan: ForwardDecision, arrives: MovedCommits) -> tuple[str, ...]:
@@ -254,7 +254,7 @@ def _changes(plan: ForwardDecision, arrives: MovedCommits) -> tuple[str, ...]:
 
 def _stays(plan: ForwardDecision) -> tuple[str, ...]:
     kept = f"All snapshots, schemas and tags that {code(plan.target)} has now."
-    return (kept, f"{code(plan.source)} as it is; it can be committed to further.")
+    return (kept, f"{code(plan.source)} does not change; you can go on committing to it.")
 
 
 def commit_column(moved: MovedCommits) -> FigureColumn:

@@ -26,7 +26,12 @@ from branch_console_app.widgets.parts.confirm import (
     reason_field,
     typed_name,
 )
-from branch_console_app.widgets.parts.gates import override_field
+from branch_console_app.widgets.parts.gates import (
+    NO_REASON,
+    OVERRIDE,
+    ask_for_override,
+    say_when_rules_run,
+)
 from branch_console_app.widgets.parts.preview import show_preview
 from branch_console_app.widgets.parts.problem import guarded
 
@@ -63,7 +68,12 @@ def show_merge_dialog(preview: MergePreview, form: Form, *, is_protected: bool) 
     if mode is Mode.DRY_RUN:
         _show_dry_run_button(answer, form, plan)
         return
-    override = override_field(Identifier.parse(plan.table))
+    is_blocked = verdict.standing is MergeStanding.GATE_RED
+    if is_blocked:
+        override = ask_for_override()
+    else:
+        say_when_rules_run(Identifier.parse(plan.table), plan.target)
+        override = None
     said = {"reason": reason_field(), **Agreement(override_gate=override).encode()}
     again = st.checkbox(
         f"If {code(plan.target)} gets new commits, retry up to {MOST_PLANS} times while conflicts "
@@ -78,9 +88,13 @@ def show_merge_dialog(preview: MergePreview, form: Form, *, is_protected: bool) 
     refused = lacks_role(answer.role) or (None if answer.can_run else IN_THE_WAY)
     if is_protected and not typed_name("merge", plan.target):
         refused = refused or f"Type {plan.target} first."
+    if is_blocked:
+        refused = refused or (None if override else NO_REASON)
     if is_staged:
         st.caption("Publishes the staged files. Nothing is computed again.")
     label = "Publish this result" if is_staged else f"Merge into {plain(plan.target)}"
+    if is_blocked:
+        label = OVERRIDE
     if st.button(
         label, type="primary", icon=form.icon, disabled=refused is not None, help=refused,
         key="run-merge_branch",

@@ -42,7 +42,11 @@ from branch_console_app.widgets.parts.confirm import (
 )
 from branch_console_app.widgets.parts.figures import show_figures
 from branch_console_app.widgets.parts.gates import (
+    NO_REASON,
+    OVERRIDE,
+    ask_for_override,
     override_field,
+    say_when_rules_run,
     show_judgement,
     show_rules,
 )
@@ -150,7 +154,7 @@ def _show_moves(preview: FastForwardPreview) -> None:
         st.markdown(f"**New on** {code(plan.target)}")
         _show_moved(preview.arrives, "arrives", "Nothing arrives.")
     with right:
-        st.markdown(f"**Would leave the history of** {code(plan.target)}")
+        st.markdown(f"**Removed from the history of** {code(plan.target)}")
         _show_moved(preview.removes, "removes", "Nothing: every snapshot, schema and tag stays.")
 
 
@@ -170,7 +174,11 @@ def _show_moved(moved: MovedCommits, key: str, nothing: str) -> None:
 
 
 def show_forward_dialog(
-    preview: FastForwardPreview, identifier: Identifier, *, is_protected: bool
+    preview: FastForwardPreview,
+    identifier: Identifier,
+    *,
+    is_protected: bool,
+    is_blocked: bool = False,
 ) -> None:
     """Draw what a fast-forward would do, and the button that does it.
 
@@ -178,6 +186,7 @@ def show_forward_dialog(
         preview: The plan in words.
         identifier: The table.
         is_protected: Whether the name of the target has to be typed.
+        is_blocked: Whether the quality rules have stopped this merge.
     """
     plan = preview.plan
     # The reason that stands in a field of this dialog belongs to the command.
@@ -186,15 +195,21 @@ def show_forward_dialog(
         st.info(f"{preview.headline} {preview.detail}")
         return
     _show_consequences(preview, "confirm")
-    for note in plan.notes:
-        st.caption(plain(note))
-    override = override_field(identifier)
+    st.caption(f":material/undo: {plain(answer.undo)}")
+    override = None
+    if is_blocked:
+        override = ask_for_override()
+    else:
+        say_when_rules_run(identifier, plan.target)
     ask_for_reason(answer, _subject(plan))
     refused = lacks_role(answer.role) or (None if answer.can_run else IN_THE_WAY)
     if is_protected and not typed_name("merge", plan.target):
         refused = refused or f"Type {plan.target} first."
+    if is_blocked:
+        refused = refused or (None if override else NO_REASON)
+    label = OVERRIDE if is_blocked else f"Merge into {plain(plan.target)}"
     if st.button(
-        f"Merge into {plain(plan.target)}", type="primary", icon=":material/fast_forward:",
+        label, type="primary", icon=":material/fast_forward:",
         disabled=refused is not None, help=refused, key="ff-run",
     ):  # fmt: skip
         given = {**_arguments(plan), **Agreement(override_gate=override).encode()}

@@ -14,11 +14,13 @@ from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.quality.findings import GateVerdict, RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console_app import reads
-from branch_console_app.models.parts.wording import count, plain, plural
+from branch_console_app.models.parts.wording import code, count, plain, plural
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.confirm import lacks_role
 
 CHECK_RULES = "check_rules"
+OVERRIDE = "Merge despite failing rules"
+NO_REASON = "Give a reason first."
 _MARKS = {
     GateVerdict.PASS: ":green[✓] pass",
     GateVerdict.INFO: ":blue[i] info",
@@ -34,18 +36,35 @@ def override_field(identifier: Identifier) -> str | None:
 
 
 def override_reason() -> str | None:
+    """Ask an operator, in a part to unfold, why a gate is overridden if it should fail."""
+    with st.expander("If a quality rule fails", icon=":material/gpp_maybe:", key="gate-override"):
+        return ask_for_override()
+
+
+def ask_for_override() -> str | None:
     """Ask an operator why the gate is overridden; None if nobody says."""
     refused = lacks_role(Role.OPERATOR)
-    with st.expander("If a quality rule fails", icon=":material/gpp_maybe:", key="gate-override"):
-        st.caption(
-            "A failing rule stops the merge. To merge although a rule fails, give a reason here. "
-            "The receipt and the snapshot record it with your name and the findings."
-        )
-        reason = st.text_input(
-            "Reason to override the rule", key="gate-reason", disabled=refused is not None,
-            help=refused,
-        )  # fmt: skip
+    st.caption(
+        "A failing rule stops the merge. To merge although a rule fails, give a reason here. "
+        "The receipt and the snapshot record it with your name and the findings."
+    )
+    reason = st.text_input(
+        "Reason to override the rule", key="gate-reason", disabled=refused is not None,
+        help=refused,
+    )  # fmt: skip
     return reason.strip() or None
+
+
+def say_when_rules_run(identifier: Identifier, target: str) -> None:
+    """Say that the rules of a table run before its branch changes; nothing if it has none."""
+    rules = reads.rules(identifier)
+    if rules is None:
+        return
+    number = plural(len(rules.rules), "quality rule runs", "quality rules run")
+    st.caption(
+        f":material/rule: {number} before {code(target)} changes. If a blocking rule fails, "
+        f"{code(target)} stays as it is."
+    )
 
 
 def show_judgement(job: JobView, title: str = "Quality rules") -> None:
