@@ -35,7 +35,7 @@ class Tab(StrEnum):
     QUALITY = "quality"
 
 
-_WHY_COUNT = "How many rows each side has follows from its files only when they are read."
+_WHY_COUNT = "The number of rows is known only after the files of both sides were read."
 
 
 def show() -> None:

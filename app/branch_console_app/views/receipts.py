@@ -83,17 +83,19 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
     with left, st.container(border=True, key="card-receipt"):
         # A merge of the catalog tells of the heads of its tables in its notes.
         if receipt.moves or not receipt.counts.snapshots_added:
-            st.markdown("**Heads**")
+            st.markdown("**Newest snapshot before and after**")
         for move in receipt.moves:
             st.markdown(move_words(move))
         if not receipt.moves and not receipt.counts.snapshots_added:
-            st.caption("No head moved.")
+            st.caption("No branch got another newest snapshot.")
         if receipt.rescue_branch:
             st.markdown(f"What was replaced is kept on {code(receipt.rescue_branch)}.")
         pairs = count_pairs(receipt.counts)
         if pairs:
             st.markdown("**Counts**")
             rows.facts("counts", pairs, columns=3)
+        if receipt.notes and chance.undone_by is not None:
+            st.markdown("**Notes from before the undo**")
         for note in receipt.notes:
             st.caption(plain(note))
     with right, st.container(border=True, key="card-who"):
@@ -104,7 +106,7 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
                 ("Took", duration(receipt.finished_millis - receipt.started_millis)),
                 ("Started", moment(receipt.started_millis, zone)),
                 ("Finished", moment(receipt.finished_millis, zone)),
-                ("Plan", code(receipt.plan_id)),
+                ("Preview id", code(receipt.plan_id)),
                 ("Operation", code(receipt.operation_id)),
             ],
         )

@@ -96,7 +96,7 @@ def test_a_job_is_told_only_where_no_ledger_tells_of_it() -> None:
     found = activity_feed([ledger(made)], jobs=jobs)
     assert {each.operation or each.job for each in found} == {"m", "d", "f"}
     (failed,) = (each for each in found if each.job == "f")
-    assert failed.sentence == "Merge a branch of air\\.flights by ada failed"
+    assert failed.sentence == "ada asked for “Merge a branch” on air\\.flights: it failed"
     assert {each.table for each in found} == {"air.flights"}
     assert "ada deleted rows from air\\.flights" in {each.sentence for each in found}
     (built,) = activity_feed([], jobs=[job("b", state=JobState.DONE, name="build_demo", table="")])

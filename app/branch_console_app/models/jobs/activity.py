@@ -202,7 +202,7 @@ def _deed(event: LineageEvent) -> str:
         case LineageKind.MERGED:
             return f"merged {source or 'a branch'} into {branch}"
         case LineageKind.FAST_FORWARDED:
-            return f"fast-forwarded {branch} to {source or 'another branch'}"
+            return f"merged {source or 'a branch'} into {branch} (fast-forward)"
         case LineageKind.REPLACED:
             return f"replaced {branch} by {source or 'another branch'}"
         case LineageKind.RENAMED:
@@ -346,8 +346,8 @@ def _job_sentence(job: JobView, table: str | None) -> str:
     name = f" {plain(table)}" if table else ""
     if job.state is JobState.DONE and job.name in _DEEDS:
         return f"{plain(job.actor)} {_DEEDS[job.name]}{name}"
-    of = f" of{name}" if table else ""
-    return f"{full_title(job)}{of} by {plain(job.actor)} {_ended(job)}"
+    on = f" on{name}" if table else ""
+    return f"{plain(job.actor)} asked for “{full_title(job)}”{on}: it {_ended(job)}"
 
 
 def _ended(job: JobView) -> str:

@@ -27,7 +27,7 @@ _TITLES: Final[Mapping[str, str]] = {
     "drop_branch": "Drop branch {branch}",
     "drop_catalog_branch": "Drop branch {branch} of the catalog",
     "dry_run_merge": "Dry run: merge {branch} into {target}",
-    "fast_forward": "Fast-forward {target} to {branch}",
+    "fast_forward": "Merge {branch} into {target} by fast-forward",
     "fence_branch": "Change the fence of {branch}",
     "merge_branch": "Merge {branch} into {target}",
     "merge_catalog_branch": "Merge branch {branch} of the catalog into {target}",

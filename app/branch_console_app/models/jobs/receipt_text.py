@@ -96,7 +96,12 @@ def receipt_markdown(receipt: Receipt, zone: tzinfo | None) -> str:
     if receipt.rescue_branch:
         lines.append(f"- Rescue branch: {code(receipt.rescue_branch)}")
     if receipt.moves:
-        lines += ["", "## Heads", "", *(f"- {move_words(move)}" for move in receipt.moves)]
+        lines += [
+            "",
+            "## Newest snapshot before and after",
+            "",
+            *(f"- {move_words(move)}" for move in receipt.moves),
+        ]
     pairs = count_pairs(receipt.counts)
     if pairs:
         lines += ["", "## Counts", "", *(f"- {label}: {figure}" for label, figure in pairs)]

@@ -299,7 +299,7 @@ def _sentence(plan: CatalogMergePlan, standing: MergeStanding, settled: int) -> 
             tables = plural(plan.cost.undecided, "table")
             return (
                 f"Both branches changed the same part of {tables}. Rows are compared first; if "
-                f"any collide, {target} stays as it is."
+                f"any collide, the merge stops and {target} is not changed."
             )
         case MergeStanding.SETTLED:
             number = plural(settled, "conflict")

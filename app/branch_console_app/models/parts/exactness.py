@@ -58,7 +58,10 @@ def figure_of(label: str, figure: RowFigure, *, is_change: bool = False) -> "Fig
         label="Records in files",
         value=figure.number(write),
         known=UNREAD if figure.records is None else NOT_ROWS,
-        help="Records of one key may be several, so these are not rows.",
+        help=(
+            "Files can store one row several times, as an update adds a new version of it. So this "
+            "is not the number of rows."
+        ),
     )
 
 

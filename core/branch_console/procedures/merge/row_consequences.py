@@ -38,8 +38,8 @@ def comparison_consequences(plan: Plan, known: KnownRows = NOTHING_KNOWN) -> lis
     if not cost_of(plan).buckets_to_compare:
         return []
     if not known.is_compared:
-        text = f"Rows are compared first. If some collide, the merge stops and {plan.target!r} "
-        return [changes(f"{text}stays.")]
+        text = "Rows are compared first. If some collide, the merge stops and"
+        return [changes(f"{text} {plan.target!r} is not changed.")]
     if known.open_conflicts:
         return [
             blocks(
