@@ -70,8 +70,8 @@ def test_a_merge_is_tried_published_and_undone_and_stops_where_the_target_moved(
     staged = {each.name for each in table.path.rglob("data-*")}
     seen.keep_picture("merge-dry-run-light", update=update_screenshots)
     assert table.head.identity.same_as(before.identity)
-    seen.page.get_by_role("button", name="Publish this result…").click()
-    seen.page.get_by_role("dialog").get_by_role("button", name="Publish this result").click()
+    seen.page.get_by_role("button", name="Merge this result into main…").click()
+    seen.page.get_by_role("dialog").get_by_role("button", name="Merge this result").click()
     job_id = seen.is_merged()
     assert {each.name for each in table.path.rglob("data-*")} == staged
     seen.page.get_by_role("button", name="View receipt").click()

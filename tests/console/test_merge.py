@@ -157,7 +157,7 @@ def test_a_broken_source_is_a_card(tmp_path: Path) -> None:
 
 def test_without_a_source_the_page_asks_for_one(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS)
-    assert "**Choose a branch to merge, or start from one below.**" in page.text
+    assert "**Choose one of the branches below to merge.**" in page.text
     review = [query for label, query in page.links() if label == "Review"]
     assert any("source=backfill" in query for query in review)
 

@@ -104,7 +104,7 @@ def viewed(tmp_path: Path) -> Page:
 
 
 STATES: Final[dict[str, tuple[Callable[[Path], Page], str]]] = {
-    "choose": (chosen, "Choose a branch to merge"),
+    "choose": (chosen, "Choose one of the branches below"),
     "running": (running, "**Merging: "),
     "comparing": (comparing, "**Comparing rows.**"),
     "failed": (ended(JobState.FAILED, ErrorKind.UNEXPECTED), "The dry run stopped"),

@@ -100,8 +100,7 @@ def test_running_it_sends_one_command_and_follows_its_job_in_place(tmp_path: Pat
 def test_a_run_may_plan_again_and_leads_back_where_it_was_refused(tmp_path: Path) -> None:
     console = air_console(tmp_path)
     page = console.open("merge", **DIALOG, isolation="snapshot").choose(*PUBLISH)
-    page.at.checkbox(key="merge-plan-again-if").check()
-    page.at.selectbox(key="merge-wait").select("5min")
+    page.at.selectbox(key="merge-wait").select("Try again for five minutes")
     page = page.run().click("run-merge_branch")
     (call,) = console.services.sent
     assert call.agreement.plan_again
@@ -124,8 +123,8 @@ def test_after_a_dry_run_its_result_is_what_is_published(tmp_path: Path) -> None
     page = page.run()
     assert "**Dry run passed.** `main` is unchanged" in page.text
     page.click("merge-publish")
-    assert "Publishes the staged files. Nothing is computed again." in page.text
-    assert page.at.button(key="run-merge_branch").label == "Publish this result"
+    assert "Puts the result of the dry run on `main` as it is." in page.text
+    assert page.at.button(key="run-merge_branch").label == "Merge this result"
     page.click("run-merge_branch")
     assert [each.name for each in console.services.sent] == ["dry_run_merge", "merge_branch"]
     assert len({each.arguments["plan_id"] for each in console.services.sent}) == 1
@@ -151,9 +150,9 @@ def test_more_swaps_a_draft_and_closes_it(tmp_path: Path) -> None:
     assert (found["source"], found["target"]) == ("main", "fix-delays")
     page = console.open("merge", **FIX).click("more-close")
     assert "source" not in page.at.query_params
-    assert "Choose a branch to merge" in page.text
+    assert "Choose one of the branches below" in page.text
     labels = [each.proto.popover.label for each in page.at.get("popover")]
-    assert "Way: automatic" in labels
+    assert "Merge type: automatic" in labels
 
 
 def test_the_commits_of_the_source_are_listed_once_their_tab_is_open(tmp_path: Path) -> None:
@@ -248,7 +247,7 @@ def test_each_thing_in_the_way_is_told_with_a_remedy_before_anything_is_settled(
         assert mark in page.text, name
         assert remedy is None or remedy in labels, (name, labels)
     assert "Both branches contain snapshot 9" in page.text
-    assert "`merge_branch` would take this only where" in page.text
+    assert "`merge_branch` would do this merge only where" in page.text
 
 
 def test_a_viewer_sees_the_preview_and_which_role_is_needed(tmp_path: Path) -> None:
@@ -385,7 +384,7 @@ def test_an_option_that_there_is_not_is_said(tmp_path: Path, name: str) -> None:
 
 def test_a_way_that_there_is_not_is_said(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FIX, how="typo")
-    assert "a way to merge that there is not: `typo`" in page.text
+    assert "a merge type that there is not: `typo`" in page.text
 
 
 def test_the_receipt_of_a_merge_offers_undo(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console_app import reads, state
 from branch_console_app.models.branches.branch_tracks import is_service_branch
-from branch_console_app.models.merge.eligibility import Circumstances, checks_of_merge
+from branch_console_app.models.merge.eligibility import Circumstances, checks_of_merge, paimon_note
 from branch_console_app.models.merge.fast_forward import (
     FastForwardPreview,
     MovedCommits,
@@ -122,7 +122,7 @@ def show() -> None:
     if source is None or source == target or how not in list(How):
         _show_bar(items, None, target, how)
         if how not in list(How):
-            st.warning(f"The address asks for a way to merge that there is not: {code(how)}.")
+            st.warning(f"The address asks for a merge type that there is not: {code(how)}.")
             return
         draw_verdict(MergeState.choose())
         _show_sources(items, target)
@@ -214,6 +214,7 @@ def _show_draft(
                 facts=facts,
                 rules=rules,
                 commits=_commits(identifier, plan),
+                paimon=paimon_note(plan, circumstances),
                 added=_rows_added(identifier, plan) if settlings else None,
             )
         )
@@ -349,7 +350,7 @@ def _show_bar(
                 )  # fmt: skip
             st.space("stretch")
             way = HOW_WORDS[How(how)].lower() if how in list(How) else "unknown"
-            with st.popover(f"Way: {way}", icon=":material/tune:", type="tertiary"):
+            with st.popover(f"Merge type: {way}", icon=":material/tune:", type="tertiary"):
                 _show_choice(items, source, target, how)
         return st.empty()
 
@@ -407,7 +408,7 @@ def _show_choice(
         filter_mode="contains",
     )  # fmt: skip
     st.segmented_control(
-        "Way", list(How), default=how if how in list(How) else None, key=f"merge-how-{how}",
+        "Merge type", list(How), default=how if how in list(How) else None, key=f"merge-how-{how}",
         format_func=lambda each: HOW_WORDS[each], on_change=_choose, required=True,
         args=("how", f"merge-how-{how}", list(How)),
     )  # fmt: skip

@@ -452,8 +452,11 @@ def _inferred(side: MergeSide) -> str | None:
         return None
     of = f"of {side.branch!r}"
     if inferred == 1:
-        return f"1 commit {of} has no record; its files show what it did."
-    return f"{inferred:,} commits {of} have no record; their files show what they did."
+        return f"1 commit {of} does not say what kind of change it made; its files show that."
+    return (
+        f"{inferred:,} commits {of} do not say what kind of change they made; their files show "
+        "that."
+    )
 
 
 def _used_schemas(theirs: TableChanges) -> frozenset[int]:

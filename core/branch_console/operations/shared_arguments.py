@@ -35,7 +35,7 @@ def branch_argument(
 
 def reason_argument() -> Any:
     """Declare the reason that the ledger keeps."""
-    return argument("Kept in the ledger, for whoever asks why.", default=None)
+    return argument("Shown in the receipt and in the activity.", default=None)
 
 
 def grace_argument(

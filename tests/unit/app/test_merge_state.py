@@ -15,6 +15,7 @@ from branch_console.merge.file_moves import Block
 from branch_console.merge.plan import FastForwardPlan, MergeVerdict, Plan, PlanCost
 from branch_console.procedures.call.consequence import blocks
 from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.quality.findings import RuleFinding
 from branch_console_app.models.merge.eligibility import checks_of_draft
 from branch_console_app.models.merge.merge_facts import (
@@ -87,7 +88,7 @@ Given: TypeAlias = Callable[[Planned], MergeState]
 ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] = {
     MergeStanding.CHOOSE: (
         lambda plan: MergeState.choose(),
-        "Choose a branch to merge, or start from one below.",
+        "Choose one of the branches below to merge.",
         None,
         None,
     ),
@@ -286,7 +287,7 @@ def test_that_the_target_is_unchanged_is_said_once(plan: Planned) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "words"), [(JobState.RUNNING, "running."), (JobState.FAILED, "not run")]
+    ("state", "words"), [(JobState.RUNNING, "running."), (JobState.FAILED, "not done")]
 )
 def test_a_dry_run_at_work_is_checked_as_running(
     plan: Planned, state: JobState, words: str
@@ -376,3 +377,9 @@ def test_a_conflict_that_an_option_settled_says_so_and_can_be_taken_back(plan: P
     assert found.text == "The conflict is settled. Isolation snapshot: so."
     assert found.secondary is not None
     assert (found.secondary.step, found.secondary.label) == (NextStep.CHANGE_OPTIONS, "Change")
+
+
+def test_while_rules_run_the_verdict_says_so_with_how_many_parts_are_done(plan: Planned) -> None:
+    at_work = replace(replace_state(JobState.RUNNING), step=STAGE)
+    found = of(plan(), merge=at_work)
+    assert found.sentence == "Merging: checking the quality rules, part by part, 12 of 40."

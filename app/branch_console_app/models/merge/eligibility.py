@@ -1,5 +1,6 @@
 """The conditions of a merge, fulfilled or not, each with a way to fulfil it."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -105,7 +106,6 @@ def checks_of_merge(
         *_at_work(decision),
         *_readers(found),
         *_person(decision, found),
-        *_paimon(plan, found),
     )
     return tuple(sorted(checks, key=lambda check: check.standing))
 
@@ -153,15 +153,17 @@ def checks_of_draft(
 
 
 def checks_title(checks: Sequence[Check]) -> str:
-    """Return the title of the list: `Checks (1 of 6 blocks)`, `Checks (5 of 6 pass)`."""
-    if not checks:
-        return "Checks"
-    number = len(checks)
-    blocking = sum(each.standing is CheckState.FAILS for each in checks)
-    if blocking:
-        return f"Checks ({blocking} of {number} {'blocks' if blocking == 1 else 'block'})"
-    passing = sum(each.standing is CheckState.PASSES for each in checks)
-    return f"Checks ({passing} of {number} {'passes' if passing == 1 else 'pass'})"
+    """Return the title of the list: `Checks (1 failed)`, `Checks (5 passed, 1 not run)`."""
+    counts = Counter(each.standing for each in checks)
+    if counts[CheckState.FAILS]:
+        return f"Checks ({counts[CheckState.FAILS]} failed)"
+    words = (
+        (CheckState.PASSES, "passed"),
+        (CheckState.WARNS, "to look at"),
+        (CheckState.NOT_RUN, "not run"),
+    )
+    said = [f"{counts[each]} {word}" for each, word in words if counts[each]]
+    return f"Checks ({', '.join(said)})" if said else "Checks"
 
 
 def _conflicts(
@@ -189,9 +191,9 @@ def _comparison(rows: RowsOfMerge) -> Iterator[Check]:
         return
     name = "Row comparison"
     if rows.is_compared:
-        yield Check(standing=CheckState.PASSES, name=name, text="done on these heads.")
+        yield Check(standing=CheckState.PASSES, name=name, text="done for the newest commits.")
     else:
-        yield Check(standing=CheckState.NOT_RUN, name=name, text="not run on these heads yet.")
+        yield Check(standing=CheckState.NOT_RUN, name=name, text="not done for the newest commits.")
 
 
 def checks_of_rules(state: MergeState, rule_count: int) -> Iterator[Check]:
@@ -201,18 +203,21 @@ def checks_of_rules(state: MergeState, rule_count: int) -> Iterator[Check]:
         state: The verdict.
         rule_count: The rules.
     """
-    if not rule_count or state.standing in (MergeStanding.DONE, MergeStanding.UNDONE):
+    if not rule_count or state.standing is MergeStanding.UNDONE:
         return
     name, number = "Quality rules", plural(rule_count, "rule")
     match state.standing:
         case MergeStanding.GATE_RED:
             text = f"{state.sentence}"
             yield Check(standing=CheckState.FAILS, name=name, text=text, kind=state.kind)
+        case MergeStanding.DONE:
+            text = f"{number}, run on the result before it was merged."
+            yield Check(standing=CheckState.PASSES, name=name, text=text)
         case MergeStanding.STAGED:
-            text = f"{number} passed on the staged result."
+            text = f"{number} passed on the result of the dry run."
             yield Check(standing=CheckState.PASSES, name=name, text=text)
         case _:
-            text = f"{number}, run on the result before it is published."
+            text = f"{number}, run on the result before it is merged."
             yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
 
 
@@ -221,11 +226,9 @@ def _dry_run(state: MergeState, attempt: MergeAttempt | None) -> Iterator[Check]
     if attempt is not None and attempt.is_at_work:
         yield Check(standing=CheckState.NOT_RUN, name=name, text="running.")
     elif state.standing is MergeStanding.STAGED:
-        yield Check(
-            standing=CheckState.PASSES, name=name, text="passed; its result can be published."
-        )
+        yield Check(standing=CheckState.PASSES, name=name, text="passed; its result can be merged.")
     elif state.standing not in (MergeStanding.DONE, MergeStanding.UNDONE):
-        text = "not run; the merge starts with one unless you choose otherwise."
+        text = "not done. The merge does one first, unless its dialog is set to *Merge now*."
         yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
 
 
@@ -324,10 +327,10 @@ def _person(decision: MergeDecision, found: Circumstances) -> Iterator[Check]:
         yield _passes(f"{target} is protected, and you may merge into it.")
 
 
-def _paimon(plan: Plan, found: Circumstances) -> Iterator[Check]:
-    """Whether Paimon's own `merge_branch` would take the merge, as far as metadata here tells."""
+def paimon_note(plan: Plan, found: Circumstances) -> str:
+    """Say why Paimon's own `merge_branch` would not take the merge; empty where it is none."""
     if isinstance(plan, UpToDatePlan | FastForwardPlan):
-        return
+        return ""
     tables = (found.source_table, found.target_table)
     own = "Paimon's own `merge_branch`"
     late = next((each for each in tables if each.first_snapshot_id not in (None, 1)), None)
@@ -336,14 +339,13 @@ def _paimon(plan: Plan, found: Circumstances) -> Iterator[Check]:
     elif late is not None:
         why = (
             f"the history of {code(late.identifier.branch)} begins at snapshot "
-            f"{late.first_snapshot_id}, and it asks for one from snapshot 1"
+            f"{late.first_snapshot_id}, and `merge_branch` asks for one from snapshot 1"
         )
     elif found.source_table.schema.fields != found.target_table.schema.fields:
         why = "it asks for the same columns on both sides"
     else:
-        yield _passes(f"{own} would take this only where both histories are appends alone.")
-        return
-    yield _passes(f"{own} would refuse this: {why}. This merge does not depend on that.")
+        return f"{own} would do this merge only where both branches only appended rows."
+    return f"{own} cannot do this merge: {why}. The console does it itself."
 
 
 def _named(conflicts: Sequence[Conflict]) -> str:

@@ -190,7 +190,7 @@ class MergeState:
         """Return the state before a source is chosen."""
         return cls(
             standing=MergeStanding.CHOOSE,
-            sentence="Choose a branch to merge, or start from one below.",
+            sentence="Choose one of the branches below to merge.",
         )
 
     @classmethod
@@ -302,8 +302,11 @@ def _of_attempt(target: str, plan_id: str, facts: MergeFacts) -> MergeState | No
     return None
 
 
+_STEPS: Final[Mapping[str, str]] = {"quality gate": "checking the quality rules, part by part"}
+
+
 def _running(job: JobView, doing: str, target: str) -> MergeState:
-    step = plain(job.step) if job.step else "waiting for a worker"
+    step = _STEPS.get(job.step, plain(job.step)) if job.step else "waiting for a worker"
     of = f", {count(job.done)} of {count(job.total)}" if job.total else ""
     is_dry = doing == "Dry run"
     detail = (
@@ -582,7 +585,9 @@ def _staged(target: str, facts: MergeFacts) -> MergeState:
         standing=MergeStanding.STAGED,
         sentence=f"Dry run passed{rules}.",
         detail=f"{code(target)} is unchanged{kept}.",
-        primary=MergeAction(step=NextStep.PUBLISH, label="Publish this result…"),
+        primary=MergeAction(
+            step=NextStep.PUBLISH, label=f"Merge this result into {plain(target)}…"
+        ),
         secondary=MergeAction(step=NextStep.DISCARD, label="Discard"),
     )
 

@@ -91,12 +91,7 @@ class Draft:
 
 def show_sides(source: BranchItem | None, target: BranchItem) -> None:
     """Draw which branch is merged into which, with their standing."""
-    parts = ["**Draft**"]
-    if source is not None:
-        parts.append(f"{_name(source.name)} {_standing(source)}")
-        parts.append("→")
-    else:
-        parts.append("→")
+    parts = ["**Into**"] if source is None else [f"{_name(source.name)} {_standing(source)}", "→"]
     is_protected = " :gray[(protected)]" if target.protection is not None else ""
     parts.append(f"{_name(target.name)}{is_protected}")
     st.markdown(" \u2002 ".join(parts), width="content", help=_whole_names(source, target))
@@ -128,11 +123,11 @@ def _show_more(draft: Draft) -> None:
             type="tertiary", on_click=swap_sides, args=(source, target),
         )  # fmt: skip
         st.button(
-            "Close this draft", icon=":material/close:", key="more-close", type="tertiary",
+            "Choose other branches", icon=":material/close:", key="more-close", type="tertiary",
             help="Lists the branches again. Decisions on conflicts are kept.",
             on_click=_choose_another,
         )  # fmt: skip
-        st.caption("This address opens the same draft:")
+        st.caption("This address opens this merge:")
         st.code(state.address(), language=None, wrap_lines=True)
 
 
@@ -172,7 +167,7 @@ def _show_action(
             with st.popover(
                 action.label, icon=":material/link:", type="primary" if is_primary else "secondary"
             ):
-                st.caption("This address opens the same draft.")
+                st.caption("This address opens this merge.")
                 st.code(state.address(), language=None, wrap_lines=True)
         case NextStep.MERGE | NextStep.PUBLISH | NextStep.OVERRIDE:
             offer(

@@ -1,6 +1,8 @@
 """The dialog that merges: what happens, a dry run first or at once, a reason, and the button."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Final
 
 import streamlit as st
 
@@ -35,7 +37,12 @@ from branch_console_app.widgets.parts.gates import (
 from branch_console_app.widgets.parts.preview import show_preview
 from branch_console_app.widgets.parts.problem import guarded
 
-_WAITS = {"60s": "for a minute", "5min": "for five minutes"}
+_RETRIES: Final[Mapping[str, tuple[bool, str | None]]] = {
+    "Stop, and show the new preview": (False, None),
+    f"Try again, up to {MOST_PLANS} times": (True, None),
+    "Try again for a minute": (True, "60s"),
+    "Try again for five minutes": (True, "5min"),
+}
 _OFFERS = (NextStep.MERGE, NextStep.PUBLISH, NextStep.OVERRIDE)
 
 
@@ -75,15 +82,11 @@ def show_merge_dialog(preview: MergePreview, form: Form, *, is_protected: bool) 
         say_when_rules_run(Identifier.parse(plan.table), plan.target)
         override = None
     said = {"reason": reason_field(), **Agreement(override_gate=override).encode()}
-    again = st.checkbox(
-        f"If {code(plan.target)} gets new commits, retry up to {MOST_PLANS} times while conflicts "
-        "stay the same",
-        key="merge-plan-again-if",
-    )
-    wait = st.selectbox(
-        "Keep trying", [None, *_WAITS], key="merge-wait",
-        format_func=lambda each: _WAITS.get(each, "a few times"),
+    chosen = st.selectbox(
+        f"If {code(plan.target)} gets new commits meanwhile", list(_RETRIES), key="merge-wait",
+        help="It tries again only while the conflicts and the decisions on them stay the same.",
     )  # fmt: skip
+    again, wait = _RETRIES[chosen]
     said |= Agreement(plan_again=again, wait=wait).encode()
     refused = lacks_role(answer.role) or (None if answer.can_run else IN_THE_WAY)
     if is_protected and not typed_name("merge", plan.target):
@@ -91,8 +94,8 @@ def show_merge_dialog(preview: MergePreview, form: Form, *, is_protected: bool) 
     if is_blocked:
         refused = refused or (None if override else NO_REASON)
     if is_staged:
-        st.caption("Publishes the staged files. Nothing is computed again.")
-    label = "Publish this result" if is_staged else f"Merge into {plain(plan.target)}"
+        st.caption(f"Puts the result of the dry run on {code(plan.target)} as it is.")
+    label = "Merge this result" if is_staged else f"Merge into {plain(plan.target)}"
     if is_blocked:
         label = OVERRIDE
     if st.button(
@@ -129,8 +132,8 @@ def _seen(form: Form, plan: Plan, *, again: bool) -> dict[str, Argument]:
 
 def _show_dry_run_button(preview: Preview, form: Form, plan: Plan) -> None:
     st.caption(
-        f"Stages the result and runs the rules. {code(plan.target)} is not changed. Kept for 24 "
-        "hours."
+        f"Builds the merged result and checks it; {code(plan.target)} is not changed. You can "
+        "merge that result within 24 hours."
     )
     refused = lacks_role(preview.role) or (None if preview.can_run else IN_THE_WAY)
     if st.button(

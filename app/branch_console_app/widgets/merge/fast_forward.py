@@ -89,7 +89,7 @@ def show_fast_forward(
         if merge is not None and merge.findings:
             show_judgement(merge.job)
         elif rules is not None:
-            show_rules(rules, "Quality rules", "They run on the result before it is published.")
+            show_rules(rules, "Quality rules", "They run on the result before it is merged.")
     with tabs[MergeTab.DETAILS]:
         if plan.verdict is Verdict.REFUSED:
             _show_ways_out(preview, identifier)

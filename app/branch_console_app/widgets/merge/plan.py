@@ -91,12 +91,12 @@ def show_options() -> None:
             st.caption(MergeRequest.help_of("strict"))
         with middle:
             _choice("Insert scope", "scope", list(InsertScope), scope)
-            st.caption("Which rows that the target added can conflict: all, or those in "
-                       "partitions that the source changed.")  # fmt: skip
+            st.caption("Which of the target's new rows can conflict: those of the whole table, or "
+                       "only those in partitions that the source changed.")  # fmt: skip
         with right:
             _choice("Isolation", "isolation", list(Isolation), isolation)
-            st.caption("Serializable: they can. Snapshot: the source's update leaves rows alone "
-                       "that were added after the merge base.")  # fmt: skip
+            st.caption("Serializable: rows that the target added can conflict. Snapshot: they "
+                       "cannot; an update or delete of the source leaves them alone.")  # fmt: skip
 
 
 def _choice(
@@ -130,6 +130,7 @@ class MergePage:
         rules: The quality rules of the table; None if it has none.
         commits: Those of the source since the merge base; None while nobody looks at them.
         added: How many rows the target added since; None if that is not known.
+        paimon: Why Paimon's own merge would not do this, a sentence; empty if there is none.
     """
 
     preview: MergePreview
@@ -141,6 +142,7 @@ class MergePage:
     rules: RuleSet | None
     commits: MovedCommits | None = None
     added: int | None = None
+    paimon: str = ""
 
 
 def show_merge(page: MergePage) -> None:
@@ -268,7 +270,7 @@ def _show_rules(page: MergePage) -> None:
             show_judgement(attempt.job)
             return
     if page.rules is not None:
-        show_rules(page.rules, "Quality rules", "They run on the result before it is published.")
+        show_rules(page.rules, "Quality rules", "They run on the result before it is merged.")
 
 
 def _show_details(page: MergePage) -> None:
@@ -281,6 +283,10 @@ def _show_details(page: MergePage) -> None:
     ids = dict.fromkeys(line.rule for line in preview.conflicts)
     if ids:
         st.caption(f"Rules of the conflicts: {listed([code(each) for each in ids], most=12)}")
+    if page.paimon:
+        st.caption(page.paimon)
+    if preview.state.kind is not None:
+        st.caption(f"Code of what stops the merge: {code(preview.state.kind)}")
     show_options()
     show_same_command(page.form)
 
@@ -294,7 +300,7 @@ def _show_rows(page: MergePage) -> None:
         st.caption(
             "Rows were compared: none of them collide."
             if is_compared
-            else "Rows were not compared on these heads yet."
+            else "The rows of the newest commits have not been compared yet."
         )
         return
     show_row_conflicts(page.resolution, page.settled)
@@ -341,10 +347,10 @@ def _show_bucket_table(lines: tuple[BucketLine, ...], *, is_compared: bool) -> N
             "What happens": [
                 strategy_reason(line.strategy, is_compared=is_compared) for line in lines
             ],
-            "Files in": [line.files_added for line in lines],
-            "Files out": [line.files_removed for line in lines],
+            "Files added": [line.files_added for line in lines],
+            "Files removed": [line.files_removed for line in lines],
             "Records in files": [signed(line.records) for line in lines],
-            "Known by": [line.known_by for line in lines],
+            "Matched by": [line.known_by for line in lines],
         }
     )
     if not any(line.partition for line in lines):

@@ -7,7 +7,6 @@ import streamlit as st
 
 from branch_console_app import state
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState, VerdictRole
-from branch_console_app.models.parts.wording import code
 
 _BOXES: Final[Mapping[VerdictRole, Callable[..., Any]]] = {
     VerdictRole.NEUTRAL: st.info,
@@ -40,9 +39,8 @@ _ICONS: Final[Mapping[MergeStanding, str]] = {
 
 
 def draw_verdict(verdict: MergeState) -> None:
-    """Draw a verdict, with the code of what stops the merge."""
-    suffix = f" :small[:gray[{code(verdict.kind)}]]" if verdict.kind else ""
-    text = f"**{verdict.sentence}** {verdict.detail}{suffix}".strip()
+    """Draw a verdict; the code of what stops a merge is among its details."""
+    text = f"**{verdict.sentence}** {verdict.detail}".strip()
     with st.container(width="stretch"):
         _BOXES[verdict.role](text, icon=f":material/{_ICONS[verdict.standing]}:")
 

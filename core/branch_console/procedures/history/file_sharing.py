@@ -95,8 +95,8 @@ def sharing_consequences(safety: FileSafety) -> list[Consequence]:
         *(changes(_fence_text(branch)) for branch in safety.fences),
         *(
             changes(
-                f"Adds a tag to main that keeps snapshot {place.snapshot_id}, so that an expiry "
-                "there cannot remove files that other branches read."
+                f"Sets a tag on snapshot {place.snapshot_id} of main, so that expiring snapshots "
+                "there deletes no file that other branches need."
             )
             for place in safety.pins
         ),
