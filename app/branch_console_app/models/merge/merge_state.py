@@ -302,7 +302,7 @@ def _of_attempt(target: str, plan_id: str, facts: MergeFacts) -> MergeState | No
     return None
 
 
-_STEPS: Final[Mapping[str, str]] = {"quality gate": "checking the quality rules, part by part"}
+_STEPS: Final[Mapping[str, str]] = {"quality rules": "checking the quality rules, part by part"}
 
 
 def _running(job: JobView, doing: str, target: str) -> MergeState:
