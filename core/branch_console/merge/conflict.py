@@ -31,6 +31,19 @@ class ConflictKind(StrEnum):
     PROPERTY = "property"
     IDENTITY_UNCLEAR = "identity unclear"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "ConflictKind | None":
+        name = FORMER_KINDS.get(value) if isinstance(value, str) else None
+        return None if name is None else cls[name]
+
+
+# Journals and policies in warehouses name four kinds by these words, and are read for good.
+FORMER_KINDS: Final = {
+    "file rule": "FILE_RULE",
+    "add/add": "ADD_ADD",
+    "modify/modify": "MODIFY_MODIFY",
+    "delete/modify": "DELETE_MODIFY",
+}
 
 OBJECT_KINDS: Final = (
     ConflictKind.NAME_OCCUPIED,

@@ -36,11 +36,14 @@ from branch_console.format.values.arrow_types import no_rows
 from branch_console.format.values.fine_times import readable
 from branch_console.format.yaml_part import YamlPart
 from branch_console.merge.catalog.object_rules import ObjectChoice
-from branch_console.merge.conflict import OBJECT_KINDS, ConflictKind, Take
+from branch_console.merge.conflict import FORMER_KINDS, OBJECT_KINDS, ConflictKind, Take
 
 EVERY_TABLE: Final = "*"
 _VERSION: Final = "1"
-_KINDS_IN_TABLES: Final = tuple(each for each in ConflictKind if each not in OBJECT_KINDS)
+_KINDS_IN_TABLES: Final = (
+    *(each for each in ConflictKind if each not in OBJECT_KINDS),
+    *FORMER_KINDS,
+)
 _TOUCHED: Final = "touched"
 """A rule that was given up: it called equal changes of a row a conflict as well."""
 _READ_AS_ROW: Final = (

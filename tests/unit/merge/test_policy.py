@@ -58,6 +58,22 @@ def test_a_policy_is_read_and_written_unchanged() -> None:
     assert Policy.from_yaml(policy.to_yaml()).digest == policy.digest
 
 
+def test_a_policy_of_before_names_four_kinds_otherwise_and_is_read_for_good() -> None:
+    former = (
+        TEXT.replace("deleted and changed", "delete/modify")
+        .replace("added on both", "add/add")
+        .replace("option: theirs", "file rule: theirs\n      modify/modify: ours")
+    )
+    policy = Policy.from_yaml(former)
+    assert [each.kind for each in policy.kinds] == [
+        ConflictKind.DELETE_MODIFY, ConflictKind.ADD_ADD,
+    ]  # fmt: skip
+    assert [each.kind for each in policy.for_table("flights.delays")[1].kinds] == [
+        ConflictKind.FILE_RULE, ConflictKind.MODIFY_MODIFY, ConflictKind.ADD_ADD,
+    ]  # fmt: skip
+    assert "added on both: newest by at" in policy.to_yaml()
+
+
 def test_a_policy_holds_what_its_file_says() -> None:
     policy = Policy.from_yaml(TEXT)
     assert policy.rows is RowRule.ROW
