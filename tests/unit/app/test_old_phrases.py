@@ -105,6 +105,7 @@ PHRASES: Final = (
 # Read from journals and policies of before, and written nowhere.
 STORED: Final = (
     ("core/branch_console/merge/conflict.py", "add/add"),
+    ("core/branch_console/merge/conflict.py", "delete/modify"),
     ("core/branch_console/merge/conflict.py", "file rule"),
     ("core/branch_console/merge/conflict.py", "modify/modify"),
 )
