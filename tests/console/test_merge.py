@@ -160,6 +160,9 @@ def test_without_a_source_the_page_asks_for_one(tmp_path: Path) -> None:
     assert "**Choose one of the branches below to merge.**" in page.text
     review = [query for label, query in page.links() if label == "Review"]
     assert any("source=backfill" in query for query in review)
+    # A branch that cannot be read leads to its reason, not to a merge.
+    (why,) = [query for label, query in page.links() if label == "See why"]
+    assert "branch=half-made" in why
 
 
 def test_rescue_branches_are_no_sources_before_they_are_asked_for(tmp_path: Path) -> None:

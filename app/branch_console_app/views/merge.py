@@ -370,7 +370,12 @@ def _show_sources(items: Mapping[str, BranchItem], target: str) -> None:
             rows.text(name, _SOURCES[0], code(item.name))
             rows.text(standing, _SOURCES[1], f":gray[{plain(_standing(item))}]")
             with review:
-                if item.error is None:
+                if item.error is not None:
+                    state.link(
+                        PageName.BRANCHES, "See why", here().at_branch(item.name),
+                        icon=":material/account_tree:",
+                    )  # fmt: skip
+                elif item.versus is None or item.versus.ahead != 0:
                     view = {**state.view_of("target", "strict", "scope", "isolation")}
                     state.link(
                         PageName.MERGE, "Review", here(), view={**view, "source": item.name},

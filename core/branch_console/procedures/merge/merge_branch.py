@@ -254,10 +254,12 @@ REVERT = _verb(MergeKind.REVERT, "revert a snapshot", "Reverting.")
 def _kept(spec: MergeSpec) -> tuple[str, ...]:
     match spec.kind:
         case MergeKind.MERGE:
-            return (f"{spec.source!r} and every snapshot of {spec.target!r} stay as they are.",)
+            return (
+                f"{spec.source!r} and the snapshots that {spec.target!r} has now do not change.",
+            )
         case MergeKind.CHERRY_PICK:
             return (
-                f"{spec.source!r} and every snapshot of {spec.target!r} stay as they are.",
+                f"{spec.source!r} and the snapshots that {spec.target!r} has now do not change.",
                 f"A later merge of {spec.source!r} finds the same change, and takes it once.",
             )
         case MergeKind.REVERT:
