@@ -115,8 +115,8 @@ def _show_found(kept: KeptDiff) -> None:
             + summary(found).strip("*"),
         )  # fmt: skip
         st.caption(
-            "`before → after` where a cell changed \u2003 `NULL` no value \u2003 `·` a blank at an "
-            'end \u2003 `⏎` a line break \u2003 `""` an empty text'
+            "`before → after` where a cell changed \u2003 `NULL` no value \u2003 `·` a leading or "
+            'trailing space \u2003 `⏎` a line break \u2003 `""` an empty text'
         )
 
 

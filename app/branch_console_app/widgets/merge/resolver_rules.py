@@ -49,7 +49,7 @@ _SCOPE_WORDS = {
     RuleScope.COLUMN: "Column",
     RuleScope.PREDICATE: "Condition",
     RuleScope.TABLE: "Whole table",
-    RuleScope.KIND: "Kind",
+    RuleScope.KIND: "Kind of conflict",
 }
 _TAKE_WORDS = {
     Settle.OURS: "Keep target",
@@ -138,8 +138,8 @@ def show_rules(resolver: Resolver) -> None:
     with st.container(border=True, key="card-rules"):
         st.markdown("##### Rules")
         st.caption(
-            "If rules disagree, the more exact one wins: cell before row before condition before "
-            "column before table before kind."
+            "If rules disagree, the more exact one wins: a choice for a cell, then for a row, then "
+            "condition, column, whole table, kind of conflict."
         )
         if lines:
             with rows.row_list("rules"):
