@@ -150,7 +150,7 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     condition.fill("flight >= 0")
     seen.page.keyboard.press("Enter")
     seen.pick_rule("Take", "source")
-    seen.sees("28 conflicts match. Settles 22 conflicts, decides 4")
+    seen.sees("28 conflicts match. Settles 22 conflicts, changes 4 settled")
     seen.assert_fits()
     seen.keep_picture("resolver-light", update=update_screenshots)
     condition.fill("flight > 0 and ours.note is not null or ours.flight is null")
