@@ -38,6 +38,8 @@ def test_a_red_gate_publishes_nothing_and_an_override_is_in_the_receipt(
 
     seen = visit(working_console).turn_to("merge", **table.place, source="fix-delays")
     seen.sees("1 rule, run on the result before it is merged")
+    seen.page.get_by_role("button", name="Compare rows").click()
+    seen.sees("All 28 conflicts are settled")
     seen.chooses_publish()
     seen.merges()
     seen.sees("Blocked by rule plausible: 4 of")
