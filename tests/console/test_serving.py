@@ -7,70 +7,17 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from tests.support.ports import free_port
+from tests.support.serving import PROGRAM, get, is_running, serving
 from tests.support.warehouses import FixtureWarehouse
 
-PROGRAM = Path(sys.executable).with_name("branch-console")
 TABLE = "fixtures.branches_ahead"
-
-
-def _hear_ctrl_c() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-@contextmanager
-def serving(environment: dict[str, str], *arguments: str) -> Iterator[dict[str, Any]]:
-    """Run a command that serves, until the block ends; yield what it told of itself."""
-    running = subprocess.Popen(
-        [PROGRAM, *arguments, "--json"],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Where the tests run in the background of a shell, Ctrl-C would be ignored.
-        preexec_fn=_hear_ctrl_c,  # noqa: PLW1509  # one call, before any code of ours
-    )
-    try:
-        assert running.stdout is not None
-        told = ""
-        while not told.endswith("\n}\n"):
-            line = running.stdout.readline()
-            assert line, f"it ended: {running.stderr.read() if running.stderr else ''}"
-            told += line
-        yield json.loads(told)
-    finally:
-        running.send_signal(signal.SIGINT)
-        _, said = running.communicate(timeout=60)
-    assert (running.returncode, said.splitlines()[-1:]) == (0, ["Stopped."])
-
-
-def get(url: str, path: str) -> int:
-    address = urlsplit(url)
-    assert address.hostname is not None
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=10)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status
-    finally:
-        connection.close()
-
-
-def is_running(process_id: int) -> bool:
-    try:
-        os.kill(process_id, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_the_console_is_served_and_a_job_runs_beside_it(

@@ -1,5 +1,6 @@
 """What is installed is what was written: the right packages, and a wheel that holds all of it."""
 
+import http
 import json
 import os
 import subprocess
@@ -14,6 +15,8 @@ from packaging.requirements import Requirement
 
 import branch_console
 import branch_console_app
+from tests.support.ports import free_port
+from tests.support.serving import PROGRAM, get, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -94,18 +97,59 @@ def test_no_module_of_the_console_hides_another_package() -> None:
     assert not (ROOT / "app" / "branch_console_app" / "pages").exists()
 
 
+@pytest.fixture
+def installed(built_wheel: Path, tmp_path: Path) -> Path:
+    """The folder that the wheel is installed into."""
+    folder = tmp_path / "installed"
+    with zipfile.ZipFile(built_wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a warehouse, whose folders `app` and `core` end whoever imports them."""
+    folder = tmp_path / "project"
+    for name in ("app", "core"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text("raise SystemExit('a stranger')")
+    (folder / "warehouse").mkdir()
+    return folder
+
+
+@pytest.fixture
+def environment(installed: Path, tmp_path: Path) -> dict[str, str]:
+    """What a process gets that looks into the project first, and into the wheel second."""
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([".", str(installed)]),
+        "BRANCH_CONSOLE_STATE_DIR": str(tmp_path / "state"),
+        "BRANCH_CONSOLE_SPARK_MASTER": "local[1]",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+
+def _said(arguments: list[str], project: Path, environment: dict[str, str]) -> str:
+    """What a process prints that runs in the project and must end well."""
+    answer = subprocess.run(
+        arguments,
+        cwd=project,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
 @pytest.mark.depth("full")
 def test_the_wheel_runs_beside_a_project_with_folders_of_the_same_names(
-    built_wheel: Path, tmp_path: Path
+    installed: Path, project: Path, environment: dict[str, str]
 ) -> None:
     # A notebook and `python -m` look into the folder where they stand before anything installed.
-    installed, project = tmp_path / "installed", tmp_path / "project"
-    with zipfile.ZipFile(built_wheel) as archive:
-        archive.extractall(installed)
-    for name in ("app", "core"):
-        (project / name).mkdir(parents=True)
-        (project / name / "__init__.py").write_text("raise SystemExit('a stranger')")
-    (project / "warehouse").mkdir()
     code = (
         "import branch_console.jobs.worker, branch_console.spark.connector.data_source;"
         "import branch_console, branch_console_app;"
@@ -114,23 +158,70 @@ def test_the_wheel_runs_beside_a_project_with_folders_of_the_same_names(
         "print(branch_console.__file__, branch_console_app.__file__, asset('logo.svg'));"
         "main()"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code, "tables", "--json", "--warehouse", "warehouse"],
-        cwd=project,
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([".", str(installed)]),
-            "BRANCH_CONSOLE_STATE_DIR": str(tmp_path / "state"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert answer.returncode == 0, answer.stderr
-    places, _, tables = answer.stdout.partition("\n")
+    command = [sys.executable, "-c", code, "tables", "--json", "--warehouse", "warehouse"]
+    places, _, tables = _said(command, project, environment).partition("\n")
     assert [Path(place).is_relative_to(installed) for place in places.split()] == [True] * 3
     assert json.loads(tables)["tables"] == []
+
+
+_STATEMENTS = (
+    "CREATE DATABASE d; CREATE TABLE d.t (id BIGINT, name STRING); "
+    "INSERT INTO d.t VALUES (1, 'one'), (2, 'two'), (3, 'three'); SELECT count(*) AS n FROM d.t"
+)
+_NOTEBOOK = """
+import json
+
+import branch_console
+from branch_console.api import branches, open_warehouse, register, request, run
+from pyarrow import RecordBatch
+from pyspark.sql import SparkSession
+
+warehouse = open_warehouse("warehouse")
+run(warehouse, request("create_branch", table="d.t", branch="dev"))
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", False).getOrCreate()
+register(spark)
+read = spark.read.format("paimon-branch").option("warehouse", "warehouse").option("table", "d.t")
+
+
+def place(batches):
+    import branch_console
+
+    for _ in batches:
+        yield RecordBatch.from_pydict({"place": [branch_console.__file__]})
+
+
+print(json.dumps({
+    "branches": [each.name for each in branches(warehouse, "d.t")],
+    "rows": [list(row) for row in read.option("branch", "main").load().orderBy("id").collect()],
+    "places": [
+        branch_console.__file__,
+        spark.range(1).mapInArrow(place, "place string").first()["place"],
+    ],
+}))
+"""
+
+
+@pytest.mark.depth("long")
+def test_console_worker_notebook_and_spark_tasks_run_beside_folders_of_the_same_names(
+    installed: Path, project: Path, environment: dict[str, str]
+) -> None:
+    here = ("--warehouse", "warehouse")
+    served = ("serve", *here, "--port", str(free_port()))
+    with serving(environment, *served, cwd=project) as told:
+        assert get(told["url"], "/_stcore/health") == http.HTTPStatus.OK
+        assert get(told["url"], "/") == http.HTTPStatus.OK
+        printed = _said([str(PROGRAM), "sql", _STATEMENTS, *here], project, environment)
+        assert printed.split()[-2:] == ["n", "3"]
+        jobs = json.loads(_said([str(PROGRAM), "jobs", "--json", *here], project, environment))
+        names = {job["name"]: job["state"] for job in jobs["jobs"]}
+        assert names == dict.fromkeys(
+            ("create_database", "create_table", "insert_rows", "query"), "done"
+        )
+        assert jobs["worker"]["is_alive"]
+    found = json.loads(_said([sys.executable, "-c", _NOTEBOOK], project, environment))
+    assert sorted(found["branches"]) == ["dev", "main"]
+    assert found["rows"] == [[1, "one"], [2, "two"], [3, "three"]]
+    assert [Path(each).is_relative_to(installed) for each in found["places"]] == [True] * 2
 
 
 def test_what_the_checks_install_is_within_the_bounds_that_users_get() -> None:
