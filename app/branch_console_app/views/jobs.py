@@ -313,7 +313,8 @@ def _show_way_back(job: JobView) -> None:
     """Lead back to the page of a merge: from what was a part of it, and from its undo."""
     if job.name == UndoRequest.procedure and job.state.is_over:
         with suppress(PaimonError):
-            undone = reads.call_of_job(str(job.arguments.get("operation")))
+            undo = reads.call_of_job(job.id).request(UndoRequest)
+            undone = reads.call_of_job(undo.operation)
             if way_again(undone.name) is Again.MERGE_PAGE:
                 link_to_merge(undone, "Back to the merge", place_of(job), icon=":material/merge:")
         return
