@@ -48,7 +48,8 @@ def test_a_red_gate_publishes_nothing_and_an_override_is_in_the_receipt(
     seen.sees("GATE_FAILED")
     seen.sees("Asked: dep_delay ≤ 16")
     seen.sees("Failing rows (4)")
-    expect(seen.page.get_by_test_id("stExpander").get_by_test_id("stDataFrame")).to_be_visible()
+    failing = seen.page.get_by_test_id("stExpander").filter(has_text="Failing rows")
+    expect(failing.get_by_test_id("stDataFrame")).to_be_visible()
     seen.assert_fits()
     seen.keep_picture("gate-light", update=update_screenshots)
     assert table.head == before

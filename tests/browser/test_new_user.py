@@ -48,7 +48,7 @@ def test_a_branch_is_found_judged_settled_in_three_ways_merged_undone_and_merged
     seen.page.wait_for_url("**/branches?**")
     seen.settle().link("backfill-2013-12").click()
     seen.asks(branch="backfill-2013-12")
-    seen.sees("1 ahead, 1 behind")
+    seen.sees("1 commit ahead of main, missing 1.")
     branch = seen.page.url
     seen.link("Compare").click()
     seen.page.wait_for_url("**/compare?**")
