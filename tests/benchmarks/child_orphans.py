@@ -1,4 +1,7 @@
-"""One process of B22: `python -m tests.benchmarks.child_orphans WAREHOUSE WHO find|remove`."""
+"""One process of B22: `python -m tests.benchmarks.child_orphans WAREHOUSE WHO find|remove`.
+
+Ours takes the options of the store as one more argument.
+"""
 
 import json
 import resource
@@ -15,8 +18,11 @@ from tests.benchmarks.synthetic import TABLE
 
 def main() -> None:
     """Find orphan files, or remove them, and print the figures."""
-    warehouse, who, question = sys.argv[1:]
-    act = _ours(warehouse, question) if who == OURS else _java(warehouse, JAVA[who])
+    warehouse, who, question, *options = sys.argv[1:]
+    if who == OURS:
+        act = _ours(warehouse, question, json.loads(options[0]) if options else None)
+    else:
+        act = _java(warehouse, JAVA[who])
     started = time.perf_counter()
     found = act()
     seconds = time.perf_counter() - started
@@ -26,12 +32,12 @@ def main() -> None:
     sys.stdout.write(json.dumps(said) + "\n")
 
 
-def _ours(folder: str, question: str) -> Callable[[], int]:
+def _ours(folder: str, question: str, options: dict[str, str] | None) -> Callable[[], int]:
     from branch_console.procedures.call.warehouse import Warehouse  # noqa: PLC0415  # a JVM has no use
     from branch_console.procedures.maintenance.orphan_files import find_orphans  # noqa: PLC0415
     from tests.benchmarks.own_procedure import run_ours  # noqa: PLC0415
 
-    warehouse = Warehouse.open(folder)
+    warehouse = Warehouse.open(folder, store_options=options)
     if question == FIND:
         before = warehouse.clock() - 86_400_000
         return lambda: (

@@ -6,31 +6,22 @@ Cold is the first question to a warehouse, warm the next one: what was decoded i
 Nobody else answers any of it: Paimon looks at one branch.
 """
 
-import resource
 import shutil
 import statistics
-import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from branch_console.commit.branch.rescue import RESCUE_PREFIX
-from branch_console.diff.expiry.reachability import ReferredManifests, reach
-from branch_console.format.identifier import Identifier
 from branch_console.format.snapshot import Snapshot
-from branch_console.maintenance.named_files import lists_of, read_named_files
-from branch_console.maintenance.references import list_references
-from branch_console.procedures.call.call import ProcedureCall
-from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.maintenance.expire_snapshots import plan_expire
-from branch_console.procedures.maintenance.storage import read_storage
-from tests.benchmarks.contest import OURS, Result, Sample, Target, at_most, new_folder
+from tests.benchmarks.commit_figures import find_contestants
+from tests.benchmarks.contest import OURS, Result, Sample, Target, at_most, hold
+from tests.benchmarks.prepared import PreparedTable, prepared
 from tests.benchmarks.synthetic import (
     BRANCH,
     FULL_MANIFESTS,
-    TABLE,
     add_files,
     make_table,
     open_table,
@@ -42,7 +33,7 @@ STORAGE: Final = "storage"
 REACH_SECONDS: Final = 10.0
 REACH_BYTES: Final = 1_500_000_000
 EXPIRE_SECONDS: Final = 1.0
-_WARM_CALLS: Final = 2
+_CHILD: Final = "tests.benchmarks.child_files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,21 +84,31 @@ CASES: Final = {
 def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
     """Run all cases of a scale; see `live_files.run`."""
     for case in CASES[scale]:
-        warehouse = new_folder(folder) / "warehouse"
-        expected = _make(warehouse, case)
-        ask = _ASKED[case.question]
-        samples = tuple(_sample(warehouse, ask) for _ in range(rounds))
+        table = _prepared(folder, case)
+        contestants, absent = find_contestants(_CHILD, case.question, names=(OURS,))
+        expected = {"found": table.expected}
+        samples, wrong = hold(contestants, table.warehouse, rounds, expected)
         yield Result(
             benchmark=_NUMBERS[case.question],
             case=case.facts,
             samples=samples,
             targets=_targets(case, samples) if scale == "full" else (),
-            wrong=tuple(
-                f"{each.contestant} found {each.answer['found']}, not {expected}"
-                for each in samples
-                if each.answer["found"] != expected
-            ),
+            wrong=wrong,
+            absent=absent,
         )
+
+
+def prepare(scale: str, folder: Path) -> None:
+    """Make the tables of a scale for a later run."""
+    for case in CASES[scale]:
+        _prepared(folder, case)
+
+
+def _prepared(folder: Path, case: Case) -> PreparedTable:
+    def make(warehouse: Path) -> int:
+        return _make(warehouse, case)
+
+    return prepared(folder, case, make)
 
 
 def _make(warehouse: Path, case: Case) -> int:
@@ -140,72 +141,8 @@ def _add_snapshots(branch: Path, count: int) -> None:
         path.write_text(snapshot.to_json(), encoding="utf-8")
 
 
-def _sample(folder: Path, asked: Callable[[Path], Callable[[], int]]) -> Sample:
-    started = time.perf_counter()
-    ask = asked(folder)
-    found, seconds = 0, []
-    for _ in range(1 + _WARM_CALLS):
-        begun = time.perf_counter()
-        found = ask()
-        seconds.append(time.perf_counter() - begun)
-    return Sample(
-        contestant=OURS,
-        cold=seconds[0],
-        warm=tuple(seconds[1:]),
-        peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        process=time.perf_counter() - started,
-        answer={"found": found},
-    )
-
-
-def _needed(folder: Path) -> Callable[[], int]:
-    """Count the files that some reference of some branch needs."""
-    table = open_table(folder)
-
-    def count() -> int:
-        named = [lists_of(each) for each in list_references(table)]
-        files = read_named_files(table, named)
-        referred = [
-            ReferredManifests(owner=number, live=files.numbers(each.live))
-            for number, each in enumerate(named)
-        ]
-        found = reach(files.columns, referred)
-        return int(found.owners.any(axis=1).sum())
-
-    return count
-
-
-def _expired(folder: Path) -> Callable[[], int]:
-    """Count the snapshots of main that a preview would take."""
-    later = time.time_ns() // 1_000_000 + 86_400_000
-    warehouse = Warehouse.open(str(folder), read_only=True, clock=lambda: later)
-
-    def count() -> int:
-        call = ProcedureCall(
-            name="expire_snapshots",
-            arguments={
-                "table": TABLE,
-                "retain_max": 1,
-                "options": "snapshot.num-retained.min=1,snapshot.time-retained=1 ms",
-            },
-            actor="benchmark",
-            operation_id=uuid.uuid4().hex,
-        )
-        journal = plan_expire(warehouse, call).journal
-        return sum(len(each.snapshots) for each in getattr(journal, "retirements", ()))
-
-    return count
-
-
-def _stored(folder: Path) -> Callable[[], int]:
-    """Count the files that some branch needs, told by who needs them."""
-    warehouse = Warehouse.open(str(folder), read_only=True)
-    return lambda: read_storage(warehouse, Identifier.parse(TABLE)).cost.total.file_count
-
-
 _WARM_SECONDS: Final = {REACH: 1.5, STORAGE: 2.0}
 _NUMBERS: Final = {REACH: "B20", EXPIRE: "B21", STORAGE: "B24"}
-_ASKED: Final = {REACH: _needed, EXPIRE: _expired, STORAGE: _stored}
 
 
 def _targets(case: Case, samples: tuple[Sample, ...]) -> tuple[Target, ...]:

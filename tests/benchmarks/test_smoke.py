@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ from tests.benchmarks.contest import (
     report,
     to_json,
 )
+from tests.benchmarks.prepared import prepared
 from tests.benchmarks.synthetic import SyntheticTable, make_table
 from tests.support.requirements import (
     need_chromium,
@@ -301,6 +303,7 @@ def test_a_merge_of_the_catalog_is_published_and_recovered(tmp_path: Path) -> No
     assert results[0].contestants == [OURS, catalog_merges.EACH]
 
 
+@pytest.mark.depth("full")
 def test_the_files_that_are_needed_and_the_snapshots_that_expire_are_counted(
     tmp_path: Path,
 ) -> None:
@@ -327,13 +330,60 @@ def test_all_find_the_same_orphan_files(
 ) -> None:
     """Ours removes them, for which it has to find them."""
     need()
-    find, remove = orphan_files.CASES["tiny"]
+    find, _, remove = orphan_files.CASES["tiny"]
     case = remove if name == OURS else find
-    orphan_files.make_warehouse(tmp_path / "warehouse", case)
+    orphan_files.make_warehouse(tmp_path / "warehouse", case.content)
     child = "tests.benchmarks.child_orphans"
     chosen, _ = commit_figures.find_contestants(child, case.question, names=[name])
-    _, wrong = hold(chosen, tmp_path / "warehouse", 1, {"orphans": case.orphans})
+    _, wrong = hold(chosen, tmp_path / "warehouse", 1, {"orphans": case.content.orphans})
     assert wrong == ()
+
+
+@pytest.mark.depth("full")
+def test_orphan_files_are_found_in_a_bucket(tmp_path: Path) -> None:
+    case = orphan_files.CASES["tiny"][1]
+    warehouse = tmp_path / "warehouse"
+    orphan_files.make_warehouse(warehouse, case.content)
+    need_s3_server()
+    with orphan_files.in_bucket(warehouse) as ours:
+        assert not warehouse.exists()
+        _, wrong = hold([ours], warehouse, 1, {"orphans": case.content.orphans})
+    assert wrong == ()
+    assert (warehouse / "db.db" / "t" / "manifest").is_dir()
+
+
+def test_a_table_is_made_once_and_again_after_it_was_changed(tmp_path: Path) -> None:
+    made = []
+
+    def make(warehouse: Path) -> int:
+        made.append(warehouse)
+        warehouse.mkdir()
+        return len(made)
+
+    first = prepared(tmp_path, "a case", make)
+    assert prepared(tmp_path, "a case", make) == first
+    assert prepared(tmp_path, "another case", make).warehouse != first.warehouse
+    assert made == [first.warehouse, made[1]]
+    first.forget()
+    assert prepared(tmp_path, "a case", make) == replace(first, expected=3)
+
+
+def test_kept_tables_are_found_by_a_later_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept"
+    options = ["--only", "B20,B23", "--scale", "tiny", "--prepared", str(kept)]
+    assert command.main([*options, "--prepare"]) == 0
+    tables = sorted(kept.glob("*/warehouse/db.db/t"))
+    assert len(tables) == len(expire_files.CASES["tiny"])
+
+    def make(*_: object) -> None:
+        raise AssertionError("a table is made that is there")
+
+    monkeypatch.setattr(expire_files, "make_table", make)
+    assert command.main([*options, "--prepare"]) == 0
+    with pytest.raises(SystemExit):
+        command.main(["--prepare"])
 
 
 def test_the_doctor_looks_at_every_branch(tmp_path: Path) -> None:
