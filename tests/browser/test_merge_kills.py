@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from branch_console.jobs.progress import JobState
+from branch_console.jobs.progress import JobState, TargetMove
+from branch_console_app.models.jobs.target_words import target_words
 from branch_console_app.services import Services
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole, running_console
@@ -54,7 +55,7 @@ def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once
     job_id = _job_of(ada)
     for stage, after in pairwise((*_STAGES, "merge branch")):
         kill_stopped(services)
-        _sees_stop(ada, services, job_id, "the target is unchanged")
+        _sees_stop(ada, services, job_id, TargetMove.UNCHANGED)
         assert services.job(job_id).step == stage
         assert not published.exists(), stage
         ask_to_stop(services, f"{after} {'ends' if after == 'merge branch' else 'begins'}")
@@ -66,7 +67,7 @@ def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once
             _resume(ada)
     kill_stopped(services)
     assert published.exists()
-    _sees_stop(ada, services, job_id, "Publishing was cut off")
+    _sees_stop(ada, services, job_id, TargetMove.UNKNOWN)
     _resume(ada)
 
     ada.sees("is done.")
@@ -101,12 +102,13 @@ def _job_of(seen: Visit) -> str:
     return seen.settle().query["id"]
 
 
-def _sees_stop(seen: Visit, services: Services, job_id: str, says: str) -> None:
+def _sees_stop(seen: Visit, services: Services, job_id: str, target_is: TargetMove) -> None:
     """See that the page tells of the stop, which lasts as long as nobody starts a worker."""
     stopped = services.job(job_id)
     assert stopped.state is JobState.INTERRUPTED
-    assert says in stopped.message
+    assert stopped.target_is is target_is
     seen.sees("stopped in the middle.")
+    seen.sees(target_words(target_is, "The target"))
     seen.sees(stopped.message)
 
 

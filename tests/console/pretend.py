@@ -26,7 +26,7 @@ from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import CommitKind, Snapshot, SnapshotIdentity
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.tag import Tag
-from branch_console.jobs.progress import JobState, JobStep, JobView, WorkerView
+from branch_console.jobs.progress import JobState, JobStep, JobView, TargetMove, WorkerView
 from branch_console.merge.catalog.merged_part import MergedPart
 from branch_console.merge.file_moves import BucketMove, FileMoves, MergeRules, Strategy
 from branch_console.merge.known_rows import StagedFigures
@@ -814,6 +814,7 @@ def job(
         total=40 if state is JobState.RUNNING else None,
         error=error,
         error_class=error_class,
+        target_is=TargetMove.MOVED if done else TargetMove.UNCHANGED,
         started_millis=NOW,
         finished_millis=NOW + 5_000 if state.is_over else None,
         receipt_id=job_id if done else None,

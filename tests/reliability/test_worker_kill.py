@@ -17,7 +17,7 @@ from branch_console.errors import Refused
 from branch_console.format.manifest_entry import MANIFEST_ENTRY
 from branch_console.jobs.client import JobClient
 from branch_console.jobs.heartbeat import is_locked
-from branch_console.jobs.progress import JobState, JobView, WorkerView
+from branch_console.jobs.progress import JobState, JobView, TargetMove, WorkerView
 from branch_console.jobs.settings import JobSettings
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.permissions import Role
@@ -78,7 +78,7 @@ def test_a_job_that_is_stopped_and_killed_again_and_again_is_done_once(
         _end(client, number)
         stopped = client.get(job)
         assert stopped.state is JobState.INTERRUPTED
-        assert "the target is unchanged" in stopped.message
+        assert stopped.target_is is TargetMove.UNCHANGED
         assert bench.table().snapshots.latest_id() == 2
         _restart(client)
 
@@ -95,12 +95,13 @@ def test_a_job_that_is_stopped_and_killed_again_and_again_is_done_once(
     cut_off = client.get(job)
     assert cut_off.state is JobState.INTERRUPTED
     assert cut_off.message.startswith("Publishing was cut off.")
+    assert cut_off.target_is is TargetMove.UNKNOWN
     # What is there is a shorter fast-forward, which anybody may read.
     assert len(bench.table().live_files(bench.table().snapshots.get(4))) == 2 + _FILES
 
     _restart(client)
     done = client.wait(job, timeout_seconds=_PATIENCE_SECONDS)
-    assert done.state is JobState.DONE, done.message
+    assert (done.state, done.target_is) == (JobState.DONE, TargetMove.MOVED), done.message
     assert [step.name for step in done.steps] == ["check heads", "verify files", "publish"]
     _check_done_once(bench, job)
     client.start(call)
@@ -115,7 +116,8 @@ def test_what_is_cancelled_or_refused_leaves_the_target_as_it_was(
     job = client.start(_call("fast_forward", branch="dev"))
     client.start_worker()
     _until(lambda: _is_verifying(client, job), "the verification")
-    assert client.cancel(job, actor="test", role=Role.OPERATOR).state is JobState.CANCELLED
+    cancelled = client.cancel(job, actor="test", role=Role.OPERATOR)
+    assert (cancelled.state, cancelled.target_is) == (JobState.CANCELLED, TargetMove.UNCHANGED)
     # The worker is free for the next job; that one is refused, in a sentence.
     unknown = _run(client, branch="nowhere")
     assert (unknown.state, unknown.error) == (JobState.REFUSED, "BRANCH_NOT_FOUND")
@@ -126,6 +128,7 @@ def test_what_is_cancelled_or_refused_leaves_the_target_as_it_was(
     file.unlink()
     missing = _run(client, branch="dev")
     assert (missing.state, missing.error) == (JobState.REFUSED, "FILES_MISSING")
+    assert missing.target_is is TargetMove.UNCHANGED
     assert str(file) in missing.message
     file.write_bytes(content)
     assert tree(Path(bench.file_io.root)) == before

@@ -66,6 +66,7 @@ from branch_console_app.cli.preview_text import (
     refusal_of,
 )
 from branch_console_app.cli.request_options import AskedRequest, takes
+from branch_console_app.models.jobs.target_words import target_words
 
 if TYPE_CHECKING:
     from branch_console_app.services import Services
@@ -351,6 +352,8 @@ def _print_failure(
             print_line()
             print_findings(judged)
         print_error(error, as_json=False)
+        if job.state is JobState.FAILED:
+            print_note(target_words(job.target_is, "the target"))
     return exit_code(error)
 
 

@@ -118,6 +118,7 @@ def print_job(job: JobView, *, as_json: bool) -> None:
             "state": str(job.state),
             "message": job.message,
             "code": str(job.error) if job.error else None,
+            "target": str(job.target_is),
             "statement": job.statement,
             "by": job.actor,
             "created": _created(job),

@@ -11,6 +11,7 @@ from branch_console.jobs.progress import JobState, JobView
 from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import reads, state
+from branch_console_app.models.jobs.activity import READING_JOBS
 from branch_console_app.models.jobs.job_titles import (
     JobGroup,
     full_title,
@@ -18,6 +19,7 @@ from branch_console_app.models.jobs.job_titles import (
     title_with_table,
 )
 from branch_console_app.models.jobs.run_again import Again, way_again
+from branch_console_app.models.jobs.target_words import target_words
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import age, clock, code, duration, plain, shortened
 from branch_console_app.services import get_services
@@ -226,6 +228,8 @@ def _show_verdict(job: JobView) -> None:
     """Say in a sentence how the job ended, or what it waits for."""
     name = code(job.id[:8])
     message = plain(job.message)
+    # What only reads has nothing that could have changed.
+    target = "" if job.name in READING_JOBS else f" {target_words(job.target_is, 'The target')}"
     suffix = f" {code(job.error)}" if job.error else ""
     match job.state:
         case JobState.QUEUED | JobState.WAITING:
@@ -237,13 +241,12 @@ def _show_verdict(job: JobView) -> None:
         case JobState.REFUSED:
             st.warning(f"**Job {name} was refused.** {message}{suffix}", icon=":material/block:")
         case JobState.FAILED:
-            st.error(f"**Job {name} failed.** {message}{suffix}", icon=":material/error:")
+            st.error(f"**Job {name} failed.** {message}{target}{suffix}", icon=":material/error:")
         case JobState.CANCELLED:
-            st.info(f"**Job {name} was cancelled.** {message}", icon=":material/cancel:")
+            st.info(f"**Job {name} was cancelled.** {message}{target}", icon=":material/cancel:")
         case JobState.INTERRUPTED:
             st.warning(
-                f"**Job {name} stopped in the middle.** {message} It goes on from its last "
-                "finished step once a worker runs. `INTERRUPTED`",
+                f"**Job {name} stopped in the middle.** {message}{target} `INTERRUPTED`",
                 icon=":material/pause:",
             )
 

@@ -21,7 +21,7 @@ from branch_console.errors import ErrorKind, FormatError, NotFound, Refused, Sto
 from branch_console.jobs.heartbeat import Heartbeat, read_heartbeat, worker_view
 from branch_console.jobs.job_store import answering, open_client
 from branch_console.jobs.kept_files import make_private_file, make_private_folder
-from branch_console.jobs.progress import JobState, JobStep, JobView, WorkerView
+from branch_console.jobs.progress import JobState, JobStep, JobView, TargetMove, WorkerView
 from branch_console.jobs.settings import JobSettings
 from branch_console.jobs.store_identity import name_in, store_identity
 from branch_console.procedures.call.call import ProcedureCall
@@ -356,6 +356,7 @@ class JobClient:
             error=_error_kind(state, outcome, worker),
             error_class=outcome.get("error_class"),
             error_facts=outcome.get("error_facts", {}),
+            target_is=TargetMove.of(state, stage, outcome),
             created_millis=created,
             started_millis=outcome.get("started_millis") or status.dequeued_at or created,
             finished_millis=outcome.get("finished_millis") or status.completed_at,
@@ -433,12 +434,9 @@ def _message(
         return "Publishing was cut off. It goes on when a worker is back, and happens once."
     if state is JobState.INTERRUPTED:
         step = stage.get("step")
-        return (
-            f"Stopped{f' while at {step!r}' if step else ''}; the target is unchanged. "
-            "It goes on when a worker is back."
-        )
+        return f"Stopped{f' while at {step!r}' if step else ''}. It goes on when a worker is back."
     if state is JobState.CANCELLED:
-        return "Cancelled before anything was published; the target is unchanged."
+        return "Cancelled before anything was published."
     return str(stage.get("message", "")) or "Started."
 
 

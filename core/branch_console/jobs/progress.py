@@ -46,6 +46,34 @@ _BEFORE_PUBLISH = frozenset(
 _RESUMABLE = frozenset({JobState.CANCELLED, JobState.FAILED})
 
 
+class TargetMove(StrEnum):
+    """Whether a job changed its target; `not known` while recovery decides that."""
+
+    UNCHANGED = "unchanged"
+    MOVED = "moved"
+    UNKNOWN = "not known"
+
+    @classmethod
+    def of(
+        cls, state: JobState, stage: Mapping[str, object], outcome: Mapping[str, object]
+    ) -> "TargetMove":
+        """Return what a job has kept of it; earlier releases kept nothing, and their jobs are read.
+
+        Args:
+            state: The state of the job.
+            stage: The facts of its running stage, or its last one; none before the first.
+            outcome: The facts of its end; none before that.
+        """
+        kept = outcome.get("target_is") or stage.get("target_is")
+        if kept is not None:
+            return cls(str(kept))
+        if state is JobState.DONE:
+            return cls.MOVED if outcome.get("receipt_id") else cls.UNCHANGED
+        has_begun = bool(outcome or stage)
+        is_before = state in (JobState.QUEUED, JobState.REFUSED, JobState.CANCELLED)
+        return cls.UNCHANGED if is_before or not has_begun else cls.UNKNOWN
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStep:
     """One finished step of a job, in the order they ran."""
@@ -71,6 +99,8 @@ class JobView:
         error_class: The class of that error; None of jobs that ended before it was kept.
         error_facts: The objects of its message, by name.
         receipt_id: The operation whose receipt can be read, once done.
+        target_is: Whether it has changed its target; of jobs that ended before that was kept, what
+            their state says.
         role: The role of the actor when the job was made; it runs with that.
         arguments: The arguments of its call; none if the call cannot be read.
     """
@@ -93,6 +123,7 @@ class JobView:
     steps: tuple[JobStep, ...] = ()
     error_class: str | None = None
     error_facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    target_is: TargetMove = TargetMove.UNKNOWN
     role: str = Role.OPERATOR
     arguments: Mapping[str, Argument] = field(default_factory=lambda: MappingProxyType({}))
 

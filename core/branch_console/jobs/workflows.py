@@ -14,7 +14,8 @@ from branch_console import errors
 from branch_console.errors import ErrorKind, PaimonError, error_of
 from branch_console.format.receipt import Receipt
 from branch_console.jobs.client import STAGE, WORKFLOW
-from branch_console.jobs.progress import JobState
+from branch_console.jobs.progress import JobState, TargetMove
+from branch_console.jobs.target_moves import target_after_failure
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts
@@ -62,11 +63,18 @@ class JobContext:
 
 
 class DurableStages:
-    """Runs stages as steps of the workflow that called."""
+    """Runs stages as steps of the workflow that called.
+
+    Attributes:
+        last: The stage that ran last.
+        target_is: Whether the stages so far changed the target; not known from the beginning of one
+            that publishes to its end.
+    """
 
     def __init__(self, context: JobContext) -> None:
         self._context = context
         self.last = ""
+        self.target_is = TargetMove.UNCHANGED
 
     def run(
         self,
@@ -81,11 +89,21 @@ class DurableStages:
         context = self._context
         self.last = context.step = name
         context.progress(0, None)
+        if publishes:
+            self.target_is = TargetMove.UNKNOWN
+        stage = {
+            "step": name,
+            "state": str(state),
+            "message": message,
+            "target_is": str(self.target_is),
+        }
         # A cancelled workflow raises here: up to this line a cancel changes nothing.
-        DBOS.set_event(STAGE, {"step": name, "state": str(state), "message": message})
+        DBOS.set_event(STAGE, stage)
         result: Mapping[str, Any] = DBOS.run_step({"name": name}, _step, work, context.progress)
         if "error" in result:
             raise _error_from(result["error"])
+        if publishes:
+            self.target_is = TargetMove.MOVED
         value: Facts = result["value"]
         return value
 
@@ -101,9 +119,11 @@ def register_workflow(context: JobContext) -> None:
         stages = DurableStages(context)
         try:
             receipt = run_call(context.warehouse, context.rows, call, stages)
-            outcome = _done(receipt, is_kept=is_recorded(context.warehouse, call, receipt))
+            is_kept = is_recorded(context.warehouse, call, receipt)
+            outcome = _done(receipt, stages.target_is, is_kept=is_kept)
         except PaimonError as error:
-            outcome = _ended(error)
+            target_is = _target_at_end(context.warehouse, call, stages.target_is, error)
+            outcome = _ended(error, target_is)
         finally:
             context.job, context.step = None, ""
         return {
@@ -125,7 +145,19 @@ def _step(work: Callable[[Progress], Facts], progress: Progress) -> dict[str, ob
         return {"error": _error_object(error)}
 
 
-def _done(receipt: Receipt, *, is_kept: bool) -> dict[str, object]:
+def _target_at_end(
+    warehouse: Warehouse, call: ProcedureCall, so_far: TargetMove, error: PaimonError
+) -> TargetMove:
+    """Say whether a job that an error ended changed its target."""
+    if so_far is not TargetMove.UNKNOWN:
+        return so_far
+    found = target_after_failure(warehouse, call, error)
+    if found is not None:
+        return found
+    return TargetMove.UNCHANGED if isinstance(error, _REFUSALS) else TargetMove.UNKNOWN
+
+
+def _done(receipt: Receipt, target: TargetMove, *, is_kept: bool) -> dict[str, object]:
     moves = [
         f"{move.branch!r} is at snapshot {move.after_id}."
         for move in receipt.moves
@@ -134,12 +166,13 @@ def _done(receipt: Receipt, *, is_kept: bool) -> dict[str, object]:
     return {
         "state": str(JobState.DONE),
         "message": " ".join([*moves, *receipt.notes]),
+        "target_is": str(target if is_kept else TargetMove.UNCHANGED),
         # What changed nothing left no event, and so no receipt to read later.
         "receipt_id": receipt.operation_id if is_kept else None,
     }
 
 
-def _ended(error: PaimonError) -> dict[str, object]:
+def _ended(error: PaimonError, target: TargetMove) -> dict[str, object]:
     state = JobState.REFUSED if isinstance(error, _REFUSALS) else JobState.FAILED
     return {
         "state": str(state),
@@ -147,6 +180,7 @@ def _ended(error: PaimonError) -> dict[str, object]:
         "error_class": type(error).__name__,
         "error_facts": _plain(error.facts),
         "message": error.message,
+        "target_is": str(target),
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from branch_console.diff.fast_forward import ForwardDecision
 from branch_console.errors import ErrorKind
-from branch_console.jobs.progress import JobState, JobView
+from branch_console.jobs.progress import JobState, JobView, TargetMove
 from branch_console.merge.file_moves import Block
 from branch_console.merge.plan import FastForwardPlan, MergeVerdict, Plan, PlanCost
 from branch_console.procedures.call.consequence import blocks
@@ -280,10 +280,47 @@ def test_what_a_job_said_of_other_heads_says_nothing_of_these(plan: Planned) -> 
     assert of(clean, merge=DONE).standing is MergeStanding.CLEAN
 
 
-def test_that_the_target_is_unchanged_is_said_once(plan: Planned) -> None:
-    said = "Cancelled before anything was published; the target is unchanged."
-    cancelled = replace(ended(JobState.CANCELLED), message=said)
-    assert of(plan(), merge=cancelled).text == f"The merge was cancelled. {said}"
+@pytest.mark.parametrize(
+    ("target_is", "words"),
+    [
+        (TargetMove.UNCHANGED, "main is unchanged."),
+        (TargetMove.MOVED, "main has changed: the last step was done."),
+        (
+            TargetMove.UNKNOWN,
+            "Whether main has changed is not known yet: recovery finishes what was cut off, or "
+            "takes it back.",
+        ),
+    ],
+)
+def test_a_merge_that_failed_says_whether_its_target_has_changed(
+    plan: Planned, target_is: TargetMove, words: str
+) -> None:
+    # Words of the message decide nothing.
+    said = "Publishing was cut off; nothing is unchanged."
+    failed = replace(ended(JobState.FAILED), message=said, target_is=target_is)
+    text = f"The merge stopped at “verify files”. {said} {words}"
+    assert of(plan(), merge=failed).text == text
+
+
+def test_a_merge_that_failed_after_its_last_step_is_told_though_nothing_is_left_to_merge(
+    plan: Planned,
+) -> None:
+    done = plan(MergeVerdict.UP_TO_DATE)
+    failed = replace(ended(JobState.FAILED), target_is=TargetMove.MOVED)
+    earlier = MergeAttempt(job=failed, plan_id="another")
+    assert MergeState.of(done, MergeFacts(merge=earlier)).standing is MergeStanding.FAILED
+
+
+def test_a_merge_that_was_cut_off_while_it_published_is_not_called_unchanged(plan: Planned) -> None:
+    cut_off = replace(ended(JobState.INTERRUPTED), target_is=TargetMove.UNKNOWN)
+    found = of(plan(), merge=cut_off)
+    assert found.standing is MergeStanding.RUNNING
+    assert found.text == (
+        "The merge was cut off at “verify files”: no worker runs. Whether main has changed is not "
+        "known yet: recovery finishes what was cut off, or takes it back."
+    )
+    assert found.primary is not None
+    assert found.primary.step is NextStep.RESUME
 
 
 @pytest.mark.parametrize(

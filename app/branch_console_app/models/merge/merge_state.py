@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from branch_console.diff.fast_forward import ForwardDecision, Verdict
 from branch_console.errors import ErrorKind
-from branch_console.jobs.progress import JobState, JobView
+from branch_console.jobs.progress import JobState, JobView, TargetMove
 from branch_console.merge.plan import (
     FastForwardPlan,
     Plan,
@@ -20,6 +20,7 @@ from branch_console.merge.plan import (
 )
 from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console.quality.rules import share_text
+from branch_console_app.models.jobs.target_words import target_words
 from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.remedies import remedy_of
 from branch_console_app.models.merge.resolver import WHOLE_ROW
@@ -133,6 +134,7 @@ _VIEW_CONFLICTS: Final = MergeAction(step=NextStep.VIEW_CONFLICTS, label="View c
 _VIEW_JOB: Final = MergeAction(step=NextStep.VIEW_JOB, label="View job")
 _CANCEL: Final = MergeAction(step=NextStep.CANCEL, label="Cancel")
 _REVIEW: Final = MergeAction(step=NextStep.REVIEW, label="Review again")
+_RESUME: Final = MergeAction(step=NextStep.RESUME, label="Resume")
 _COMPARE_SIDES: Final = MergeAction(step=NextStep.COMPARE_SIDES, label="Compare")
 
 
@@ -267,13 +269,19 @@ def _of_jobs(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | N
         (facts.dry_run, "dry run"),
         (comparison, "row comparison"),
     ):
-        if attempt is None or attempt.is_done or attempt.plan_id != plan.id:
+        if attempt is None or attempt.is_done or not _is_about(attempt, plan):
             continue
         if attempt.job.error is ErrorKind.CONFLICTS_OPEN and is_settled_elsewhere:
             continue
         if attempt.job.error is not ErrorKind.GATE_FAILED:
             return _failed(attempt.job, what, plan.target)
     return None
+
+
+def _is_about(attempt: MergeAttempt, plan: Plan) -> bool:
+    """Whether a job that ended says something of this plan, or has made it needless."""
+    has_moved = attempt.job.target_is is TargetMove.MOVED and isinstance(plan, UpToDatePlan)
+    return has_moved or attempt.plan_id == plan.id
 
 
 def _comparing(job: JobView) -> MergeState:
@@ -306,20 +314,37 @@ _STEPS: Final[Mapping[str, str]] = {"quality rules": "checking the quality rules
 
 
 def _running(job: JobView, doing: str, target: str) -> MergeState:
+    if job.state is JobState.INTERRUPTED:
+        return _cut_off(job, doing, target)
     step = _STEPS.get(job.step, plain(job.step)) if job.step else "waiting for a worker"
     of = f", {count(job.done)} of {count(job.total)}" if job.total else ""
-    is_dry = doing == "Dry run"
-    detail = (
-        f"{code(target)} is not changed."
-        if is_dry
-        else f"{code(target)} is unchanged until the last step."
-    )
+    if doing == "Dry run":
+        detail = f"{code(target)} is not changed."
+    elif job.target_is is TargetMove.UNCHANGED:
+        detail = f"{code(target)} is unchanged until the last step."
+    else:
+        detail = f"This step changes {code(target)}."
     return MergeState(
         standing=MergeStanding.RUNNING,
         sentence=f"{doing}: {step}{of}.",
         detail=detail,
         primary=_VIEW_JOB,
         secondary=_CANCEL if job.state.can_cancel else None,
+        job_id=job.id,
+    )
+
+
+def _cut_off(job: JobView, doing: str, target: str) -> MergeState:
+    """Tell that a worker stopped in the middle: the job goes on when there is one again."""
+    what = "dry run" if doing == "Dry run" else "merge"
+    at = f" at “{plain(job.step)}”" if job.step else ""
+    return MergeState(
+        standing=MergeStanding.RUNNING,
+        sentence=f"The {what} was cut off{at}: no worker runs.",
+        detail=target_words(job.target_is, code(target)),
+        primary=_RESUME,
+        secondary=_VIEW_JOB,
+        kind=job.error,
         job_id=job.id,
     )
 
@@ -351,19 +376,16 @@ def _done(attempt: MergeAttempt, target: str, facts: MergeFacts) -> MergeState:
 
 
 def _failed(job: JobView, what: str, target: str) -> MergeState:
-    """Tell how a job ended that did not merge; the plan is the same, so the target is."""
+    """Tell how a job ended that did not merge, and whether the target has changed."""
     ended = {
         JobState.CANCELLED: f"The {what} was cancelled.",
         JobState.REFUSED: f"The {what} was refused.",
     }.get(job.state, f"The {what} stopped at “{plain(job.step)}”.")
-    resume = MergeAction(step=NextStep.RESUME, label="Resume")
-    # Most jobs that end early say so of their target themselves.
-    unchanged = "" if "is unchanged" in job.message else f"{code(target)} is unchanged."
     return MergeState(
         standing=MergeStanding.FAILED,
         sentence=ended,
-        detail=f"{plain(job.message)} {unchanged}".strip(),
-        primary=resume if job.state.can_resume else _REVIEW,
+        detail=f"{plain(job.message)} {target_words(job.target_is, code(target))}".strip(),
+        primary=_RESUME if job.state.can_resume else _REVIEW,
         secondary=_VIEW_JOB,
         kind=job.error,
         job_id=job.id,
