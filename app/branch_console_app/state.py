@@ -42,6 +42,9 @@ class PageName(StrEnum):
 
 _T = TypeVar("_T")
 
+CATALOG_BRANCH: Final = "ca_b"
+"""The parameter of the Catalog page that names the branch to look at."""
+
 _PAGES: Final = "pages"
 _ADDRESS: Final = "address"
 _LEFT: Final = "left"

@@ -96,7 +96,15 @@ def test_filters_leave_what_was_asked_for(run: CatalogBench, opened: Callable[..
     page = opened(ca_show="changed", ca_kind="table")
     assert ":gray[same]" not in page.text
     assert "air\\.routes :gray[· not on main]" in page.text
-    assert "No database or table matches these filters." in opened(ca_q="nowhere").text
+    assert "No database, table or branch matches these filters." in opened(ca_q="nowhere").text
+
+
+def test_the_box_finds_a_branch_by_its_name(run: CatalogBench, opened: Callable[..., Page]) -> None:
+    clean(run)
+    page = opened(ca_q="spring")
+    (query,) = (query for label, query in page.links() if "spring :gray[of the catalog]" in label)
+    assert "ca_b=spring" in query
+    assert "No database, table or branch matches" not in page.text
 
 
 def test_main_moving_on_is_told_as_behind(run: CatalogBench, opened: Callable[..., Page]) -> None:

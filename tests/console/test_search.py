@@ -29,9 +29,24 @@ def test_the_search_finds_what_the_ledgers_tell_and_parts_of_maintenance(tmp_pat
     assert found, "an operation is found by its id"
 
     page = console.open("table", db="air", table="flights")
-    page.at.session_state["search-words"] = "policy"
+    page.at.session_state["search-words"] = "orphans"
+    (query,) = (query for label, query in page.click("search").links() if "Orphans" in label)
+    assert "mt_tab=Orphans" in query
+
+
+def test_the_search_finds_the_settings_of_each_table_from_every_page(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("jobs")
+    page.at.session_state["search-words"] = "policy flights"
     (query,) = (query for label, query in page.click("search").links() if "Policy" in label)
+    assert "table=flights" in query
     assert "mt_tab=Policy" in query
+    page = console.open("table", db="air", table="flights")
+    page.at.session_state["search-words"] = "settings"
+    first, *others = (query for label, query in page.click("search").links() if "settings" in label)
+    assert "table=flights" in first
+    assert "t_tab=Options" in first
+    assert any("table=flights" not in query for query in others)
 
 
 def test_what_no_name_has_is_said(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from branch_console_app.models.catalog.objects import shown_branches
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import plain, shortened
-from branch_console_app.state import PageName
+from branch_console_app.state import CATALOG_BRANCH, PageName
 from branch_console_app.widgets.branches.branch_card import standing_text
 from branch_console_app.widgets.branches.lane_names import LaneName, show_lane_names
 from branch_console_app.widgets.catalog.branch_card import show_catalog_card
@@ -33,7 +33,6 @@ from branch_console_app.widgets.parts.same_as import show_same_as
 from branch_console_app.widgets.parts.table_picker import here, is_open_warehouse
 
 _CHART = "catalog-lanes"
-_BRANCH = "ca_b"
 _VIEW = ("ca_q", "ca_kind", "ca_state", "ca_show")
 
 
@@ -97,11 +96,11 @@ def _show_empty() -> None:
 
 def _show_branches(overview: CatalogOverview, home: Location) -> None:
     by_name = {each.item.name: each for each in overview.branches}
-    asked = state.parameter(_BRANCH)
+    asked = state.parameter(CATALOG_BRANCH)
     if asked is not None and asked not in by_name:
         show_not_found(
             "Branch", asked, list(by_name), page=PageName.CATALOG, place_of=lambda _: home,
-            view_of=lambda name: {_BRANCH: name},
+            view_of=lambda name: {CATALOG_BRANCH: name},
         )  # fmt: skip
         return
     selected = by_name[asked] if asked else _first(overview)
@@ -156,7 +155,7 @@ def _show_lane_link(branch: str, home: Location) -> None:
     if branch == MAIN_BRANCH:
         state.link(PageName.OVERVIEW, label, home)
         return
-    view = {**state.view_of(*_VIEW), _BRANCH: branch}
+    view = {**state.view_of(*_VIEW), CATALOG_BRANCH: branch}
     help = plain(branch) if len(branch) > 26 else None
     state.link(PageName.CATALOG, label, home, view=view, help=help)
 
@@ -164,5 +163,5 @@ def _show_lane_link(branch: str, home: Location) -> None:
 def _on_click() -> None:
     for branch, *_ in state.clicked_points(_CHART):
         if branch != MAIN_BRANCH:
-            state.set_parameter(_BRANCH, str(branch))
+            state.set_parameter(CATALOG_BRANCH, str(branch))
             return

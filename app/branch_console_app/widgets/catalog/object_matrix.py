@@ -19,6 +19,7 @@ from branch_console_app.models.parts.wording import code, count, plain, plural, 
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.rows import Column
+from branch_console_app.widgets.parts.search import show_branch_hits
 
 _PER_PAGE = 25
 _OBJECT = Column(label="Database or table", weight=2.6)
@@ -60,9 +61,11 @@ def show_objects(overview: CatalogOverview, branches: Sequence[str], place: Loca
     lines = object_lines(overview, branches)
     changed = sum(line.is_changed for line in lines)
     st.markdown(f"**{plural(changed, 'object')} changed** :gray[of {count(len(lines))}]")
-    chosen = _filtered(lines)
+    words, chosen = _filtered(lines)
+    has_branches = show_branch_hits(words, place)
     if not chosen:
-        st.info(_nothing(changed))
+        if not has_branches:
+            st.info(_nothing(changed))
         return
     hidden = sum(each.item.error is None for each in overview.branches) - len(branches)
     if hidden:
@@ -82,11 +85,13 @@ def show_objects(overview: CatalogOverview, branches: Sequence[str], place: Loca
     st.caption(" \u2003 ".join(_LEGEND))
 
 
-def _filtered(lines: Sequence[ObjectLine]) -> list[ObjectLine]:
+def _filtered(lines: Sequence[ObjectLine]) -> tuple[str, list[ObjectLine]]:
+    """Draw the filters; return the words sought, and the lines that pass."""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
         words = st.text_input(
-            "Find a database or table", key="ca_q", bind="query-params", type="search", width=280,
-            placeholder="Find a database or table", label_visibility="collapsed", live=True,
+            "Find a database, table or branch", key="ca_q", bind="query-params", type="search",
+            placeholder="Find a database, table or branch", label_visibility="collapsed", live=True,
+            width=280,
         )  # fmt: skip
         kinds: list[ObjectKind] = list(ObjectKind)
         kind = st.selectbox(
@@ -103,15 +108,16 @@ def _filtered(lines: Sequence[ObjectLine]) -> list[ObjectLine]:
             "Which", shown, default=ListedObjects.EVERY, key="ca_show", bind="query-params",
             required=True, label_visibility="collapsed",
         )  # fmt: skip
-    return choose_objects(
+    chosen = choose_objects(
         lines, words=words or "", kind=kind, standing=standing, shown=which or ListedObjects.EVERY
     )
+    return words or "", chosen
 
 
 def _nothing(changed: int) -> str:
     if not changed and state.value_of("ca_show") == ListedObjects.CHANGED:
         return "No branch changed anything that main does not have."
-    return "No database or table matches these filters."
+    return "No database, table or branch matches these filters."
 
 
 def _show_line(

@@ -18,12 +18,17 @@ from branch_console_app.models.parts.location import Location, SnapshotPoint
 from branch_console_app.models.parts.query_answer import Asked, text_for_address
 from branch_console_app.models.parts.search import Hit, HitGroup, HitKind, find_hits
 from branch_console_app.models.parts.wording import bare, code, count, plain, shortened
-from branch_console_app.state import PageName
+from branch_console_app.state import CATALOG_BRANCH, PageName
 from branch_console_app.widgets.parts.dialogs import leave_dialog
 
 _KEYS: Final = "Mod+K"
 _JOBS_LOOKED_AT: Final = 200
 _LONGEST: Final = 70
+_SETTINGS: Final = (
+    (PageName.TABLE, "t_tab", "Options"),
+    (PageName.MAINTENANCE, "mt_tab", str(MaintenanceTab.POLICY)),
+)
+"""The settings of a table: the page of each, the parameter of its tab, and the tab."""
 _ICONS: Final[Mapping[HitKind, str]] = {
     HitKind.TABLE: ":material/table:",
     HitKind.BRANCH: ":material/account_tree:",
@@ -115,6 +120,7 @@ def _known(place: Location, pages: Mapping[PageName, str]) -> Iterator[Hit]:
         target = place.at_table(name.database, name.table)
         yield Hit(kind=HitKind.TABLE, name=name.table_name, page=PageName.TABLE, place=target)
     yield from _names_within(place)
+    yield from _settings(place)
     if place.database and place.table:
         yield from _snapshots(place, Identifier(database=place.database, table=place.table))
     jobs = {job.id: job for job in _jobs()}
@@ -128,6 +134,8 @@ def _known(place: Location, pages: Mapping[PageName, str]) -> Iterator[Hit]:
         yield Hit(kind=HitKind.PAGE, name=title, page=page, place=place)
         if page is PageName.MAINTENANCE:
             for tab in MaintenanceTab:
+                if tab is MaintenanceTab.POLICY:
+                    continue  # a setting: found for every table
                 yield Hit(
                     kind=HitKind.PAGE, name=str(tab), context=title, page=page, place=place,
                     view=(("mt_tab", str(tab)),),
@@ -139,7 +147,7 @@ def _names_within(place: Location) -> Iterator[Hit]:
     for name in reads.catalog_branch_names():
         yield Hit(
             kind=HitKind.BRANCH, name=name, context="of the catalog", page=PageName.CATALOG,
-            place=home.at_branch(name),
+            place=home, view=((CATALOG_BRANCH, name),),
         )  # fmt: skip
     for found in reads.names_within(*reads.table_names()[:READ_AT_ONCE]):
         table = place.at_table(found.table.database, found.table.table)
@@ -153,6 +161,18 @@ def _names_within(place: Location) -> Iterator[Hit]:
             yield Hit(
                 kind=HitKind.TAG, name=name, context=of, page=PageName.COMPARE, place=table,
                 view=(("cmp_b", name),),
+            )  # fmt: skip
+
+
+def _settings(place: Location) -> Iterator[Hit]:
+    """Find the settings of each table, those of the one in the address first."""
+    names = reads.table_names()
+    for name in sorted(names, key=lambda each: each.table_name != place.full_table):
+        table = place.at_table(name.database, name.table)
+        for page, parameter, tab in _SETTINGS:
+            yield Hit(
+                kind=HitKind.PAGE, name=tab, context=f"settings of {name.table_name}", page=page,
+                place=table, view=((parameter, tab),),
             )  # fmt: skip
 
 
