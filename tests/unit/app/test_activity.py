@@ -139,6 +139,21 @@ def test_titles_name_arguments_that_calls_have() -> None:
         ("merge_branch", {"branch": "fix"}, "Merge `fix` into `main`"),
         ("merge_branch", {"branch": "fix", "target": "dev"}, "Merge `fix` into `dev`"),
         ("rename_branch", {"branch": "a", "to": "b"}, "Rename branch `a` to `b`"),
+        (
+            "count_rows",
+            {"a": "main@12:cd89b663", "b": "dev@7:manifest"},
+            "Count the rows of `main@12` and `dev@7`",
+        ),
+        (
+            "compare_rows",
+            {"branch": "fix@7:odd"},
+            "Compare rows to merge `fix@7:odd` into `main`",
+        ),
+        (
+            "compare_states",
+            {"a": "main@2026-05-01T12:00", "b": "dev@tag:v1"},
+            "Compare the rows of `main@2026-05-01T12:00` and `dev@tag:v1`",
+        ),
         ("create_tag", {}, "Create a tag"),
         ("compact", {"table": "air.flights"}, "Compact"),
     ],

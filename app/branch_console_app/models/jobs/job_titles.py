@@ -1,5 +1,6 @@
 """The titles of jobs in lists, headings and buttons, from their requests."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
@@ -42,6 +43,9 @@ _TITLES: Final[Mapping[str, str]] = {
     "warn_branch": "Warn that branch {branch} is stale",
 }
 _LONGEST: Final = 40
+# A call pins a state by the identity of its snapshot; a person reads which one it is by its id.
+_STATES: Final = frozenset({"a", "b"})
+_IDENTITY: Final = re.compile(r"(@\d+):[^@]+$")
 
 
 class JobGroup(StrEnum):
@@ -103,7 +107,10 @@ def title_with_table(job: JobView) -> str:
 
 def _given(arguments: Mapping[str, Argument]) -> dict[str, str]:
     texts = {name: str(value) for name, value in arguments.items() if value not in (None, "")}
-    return {name: code(shortened(text, _LONGEST)) for name, text in texts.items()}
+    return {
+        name: code(shortened(_IDENTITY.sub(r"\1", text) if name in _STATES else text, _LONGEST))
+        for name, text in texts.items()
+    }
 
 
 def _words(procedure: str) -> tuple[str, str]:
