@@ -194,22 +194,22 @@ def _show_tables(lines: Sequence[TableLine], place: Location) -> None:
     databases = sorted({line.identifier.database for line in lines})
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
         words = st.text_input(
-            "Find a table or branch", key="ov_q", bind="query-params", type="search", width=280,
+            "Find a table or branch", key="ov_q", bind="query-params", type="search", width=210,
             placeholder="Find a table or branch", label_visibility="collapsed", live=True,
         )  # fmt: skip
         database = st.selectbox(
-            "Database", databases, index=None, key="ov_db", bind="query-params", width=200,
+            "Database", databases, index=None, key="ov_db", bind="query-params", width=160,
             placeholder="All databases", label_visibility="collapsed",
         )  # fmt: skip
         states: list[Health] = list(Health)
         health = st.selectbox(
-            "Health", states, index=None, key="ov_state", bind="query-params", width=150,
+            "Health", states, index=None, key="ov_state", bind="query-params", width=130,
             placeholder="Any health", label_visibility="collapsed",
         )  # fmt: skip
         st.space("stretch")
         orders: list[Order] = list(Order)
         order = st.selectbox(
-            "Sort by", orders, key="ov_sort", bind="query-params", width=180,
+            "Sort by", orders, key="ov_sort", bind="query-params", width=140,
             label_visibility="collapsed", icon=":material/sort:",
         )  # fmt: skip
     read = [line for line in lines if line.item is not None]

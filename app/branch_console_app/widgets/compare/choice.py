@@ -51,7 +51,7 @@ def _pick(name: str, known: Sequence[str], current: str | None) -> None:
     st.selectbox(
         _SIDES[name], options, index=options.index(current) if current else None, key=key,
         on_change=_choose, args=(name, key), placeholder="Choose or type a state", help=_HELP,
-        filter_mode="contains", accept_new_options=True, width=340,
+        filter_mode="contains", accept_new_options=True, width=300,
     )  # fmt: skip
 
 
