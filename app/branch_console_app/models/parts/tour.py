@@ -59,15 +59,16 @@ STATIONS: Final = (
     Station(
         title="A quality rule that blocks",
         text="`lost-tails` has lost the tail numbers of a month, and the rule `tail` blocks that. "
-        "Start a dry run: it stops, shows rows that fail, and `main` is unchanged.",
+        "Merge it: the rules run first, and the merge stops. *Show rows* lists rows that fail, and "
+        "`main` is unchanged.",
         page="merge",
         table=_FLIGHTS,
         view={"source": "lost-tails"},
     ),
     Station(
         title="A merge",
-        text="`fix-delays` has no conflicts. Merge it into `main`: first as a dry run, which "
-        "changes nothing, then publish its result.",
+        text="`main` has no commits since `fix-delays` branched off, so nothing can collide. Merge "
+        "it into `main`: the rules run on the result first.",
         page="merge",
         table=_FLIGHTS,
         view={"source": "fix-delays"},
