@@ -278,8 +278,10 @@ def test_conflicts_are_listed_and_an_option_is_offered_that_was_tried(tmp_path: 
     assert "change one of the branches" in page.text
     assert "1 of 3 conflicts are settled by this." in page.text
     labels = [each.label for each in page.at.button if each.label.startswith("Settle:")]
-    # The button that stays in view names what is offered below it.
+    # The button that stays in view names what is offered below it, and is the one primary button.
     assert labels == ["Settle: keep added rows as they are"] * 2
+    kinds = [each.proto.type for each in page.at.button if each.label.startswith("Settle:")]
+    assert sorted(kinds) == ["primary", "secondary"]
     assert not page.has_button("run-merge_branch")
     page = console.open("merge", **FIX)
     assert page.at.button(key="settle-conflicts").label == "Settle 3 conflicts"

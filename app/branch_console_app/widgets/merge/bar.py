@@ -194,7 +194,7 @@ def _show_action(
             best = draft.settlings[0] if draft.settlings else None
             is_open = MergeTab.parse(state.parameter(TAB)) is MergeTab.CONFLICTS
             if is_open and best is not None and action.step is NextStep.SETTLE:
-                settle_button(best, key="settle-conflicts")
+                settle_button(best, key="settle-conflicts", is_primary=is_primary)
             elif draft.has_file_conflicts or draft.resolution is None:
                 _button(
                     action, is_primary=is_primary, then=lambda: open_tab(MergeTab.CONFLICTS),
@@ -230,10 +230,11 @@ def _show_action(
             assert_never(action.step)
 
 
-def settle_button(option: SettleOption, *, key: str) -> None:
+def settle_button(option: SettleOption, *, key: str, is_primary: bool) -> None:
     """Draw the button that settles conflicts of files by an option of the merge."""
     st.button(
-        f"Settle: {option.label}", icon=":material/call_split:", key=key, type="primary",
+        f"Settle: {option.label}", icon=":material/call_split:", key=key,
+        type="primary" if is_primary else "secondary",
         on_click=state.set_parameters, args=(dict(option.view),),
     )  # fmt: skip
 

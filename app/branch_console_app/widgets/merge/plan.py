@@ -374,7 +374,8 @@ def _show_conflicts(preview: MergePreview, added: int | None) -> None:
     if preview.settlings:
         with st.container(key="sentences-settlings"):
             for settling in preview.settlings:
-                settle_button(settling, key=f"settle-{settling.label}")
+                # The one primary button is that of the header, in view while this list is read.
+                settle_button(settling, key=f"settle-{settling.label}", is_primary=False)
                 settles = _settles(settling, len(preview.conflicts))
                 st.markdown(f"{settling.cost_on(preview.plan, added)}{settles}")
     else:
