@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from branch_console.diff.rows.row_figure import RowCounts
 from branch_console.errors import NotFound
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobState, JobView
@@ -54,6 +55,19 @@ def test_rows_of_keys_are_bounds_and_the_reason_is_told(console: Console) -> Non
     assert "Why not exact: Rows of a key become one row only when they are read" in page.text
     assert "≤ 6" in page.text
     assert "3 manifests of one side alone, 2 that both sides list." in page.text
+
+
+def test_counted_rows_stand_in_place_of_their_bounds(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = RowCounts(before=8, after=6, added=0, removed=2, changed=3)
+    monkeypatch.setattr(Services, "row_counts", lambda *_: counts)
+    page = console.open("compare", **KEYED, cmp_b="fixes")
+    assert "2 rows removed, 3 rows changed" in page.text
+    assert "**Rows 8 → 6**" in page.text
+    assert "≤" not in page.text
+    assert "Why not exact" not in page.text
+    assert not [each for each in page.at.button if each.label == "Count rows"]
 
 
 def test_partitions_are_listed_and_drawn(console: Console) -> None:

@@ -1,4 +1,4 @@
-"""Compare: what differs between any two states of a table, told from its manifests at once."""
+"""Compare: what differs between any two states of a table, counted from its manifests at once."""
 
 from dataclasses import replace
 from enum import StrEnum
@@ -10,7 +10,7 @@ from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.quality.comparison import Scope
 from branch_console_app import reads, state
-from branch_console_app.models.compare.states import counted_words, summary
+from branch_console_app.models.compare.states import counted_difference, counted_sides, summary
 from branch_console_app.models.parts.wording import plain
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.branches_to_compare import show_start
@@ -101,12 +101,18 @@ def _show(identifier: Identifier, diff: StateDiff) -> None:
         st.success(f"**{plain(summary(diff))}**", icon=":material/check:")
         _show_pinned(diff)
         return
-    st.markdown(f"##### {plain(summary(diff))}")
-    _show_pinned(diff)
-    show_figures(diff)
+    counts = None
     if diff.after.schema.primary_keys and not diff.rows.is_exact:
+        counts = reads.row_counts(identifier, diff)
+    counted = diff if counts is None else replace(diff, rows=counted_difference(counts))
+    st.markdown(f"##### {plain(summary(counted))}")
+    _show_pinned(diff)
+    show_figures(counted)
+    if counts is not None:
+        st.markdown(counted_sides(counts))
+    elif diff.after.schema.primary_keys and not diff.rows.is_exact:
         sides = (str(diff.before.pinned), str(diff.after.pinned))
-        show_row_counts(identifier, *sides, counted_words, why=_WHY_COUNT)
+        show_row_counts(identifier, *sides, counted_sides, why=_WHY_COUNT)
     tab = st.segmented_control(
         "Look at", list(Tab), default=Tab.PARTITIONS, key="cmp_tab", bind="query-params",
         required=True, label_visibility="collapsed",

@@ -82,10 +82,20 @@ def label_of(bounds: CountBounds) -> str:
     return "at least, at most" if bounds.low else "at most"
 
 
-def counted_words(counts: RowCounts) -> str:
-    """Say what was counted, as Markdown: `Rows 336,776 → 335,751: 1,025 rows removed`."""
-    sides = f"{full_count(counts.before)} → {full_count(counts.after)}"
-    return f"**Rows {sides}**: {counts.words}."
+def counted_sides(counts: RowCounts) -> str:
+    """Say how many rows both states have, as Markdown: `**Rows 336,776 → 335,751**`."""
+    return f"**Rows {full_count(counts.before)} → {full_count(counts.after)}**"
+
+
+def counted_difference(counts: RowCounts) -> RowDifference:
+    """Return what was counted in place of what the files tell."""
+    added, removed, changed = (
+        CountBounds(low=number, high=number)
+        for number in (counts.added, counts.removed, counts.changed)
+    )
+    return RowDifference(
+        added=added, removed=removed, changed=changed, net=counts.after - counts.before
+    )
 
 
 def side_name(state: ComparedState) -> str:
