@@ -129,9 +129,9 @@ def test_two_people_settle_cells_by_edit_by_rules_and_take_the_policy_away(
     seen.sees_line(0, ["5", "7", "edit", "42"])
     seen.types_in_cell(1, _RESULT, "soon")
     seen.sees("'soon' is no value of column 'dep_delay'")
-    seen.sees_line(1, ["6", "8", "open", ""])
+    seen.sees_line(1, ["6", "8", "undecided", ""])
     # The other person looks at the page of before, chooses the same cell, and another one.
-    other.sees_line(0, ["open", ""])
+    other.sees_line(0, ["undecided", ""])
     other.types_in_cell(0, _TAKE, "source")
     other.sees("Somebody has decided this in the meantime: dep_delay")
     other.sees_line(0, ["edit", "42"])
@@ -192,7 +192,7 @@ def _fits_all_that_is_decided_on(seen: Visit) -> None:
     expect(box).to_be_visible()
     seen.waits_for(_FITS_GRID)
     assert seen.page.locator("canvas thead th").all_text_contents()[-4:] == [
-        "Target", "Source", "Take", "Result",
+        "Target", "Source", "Decision", "Result",
     ]  # fmt: skip
     seen.page.set_viewport_size({"width": SIZES[0][0], "height": SIZES[0][1]})
     seen.settle()

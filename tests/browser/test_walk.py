@@ -69,7 +69,7 @@ def check_counts(seen: Visit, name: str) -> None:
     assert "exact" not in marks
     if name == "merge-rows":
         # Only rows tell here what the merge changes.
-        assert marks == {"at least", UNREAD}
+        assert marks == {UNREAD}
 
 
 # What a viewer is told, and that no button of any page does anything, tests/console/test_roles.py

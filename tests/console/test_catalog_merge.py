@@ -189,9 +189,14 @@ def test_an_operator_overrides_the_gate_of_all_tables_in_the_confirmation(
     page = Console(services).open("merge", **asked)  # type: ignore[arg-type]
     assert "1 quality rule of air\\.flights will be run on the result" in page.text
     page.at.text_input(key="gate-reason").set_value("  Known, see 41 ")
+    (again,) = (each for each in page.at.selectbox if each.key == "merge-wait")
+    assert again.value == "Stop, and show the new preview"
+    again.select("Try again, up to 3 times")
+    assert not page.at.checkbox, "what happens on new commits is asked once"
     page.run().click("run-merge_catalog_branch")
     ((name, arguments),) = services.sent
     assert (name, arguments["override_gate"]) == ("merge_catalog_branch", "Known, see 41")
+    assert arguments["plan_again"] is True
     approver = _QuietServices(settings(tmp_path, role="approver"))
     page = Console(approver).open("merge", **asked)  # type: ignore[arg-type]
     assert page.at.text_input(key="gate-reason").disabled

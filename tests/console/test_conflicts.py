@@ -49,14 +49,14 @@ def console(table: ContestedTable, tmp_path: Path) -> NewConsole:
 
 def lines(page: Page) -> list[tuple[Any, ...]]:
     """Key, column, result, take and who decided, of the conflicts that are listed."""
-    (frame,) = (each.value for each in page.at.data_editor if "Take" in each.value)
-    columns = ("Key", "Column", "Result", "Take", "Decided by")
+    (frame,) = (each.value for each in page.at.data_editor if "Decision" in each.value)
+    columns = ("Key", "Column", "Result", "Decision", "Decided by")
     return [tuple(row[name] for name in columns) for _, row in frame.iterrows()]
 
 
 def columns(page: Page) -> list[str]:
     """The columns that the list of conflicts shows."""
-    (shown,) = (each for each in page.at.data_editor if "Take" in each.value)
+    (shown,) = (each for each in page.at.data_editor if "Decision" in each.value)
     return list(shown.proto.column_order)
 
 
@@ -66,7 +66,7 @@ def test_rules_settle_down_to_the_last_conflict_and_then_the_merge_goes_on(
     page = console().open("conflicts", **NOTES)
     assert "**8 of 8 conflicts open.**" in page.text
     assert "Back to the merge" in dict(page.links())
-    assert lines(page) == [("2013-03-08 · 0", "note", "", "open", "")]
+    assert lines(page) == [("2013-03-08 · 0", "note", "", "undecided", "")]
     page.click("rest-theirs")
     where = lines(page)[0][-1]
     assert where.startswith("where base.`day` is not null")
@@ -249,7 +249,7 @@ def test_what_is_decided_on_stands_in_the_grid_and_base_and_who_decided_are_aske
     console: NewConsole,
 ) -> None:
     page = console().open("conflicts", **PLACE, cf_kind="changed on both", cf_col="dep_delay")
-    decided_on = ["Key", "Column", "Target", "Source", "Take", "Result"]
+    decided_on = ["Key", "Column", "Target", "Source", "Decision", "Result"]
     assert columns(page) == decided_on
     # The day is told once where all have the same; else it is a part of each key.
     assert "Key: day · flight" in page.text

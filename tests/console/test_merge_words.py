@@ -137,8 +137,8 @@ def test_the_words_of_details_are_told_apart_from_those_of_the_page(tmp_path: Pa
     assert "Both sides changed the same part of the table." in beside
     assert "Compare rows" in beside
     (details,) = named(page, "Details")
-    assert "Copied" in [each.label for each in details.metric]
-    assert "Copied" not in beside
+    assert "Data to copy" in [each.label for each in details.metric]
+    assert "Data to copy" not in beside
     assert "Buckets" in "".join(each.label for each in details.expander)
 
 

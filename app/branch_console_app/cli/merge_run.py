@@ -49,6 +49,7 @@ from branch_console_app.models.merge.merge_preview import (
     left_by,
     options_of,
     otherwise_words,
+    parts_to_compare,
     proven,
     schema_change,
     strategies_words,
@@ -88,7 +89,7 @@ def run_merge(
     rules = services.rules(identifier) if can_run(plan) else None
     rows = _rows_of(services, identifier, plan)
     decision = decision.knowing(rows)
-    state = decision.state(MergeFacts(rows=rows))
+    state = decision.state(MergeFacts(rows=rows, parts=_parts(services, identifier, plan, rows)))
     if not as_json:
         schema = _schema_change(services, identifier, plan)
         print_merge(state, plan, schema, rows, _settlings(services, arguments, plan))
@@ -212,6 +213,15 @@ def _schema_change(services: Services, identifier: Identifier, plan: Plan) -> Sc
     if merged is None or not merged.schemas:
         return None
     return schema_change(plan, services.table(identifier.on_branch(plan.target)).schema)
+
+
+def _parts(
+    services: Services, identifier: Identifier, plan: Plan, rows: RowsOfMerge | None
+) -> tuple[str, ...]:
+    """Return the partitions whose rows have to be compared; nothing else needs their names."""
+    if rows is None or not rows.is_needed or rows.is_compared:
+        return ()
+    return parts_to_compare(plan, services.table(identifier.on_branch(plan.target)).schema)
 
 
 def _moves(plan: Plan, known: KnownRows) -> dict[str, object]:

@@ -35,6 +35,7 @@ from branch_console_app.models.merge.merge_preview import (
     candidates,
     left_by,
     options_set,
+    parts_to_compare,
     proven,
 )
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
@@ -178,7 +179,11 @@ def _show_draft(
         len(conflicts),
         lambda option: left_by(reads.merge({**arguments, **option.view}).plan),
     )
-    facts = replace(facts, settled=_settled(identifier, decision.plan, arguments))
+    facts = replace(
+        facts,
+        settled=_settled(identifier, decision.plan, arguments),
+        parts=parts_to_compare(decision.plan, target.schema),
+    )
     preview = MergePreview.of(decision, target.schema, facts=facts, settlings=settlings)
     draft = Draft(
         identifier=identifier,
@@ -223,6 +228,7 @@ def _show_draft(
         plan.source,
         plan.target,
         lambda _: _draw_dialog(form, target, facts, source.name),
+        is_override=preview.state.standing is MergeStanding.GATE_RED,
     )
 
 
@@ -310,13 +316,20 @@ def _show_forward(
         lambda _: show_forward_dialog(
             preview, identifier, is_protected=is_protected, is_blocked=is_blocked
         ),
+        is_override=is_blocked,
     )
 
 
 def _show_dialogs(
-    identifier: Identifier, source: str, target: str, draw: Callable[[str | None], None]
+    identifier: Identifier,
+    source: str,
+    target: str,
+    draw: Callable[[str | None], None],
+    *,
+    is_override: bool,
 ) -> None:
-    title = f"Merge {plain(source)} into {plain(target)}"
+    despite = " despite failing rules" if is_override else ""
+    title = f"Merge {plain(source)} into {plain(target)}{despite}"
     what = f"the merge of {plain(source)} into {plain(target)}"
     undo = undo_dialogs(identifier.on_branch(MAIN_BRANCH), here().at_branch(target), what)
     show_dialog({Action.MERGE: (title, draw), **undo})

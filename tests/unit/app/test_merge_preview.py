@@ -116,8 +116,8 @@ def test_copies_by_hard_links_cost_no_byte(tmp_path: Path) -> None:
     bench.append("theirs", branch="dev")
     bench.append("mine")
     preview = seen(bench)
-    (copied,) = (each for each in preview.file_figures if each.label == "Copied")
-    assert (copied.value, copied.help) == ("0 B", "0: copies by hard links")
+    (copied,) = (each for each in preview.file_figures if each.label == "Data to copy")
+    assert (copied.value, copied.help) == ("0 B", "No data is copied: the files are hard-linked.")
 
 
 def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_what_only_rows_can_tell_names_the_buckets(tmp_path: Path) -> None:
     told = {figure.label: (figure.value, figure.known) for figure in preview.figures}
     assert told == {"Rows changed": (NOT_READ, UNREAD), "Data files": ("+1", LEAST)}
     # The files of the source are put beside those of the target, whatever the rows are.
-    assert [figure.label for figure in preview.file_figures] == ["Data files added", "Copied"]
+    assert [figure.label for figure in preview.file_figures] == ["Data files added", "Data to copy"]
     assert preview.reasons[0].startswith("Row counts are known after")
     assert preview.can_run
 

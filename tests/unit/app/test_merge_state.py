@@ -336,6 +336,23 @@ def test_a_dry_run_at_work_is_checked_as_running(
     assert text.startswith(words)
 
 
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        (("month=2013-12",), "partition month=2013-12."),
+        (
+            ("month=2013-11", "month=2013-12"),
+            "partitions month=2013-11 and month=2013-12.",
+        ),
+    ],
+)
+def test_the_partitions_that_both_sides_changed_are_named(
+    plan: Planned, parts: tuple[str, ...], words: str
+) -> None:
+    found = of(undecided(plan), parts=parts)
+    assert found.text == f"Both sides changed the same {words} Compare rows to see if they collide."
+
+
 def test_a_run_that_found_conflicts_leads_to_these_conflicts(plan: Planned) -> None:
     stopped = ended(JobState.REFUSED, ErrorKind.CONFLICTS_OPEN)
     found = of(undecided(plan), rows=conflicts(("a", None)), dry_run=stopped)

@@ -72,8 +72,8 @@ def test_groups_are_counted_by_kind_column_and_partition(
     assert [each.number for each in groups_of(kept)] == [4, 2, 2]
     listed = of_group(kept, partition_texts(kept, schema), groups[4], Shown.OPEN)
     (line,) = cell_lines(listed)
-    assert (line.column, line.ours, line.take) == (WHOLE_ROW, "not there", "open")
-    assert choices_for(listed, by_row=False) == ("open", "keep", "delete")
+    assert (line.column, line.ours, line.take) == (WHOLE_ROW, "not there", "undecided")
+    assert choices_for(listed, by_row=False) == ("undecided", "keep", "delete")
 
 
 def test_a_side_an_edit_null_and_a_deletion_are_taken(
@@ -104,7 +104,7 @@ def test_a_row_is_taken_with_all_its_cells(found: tuple[pa.Table, TableSchema]) 
         ({TAKE: "edit"}, False, "type the value"),
         ({TAKE: "max"}, False, "cannot be taken there"),
         ({TAKE: "keep"}, False, "cannot be taken there"),
-        ({TAKE: "open"}, False, "decided by nobody"),
+        ({TAKE: "undecided"}, False, "decided by nobody"),
         ({RESULT: "1"}, True, "a whole row cannot be typed"),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_choice_is_taken_back(found: tuple[pa.Table, TableSchema]) -> None:
     chosen = decided(
         Policy(), found[0], edits_of({0: {TAKE: "target"}, 1: {TAKE: "base"}}), decider
     )
-    left = decided(chosen, found[0], edits_of({0: {TAKE: "open"}}), decider)
+    left = decided(chosen, found[0], edits_of({0: {TAKE: "undecided"}}), decider)
     assert reapply_policy(found[0], left, NAME)["take"].to_pylist()[:2] == [None, "base"]
 
 

@@ -178,6 +178,7 @@ class MergeFacts:
         ahead: Commits of the source that the target lacks, if that is known.
         blocks: Other obstacles of the command, without conflicts.
         gap: The missing permission to merge; None if the person may merge.
+        parts: The partitions whose rows have to be compared, as `month=2013-12`.
         settled: The conflicts of files that options of the merge settled; None if there are none.
         may_settle: Whether the person may settle conflicts.
         now_millis: The time.
@@ -193,6 +194,7 @@ class MergeFacts:
     ahead: int | None = None
     blocks: Sequence[Consequence] = ()
     gap: RoleGap | None = None
+    parts: tuple[str, ...] = ()
     settled: SettledByOptions | None = None
     may_settle: bool = True
     now_millis: int = 0

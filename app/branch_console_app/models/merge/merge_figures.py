@@ -71,7 +71,7 @@ def file_figures(plan: Plan, rows: RowsOfMerge | None = None) -> tuple[Figure, .
         _removed_files(found, known, result),
         _number("Data files restored", cost.files_restored),
         _number("Data files rewritten", cost.files_joined),
-        Figure(label="Copied", value=size(cost.bytes_to_copy), help=_why_no_byte(found)),
+        Figure(label="Data to copy", value=size(cost.bytes_to_copy), help=_why_no_byte(found)),
     )
     return tuple(each for each in counted if each is not None)
 
@@ -96,7 +96,7 @@ def _data_files(
         return None
     return Figure(
         label="Data files", value=" ".join(parts), known=how,
-        help="Files that the target gets, and files that leave it.",
+        help="Files added to the newest snapshot of the target, and files removed from it.",
     )  # fmt: skip
 
 
@@ -115,7 +115,9 @@ def _removed_files(
 def _why_no_byte(plan: ThreeWayPlan) -> str | None:
     if plan.cost.bytes_to_copy:
         return None
-    return f"0: {'the branches share the files' if plan.shares_files else 'copies by hard links'}"
+    if plan.shares_files:
+        return "No data is copied: both branches use the same files."
+    return "No data is copied: the files are hard-linked."
 
 
 def bounds_reasons(

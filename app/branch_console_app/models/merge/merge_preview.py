@@ -339,6 +339,14 @@ def bucket_lines(plan: Plan, schema: TableSchema | None) -> tuple[BucketLine, ..
     return tuple(sorted(lines, key=lambda line: (line.partition, line.bucket)))
 
 
+def parts_to_compare(plan: Plan, schema: TableSchema | None) -> tuple[str, ...]:
+    """Return the partitions whose rows have to be compared, each once."""
+    found = found_by(plan)
+    moves = () if found is None else found.moves.buckets
+    places = {move.place[0] for move in moves if move.strategy is Strategy.DELTA}
+    return tuple(sorted(filter(None, (_partition_words(each, schema) for each in places))))
+
+
 def _bucket_line(
     move: BucketMove, added: FileSums, removed: FileSums, schema: TableSchema | None
 ) -> BucketLine:

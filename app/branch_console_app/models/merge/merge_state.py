@@ -477,7 +477,7 @@ def _of_conflicts(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeStat
     if rows.is_needed and not rows.is_compared and not _is_staged(plan.id, facts):
         return MergeState(
             standing=MergeStanding.NEEDS_ROWS,
-            sentence="Both sides changed the same part of the table.",
+            sentence=f"Both sides changed the same {_parts(facts.parts)}.",
             detail="Compare rows to see if they collide.",
             primary=MergeAction(step=NextStep.COMPARE, label="Compare rows"),
         )
@@ -657,6 +657,14 @@ def _in_columns(names: Iterable[str]) -> str:
     if not words:
         return ""
     return f", all in {words[0]}" if len(words) == 1 else f", in {listed(words, most=_MOST_NAMED)}"
+
+
+def _parts(partitions: tuple[str, ...]) -> str:
+    """Name the partitions that both sides changed; of a table without any it is a part of it."""
+    if not partitions:
+        return "part of the table"
+    noun = "partition" if len(partitions) == 1 else "partitions"
+    return f"{noun} {listed([code(each) for each in partitions], most=_MOST_NAMED)}"
 
 
 def _are(number: int) -> str:

@@ -20,7 +20,7 @@ from branch_console.merge.row_work import ROWS_OF_SIDES
 from branch_console_app.models.compare.rows import cell_text
 
 WHOLE_ROW: Final = "whole row"
-TAKE: Final = "Take"
+TAKE: Final = "Decision"
 RESULT: Final = "Result"
 _NOT_THERE: Final = "not there"
 _NULL: Final = "NULL"
@@ -38,7 +38,7 @@ class Shown(StrEnum):
 class Choice(StrEnum):
     """The choice of a person for a conflict; keep and delete are for rows that one side deleted."""
 
-    OPEN = "open"
+    OPEN = "undecided"
     OURS = "target"
     THEIRS = "source"
     BASE = "base"

@@ -17,7 +17,7 @@ AT_LEAST: Final = "\N{GREATER-THAN OR EQUAL TO}"
 _COLOURS: Final = {EXACT: "green", UNREAD: "gray", NOT_ROWS: "gray"}
 
 
-_NEEDS_NO_LABEL: Final = (EXACT, NOT_ROWS)
+_NEEDS_NO_LABEL: Final = (EXACT, NOT_ROWS, LEAST)
 
 
 def label_colour(label: str) -> str:
@@ -78,6 +78,11 @@ class Figure:
     value: str
     known: str = EXACT
     help: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The number as a page writes it; of a lower bound: `2 or more`."""
+        return f"{self.value} or more" if self.known == LEAST else self.value
 
     @property
     def doubt(self) -> str | None:

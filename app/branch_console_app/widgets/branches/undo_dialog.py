@@ -2,10 +2,13 @@
 
 import streamlit as st
 
+from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.operations.undo_request import UndoRequest
+from branch_console_app import reads, state
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
+from branch_console_app.models.parts.wording import moment, plain
 from branch_console_app.widgets.parts.dialogs import Dialogs
 from branch_console_app.widgets.parts.preview import show_command
 
@@ -26,7 +29,18 @@ def undo_dialogs(
             st.info("This address names no operation. Open its receipt and choose Undo.")
             return
         table = None if identifier is None else identifier.table_name
+        _show_what(operation_id)
         request = UndoRequest(table=table, operation=operation_id)
         show_command(Form.of(request, "Undo", ":material/undo:"), place)
 
     return {Action.UNDO: (f"Undo {what}", draw)}
+
+
+def _show_what(operation_id: str) -> None:
+    """Say by whom and when the operation was done; nothing if no receipt tells that."""
+    try:
+        receipt = reads.receipt(operation_id)
+    except PaimonError:
+        return
+    done = moment(receipt.finished_millis, state.zone())
+    st.caption(f"Done by {plain(receipt.actor)}, {done}.")

@@ -1,6 +1,8 @@
 """The one confirmation of a merge of the catalog: what it counts, and the button that runs it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 import streamlit as st
 
@@ -12,10 +14,12 @@ from branch_console_app.models.merge.catalog_merge import MergeCounts
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code, listed, plain, plural
+from branch_console_app.widgets.merge.confirm import STOP, TRY_AGAIN
 from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.gates import override_reason
 from branch_console_app.widgets.parts.preview import show_button
 
+_RETRIES: Final[Mapping[str, bool]] = {STOP: False, TRY_AGAIN: True}
 _MOST_BLOCKS = 3
 _MOST_RULES = 5
 
@@ -56,12 +60,11 @@ def show_catalog_confirm(
     if len(judged) > _MOST_RULES:
         st.caption(f"And by rules of {plural(len(judged) - _MOST_RULES, 'other table')}.")
     override = override_reason() if judged else None
-    again = st.checkbox(
-        f"If a table of {target} gets new commits, retry while all decisions stay the same",
-        key="merge-plan-again-if",
-    )
-    said = {
-        "reason": reason_field(),
-        **Agreement(override_gate=override, plan_again=again).encode(),
-    }
+    reason = reason_field()
+    chosen = st.selectbox(
+        f"If a table of {target} gets new commits meanwhile", list(_RETRIES), key="merge-wait",
+        help="It tries again only while the conflicts and the decisions on them stay the same.",
+    )  # fmt: skip
+    given = Agreement(override_gate=override, plan_again=_RETRIES[chosen])
+    said = {"reason": reason, **given.encode()}
     show_button(preview, replace(form, arguments={**form.arguments, **said}), place)

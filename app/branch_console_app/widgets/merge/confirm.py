@@ -37,9 +37,11 @@ from branch_console_app.widgets.parts.gates import (
 from branch_console_app.widgets.parts.preview import show_preview
 from branch_console_app.widgets.parts.problem import guarded
 
+STOP: Final = "Stop, and show the new preview"
+TRY_AGAIN: Final = f"Try again, up to {MOST_PLANS} times"
 _RETRIES: Final[Mapping[str, tuple[bool, str | None]]] = {
-    "Stop, and show the new preview": (False, None),
-    f"Try again, up to {MOST_PLANS} times": (True, None),
+    STOP: (False, None),
+    TRY_AGAIN: (True, None),
     "Try again for a minute": (True, "60s"),
     "Try again for five minutes": (True, "5min"),
 }

@@ -81,7 +81,7 @@ def show_fast_forward(
     labels = tab_labels(0, checks)
     tabs = show_tabs({tab: label for tab, label in labels.items() if tab is not MergeTab.CONFLICTS})
     with tabs[MergeTab.SUMMARY]:
-        _show_summary(preview, checks, identifier)
+        _show_summary(preview, checks, identifier, is_stopped=verdict.stops)
     with tabs[MergeTab.CHANGES]:
         _show_moves(preview)
     with tabs[MergeTab.CHECKS]:
@@ -104,7 +104,11 @@ def forward_preview(plan: ForwardDecision) -> Preview | None:
 
 
 def _show_summary(
-    preview: FastForwardPreview, checks: Sequence[Check], identifier: Identifier
+    preview: FastForwardPreview,
+    checks: Sequence[Check],
+    identifier: Identifier,
+    *,
+    is_stopped: bool,
 ) -> None:
     plan = preview.plan
     left, right = rows.two_panes()
@@ -114,16 +118,16 @@ def _show_summary(
             if plan.can_run and plan.target_head is not None and preview.arrives.needs_counting:
                 show_row_counts(identifier, plan.target, plan.source, preview.counted_words)
         if preview.changes:
-            _show_consequences(preview, "summary")
+            _show_consequences(preview, "summary", is_stopped=is_stopped)
     with right:
         show_short_checks(checks)
 
 
-def _show_consequences(preview: FastForwardPreview, key: str) -> None:
+def _show_consequences(preview: FastForwardPreview, key: str, *, is_stopped: bool) -> None:
     with st.container(border=True, key=f"card-{key}"):
         left, right = st.columns(2, gap="medium")
         for pane, title, sentences in (
-            (left, "What happens", preview.changes),
+            (left, "What would happen" if is_stopped else "What happens", preview.changes),
             (right, "What stays", preview.stays),
         ):
             with pane:
@@ -194,7 +198,7 @@ def show_forward_dialog(
     if answer is None:
         st.info(f"{preview.headline} {preview.detail}")
         return
-    _show_consequences(preview, "confirm")
+    _show_consequences(preview, "confirm", is_stopped=False)
     st.caption(f":material/undo: {plain(answer.undo)}")
     override = None
     if is_blocked:

@@ -216,7 +216,8 @@ def _show_summary(page: MergePage) -> None:
         preview = page.preview.command
         shown = tuple(each for each in preview.consequences if each.weight is not Weight.BLOCKS)
         if shown and can_run(page.preview.plan):
-            show_preview(replace(preview, consequences=shown), "summary")
+            command = replace(preview, consequences=shown)
+            show_preview(command, "summary", is_stopped=page.preview.state.stops)
     with right:
         show_short_checks(page.checks)
 
@@ -282,7 +283,7 @@ def _show_details(page: MergePage) -> None:
     _show_buckets(preview)
     ids = dict.fromkeys(line.rule for line in preview.conflicts)
     if ids:
-        st.caption(f"Rules of the conflicts: {listed([code(each) for each in ids], most=12)}")
+        st.caption(f"Codes of the conflicts: {listed([code(each) for each in ids], most=12)}")
     if page.paimon:
         st.caption(page.paimon)
     if preview.state.kind is not None:

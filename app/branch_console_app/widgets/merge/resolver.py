@@ -283,7 +283,7 @@ def show_cells(resolver: Resolver, group: Group) -> None:
     st.caption(
         f"{plural(found.num_rows, 'conflict')} listed. `NULL` no value \u2003 `·` a leading or "
         f"trailing space \u2003 `⏎` a line break. Type a value of your own into *{RESULT}*. To "
-        f"take a choice back, set *{TAKE}* to `{Choice.OPEN}`."
+        f"remove a decision, set *{TAKE}* to `{Choice.OPEN}`."
     )
 
 
@@ -321,13 +321,13 @@ def _show_editor(
             ),
             "Column": st.column_config.TextColumn(width=100),
             TAKE: st.column_config.SelectboxColumn(
-                options=list(choices_for(lines, by_row=by_row)), required=True, width=90
+                options=list(choices_for(lines, by_row=by_row)), required=True, width=100
             ),
             RESULT: st.column_config.TextColumn(width=100, help="Type a value of your own here"),
             DECIDED_BY: st.column_config.TextColumn(width=170),
             **{name: st.column_config.TextColumn(width=80) for name in (BASE, "Target", "Source")},
         },
-        alt=f"{plural(len(shown), 'conflict')}: target, source, what is taken and result of each",
+        alt=f"{plural(len(shown), 'conflict')}: target, source, decision and result of each",
     )
     if resolver.refusal:
         st.caption(resolver.refusal)

@@ -28,6 +28,6 @@ def draw_figures(figures: Iterable[Figure]) -> None:
     for figure in figures:
         colour = cast(DeltaColor, label_colour(figure.known))
         st.metric(
-            figure.label, figure.value, figure.doubt, colour, delta_arrow="off",
+            figure.label, figure.shown, figure.doubt, colour, delta_arrow="off",
             border=True, help=figure.help,
         )  # fmt: skip

@@ -28,9 +28,10 @@ from branch_console_app.widgets.parts.same_as import show_same_as
 _MARKS = {
     Weight.BLOCKS: ":red[✕] **Blocked by**",
     Weight.LOSES: ":orange[\N{MINUS SIGN}] **Removed**",
-    Weight.CHANGES: ":blue[~] **What happens**",
+    Weight.CHANGES: ":blue[→] **What happens**",
     Weight.KEEPS: ":green[✓] **What stays**",
 }
+_WOULD = {**_MARKS, Weight.CHANGES: ":blue[→] **What would happen**"}
 _MOST_DETAILS = 12
 
 
@@ -68,20 +69,22 @@ def _show_stale() -> None:
     )
 
 
-def show_preview(preview: Preview, key: str = "preview") -> None:
+def show_preview(preview: Preview, key: str = "preview", *, is_stopped: bool = False) -> None:
     """Draw the consequences, the gravest first, each kind under its own glyph and word.
 
     Args:
         preview: The preview of a command.
         key: Another one where a page shows the same twice.
+        is_stopped: Whether something besides the preview stops the command.
     """
+    marks = _WOULD if is_stopped or not preview.can_run else _MARKS
     with st.container(border=True, key=f"card-{key}"):
         st.markdown(f"**{plain(preview.title)}**")
         for weight in Weight:
             found = [each for each in preview.consequences if each.weight is weight]
             if found:
                 with st.container(key=f"sentences-{key}-{weight}"):
-                    st.markdown(_MARKS[weight])
+                    st.markdown(marks[weight])
                     for consequence in found:
                         _show_consequence(consequence)
         lead = "" if "undo" in preview.undo.lower() else "Undo: "

@@ -130,8 +130,9 @@ def show_table_header(
         name = plain(identifier.table)
         words = f"{title} {name}" if title else name
         st.subheader(words, anchor=False, width="content")
-        for label in _traits(summary) if title is None else _traits(summary)[:-1]:
-            st.badge(label, color="gray")
+        traits = _traits(summary)
+        for label, meaning in traits if title is None else traits[:-1]:
+            st.badge(label, color="gray", help=meaning)
         st.space("stretch")
         if title is None:
             pick_branch(summary, page)
@@ -168,15 +169,21 @@ def _change_branch(key: str) -> None:
         state.move_to(here().at_branch(chosen))
 
 
-def _traits(summary: TableSummary) -> list[str]:
+def _traits(summary: TableSummary) -> list[tuple[str, str]]:
+    """Return what kind of table it is in a word or two, each with its meaning."""
     schema = summary.schema
-    traits = ["append only"]
+    traits = [("append only", "The table has no primary key.")]
     if summary.kind is TableKind.PRIMARY_KEY:
         engine = schema.options.get("merge-engine", "deduplicate")
-        traits = [f"key {plain(', '.join(schema.primary_keys))}", plain(engine)]
+        keys = plain(", ".join(schema.primary_keys))
+        traits = [
+            (f"key {keys}", "The primary key of the table."),
+            (plain(engine), "The merge engine: how Paimon combines records that have one key."),
+        ]
     if schema.partition_keys:
-        traits.append(f"by {plain(', '.join(schema.partition_keys))}")
-    return [*traits, bucket_words(schema)]
+        names = plain(", ".join(schema.partition_keys))
+        traits.append((f"by {names}", f"The table is partitioned by {names}."))
+    return [*traits, (bucket_words(schema), "How many buckets a partition of the table has.")]
 
 
 def bucket_words(schema: TableSchema) -> str:
