@@ -317,7 +317,10 @@ def test_what_both_come_from_stands_before_them(console: Console) -> None:
     assert {"Nulls Base", "Nulls A", "Nulls B", "Nulls Merged"} <= set(table_of_all)
     figures = figures.set_index("Figure")
     assert list(figures)[:4] == ["Base", "A", "B", "Merged"]
-    assert {"B less Base", "Merged less A"} <= set(figures)
+    assert {
+        "Difference (B \N{MINUS SIGN} Base)",
+        "Difference (Merged \N{MINUS SIGN} A)",
+    } <= set(figures)
     assert figures.loc["rows", "Base"] == f"{since.rows[0]}"
     assert figures.loc["rows", "B"] == f"{since.rows[1]}"
 

@@ -67,7 +67,7 @@ def test_all_of_a_comparison_stands_in_the_file_and_nothing_runs() -> None:
         f"merged result: {shown} is beyond the alarm threshold",
         "3 conflicts open: until they are settled, A stands there.",
         "! alarm",
-        "Merged less A",
+        "Difference (Merged \N{MINUS SIGN} A)",
         "A 50.00 %, B 100.00 %",
         "A 50.00 %, Merged 100.00 %",
         "Left out: 4 partitions in which fewer rows differ.",

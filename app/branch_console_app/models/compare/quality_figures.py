@@ -160,7 +160,7 @@ def figure_table(
         titles=(
             "Figure",
             *(side.title for side in sides),
-            *(f"{side.title} less {side.less}" for side in reported_sides),
+            *(f"Difference ({side.title} {MINUS} {side.less})" for side in reported_sides),
             "Label",
         ),
         lines=tuple(lines),
