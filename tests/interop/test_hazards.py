@@ -673,6 +673,63 @@ def test_what_is_damaged_is_told_by_a_deep_look_and_left_behind_by_the_remedy(
     print(f"{rule} {damage.__name__}, Paimon {paimon_version}: {told['remedies'][0]['sql']}")
 
 
+def tear_schema(scene: Scene) -> Path:
+    """A schema of main that a branch began with is cut off."""
+    return scene.root / "schema" / "schema-0"
+
+
+def tear_snapshot(scene: Scene) -> Path:
+    """The snapshot of main that a branch began at is empty: it was the newest one."""
+    return scene.root / "snapshot" / "snapshot-1"
+
+
+def tear_fork(scene: Scene) -> Path:
+    """The only snapshot of a branch is empty."""
+    return scene.root / "branch" / "branch-dev" / "snapshot" / "snapshot-1"
+
+
+@pytest.mark.parametrize(
+    ("place", "branch"),
+    [
+        pytest.param(tear_schema, "main", marks=pytest.mark.depth("full")),
+        pytest.param(tear_snapshot, "main", marks=pytest.mark.depth("full")),
+        pytest.param(tear_fork, "dev", marks=pytest.mark.depth("long")),
+    ],
+)
+@pytest.mark.parametrize("keeps", [0.9, 0], ids=["cut off", "empty"])
+def test_what_is_cut_off_comes_back_from_its_copy_and_java_reads_again(
+    place: Callable[[Scene], Path],
+    branch: str,
+    keeps: float,
+    open_java: Open,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    paimon_version: str,
+) -> None:
+    scene = Scene(tmp_path / "made", open_java, capsys)
+    scene.create()
+    scene.ours("create_branch", branch="dev")
+    if place is tear_snapshot:
+        scene.table.write([LOST])
+    before = {name: scene.read(name) for name in ("main", "dev")}
+    path = place(scene)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * keeps)])
+    torn = Scene(scene.folder, open_java, capsys)
+    with pytest.raises(jpype.JException):
+        torn.table.on(branch).rows(snapshot=1 if place is tear_snapshot else None)
+    told = torn.told("F21", branch)
+    assert told is not None
+    assert told["evidence"] == [str(path)]
+    torn.remedy("F21", branch)
+    assert path.read_bytes() == whole
+    mended = Scene(scene.folder, open_java, capsys)
+    assert {name: mended.read(name) for name in ("main", "dev")} == before
+    assert sorted(mended.table.rows(snapshot=1)) == ROWS
+    assert mended.told("F21", branch) is None
+    print(f"F21 {place.__name__}, Paimon {paimon_version}: {told['remedies'][0]['sql']}")
+
+
 @pytest.mark.depth("long")
 def test_f22_a_branch_that_is_gone_takes_rows_along_without_a_word(
     open_java: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str], paimon_version: str

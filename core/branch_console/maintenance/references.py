@@ -181,7 +181,7 @@ def broken_branch(
     """
     if _IS_NAMED in error.facts or error.kind is ErrorKind.INVALID_NAME:
         return error
-    name, branch = table.identifier.table_name, _branch_of(table, error) or branch
+    name, branch = table.identifier.table_name, branch_of_error(table, error) or branch
     advice = f"restore it from a copy, or run {_removal(name, branch)}"
     if branch == MAIN_BRANCH:
         advice = f"run branch-console doctor {name} --deep, which says how to go on"
@@ -195,7 +195,7 @@ def broken_branch(
     )
 
 
-def _branch_of(table: FileStoreTable, error: PaimonError) -> str | None:
+def branch_of_error(table: FileStoreTable, error: PaimonError) -> str | None:
     """Return the branch in whose folder the file of an error lies, None for any other file."""
     folder = f"{table.paths.branch_dir}/{BRANCH_PREFIX}"
     path = str(error.facts.get("path", ""))

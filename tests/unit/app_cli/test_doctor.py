@@ -74,15 +74,13 @@ def test_what_cannot_be_checked_is_no_health(console: CommandLine, bench: Branch
     assert "The ledger of db.t could not be checked" in answer.err
     (row,) = [line for line in console("branches", "db.t").lines if line.startswith("dev")]
     assert "not checked" in row
-    torn.unlink()
-    Path(bench.table("dev").paths.snapshot(2)).write_text("{")
-    assert console("doctor").code == 3
 
 
 def test_a_table_that_cannot_be_read_is_not_checked(
     console: CommandLine, bench: BranchBench
 ) -> None:
-    Path(bench.table().paths.schema(0)).write_text("{")
+    path = Path(bench.table().paths.schema(0))
+    path.write_text(path.read_text().replace('"version" : 3', '"version" : 99'))
     (health,) = examine_all(bench.warehouse())
     assert health.unchecked
     assert console("doctor").code == 3
@@ -144,7 +142,9 @@ def test_a_deep_look_ends_by_what_it_finds(console: CommandLine, bench: BranchBe
     )
     # What takes rows away is for people to run.
     assert console("doctor", "db.t", "--deep", "--fix", "--json").document["fixes"] == []
-    Path(bench.table("dev").paths.schema(0)).write_text("{")
+    schema = Path(bench.table("dev").paths.schema(0))
+    schema.unlink()
+    schema.mkdir()
     assert console("doctor", "db.t", "--deep").code == 3
 
 

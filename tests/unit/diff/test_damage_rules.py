@@ -115,5 +115,13 @@ def test_no_call_is_advised_that_cannot_begin_from_a_torn_snapshot() -> None:
     findings = found(torn, OLD, TAG, branch="dev")
     assert findings["F20"].remedies == ()
     assert calls(findings["F21"]) == [("delete_tag", {"table": "db.t$branch_dev", "tag": "v1"})]
-    assert found(torn, branch="dev")["F21"].advice.endswith("drop the branch with reclaim.")
-    assert found(torn)["F21"].advice == "Restore the files from a copy."
+    # Its own file is told with its copies.
+    assert found(torn, branch="dev") == {}
+
+
+def test_a_tag_of_what_a_cut_takes_leaves_with_it() -> None:
+    head = DamagedState(name="snapshot 5", snapshot_id=5, metadata=("broken",))
+    later = DamagedState(name="tag v5", tag="v5", tagged_id=5, metadata=("broken",))
+    earlier = DamagedState(name="tag v1", tag="v1", tagged_id=1, metadata=("broken",))
+    told = [name for name, _ in calls(found(head, later, earlier)["F21"])]
+    assert told == ["rollback", "delete_tag"]

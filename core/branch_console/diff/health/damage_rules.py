@@ -29,6 +29,7 @@ class DamagedState:
         name: Its name, such as `snapshot 3`.
         snapshot_id: The id of a snapshot; None for others.
         tag: The name of a tag; None for others.
+        tagged_id: The id of the snapshot that a tag names; None for others, or if it is not known.
         data: Data files and index files with what is wrong with each, in words.
         lost: Those of data that are data files and gone, so that a branch can do without them.
         metadata: Manifests, lists and other metadata with what is wrong with each.
@@ -38,6 +39,7 @@ class DamagedState:
     name: str
     snapshot_id: int | None = None
     tag: str | None = None
+    tagged_id: int | None = None
     data: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
@@ -68,7 +70,8 @@ def damage_findings(table: str, damage: BranchDamage) -> Iterator[HealthFinding]
         damage: The damage that was found.
     """
     data = [each for each in damage.damaged if each.data]
-    metadata = [each for each in damage.damaged if each.metadata]
+    # What cannot be decoded itself is told as such, with its copies.
+    metadata = [each for each in damage.damaged if each.metadata and not each.is_torn]
     if data:
         yield _finding("F20", table, damage, data)
     if metadata:
@@ -136,6 +139,7 @@ def _remedies(
     name = _name(table, damage)
     ids = [each.snapshot_id for each in states if each.snapshot_id is not None]
     is_torn = any(each.is_torn and each.snapshot_id is not None for each in damage.damaged)
+    cut_to: int | None = None
     if gives_up:
         yield Remedy(
             procedure=UNEXISTING,
@@ -146,9 +150,11 @@ def _remedies(
     # Neither a rollback nor an expiry runs on a history that cannot be decoded.
     elif not is_torn and damage.head_id is not None and damage.head_id in ids:
         whole = _newest_whole(damage)
-        if whole is not None:
-            more = {"cut": True} if cuts else {}
-            yield _call(ROLLBACK, table=name, snapshot=whole, **more)
+        if whole is not None and cuts:
+            cut_to = whole
+            yield _cut(name, damage.branch, whole)
+        elif whole is not None:
+            yield _call(ROLLBACK, table=name, snapshot=whole)
     elif not is_torn and damage.head_id is not None and ids:
         kept = damage.head_id - max(ids)
         first = min((*damage.whole_ids, *ids))
@@ -160,7 +166,9 @@ def _remedies(
             max_deletes=max(ids) - first + 1,
         )
     for state in states:
-        if state.tag is not None:
+        # Tags of what a cut takes leave with it.
+        leaves = cut_to is not None and state.tagged_id is not None and state.tagged_id > cut_to
+        if state.tag is not None and not leaves:
             yield _call(UNTAG, table=name, tag=state.tag)
 
 
@@ -175,8 +183,18 @@ def _name(table: str, damage: BranchDamage) -> str:
     return Identifier.parse(table).on_branch(damage.branch).full_name
 
 
-def _call(procedure: str, **arguments: str | int | bool) -> Remedy:
+def _call(procedure: str, **arguments: str | int) -> Remedy:
     return Remedy(procedure=procedure, arguments=MappingProxyType(arguments))
+
+
+def _cut(table: str, branch: str, snapshot_id: int) -> Remedy:
+    # Commits leave the history, so the statement says of which branch.
+    return Remedy(
+        procedure=ROLLBACK,
+        arguments=MappingProxyType({"table": table, "snapshot": snapshot_id, "cut": True}),
+        statement=f"CALL sys.{ROLLBACK}(table => '{table}', snapshot => {snapshot_id}, "
+        f"cut => true, confirm => '{branch}')",
+    )
 
 
 def _names(states: Sequence[DamagedState]) -> str:

@@ -37,6 +37,7 @@ class BranchFacts:
         tag_option: The option by which its writers make tags, `tag.automatic-creation=…`.
         below_earliest: Ids of its snapshots below the hint EARLIEST, which Paimon does not see.
         began_empty: Whether it was made without a snapshot.
+        broken_ids: Ids of snapshots that it lists and that cannot be decoded.
         missing_schemas: Ids of schemas that its files need and that it does not have.
         named_branches: Options of the branch that name another one, with its name.
     """
@@ -52,6 +53,7 @@ class BranchFacts:
     tag_option: str | None = None
     below_earliest: tuple[int, ...] = ()
     began_empty: bool = False
+    broken_ids: frozenset[int] = frozenset()
     missing_schemas: tuple[int, ...] = ()
     named_branches: tuple[tuple[str, str], ...] = ()
 

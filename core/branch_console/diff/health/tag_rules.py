@@ -21,7 +21,8 @@ from branch_console.format.tag import Tag
 def own_tags(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
     """F04, F05: the tags of a branch, which no expiry looks at."""
     trace, branch = facts.trace, facts.trace.branch
-    ids = {each.id for each in trace.snapshots}
+    # What cannot be decoded has not expired.
+    ids = {each.id for each in trace.snapshots} | facts.broken_ids
     expired = [tag for tag in trace.tags if tag.snapshot.id not in ids and _is_common(judging, tag)]
     if expired and trace.head is not None:
         names = [tag.name for tag in expired]

@@ -17,6 +17,7 @@ from branch_console.format.journals.keys import (
     parts,
     perhaps,
     since,
+    some_parts,
     some_texts,
     texts,
     values,
@@ -182,10 +183,31 @@ class PinBranchJournal(OperationJournal):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WholeFile:
+    """The file that belongs in the place of one that was cut off.
+
+    Attributes:
+        path: The path of the file.
+        source: Where the same file lies whole, in words.
+        content: The content of that one.
+    """
+
+    path: str
+    source: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepairBranchJournal(OperationJournal):
-    """The ids of schemas that a branch gets from main."""
+    """The files that a branch gets.
+
+    Attributes:
+        schemas: The ids of schemas that come from main.
+        whole: Files that come in the place of those that were cut off.
+    """
 
     schemas: tuple[int, ...]
+    whole: tuple[WholeFile, ...] = ()
 
 
 def _uses(raw: JsonObject, key: str) -> tuple[OptionUse, ...]:
@@ -344,5 +366,21 @@ PIN_JOURNAL: Final = Codec(
 )
 REPAIR_JOURNAL: Final = Codec(
     what="journal of a repair",
-    reads={1: Layout(RepairBranchJournal, PLAN_ID, numbers("schemas"), REASON)},
+    reads={
+        1: Layout(
+            RepairBranchJournal,
+            PLAN_ID,
+            numbers("schemas"),
+            some_parts(
+                "whole",
+                Layout(
+                    WholeFile,
+                    needed("path", str),
+                    needed("source", str),
+                    needed("content", str),
+                ),
+            ),
+            REASON,
+        )
+    },
 )

@@ -1,13 +1,20 @@
 """Repairing a branch: schemas that its files need and that only main has come back to it.
 
-A branch whose making was cut off may have none at all: then it gets those that main had then.
+A branch whose making was cut off may have none at all: then it gets those that main had then. A
+schema, a snapshot or a base tag that is cut off comes back from where it lies whole, on main too.
 """
 
-from branch_console.commit.base.metadata_copy import copy_files
-from branch_console.diff.history_move import id_range
+from collections.abc import Sequence
+
+from branch_console.commit.base.metadata_copy import copy_files, mend_file
+from branch_console.diff.history_move import count, id_range
 from branch_console.errors import ErrorKind
 from branch_console.format.identifier import MAIN_BRANCH
-from branch_console.format.journals.branches import REPAIR_JOURNAL, RepairBranchJournal
+from branch_console.format.journals.branches import (
+    REPAIR_JOURNAL,
+    RepairBranchJournal,
+    WholeFile,
+)
 from branch_console.format.lineage_event import LineageKind
 from branch_console.format.receipt import Counts, Receipt
 from branch_console.format.snapshot import Snapshot
@@ -24,6 +31,7 @@ from branch_console.procedures.call.consequence import (
 )
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.history.whole_copies import WholeCopies
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
 from branch_console.procedures.run.receipts import event_of, receipt_of
@@ -32,39 +40,60 @@ from branch_console.table.missing_schemas import missing_schemas
 
 
 def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
-    """Decide which schemas a branch gets from main.
+    """Decide which files of a branch come back from their copies, or which schemas from main.
 
     Arguments of the call: `table`, `branch`, `reason`.
 
     Raises:
-        InvalidInput: It is main, from which others are repaired.
+        InvalidInput: It is main, and none of its files can come back from a copy.
         NotFound: There is no such table or branch.
         FormatError: A snapshot, a manifest or a schema that is needed cannot be decoded.
     """
     asked = call.request(RepairBranchRequest)
     main = table_of(warehouse, call).on(MAIN_BRANCH)
-    branch = existing_branch(main, asked.branch, "repaired")
-    newest = branch.schemas.find_latest()
-    if newest is None:
-        missing = _schemas_of_main(branch, main)
-        consequences = _half_made_consequences(branch, main, missing)
+    branch, whole = main.on(asked.branch), WholeCopies(main).of_branch(asked.branch)
+    missing: tuple[int, ...] = ()
+    if whole:
+        consequences = _whole_consequences(branch, whole)
     else:
-        missing = missing_schemas(branch, newest.id, branch.snapshots.all())
-        consequences = _consequences(branch, main, missing)
+        branch = existing_branch(main, asked.branch, "repaired")
+        newest = branch.schemas.find_latest()
+        if newest is None:
+            missing = _schemas_of_main(branch, main)
+            consequences = _half_made_consequences(branch, main, missing)
+        else:
+            missing = missing_schemas(branch, newest.id, branch.snapshots.all())
+            consequences = _consequences(branch, main, missing)
     preview = Preview(
         procedure=call.name,
         title=f"Repair branch {branch.branch!r} of {main.identifier.table_name}",
-        plan_id=plan_digest(call, *map(str, missing)),
+        plan_id=plan_digest(call, *map(str, missing), *(each.content for each in whole)),
         consequences=consequences,
         typed_name=None,
         role=Role.EDITOR,
-        undo="None: a schema that files need is not taken away again.",
+        undo="None: what files need is not taken away again, and a whole file is not cut off.",
     )
     return PlannedOperation(
         preview=preview,
         table=main,
         branch=branch.branch,
-        journal=RepairBranchJournal(plan_id=preview.plan_id, schemas=missing, reason=asked.reason),
+        journal=RepairBranchJournal(
+            plan_id=preview.plan_id, schemas=missing, whole=whole, reason=asked.reason
+        ),
+    )
+
+
+def _whole_consequences(
+    branch: FileStoreTable, whole: Sequence[WholeFile]
+) -> tuple[Consequence, ...]:
+    return (
+        changes(
+            f"{count(len(whole), 'file')} of {branch.branch!r} that "
+            f"{'was' if len(whole) == 1 else 'were'} cut off "
+            f"{'is' if len(whole) == 1 else 'are'} written again, from where the same lies whole.",
+            tuple(f"{each.path}: {each.source}" for each in whole),
+        ),
+        keeps("No file that can be read and no data file changes."),
     )
 
 
@@ -137,20 +166,21 @@ def _held_by(table: FileStoreTable) -> tuple[Snapshot, ...]:
 
 
 def finish_repair(operation: Operation, journal: RepairBranchJournal) -> Receipt:
-    """Copy the schemas.
+    """Copy the schemas, or write the files that were cut off.
 
     Raises:
-        CommitConflict: Somebody made another schema of that id in the meantime.
+        CommitConflict: Somebody made another file of that name in the meantime.
     """
     table, branch = operation.table, operation.table.on(operation.intent.branch)
     wanted = journal.schemas
     pairs = [(table.paths.schema(each), branch.paths.schema(each)) for each in wanted]
     copy_files(operation.warehouse.store, pairs)
-    receipt = receipt_of(
-        operation,
-        counts=Counts(schemas_added=len(wanted)),
-        notes=(f"Branch {branch.branch!r} has {_schemas(wanted)} again.",),
-    )
+    for each in journal.whole:
+        mend_file(operation.warehouse.store, each.path, each.content.encode())
+    notes = [f"{each.path} is whole again, from {each.source}." for each in journal.whole]
+    if wanted:
+        notes.append(f"Branch {branch.branch!r} has {_schemas(wanted)} again.")
+    receipt = receipt_of(operation, counts=Counts(schemas_added=len(wanted)), notes=tuple(notes))
     return operation.complete(event_of(operation, LineageKind.REPAIRED, receipt))
 
 

@@ -103,6 +103,7 @@ class BranchReader:
         self._states = [state for state in states if state.name not in hidden]
         self._unchecked: list[Unchecked] = []
         self._histories: dict[str, tuple[Snapshot, ...]] = {}
+        self._broken_ids: dict[str, frozenset[int]] = {}
         self._tags: dict[str, tuple[FileState[Tag], ...]] = {}
 
     @property
@@ -190,6 +191,9 @@ class BranchReader:
             states = self._table.on_listed(branch).snapshots.states()
             self._histories[branch] = tuple(
                 state.value for state in states if state.value is not None
+            )
+            self._broken_ids[branch] = frozenset(
+                int(state.name) for state in states if state.error is not None
             )
             self._note_broken(branch, states)
         return self._histories[branch]
@@ -418,6 +422,7 @@ class BranchReader:
             tag_option=None if ref.is_main else guards.tag_option,
             below_earliest=guards.below_earliest,
             began_empty=is_empty,
+            broken_ids=self._broken_ids[name],
             missing_schemas=missing,
             named_branches=branch_options(ref.schema),
         )

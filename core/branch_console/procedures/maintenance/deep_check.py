@@ -7,7 +7,7 @@ listing leaves out is asked for by its name.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -32,12 +32,13 @@ from branch_console.maintenance.references import (
     ReferenceKind,
     has_changelog_files,
 )
+from branch_console.procedures.browse.health_facts import Unchecked
 from branch_console.procedures.history.share_pins import SHARE_PIN_PREFIX
 from branch_console.procedures.maintenance.release_files import referred_manifests
 from branch_console.storage.table_paths import BASE_TAG_PREFIX, CHANGELOG_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.manifest_scan import entry_counts
-from branch_console.table.versioned_files import decode_states, list_prefixed
+from branch_console.table.versioned_files import FileState, decode_states, list_prefixed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,7 @@ class _State:
     reference: Reference | None
     snapshot_id: int | None = None
     tag: str | None = None
+    tagged_id: int | None = None
     error: str | None = None
 
 
@@ -73,6 +75,7 @@ class _Damage:
             name=state.name,
             snapshot_id=state.snapshot_id,
             tag=state.tag,
+            tagged_id=state.tagged_id,
             data=tuple(sorted(data)),
             lost=tuple(sorted(self.lost.get(key, ()))),
             metadata=tuple(sorted(metadata)),
@@ -88,12 +91,11 @@ def find_damage(table: FileStoreTable) -> tuple[BranchDamage, ...]:
 
     Raises:
         StorageError: The store did not answer, so nothing is known.
-        FormatError: A schema of a branch cannot be decoded.
     """
     names = [
         name
         for name in (MAIN_BRANCH, *table.branches.names())
-        if table.on_listed(name).schemas.find_latest() is not None
+        if _has_schema(table.on_listed(name))
     ]
     states = [state for name in names for state in _states(table.on_listed(name))]
     damage = _Damage()
@@ -106,6 +108,37 @@ def find_damage(table: FileStoreTable) -> tuple[BranchDamage, ...]:
     return tuple(
         found for name in names if (found := _of_branch(table, name, states, damage)) is not None
     )
+
+
+def undecoded(table: FileStoreTable) -> Iterator[Unchecked]:
+    """Yield every schema, snapshot, tag and changelog of a table that cannot be decoded.
+
+    Args:
+        table: The table on any branch.
+
+    Raises:
+        StorageError: The store did not answer.
+    """
+    for name in (MAIN_BRANCH, *table.branches.names()):
+        branch = table.on_listed(name)
+        changelogs = list_prefixed(table.reader, branch.paths.changelog_dir, CHANGELOG_PREFIX)
+        states: Iterable[FileState[Any]] = (
+            *branch.schemas.states(),
+            *branch.snapshots.states(),
+            *branch.tags.states(),
+            *decode_states(table.reader, changelogs, Snapshot.from_json),
+        )
+        for state in states:
+            if state.error is not None:
+                yield Unchecked(branch=name, error=state.error)
+
+
+def _has_schema(branch: FileStoreTable) -> bool:
+    """Whether the newest schema of a branch can be decoded; without it nothing is looked at."""
+    try:
+        return branch.schemas.find_latest() is not None
+    except FormatError:
+        return False
 
 
 def _states(table: FileStoreTable) -> Iterator[_State]:
@@ -126,6 +159,7 @@ def _states(table: FileStoreTable) -> Iterator[_State]:
             branch=table.branch,
             # What a branch stands on, or shares, is nothing to delete.
             tag=None if tag.name.startswith((BASE_TAG_PREFIX, SHARE_PIN_PREFIX)) else tag.name,
+            tagged_id=None if named is None else named.id,
             reference=_reference(ReferenceKind.TAG, table, tag.name, named),
             error=None if tag.error is None else tag.error.message,
         )
@@ -234,7 +268,12 @@ def _look_at_files(
                 name = list(files.manifests)[manifest]
                 text = f"{table.paths.manifest(name)} contradicts others: it adds a file twice, or "
                 damage.metadata[_key(state)].add(f"{text}deletes one that was not there")
-    schemas = [each for name in branches for each in table.on_listed(name).schemas.all()]
+    schemas = [
+        state.value
+        for name in branches
+        for state in table.on_listed(name).schemas.states()
+        if state.value is not None
+    ]
     # Files come before a second look at them: one that expired in between is asked for by name.
     listed = LocalLister().list(table.reader.files, folders_of(table, schemas), Wanted.everything())
     sizes = dict(zip(listed["path"].to_pylist(), listed["file_size"].to_pylist(), strict=True))

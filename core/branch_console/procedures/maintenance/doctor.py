@@ -6,17 +6,20 @@ from typing import Final
 
 import pyarrow as pa
 
+from branch_console.diff.health.broken_rules import broken_findings
 from branch_console.diff.health.damage_rules import damage_findings
 from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 from branch_console.diff.health.upkeep_rules import upkeep_findings
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.maintenance.references import branch_of_error
 from branch_console.procedures.browse.branches import read_branches
 from branch_console.procedures.browse.health_facts import Unchecked
 from branch_console.procedures.browse.remedies import remedy_statements
 from branch_console.procedures.browse.tables import list_table_names
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.maintenance.deep_check import find_damage
+from branch_console.procedures.maintenance.broken_files import find_folders, read_broken_files
+from branch_console.procedures.maintenance.deep_check import find_damage, undecoded
 from branch_console.procedures.maintenance.upkeep import read_upkeep
 
 HEALTH: Final = pa.schema(
@@ -70,18 +73,35 @@ def examine(warehouse: Warehouse, table: Identifier, *, is_deep: bool = False) -
     unchecked = [*reader.unchecked, *unread]
     if is_deep:
         try:
+            unchecked += undecoded(handle)
             for damage in find_damage(handle):
                 findings += damage_findings(table.table_name, damage)
         except PaimonError as error:
-            unchecked.append(Unchecked(branch=None if table.is_main else table.branch, error=error))
+            branch = branch_of_error(handle, error) or MAIN_BRANCH
+            unchecked.append(Unchecked(branch=branch, error=error))
+    broken = read_broken_files(handle, unchecked)
+    findings += broken_findings(table.table_name, broken)
+    named = {each.path for each in broken if table.is_main or each.branch == table.branch}
     health_findings = [each for each in findings if table.is_main or each.branch == table.branch]
     # A branch that is told as half made is told.
     half_made = {name for name, _ in upkeep.half_made}
     return TableHealth(
         table=table,
         findings=tuple(sorted(health_findings, key=lambda each: -each.severity.rank)),
-        unchecked=tuple(each for each in unchecked if each.branch not in half_made),
+        unchecked=(
+            *(
+                each
+                for each in _each_once(unchecked)
+                if each.branch not in half_made and each.error.facts.get("path") not in named
+            ),
+            *find_folders(handle),
+        ),
     )
+
+
+def _each_once(unchecked: Iterable[Unchecked]) -> Iterable[Unchecked]:
+    """Several rules fail at one file."""
+    return {(each.branch, each.error.message): each for each in unchecked}.values()
 
 
 def examine_all(warehouse: Warehouse, *, is_deep: bool = False) -> Iterable[TableHealth]:

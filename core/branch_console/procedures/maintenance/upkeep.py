@@ -108,7 +108,7 @@ def _holds(
 
     consumers = []
     for state in listed:
-        if state.error is not None:
+        if state.error is not None and state.name != FENCE_ID:
             raise state.error
         if state.value is None or state.name == FENCE_ID:
             continue

@@ -1,0 +1,241 @@
+"""Whole copies of schemas, snapshots and base tags that were cut off.
+
+Branches begin with copies of what their parent had, and tags are copies of snapshots. A copy counts
+only if something else tells that it is the same file: ids are given again on every branch.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeVar
+
+from branch_console.commit.base.metadata_copy import is_whole
+from branch_console.commit.schema.base_tags import fork_bytes
+from branch_console.commit.schema.tag_commit import without_retention
+from branch_console.errors import FormatError, NotFound
+from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.journals.branches import WholeFile
+from branch_console.format.lineage_event import (
+    LineageEvent,
+    base_tag_of,
+    born,
+    under_present_names,
+)
+from branch_console.format.snapshot import Snapshot, SnapshotIdentity
+from branch_console.format.table_schema import TableSchema
+from branch_console.format.tag import Tag
+from branch_console.table.branch_manager import is_openable
+from branch_console.table.file_store_table import FileStoreTable
+from branch_console.table.lineage_ledger import in_order
+from branch_console.table.versioned_files import FileState
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TornFile:
+    """A file that is cut off, and the bytes that are left of it."""
+
+    name: str
+    path: str
+    rest: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """A snapshot of the wanted id, and the branch that lists it; None if it is of a tag."""
+
+    snapshot: Snapshot
+    content: bytes
+    listed_by: str | None
+    tagged_by: str | None
+
+
+class WholeCopies:
+    """Looks for whole copies in one table; each file is read once."""
+
+    def __init__(self, table: FileStoreTable) -> None:
+        self._table = table
+        names = filter(is_openable, table.branches.names())
+        self._branches: Sequence[str] = (MAIN_BRANCH, *names)
+        self._snapshots = cache(self._read_snapshots)
+        self._schemas = cache(self._read_schemas)
+        self._tags = cache(self._read_tags)
+        self._events = cache(self._read_events)
+
+    def of_branch(self, branch: str) -> tuple[WholeFile, ...]:
+        """Return the files of a branch that are cut off and of which a copy is found.
+
+        Raises:
+            StorageError: The store did not answer.
+        """
+        snapshots = tuple(self._of_snapshots(branch))
+        listed = (
+            *_values(self._snapshots(branch)),
+            *(Snapshot.from_json(each.content) for each in snapshots),
+        )
+        return (*self._of_schemas(branch, listed), *snapshots, *self._of_tags(branch))
+
+    def _of_schemas(self, branch: str, listed: Sequence[Snapshot]) -> Iterator[WholeFile]:
+        for torn in self._torn(self._schemas(branch)):
+            for other in self._others(branch):
+                state = _named(self._schemas(other), torn.name)
+                if state is None or state.value is None:
+                    continue
+                content = self._table.reader.files.read(state.path)
+                if content.startswith(torn.rest) and self._have_same_schema(
+                    branch, listed, other, int(torn.name)
+                ):
+                    yield _whole_file(torn, f"schema {torn.name} of {other!r}", content)
+                    break
+
+    def _have_same_schema(
+        self, branch: str, listed: Sequence[Snapshot], other: str, schema_id: int
+    ) -> bool:
+        """Whether a schema of one id is the same on both: a later one is, or a snapshot is."""
+        schemas, theirs = _by_id(self._schemas(branch)), _by_id(self._schemas(other))
+        if any(
+            number > schema_id and theirs.get(number) == each for number, each in schemas.items()
+        ):
+            return True
+        there = self._snapshots(other)
+        return any(each.schema_id >= schema_id and _holds(there, each) for each in listed)
+
+    def _of_snapshots(self, branch: str) -> Iterator[WholeFile]:
+        for torn in self._torn(self._snapshots(branch)):
+            for found in self._candidates(int(torn.name)):
+                if found.content.startswith(torn.rest) and self._is_same(branch, torn, found):
+                    where = f"a tag of {found.tagged_by!r}"
+                    if found.listed_by is not None:
+                        where = f"branch {found.listed_by!r}"
+                    yield _whole_file(torn, f"snapshot {torn.name} of {where}", found.content)
+                    break
+
+    def _candidates(self, snapshot_id: int) -> Iterator[_Candidate]:
+        files = self._table.reader.files
+        for name in self._branches:
+            for state in self._snapshots(name):
+                if state.value is not None and state.value.id == snapshot_id:
+                    yield _Candidate(
+                        snapshot=state.value,
+                        content=files.read(state.path),
+                        listed_by=name,
+                        tagged_by=None,
+                    )
+        for name in self._branches:
+            for tag in self._tags(name):
+                if tag.value is not None and tag.value.snapshot.id == snapshot_id:
+                    yield _Candidate(
+                        snapshot=tag.value.snapshot,
+                        content=without_retention(files.read(tag.path)),
+                        listed_by=None,
+                        tagged_by=name,
+                    )
+
+    def _is_same(self, branch: str, torn: _TornFile, found: _Candidate) -> bool:
+        """Whether the snapshot that was cut off is the one that was found."""
+        identity = found.snapshot.identity
+        if all(f'"{name}"'.encode() in torn.rest for name in identity.manifest_lists):
+            return True
+        own = list(_values(self._snapshots(branch)))
+        later = [each for each in own if each.id > found.snapshot.id]
+        if found.listed_by is not None and any(
+            _holds(self._snapshots(found.listed_by), each) for each in later
+        ):
+            return True
+        if any(
+            each.id == found.snapshot.id + 1 and self._builds_on(each, found.snapshot)
+            for each in later
+        ):
+            return True
+        if self._began_at(branch, identity):
+            return True
+        return found.tagged_by == branch and not self._is_elsewhere(branch, identity)
+
+    def _builds_on(self, later: Snapshot, earlier: Snapshot) -> bool:
+        """Whether a commit was made on top of a state: it begins with the manifests of that."""
+        scan, paths = self._table.scan, self._table.paths
+        try:
+            base = scan.read_list(paths, later.base_manifest_list)["file_name"].to_pylist()
+            before = scan.manifests(paths, earlier)["file_name"].to_pylist()
+        except FormatError:
+            return False
+        return bool(before) and set(base) == set(before)
+
+    def _began_at(self, branch: str, identity: SnapshotIdentity) -> bool:
+        event = born(self._events(), branch)
+        fork = None if event is None else event.after
+        return fork is not None and fork.same_as(identity)
+
+    def _is_elsewhere(self, branch: str, identity: SnapshotIdentity) -> bool:
+        """Whether another branch lists a snapshot, so that a tag on it tells nothing of this."""
+        return any(
+            each.identity.same_as(identity)
+            for other in self._others(branch)
+            for each in _values(self._snapshots(other))
+        )
+
+    def _of_tags(self, branch: str) -> Iterator[WholeFile]:
+        torn = {each.name: each for each in self._torn(self._tags(branch))}
+        if not torn:
+            return
+        for name in self._branches:
+            base_tag, event = base_tag_of(self._events(), name), born(self._events(), name)
+            if base_tag not in torn or event is None or event.after is None:
+                continue
+            places = (name, event.source_branch or MAIN_BRANCH, MAIN_BRANCH)
+            try:
+                content = fork_bytes(self._table, name, event.after, places)
+            except NotFound:
+                continue
+            if content.startswith(torn[base_tag].rest):
+                yield _whole_file(torn[base_tag], f"the snapshot that {name!r} began at", content)
+
+    def _torn(self, states: Iterable[FileState[T]]) -> Iterator[_TornFile]:
+        """Yield what is no JSON: what another release wrote, or holds another id, is whole."""
+        for state in states:
+            if not isinstance(state.error, FormatError):
+                continue
+            found = self._table.reader.files.find(state.path)
+            if found is not None and not is_whole(found):
+                # A power cut may leave as many zeros as the file was long.
+                rest = found.rstrip(b"\0")
+                yield _TornFile(name=state.name, path=state.path, rest=rest)
+
+    def _others(self, branch: str) -> Iterator[str]:
+        return (each for each in self._branches if each != branch)
+
+    def _read_snapshots(self, branch: str) -> tuple[FileState[Snapshot], ...]:
+        return self._table.on_listed(branch).snapshots.states()
+
+    def _read_schemas(self, branch: str) -> tuple[FileState[TableSchema], ...]:
+        return self._table.on_listed(branch).schemas.states()
+
+    def _read_tags(self, branch: str) -> tuple[FileState[Tag], ...]:
+        return self._table.on_listed(branch).tags.states()
+
+    def _read_events(self) -> tuple[LineageEvent, ...]:
+        return under_present_names(in_order(self._table.ledger.states()))
+
+
+def _whole_file(torn: _TornFile, source: str, content: bytes) -> WholeFile:
+    return WholeFile(path=torn.path, source=source, content=content.decode())
+
+
+def _named(states: Iterable[FileState[T]], name: str) -> FileState[T] | None:
+    return next((each for each in states if each.name == name), None)
+
+
+def _values(states: Iterable[FileState[T]]) -> Iterator[T]:
+    return (each.value for each in states if each.value is not None)
+
+
+def _by_id(states: Iterable[FileState[TableSchema]]) -> dict[int, TableSchema]:
+    return {each.id: each for each in _values(states)}
+
+
+def _holds(states: Iterable[FileState[Snapshot]], snapshot: Snapshot) -> bool:
+    return any(
+        each.id == snapshot.id and each.identity.same_as(snapshot.identity)
+        for each in _values(states)
+    )

@@ -1,0 +1,348 @@
+"""The doctor on files that are cut off, empty or folders: told, and remedied by what it prints."""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from branch_console.storage import file_io
+from branch_console.storage.regular_files import read_regular
+from tests.support.branch_bench import BranchBench
+from tests.support.command_line import CommandLine
+from tests.support.health import put_data_files
+
+Place = Callable[[BranchBench], str]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Main at 3; dev left it at 2, altered its schema, and has a tag and a reader."""
+    root = tmp_path_factory.mktemp("made") / "warehouse"
+    bench = BranchBench(root)
+    bench.append("a")
+    bench.tag("v1")
+    bench.append("b")
+    bench.branch("dev")
+    bench.alter("dev")
+    bench.append("c", branch="dev")
+    bench.tag("own", "dev")
+    bench.append("d")
+    bench.call("fence_branch", operation="fence", branch="main")
+    for branch in ("main", "dev"):
+        table = "db.t" if branch == "main" else f"db.t$branch_{branch}"
+        bench.call(
+            "reset_consumer",
+            operation=f"reader-{branch}",
+            table=table,
+            consumer="reader",
+            next=3,
+        )
+    put_data_files(bench)
+    return root
+
+
+@pytest.fixture
+def bench(made: Path, tmp_path: Path) -> BranchBench:
+    """A copy of that warehouse, where the console looks."""
+    shutil.copytree(made, tmp_path / "warehouse")
+    return BranchBench(tmp_path / "warehouse")
+
+
+def delta(bench: BranchBench, branch: str) -> str:
+    return bench.table(branch).snapshots.get(3).delta_manifest_list
+
+
+def manifest(bench: BranchBench, branch: str) -> str:
+    table = bench.table(branch)
+    listed = table.scan.read_list(table.paths, delta(bench, branch))
+    return table.paths.manifest(str(listed["file_name"][0].as_py()))
+
+
+# What is cut off; the rule that tells it; what it prints; whether the same bytes are there again.
+TORN: list[tuple[str, Place, str, list[str], bool]] = [
+    (
+        "a schema of main",
+        lambda bench: bench.table().paths.schema(0),
+        "F21",
+        ["CALL sys.repair_branch(table => 'db.t', branch => 'main')"],
+        True,
+    ),
+    (
+        "a schema that a branch altered",
+        lambda bench: bench.table("dev").paths.schema(1),
+        "F21",
+        ["CALL sys.drop_branch(table => 'db.t', branch => 'dev', reclaim => true)"],
+        False,
+    ),
+    (
+        "a snapshot of main that a tag names",
+        lambda bench: bench.table().paths.snapshot(1),
+        "F21",
+        ["CALL sys.repair_branch(table => 'db.t', branch => 'main')"],
+        True,
+    ),
+    (
+        "a snapshot of main that a branch began at",
+        lambda bench: bench.table().paths.snapshot(2),
+        "F21",
+        ["CALL sys.repair_branch(table => 'db.t', branch => 'main')"],
+        True,
+    ),
+    (
+        "the snapshot that a branch began at",
+        lambda bench: bench.table("dev").paths.snapshot(2),
+        "F21",
+        ["CALL sys.repair_branch(table => 'db.t', branch => 'dev')"],
+        True,
+    ),
+    (
+        "the newest snapshot of a branch, which its tag names",
+        lambda bench: bench.table("dev").paths.snapshot(3),
+        "F21",
+        ["CALL sys.repair_branch(table => 'db.t', branch => 'dev')"],
+        True,
+    ),
+    (
+        "the newest snapshot of main",
+        lambda bench: bench.table().paths.snapshot(3),
+        "F21",
+        [],
+        False,
+    ),
+    (
+        "a tag of main",
+        lambda bench: bench.table().paths.tag("v1"),
+        "F21",
+        ["CALL sys.delete_tag(table => 'db.t', tag => 'v1')"],
+        False,
+    ),
+    (
+        "a tag of a branch",
+        lambda bench: bench.table("dev").paths.tag("own"),
+        "F21",
+        ["CALL sys.delete_tag(table => 'db.t$branch_dev', tag => 'own')"],
+        False,
+    ),
+    (
+        "a base tag",
+        lambda bench: bench.table().paths.tag("branch-base-dev"),
+        "F21",
+        ["CALL sys.repair_branch(table => 'db.t', branch => 'main')"],
+        True,
+    ),
+    (
+        "a consumer of main",
+        lambda bench: bench.table().paths.consumer("reader"),
+        "F21",
+        ["CALL sys.reset_consumer(table => 'db.t', consumer => 'reader')"],
+        False,
+    ),
+    (
+        "a consumer of a branch",
+        lambda bench: bench.table("dev").paths.consumer("reader"),
+        "F21",
+        ["CALL sys.reset_consumer(table => 'db.t$branch_dev', consumer => 'reader')"],
+        False,
+    ),
+    (
+        "a fence",
+        lambda bench: bench.table("dev").paths.consumer("branch-console-fence"),
+        "F23",
+        ["CALL sys.fence_branch(table => 'db.t', branch => 'dev')"],
+        True,
+    ),
+]
+# What only a deep look reads.
+DEEP: list[tuple[str, Place, str, list[str], bool]] = [
+    (
+        "an older schema of a branch",
+        lambda bench: bench.table("dev").paths.schema(0),
+        "F21",
+        ["CALL sys.repair_branch(table => 'db.t', branch => 'dev')"],
+        True,
+    ),
+    (
+        "a manifest list of main",
+        lambda bench: bench.table().paths.manifest(delta(bench, "main")),
+        "F21",
+        ["CALL sys.rollback(table => 'db.t', snapshot => 2, cut => true, confirm => 'main')"],
+        False,
+    ),
+    (
+        "a manifest of a branch",
+        lambda bench: manifest(bench, "dev"),
+        "F21",
+        [
+            "CALL sys.rollback(table => 'db.t$branch_dev', snapshot => 2, cut => true, "
+            "confirm => 'dev')",
+        ],
+        False,
+    ),
+]
+CUTS: dict[str, Callable[[bytes], bytes]] = {
+    "half": lambda data: data[: len(data) // 2],
+    "empty": lambda data: b"",
+    "zeros": lambda data: b"\0" * len(data),
+}
+CASES = [
+    (place, how, rule, statements, is_back, looks)
+    for cases, looks in ((TORN, ("quick", "deep")), (DEEP, ("deep",)))
+    for _, place, rule, statements, is_back in cases
+    for how in CUTS
+]
+NAMES = [f"{what}, {how}" for cases in (TORN, DEEP) for what, *_ in cases for how in CUTS]
+
+
+@pytest.mark.parametrize(
+    ("place", "how", "rule", "statements", "is_back", "looks"), CASES, ids=NAMES
+)
+def test_what_is_cut_off_is_told_and_the_remedy_runs(
+    place: Place,
+    how: str,
+    rule: str,
+    statements: list[str],
+    is_back: bool,
+    looks: tuple[str, ...],
+    bench: BranchBench,
+    console: CommandLine,
+) -> None:
+    path = Path(place(bench))
+    whole = path.read_bytes()
+    path.write_bytes(CUTS[how](whole))
+    for look in looks:
+        answer = console("doctor", "db.t", "--json", *(["--deep"] if look == "deep" else []))
+        assert answer.code == 1, answer
+        (table,) = answer.document["tables"]
+        assert table["unchecked"] == []
+        (finding,) = [
+            each
+            for each in table["findings"]
+            if each["rule"] == rule and each["severity"] == "critical"
+        ]
+        assert path.name in finding["finding"] or rule == "F23"
+        assert [each["sql"] for each in finding["remedies"]] == statements
+    if not statements:
+        assert "Restore it from a copy of the warehouse" in finding["advice"]
+        assert finding["evidence"] == [str(path)]
+        return
+    for statement in statements:
+        run = console("sql", statement)
+        assert run.code == 0, run
+    if is_back:
+        assert path.read_bytes() == whole
+    left = console("doctor", "db.t", "--deep", "--json").document["tables"][0]
+    assert left["unchecked"] == []
+    # A cut keeps what leaves on a rescue branch, broken as it was.
+    worst = {each["branch"][:7] for each in left["findings"] if each["severity"] == "critical"}
+    assert worst <= ({"rescue-"} if "rollback" in statements[0] else set()), left["findings"]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda bench: bench.table().paths.latest_hint,
+        lambda bench: bench.table("dev").paths.latest_hint,
+        lambda bench: bench.table().paths.earliest_hint,
+    ],
+)
+def test_a_hint_that_is_cut_off_breaks_nothing(
+    place: Place, bench: BranchBench, console: CommandLine
+) -> None:
+    # Paimon lists the folder where a hint cannot be read, as we always do.
+    Path(place(bench)).write_bytes(b"")
+    assert console("doctor", "db.t", "--deep").code == 0
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda bench: bench.table().paths.schema(0),
+        lambda bench: bench.table("dev").paths.schema(1),
+        lambda bench: bench.table().paths.snapshot(1),
+        lambda bench: bench.table("dev").paths.snapshot(3),
+        lambda bench: bench.table().paths.tag("v1"),
+        lambda bench: bench.table("dev").paths.tag("own"),
+        lambda bench: bench.table().paths.latest_hint,
+        lambda bench: bench.table().paths.earliest_hint,
+        lambda bench: bench.table("dev").paths.consumer("reader"),
+    ],
+)
+def test_a_folder_in_the_place_of_a_file_is_not_checked(
+    place: Place, bench: BranchBench, console: CommandLine
+) -> None:
+    path = Path(place(bench))
+    path.unlink(missing_ok=True)
+    path.mkdir()
+    for look in ([], ["--deep"]):
+        answer = console("doctor", "db.t", *look)
+        assert answer.code == 3
+        assert f"{path} is a folder, where a file belongs" in answer.err
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda bench: bench.table().paths.schema(0),
+        lambda bench: bench.table("dev").paths.snapshot(3),
+        lambda bench: bench.table().paths.snapshot(1),
+    ],
+)
+def test_what_a_newer_release_wrote_is_not_checked_and_stays(
+    place: Place, bench: BranchBench, console: CommandLine
+) -> None:
+    path = Path(place(bench))
+    newer = path.read_text().replace('"version" : 3', '"version" : 99')
+    path.write_text(newer)
+    for look in ([], ["--deep"]):
+        answer = console("doctor", "db.t", *look)
+        assert answer.code == 3
+        assert f"{path} cannot be read" in answer.err
+    for branch in ("main", "dev"):
+        assert console("repair-branch", "db.t", branch).code != 0
+    assert path.read_text() == newer
+
+
+def test_what_may_not_be_read_is_not_checked(
+    bench: BranchBench, console: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = bench.table("dev").paths.snapshot(3)
+
+    def refuse(wanted: str, root: str) -> bytes:
+        if wanted == path:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return read_regular(wanted, root)
+
+    monkeypatch.setattr(file_io, "read_regular", refuse)
+    for look in ([], ["--deep"]):
+        answer = console("doctor", "db.t", *look)
+        assert answer.code == 3, answer
+        assert path in answer.err
+
+
+def test_the_other_branches_can_be_used_beside_a_broken_one(
+    bench: BranchBench, console: CommandLine
+) -> None:
+    Path(bench.table("dev").paths.schema(1)).write_text("{")
+    assert "broken" in console("branches", "db.t").out
+    assert console("tables").code == 0
+    assert "data-d.parquet" in bench.live_names()
+    bench.append("e")
+    assert "data-e.parquet" in bench.live_names()
+
+
+def test_a_branch_is_repaired_at_once_of_all_that_lies_whole_elsewhere(
+    bench: BranchBench, console: CommandLine
+) -> None:
+    torn = [bench.table("dev").paths.snapshot(2), bench.table("dev").paths.schema(0)]
+    whole = [Path(each).read_bytes() for each in torn]
+    for each in torn:
+        Path(each).write_bytes(b"")
+    told = console("repair-branch", "db.t", "dev", "--dry-run")
+    assert told.code == 0
+    assert "2 files of 'dev' that were cut off are written again" in told.out
+    assert Path(torn[0]).read_bytes() == b""
+    assert console("repair-branch", "db.t", "dev").code == 0
+    assert [Path(each).read_bytes() for each in torn] == whole
