@@ -14,7 +14,7 @@ from typing import TypeVar
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.errors import NotFound, StorageError
 from branch_console.storage.directory_mover import DirectoryMover, MoveOutcome
-from branch_console.storage.file_io import FileIO, FileReader, FileStatus
+from branch_console.storage.file_io import FileIO, FileReader, FileStatus, FolderMark
 from branch_console.storage.file_publisher import FilePublisher, Published
 from branch_console.storage.file_remover import FileRemover
 
@@ -204,6 +204,12 @@ class FaultyReader:
 
     def folder_names(self, path: str) -> list[str]:
         return [each.name for each in self.list(path) if each.is_directory]
+
+    def folder_marks(self, paths: Sequence[str]) -> list[FolderMark | None]:
+        return [self._mark(path) for path in paths]
+
+    def _mark(self, path: str) -> FolderMark | None:
+        return self._faulty.read("look", path, lambda: self._inner.folder_marks([path])[0])[0]
 
     def list(self, path: str) -> list[FileStatus]:
         found, lie = self._faulty.read("list", path, lambda: self._inner.list(path))

@@ -12,7 +12,7 @@ from itertools import combinations
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.storage.directory_mover import DirectoryMover
-from branch_console.storage.file_io import FileReader, FileStatus
+from branch_console.storage.file_io import FileReader, FileStatus, FolderMark
 from branch_console.storage.file_publisher import FilePublisher, Published
 
 _BOUND_SECONDS = 60.0
@@ -177,6 +177,11 @@ class _PhasedReader:
     def folder_names(self, path: str) -> Collection[str]:
         self._reads(path)
         return self._inner.folder_names(path)
+
+    def folder_marks(self, paths: Sequence[str]) -> Sequence[FolderMark | None]:
+        for path in paths:
+            self._reads(path)
+        return self._inner.folder_marks(paths)
 
     def _reads(self, path: str) -> None:
         phase = _phase_of(path)

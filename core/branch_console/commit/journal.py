@@ -213,7 +213,10 @@ class Journal:
         """
         if names is None:
             names = self._store.files.names(self._paths.lineage_dir)
-        open_ids = sorted(_operations_with("intent", names) - _operations_with("done", names))
+        there = frozenset(names)
+        open_ids = sorted(
+            each for each in _operations_with("intent", names) if f"done-{each}.json" not in there
+        )
         paths = {each: self._path("intent", each) for each in open_ids}
         found = self._store.files.read_many(list(paths.values()))
         readable, broken = [], []
@@ -290,10 +293,13 @@ class Journal:
 def _operations_with(kind: str, names: Collection[str]) -> frozenset[str]:
     """The operations of which the ledger holds a file of a kind."""
     start, end = f"{kind}-", ".json"
+    # No generator, which would take as long as a listing where a table has thousands.
     return frozenset(
-        name[len(start) : -len(end)]
-        for name in names
-        if name.startswith(start) and name.endswith(end)
+        [
+            name[len(start) : -len(end)]
+            for name in names
+            if name.startswith(start) and name.endswith(end)
+        ]
     )
 
 

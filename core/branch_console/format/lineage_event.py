@@ -144,6 +144,9 @@ class LineageEvent:
 BIRTHS: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.RESCUED})
 """Events that give a new branch its name."""
 
+_GIVES_NAME: Final = frozenset({LineageKind.DROPPED, LineageKind.RENAMED, LineageKind.RESTORED})
+"""Events that give a branch another name; a dropped one has that of its rescue branch."""
+
 _GIVES_BASE: Final = frozenset({LineageKind.CREATED, LineageKind.FORKED, LineageKind.PINNED})
 
 
@@ -257,27 +260,29 @@ def under_present_names(events: Iterable[LineageEvent]) -> tuple[LineageEvent, .
     now: dict[str, str] = {}
     renamed = []
     for event in reversed(tuple(events)):
-        name = event.branch
-        match event.kind:
-            case LineageKind.DROPPED:
+        kind, name, source = event.kind, event.branch, event.source_branch
+        if kind in _GIVES_NAME:
+            if kind is LineageKind.DROPPED:
                 # The name is free from here on; whoever took it later is somebody else.
                 renamed.append(event)
                 kept = name_after_drop(event)
                 now[name] = now.pop(kept, kept)
                 continue
-            case LineageKind.RENAMED | LineageKind.RESTORED if event.source_branch is not None:
-                renamed.append(_named(event, now.get(name, name), event.source_branch))
-                now[event.source_branch] = now.pop(name, name)
+            if source is not None:
+                renamed.append(_named(event, now.get(name, name), source))
+                now[source] = now.pop(name, name)
                 continue
-        source = event.source_branch
+        if name not in now and source not in now:
+            renamed.append(event)  # as nearly all are: a thousand branches have thousands
+            continue
         known_source = None if source is None else now.get(source, source)
         renamed.append(_named(event, now.get(name, name), known_source))
-        if event.kind in BIRTHS:
+        if kind in BIRTHS:
             now.pop(name, None)
     return tuple(reversed(renamed))
 
 
 def _named(event: LineageEvent, branch: str, source_branch: str | None) -> LineageEvent:
     if (branch, source_branch) == (event.branch, event.source_branch):
-        return event  # as nearly all are: a table of a thousand branches has thousands
+        return event
     return replace(event, branch=branch, source_branch=source_branch)

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import fsspec
 
@@ -66,6 +66,10 @@ class FileStatus:
     modified_millis: int
     etag: str | None = None
     is_link: bool = False
+
+
+FolderMark: TypeAlias = tuple[int, int]
+"""Inode and time of the last change in nanoseconds: another one once a child came or went."""
 
 
 class FileContents(Protocol):
@@ -132,6 +136,12 @@ class FileReader(FileContents, Protocol):
 
     def folder_names(self, path: str) -> Collection[str]:
         """The names of those that are folders, in any order."""
+
+    def folder_marks(self, paths: Sequence[str]) -> Sequence[FolderMark | None]:
+        """The marks of folders, which change if a child comes, goes or is renamed.
+
+        None for a folder that is not there, and in a store whose folders do not tell.
+        """
 
 
 class FileIO:
@@ -266,6 +276,10 @@ class FileIO:
     def folder_names(self, path: str) -> Collection[str]:
         """The names of those that are folders, in any order."""
         return [each.name for each in self.list(path) if each.is_directory]
+
+    def folder_marks(self, paths: Sequence[str]) -> Sequence[FolderMark | None]:
+        """None for each: a folder of an object store is no more than the start of some names."""
+        return [None] * len(paths)
 
     def create(self, path: str, data: bytes) -> None:
         """Make a file that must not exist yet.
@@ -483,6 +497,10 @@ class LocalFileIO(FileIO):
         except NotFound:
             return []
 
+    def folder_marks(self, paths: Sequence[str]) -> Sequence[FolderMark | None]:
+        """The marks of folders, which change if a child comes, goes or is renamed."""
+        return [_mark_of(safe_path(path)) for path in paths]
+
     def create(self, path: str, data: bytes) -> None:
         """Make a file that must not exist yet; raises FileExistsError."""
         self.check_inside(path)
@@ -561,6 +579,15 @@ def _status(row: Mapping[str, Any]) -> FileStatus:
         modified_millis=modified_millis(row),
         etag=etag_of(row),
     )
+
+
+def _mark_of(path: str) -> FolderMark | None:
+    # One system call and one tuple: a table may have thousands of branches.
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return None  # whoever looks into the folder is told why
+    return found.st_ino, found.st_mtime_ns
 
 
 def _stat_local(path: str) -> os.stat_result:

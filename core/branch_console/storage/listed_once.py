@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from branch_console.storage.file_io import FileReader, FileStatus
+from branch_console.storage.file_io import FileReader, FileStatus, FolderMark
 
 
 class ListedOnce:
@@ -71,6 +71,10 @@ class ListedOnce:
     def status(self, path: str) -> FileStatus | None:
         """Return the status of the path by now, None if there is nothing."""
         return self._files.status(path)
+
+    def folder_marks(self, paths: Sequence[str]) -> Sequence[FolderMark | None]:
+        """The marks of folders, as of now."""
+        return self._files.folder_marks(paths)
 
     def names(self, path: str) -> Collection[str]:
         """Their names alone."""

@@ -17,20 +17,22 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Final, TypeAlias, TypeVar, cast
 
 from branch_console.errors import FormatError
 from branch_console.format.bounds import MOST_JSON_BYTES
 from branch_console.storage import parallel_io
-from branch_console.storage.file_io import FileReader, FileStatus
+from branch_console.storage.file_io import FileReader, FileStatus, FolderMark
 from branch_console.storage.listed_once import ListedOnce
 from branch_console.storage.shelf import Shelf
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+_K = TypeVar("_K")
+_Answers: TypeAlias = Mapping[_K, tuple[FolderMark, _T]]
 
 _log = logging.getLogger(__name__)
 _DEFAULT_MAX_BYTES: Final = 4 << 30
@@ -39,7 +41,8 @@ _KEPT_AFTER_CLEANING: Final = 0.8
 # Another process may be about to open what it has just looked up.
 _UNTOUCHABLE_SECONDS: Final = 60.0
 # The coarsest clock of a file system that keeps the times of its folders.
-_TICK_SECONDS: Final = 2.0
+_TICK_NANOS: Final = 2_000_000_000
+_MAX_TABLES: Final = 100
 
 
 class MetadataCache:
@@ -137,6 +140,7 @@ class MetadataReader:
         if cache is None and not reader.is_local:
             self._cache = MetadataCache.temporary()
         self._decoded: Shelf[tuple[str, object], object] = Shelf(_MAX_DECODED)
+        self._of_folders: Shelf[tuple[str, object], object] = Shelf(_MAX_TABLES)
 
     def read_immutable(self, path: str) -> bytes:
         """A file whose name is never used twice, such as a manifest."""
@@ -178,25 +182,60 @@ class MetadataReader:
         key = (self._version_key(status), decoder)
         return self._kept(key, lambda: decoder(self._read_version(status)))
 
-    def known(self, path: str, what: Callable[[bytes], object]) -> object | None:
+    def known(self, path: str, what: object) -> object | None:
         """Return the cached value of a file whose name is used once, None if there is none."""
         return self._decoded.find((self._key(path), what))
 
-    def keep(self, path: str, what: Callable[[bytes], object], value: object) -> None:
-        """Keep what a file holds for good, as nobody makes another one of its name."""
+    def keep(self, path: str, what: object, value: object) -> None:
+        """Keep what a file holds for good, as nobody makes another one of its name.
+
+        Or all files of a folder in which that is true of each.
+        """
         self._decoded.put((self._key(path), what), value)
 
-    def of_folder(self, folder: str, what: object, make: Callable[[], _T]) -> _T:
-        """Decode a folder's children, again only after one came, went or was renamed.
+    def of_folders(
+        self,
+        home: str,
+        folders: Mapping[_K, str],
+        what: object,
+        make: Callable[[_K], _T | None],
+    ) -> Mapping[_K, _T | None]:
+        """Decode the children of some folders, again only after one came, went or was renamed.
 
         For questions about each branch of a table, whose answer may be as old as this call: one
         look at a folder costs a tenth of a listing. A store far away has no folders that tell, and
         a folder that changed just now may change again within the same tick of its clock.
+
+        Args:
+            home: The folder that they all lie in.
+            folders: The folders, by what `make` is called with.
+            what: The question.
+            make: Returns the answer; None, which is not kept, where it cannot be told.
         """
-        status = self.files.status(folder) if self.files.is_local else None
-        if status is None or time.time() - status.modified_millis / 1_000 < _TICK_SECONDS:
-            return make()
-        return self._kept((self._version_key(status), what), make)
+        settled = time.time_ns() - _TICK_NANOS
+        marks = self.files.folder_marks([*folders.values()])
+        key = (home, what)
+        kept = cast("_Answers[_K, _T]", self._of_folders.find(key) or {})
+        found: dict[_K, _T | None] = {}
+        missed: dict[_K, FolderMark | None] = {}
+        for each, mark in zip(folders, marks, strict=True):
+            known = kept.get(each)
+            if known is not None and known[0] == mark:
+                found[each] = known[1]
+            else:
+                missed[each] = mark
+        if missed:
+            made = dict(zip(missed, self.map_parallel(make, [*missed]), strict=True))
+            found.update(made)
+            fresh = {
+                each: (mark, answer)
+                for each, answer in made.items()
+                if answer is not None and (mark := missed[each]) is not None and mark[1] < settled
+            }
+            if fresh:
+                both = {**kept, **fresh}
+                self._of_folders.put(key, {each: both[each] for each in folders if each in both})
+        return found
 
     @contextmanager
     def listing_once(self) -> Iterator[MetadataReader]:

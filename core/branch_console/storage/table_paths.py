@@ -6,6 +6,7 @@ and data files lie in the table's root and are shared by all branches.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -71,6 +72,10 @@ class TablePaths:
         """The folder of the branch's snapshots and hints."""
         return f"{self.root}/snapshot"
 
+    def snapshot_dirs(self, branches: Iterable[str]) -> Mapping[str, str]:
+        """The folders of the snapshots of many branches of the table."""
+        return self._of_each(branches, "snapshot")
+
     @property
     def latest_hint(self) -> str:
         """The hint at the newest snapshot."""
@@ -89,6 +94,10 @@ class TablePaths:
     def schema_dir(self) -> str:
         """The folder of the branch's schemas."""
         return f"{self.root}/schema"
+
+    def schema_dirs(self, branches: Iterable[str]) -> Mapping[str, str]:
+        """The folders of the schemas of many branches of the table."""
+        return self._of_each(branches, "schema")
 
     def schema(self, schema_id: int) -> str:
         """The path of a schema."""
@@ -186,3 +195,11 @@ class TablePaths:
     def release_list(self, operation_id: str) -> str:
         """The path of the list of files that an operation is about to remove."""
         return f"{self.lineage_dir}/release-{operation_id}.arrow"
+
+    def _of_each(self, branches: Iterable[str], folder: str) -> Mapping[str, str]:
+        # As `on` and its properties tell, which take a microsecond for each of thousands.
+        start = f"{self.branch_dir}/{BRANCH_PREFIX}"
+        return {
+            each: f"{self.table}/{folder}" if each == MAIN_BRANCH else f"{start}{each}/{folder}"
+            for each in branches
+        }

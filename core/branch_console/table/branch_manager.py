@@ -68,11 +68,8 @@ class BranchManager:
     def names(self) -> tuple[str, ...]:
         """The names of all branches but main, sorted."""
         found = self._reader.files.folder_names(self._paths.branch_dir)
-        return tuple(
-            sorted(
-                name.removeprefix(BRANCH_PREFIX) for name in found if name.startswith(BRANCH_PREFIX)
-            )
-        )
+        start = len(BRANCH_PREFIX)
+        return tuple(sorted([name[start:] for name in found if name.startswith(BRANCH_PREFIX)]))
 
     def exists(self, name: str) -> bool:
         """Whether the table has the branch; main exists where the table has a main schema."""

@@ -7,6 +7,8 @@ go on without it, as it may be what protects a branch.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from operator import attrgetter
 
 from branch_console.errors import PaimonError, Refused
 from branch_console.format.lineage_event import LineageEvent, under_present_names
@@ -27,14 +29,23 @@ class LineageLedger:
 
         Those that cannot be decoded are left out.
         """
-        return under_present_names(in_order(self.states()))
+        return self._present(self.states())
 
     def whole(self) -> tuple[LineageEvent, ...]:
         """The same events, for whoever decides by them; raises Refused if one is broken."""
-        return under_present_names(self.whole_as_written())
+        return self._present(self._whole_states())
 
     def whole_as_written(self) -> tuple[LineageEvent, ...]:
         """The events as they were written; raises Refused if one cannot be decoded."""
+        return in_order(self._whole_states())
+
+    def states(self) -> tuple[FileState[LineageEvent], ...]:
+        """All event files by name, broken ones with their error."""
+        return states_of_immutable(
+            self._reader, self._paths.lineage_dir, EVENT_PREFIX, LineageEvent.from_json
+        )
+
+    def _whole_states(self) -> tuple[FileState[LineageEvent], ...]:
         states = self.states()
         for error in errors_of(states):
             raise Refused(
@@ -45,19 +56,33 @@ class LineageLedger:
                 kind=error.kind,
                 **error.facts,
             )
-        return in_order(states)
+        return states
 
-    def states(self) -> tuple[FileState[LineageEvent], ...]:
-        """All event files by name, broken ones with their error."""
-        return states_of_immutable(
-            self._reader, self._paths.lineage_dir, EVENT_PREFIX, LineageEvent.from_json
+    def _present(self, states: tuple[FileState[LineageEvent], ...]) -> tuple[LineageEvent, ...]:
+        """Return the events under their names of today, worked out again if an event came."""
+        ledger = self._paths.lineage_dir
+        known = self._reader.known(ledger, under_present_names)
+        if isinstance(known, _UnderPresentNames) and known.states is states:
+            return known.events
+        events = under_present_names(in_order(states))
+        self._reader.keep(
+            ledger, under_present_names, _UnderPresentNames(states=states, events=events)
         )
+        return events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _UnderPresentNames:
+    """The events of a ledger, and the files that they were read from."""
+
+    states: tuple[FileState[LineageEvent], ...]
+    events: tuple[LineageEvent, ...]
 
 
 def in_order(states: Iterable[FileState[LineageEvent]]) -> tuple[LineageEvent, ...]:
     """The events that could be decoded, in the order they happened."""
     found = [state.value for state in states if state.value is not None]
-    return tuple(sorted(found, key=lambda event: (event.time_millis, event.id)))
+    return tuple(sorted(found, key=attrgetter("time_millis", "id")))
 
 
 def errors_of(states: Iterable[FileState[LineageEvent]]) -> tuple[PaimonError, ...]:

@@ -5,7 +5,7 @@ One listing finds them all. A file that cannot be decoded spoils itself only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, cast
 
@@ -114,26 +114,46 @@ def states_of_immutable(
 ) -> tuple[FileState[T], ...]:
     """Return the content of each file of a directory by name, if no name is ever used twice.
 
-    As `decode_states` of a listing; on a local store only files that are new are looked at.
+    As `decode_states` of a listing; on a local store only files that are new are looked at, and
+    where none came or went the very same tuple is returned.
     """
     if not reader.files.is_local:
         return decode_states(reader, list_prefixed(reader, directory, prefix), decoder)
 
-    def state(rest: str) -> FileState[T] | None:
-        path = f"{directory}/{prefix}{rest}"
-        known = reader.known(path, decoder)
-        if known is not None:
-            return cast(FileState[T], known)
-        status = reader.files.status(path)
-        if status is None or status.is_directory:
-            return None
-        found = _state_of(reader, rest, status, decoder)
-        if found is not None and found.error is None:
-            reader.keep(path, decoder, found)
-        return found
+    rests = _list_rests(reader, directory, prefix)
+    key = f"{directory}/{prefix}"
+    kept = cast("_Decoded[T] | None", reader.known(key, decoder))
+    known = kept or _Decoded(states={}, inorder=())
+    before = known.states
+    fresh = [rest for rest in rests if rest not in before]
+    if not fresh and len(rests) == len(before):
+        return known.inorder
+    there = set(rests)
+    # Nearly all of it is in order already, which a listing is not.
+    names = sorted([*filter(there.__contains__, before), *fresh])
+    found = [before.get(rest) or _new_state(reader, key, rest, decoder) for rest in names]
+    states = tuple([each for each in found if each is not None])
+    decoded = {each.name: each for each in states if each.error is None}
+    inorder = states if len(decoded) == len(states) else tuple(decoded.values())
+    reader.keep(key, decoder, _Decoded(states=decoded, inorder=inorder))
+    return states
 
-    states = map(state, sorted(_list_rests(reader, directory, prefix)))
-    return tuple(each for each in states if each is not None)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decoded(Generic[T]):
+    """The files of a folder that could be decoded, in the order of their names."""
+
+    states: Mapping[str, FileState[T]]
+    inorder: tuple[FileState[T], ...]
+
+
+def _new_state(
+    reader: MetadataReader, start: str, rest: str, decoder: Callable[[bytes], T]
+) -> FileState[T] | None:
+    status = reader.files.status(start + rest)
+    if status is None or status.is_directory:
+        return None
+    return _state_of(reader, rest, status, decoder)
 
 
 def values_of(states: tuple[FileState[T], ...]) -> Iterator[T]:

@@ -86,6 +86,53 @@ def test_an_option_that_somebody_sets_is_seen(bench: BranchBench) -> None:
     assert not preview(bench, "drop_branch", branch="b1").can_run
 
 
+def test_options_of_a_schema_that_is_mended_are_seen(bench: BranchBench) -> None:
+    holder = bench.table("b5")
+    schema = Path(holder.paths.schema(0))
+    options = set_options({"scan.fallback-branch": "b1"})
+    change_schema(holder, bench.store, [options], now_millis=NOW)
+    named = Path(holder.paths.schema(1))
+    whole = named.read_bytes()
+    named.write_bytes(b"{")
+    _settle(bench)
+    table = bench.table()
+    assert options_naming(table, "b1") == ()
+    # Nothing came or went: the folder looks as it did.
+    named.write_bytes(whole)
+    assert [use.branch for use in options_naming(table, "b1")] == ["b5"]
+    named.unlink()
+    assert schema.exists()
+    assert options_naming(table, "b1") == ()
+
+
+def test_the_options_of_a_branch_that_took_another_ones_place_are_seen(
+    bench: BranchBench,
+) -> None:
+    options = set_options({"scan.fallback-branch": "b1"})
+    change_schema(bench.table("b5"), bench.store, [options], now_millis=NOW)
+    _settle(bench)
+    table = bench.table()
+    assert [use.branch for use in options_naming(table, "b1")] == ["b5"]
+    # The folders have one time, and change places.
+    folders = [Path(bench.table(name).paths.schema_dir) for name in ("b5", "b6")]
+    beside = folders[0].with_name("beside")
+    folders[0].rename(beside)
+    folders[1].rename(folders[0])
+    beside.rename(folders[1])
+    assert [use.branch for use in options_naming(table, "b1")] == ["b6"]
+
+
+def test_an_event_that_left_the_ledger_is_told_no_more(bench: BranchBench) -> None:
+    ledger = bench.table().ledger
+    before = ledger.whole()
+    assert ledger.whole() == before
+    run(bench, "rename_branch", branch="b1", to="later")
+    assert [event.branch for event in ledger.whole()].count("later") == 2
+    newest = max(Path(bench.table().paths.lineage_dir).glob("event-*"))
+    newest.unlink()
+    assert ledger.whole() == before
+
+
 def test_a_commit_that_another_branch_takes_over_is_no_longer_lost(bench: BranchBench) -> None:
     bench.append("own", branch="b2")
     _settle(bench)

@@ -162,8 +162,8 @@ READS: Mapping[tuple[str, str], tuple[int, int, int, int, int]] = {
     ("drop", "run"): (0, 0, 0, 1, 12),
     ("rename", "preview"): (0, 0, 0, 1, 7),
     ("rename", "run"): (0, 0, 0, 1, 11),
-    ("protect", "preview"): (0, 0, 0, 1, 3),
-    ("protect", "run"): (0, 0, 0, 1, 4),
+    ("protect", "preview"): (0, 0, 0, 1, 2),
+    ("protect", "run"): (0, 0, 0, 1, 3),
     ("undo", "preview"): (0, 0, 0, 1, 5),
     ("undo", "run"): (0, 0, 0, 1, 15),
 }

@@ -97,7 +97,11 @@ def _check_rule(rule: str) -> None:
 
 
 def _covered(table: FileStoreTable, rule: str) -> tuple[str, ...]:
-    return tuple(name for name in (MAIN_BRANCH, *table.branches.names()) if fnmatchcase(name, rule))
+    if is_pattern(rule):
+        names = (MAIN_BRANCH, *table.branches.names())
+        return tuple(name for name in names if fnmatchcase(name, rule))
+    is_there = rule == MAIN_BRANCH or (bool(rule) and table.branches.exists(rule))
+    return (rule,) if is_there else ()
 
 
 def _effect(number: int, *, protected: bool) -> str:

@@ -41,28 +41,33 @@ def options_naming(table: FileStoreTable, branch: str) -> tuple[OptionUse, ...]:
         Paimon AbstractFileStoreTable.deleteBranch looks at two of them, on the current branch.
     """
     holders = (MAIN_BRANCH, *table.branches.names())
-    named = table.reader.map_parallel(lambda holder: _branches_named(table, holder), holders)
+    paths = table.paths
+    named = table.reader.of_folders(
+        paths.table,
+        paths.schema_dirs(holders),
+        OptionUse,
+        lambda holder: _branches_named(table.on_listed(holder)),
+    )
     return tuple(
         OptionUse(branch=holder, key=key)
-        for holder, each in zip(holders, named, strict=True)
-        for key, other in each
+        for holder in holders
+        for key, other in named[holder] or ()
         if other == branch
     )
 
 
-def _branches_named(table: FileStoreTable, holder: str) -> tuple[tuple[str, str], ...]:
-    """The options of a branch that name another one, each with that branch."""
+def _branches_named(holder: FileStoreTable) -> tuple[tuple[str, str], ...] | None:
+    """The options of a branch that name another one, each with that branch.
 
-    def of_newest() -> tuple[tuple[str, str], ...]:
-        schema = table.on_listed(holder).schemas.find_latest()
-        options = {} if schema is None else schema.options
-        found = ((option.key, options.get(option.key)) for option in BRANCH_OPTIONS)
-        return tuple((key, other) for key, other in found if other is not None)
-
+    None if its schema cannot be read.
+    """
     try:
-        return table.reader.of_folder(table.paths.on(holder).schema_dir, OptionUse, of_newest)
+        schema = holder.schemas.find_latest()
     except PaimonError:
-        return ()
+        return None
+    options = {} if schema is None else schema.options
+    found = ((option.key, options.get(option.key)) for option in BRANCH_OPTIONS)
+    return tuple((key, other) for key, other in found if other is not None)
 
 
 def dependents_of(
@@ -149,16 +154,17 @@ def children_of(
     table: FileStoreTable, events: tuple[LineageEvent, ...], branch: str
 ) -> tuple[str, ...]:
     """Branches made from this one whose fork nothing on main keeps, so that they need it."""
-    there = set(table.branches.names()) - {branch}
     births = {event.branch: event for event in events if event.kind in BIRTHS}
     forks = {
         name: event.after
         for name, event in births.items()
-        if name in there
+        if event.source_branch == branch
+        and name != branch
         and event.kind is LineageKind.FORKED
-        and event.source_branch == branch
         and event.after is not None
     }
+    there = table.branches.names() if forks else ()
+    forks = {name: forks[name] for name in there if name in forks}
     if not forks:
         return ()
     kept = [tag.snapshot.identity for tag in readable_tags(table.on(MAIN_BRANCH))]
@@ -191,7 +197,7 @@ def commits_only_on(
     merged = [
         parent
         for event in events
-        if event.kind is LineageKind.MERGED and event.source_branch == table.branch
+        if event.source_branch == table.branch and event.kind is LineageKind.MERGED
         for parent in event.parents
     ]
     others: list[tuple[FileStoreTable, Collection[int]]] | None = None
@@ -211,18 +217,18 @@ def commits_only_on(
 def _other_branches(table: FileStoreTable) -> list[tuple[FileStoreTable, Collection[int]]]:
     """All branches but this one, main and those that were rescued, with the ids they hold."""
     others = [
-        table.on_listed(name)
+        name
         for name in table.branches.names()
         if name != table.branch and not name.startswith(RESCUE_PREFIX)
     ]
-    ids = table.reader.map_parallel(_snapshot_ids, others)
-    return list(zip(others, ids, strict=True))
-
-
-def _snapshot_ids(table: FileStoreTable) -> Collection[int]:
-    return table.reader.of_folder(
-        table.paths.snapshot_dir, SnapshotManager, lambda: frozenset(table.snapshots.ids())
+    paths = table.paths
+    ids = table.reader.of_folders(
+        paths.table,
+        paths.snapshot_dirs(others),
+        SnapshotManager,
+        lambda name: frozenset(table.on_listed(name).snapshots.ids()),
     )
+    return [(table.on_listed(name), ids[name] or ()) for name in others]
 
 
 def _holds(table: FileStoreTable, snapshot: Snapshot) -> bool:
