@@ -6,8 +6,9 @@ tests/golden/test_calls.py` writes them again.
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -17,6 +18,7 @@ import pytest
 
 from branch_console.commit.rows.row_commit import PreparedRows
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
+from branch_console.errors import InvalidInput
 from branch_console.format.data_types import STRING
 from branch_console.format.receipt import Counts
 from branch_console.format.values.binary_row import encode_row
@@ -28,7 +30,7 @@ from branch_console.procedures.kept_receipts import is_recorded
 from branch_console.procedures.preview import preview_call
 from branch_console.sql.call_result import CallResult, expected_of, result_of
 from branch_console.sql.parser import parse_statements
-from branch_console.sql.statement import CALLED, DRY_RUN, QUERY, Statement
+from branch_console.sql.statement import CALLED, DRY_RUN, EITHER, QUERY, Statement
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows, tree
 from tests.support.commit_tables import CommitBench, data_files, message
 from tests.support.golden import Golden
@@ -323,6 +325,87 @@ def test_every_procedure_of_which_a_dry_run_has_rows_has_a_golden_one() -> None:
 def test_every_procedure_has_a_golden_call() -> None:
     # `doctor` and the like are queries, and answer with the rows of that.
     assert {name for name in CALLED if CALLED[name].procedure != QUERY} == {*CASES}
+
+
+_LITERAL: Final = re.compile(r"(?:(\w+) => )?('(?:\\.|[^'])*'|[^',]+)(?:, |$)")
+"""An argument of a call, and its name where it has one."""
+_SPELLED: Final = {name: case.arguments for name, case in CASES.items()} | {
+    # Queries, which answer with their own rows.
+    "doctor": "'db.t'",
+    "storage": "'db.t'",
+}
+
+
+def _by_name(name: str) -> dict[str, str]:
+    """The arguments of the golden call of a procedure, as they are written there."""
+    said = _LITERAL.findall(_SPELLED[name])
+    order = CALLED[name].order
+    given = {named or order[number]: text for number, (named, text) in enumerate(said)}
+    return {each: text for each, text in given.items() if text != "NULL"}
+
+
+def _written(name: str, order: Sequence[str], named: Mapping[str, str]) -> str:
+    texts = [*order, *(f"{each} => {text}" for each, text in named.items())]
+    return f"{name}({', '.join(texts)})"
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """The golden call of a procedure, in each way in which it can be written."""
+    called, given = CALLED[name], _by_name(name)
+    beside = {each: text for each, text in given.items() if each not in called.order}
+    ordered = [given.get(each, "NULL") for each in called.order]
+    last = max((number for number, text in enumerate(ordered, 1) if text != "NULL"), default=0)
+    yield _written(name, ordered[:last], beside)
+    yield _written(name, [], given)
+    for each, text in given.items():
+        ours = called.arguments[each]
+        for alias in (name for name, other in called.arguments.items() if other == ours != EITHER):
+            if alias != each:
+                rest = {key: said for key, said in given.items() if key != each}
+                yield _written(name, [], {alias: text, **rest})
+
+
+def _read(spelling: str) -> Statement:
+    (statement,) = parse_statements(f"CALL sys.{spelling}")
+    return replace(statement, text="")
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_every_spelling_of_a_call_is_the_call_that_is_answered(name: str, golden: Golden) -> None:
+    spellings = [*_spellings(name)]
+    asked = _read(f"{name}({_SPELLED[name]})")
+    assert all(_read(each) == asked for each in spellings), name
+    golden.check(f"calls/spelled/{name}.txt", "".join(f"CALL sys.{each}\n" for each in spellings))
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_null_is_an_argument_that_is_not_given(name: str) -> None:
+    called, given = CALLED[name], _by_name(name)
+    asked = _read(f"{name}({_SPELLED[name]})")
+    beside = {each: text for each, text in given.items() if each not in called.order}
+    ordered = [given.get(each, "NULL") for each in called.order]
+    assert _read(_written(name, ordered, beside)) == asked
+    left = dict.fromkeys((*called.order, *called.arguments, *called.refuses), "NULL")
+    assert _read(_written(name, [], {**left, **given})) == asked
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_an_argument_is_given_once_in_its_place_and_by_its_name(name: str) -> None:
+    called, given = CALLED[name], _by_name(name)
+    first, text = next(iter(given.items()))
+
+    def told(order: Sequence[str], *named: str) -> str:
+        with pytest.raises(InvalidInput) as error:
+            parse_statements(f"CALL sys.{name}({', '.join((*order, *named))})")
+        return error.value.message
+
+    assert "as the one before has a name" in told((), f"{first} => {text}", text)
+    assert f"the arguments are {', '.join(called.order)}" in told(["NULL"] * len(called.order), "1")
+    assert f"{first!r} is given twice" in told((), f"{first} => {text}", f"{first} => {text}")
+    assert f"{called.order[0]!r} is given twice" in told(["NULL"], f"{called.order[0]} => 'x'")
+    for each in called.arguments:
+        if len(each) > 3:
+            assert f"did you mean {each}?" in told((), f"{each[:2]}{each[3:]}x => 1")
 
 
 def test_every_column_tells_something_that_a_receipt_has() -> None:

@@ -1,15 +1,20 @@
 """A table whose data files are there, and what each of its references needs, found one by one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zlib import crc32
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.errors import FormatError
+from branch_console.format.data_types import STRING
 from branch_console.format.manifest_entry import FileSource
 from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
+from branch_console.format.values.binary_row import encode_row
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
@@ -18,24 +23,53 @@ from branch_console.table.data_file_paths import data_file_paths, index_file_pat
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.versioned_files import decode_states, list_prefixed, values_of
 from tests.support.branch_bench import BranchBench, TrustingRows
-from tests.support.commit_tables import data_files, message
+from tests.support.commit_tables import UNPARTITIONED, data_files, message
 
 LATER = 4_000_000_000_000
 """Long after all that tests commit."""
+DAYS = tuple(
+    (datetime.fromtimestamp(LATER / 1_000, UTC) - timedelta(days=ago)).strftime("%Y-%m-%d")
+    for ago in range(5)
+)
+"""The partitions of a table of days, the newest first."""
 AT_ONCE = "snapshot.num-retained.min=1,snapshot.time-retained=1 ms"
 
 
 class ExpiryBench(BranchBench):
-    """A BranchBench that makes the data files which its commits name."""
+    """A BranchBench that makes the data files which its commits name.
 
-    def __init__(self, root: Path, **given: object) -> None:
+    Attributes:
+        has_days: Whether it has partitions, a day each; the name of a file tells its day.
+    """
+
+    def __init__(self, root: Path, *, has_days: bool = False, **given: object) -> None:
+        if has_days:
+            given["partition_keys"] = ["name"]
         super().__init__(root, **given)  # type: ignore[arg-type]
         self.root = root
+        self.has_days = has_days
+
+    def day(self, name: str) -> str | None:
+        """The day of a file, given without prefix and suffix; None without partitions."""
+        return DAYS[crc32(name.encode()) % len(DAYS)] if self.has_days else None
 
     def add(self, *names: str, branch: str = "main", watermark: int | None = None) -> None:
         """Commit files, and make them."""
-        self.append(*names, branch=branch, watermark=watermark)
+        self.committer(branch).commit(
+            [
+                message(partition, new_files=data_files(each, partition=partition))
+                for partition, each in self._by_partition(names)
+            ],
+            user="alice",
+            identifier=hash((branch, names)) % (1 << 40),
+            watermark=watermark,
+        )
         self._make(names)
+
+    def folder(self, day: str | None) -> Path:
+        """The folder of the bucket of a day."""
+        root = Path(self.path)
+        return (root if day is None else root / f"name={day}") / "bucket-0"
 
     def replace(self, *names: str, branch: str = "main") -> None:
         """Commit files in place of all that are live, if there are any, and make them."""
@@ -49,28 +83,40 @@ class ExpiryBench(BranchBench):
             self.add(*names, branch=branch)
             return
         live = table.live_files(head)
-        doomed = live.filter([name in gone for name in live["file_name"].to_pylist()])
+        doomed = live.filter(pc.is_in(live["file_name"], pa.array(sorted(gone), pa.string())))
+        there = [*self._by_partition(names)]
         self.committer(branch).commit(
-            [message(new_files=data_files(names), deleted_files=doomed)],
+            [
+                *(
+                    message(each, deleted_files=doomed.filter(pc.equal(doomed["partition"], each)))
+                    for each in pc.unique(doomed["partition"]).to_pylist()
+                ),
+                *(message(each, new_files=data_files(new, partition=each)) for each, new in there),
+            ],
             user="alice",
             identifier=hash((branch, names, head.id)) % (1 << 40),
         )
         self._make(names)
 
     def compact(self, gone: set[str], name: str, branch: str = "main") -> bool:
-        """Commit a compaction of live files, if there are any, given these by their file names."""
+        """Commit a compaction of live files, if there are any, given these by their file names.
+
+        Where there are days, those of the day of the new file are compacted.
+        """
         table = self.table(branch)
         head = table.head()
+        day, partition = self.day(name), self._partition(name)
+        gone = {each for each in gone if self.day(_bare(each)) == day}
         if head is None or not gone:
             return False
         live = table.live_files(head)
         before = live.filter([each in gone for each in live["file_name"].to_pylist()])
-        after = data_files([name])
+        after = data_files([name], partition=partition)
         at = after.schema.get_field_index("file_source")
         compacted = pa.array([int(FileSource.COMPACT)], pa.int32())
         after = after.set_column(at, after.schema.field(at), compacted)
         self.committer(branch).commit(
-            [message(compact_before=before, compact_after=after)],
+            [message(partition, compact_before=before, compact_after=after)],
             user="compactor",
             identifier=hash((branch, name, head.id)) % (1 << 40),
         )
@@ -79,9 +125,30 @@ class ExpiryBench(BranchBench):
 
     def _make(self, names: tuple[str, ...]) -> None:
         for name in names:
-            path = Path(self.path) / "bucket-0" / f"data-{name}.parquet"
-            path.parent.mkdir(exist_ok=True)
+            path = self.folder(self.day(name)) / f"data-{name}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(name.encode())
+
+    def live_by_day(self, branch: str = "main") -> dict[str, set[str]]:
+        """The live files of a branch by their days."""
+        found: dict[str, set[str]] = {}
+        for name in self.live_names(branch):
+            found.setdefault(self.day(_bare(name)) or "", set()).add(name)
+        return found
+
+    def data_path(self, file_name: str) -> Path:
+        """Where a data file lies."""
+        return self.folder(self.day(_bare(file_name))) / file_name
+
+    def _partition(self, name: str) -> bytes:
+        day = self.day(name)
+        return UNPARTITIONED if day is None else encode_row([day], [STRING])
+
+    def _by_partition(self, names: Iterable[str]) -> Iterator[tuple[bytes, list[str]]]:
+        found: dict[bytes, list[str]] = {}
+        for name in names:
+            found.setdefault(self._partition(name), []).append(name)
+        yield from found.items()
 
     def expire(
         self,
@@ -163,6 +230,10 @@ class ExpiryBench(BranchBench):
         """The names of the data files that are there, without prefix and suffix."""
         folder = Path(self.path) / "bucket-0"
         return {path.stem.removeprefix("data-") for path in folder.glob("data-*")}
+
+
+def _bare(file_name: str) -> str:
+    return file_name.removeprefix("data-").removesuffix(".parquet")
 
 
 def _named(table: FileStoreTable, folder: str, prefix: str) -> tuple[Snapshot, ...]:

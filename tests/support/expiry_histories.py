@@ -6,7 +6,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from random import Random
@@ -17,6 +17,7 @@ import pytest
 
 from branch_console.commit.base.commit_store import CommitStore
 from branch_console.commit.schema.schema_commit import change_schema, set_options
+from branch_console.diff.lifecycle.archive import archived_by
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.receipt import Receipt
@@ -28,7 +29,7 @@ from branch_console.storage import durable
 from branch_console.table import manifest_scan
 from tests.support import expiry_oracle
 from tests.support.branch_bench import store_of, tree
-from tests.support.expiry_bench import AT_ONCE, LATER, ExpiryBench
+from tests.support.expiry_bench import AT_ONCE, DAYS, LATER, ExpiryBench
 from tests.support.expiry_oracle import CHANGELOG, SNAPSHOT, Name, Oracle
 from tests.support.faulty_store import At, FaultyStore, Killed, When
 from tests.support.foreign_expiry import expire_as_paimon
@@ -65,8 +66,10 @@ def make_cheap(patch: pytest.MonkeyPatch) -> None:
 
 
 def begin(root: Path) -> Path:
-    """Make the table with which many histories begin, and return its folder."""
-    History(root, Random(0))
+    """Make the tables with which many histories begin, and return their folder."""
+    root.mkdir()
+    for has_days in (False, True):
+        History(root / str(has_days), Random(0), has_days=has_days)
     return root
 
 
@@ -77,12 +80,16 @@ class History:
         log: What happened, a line each.
         done: How often each step came to something.
         lost: What another engine took from names of ours.
+        marks: The marks of partitions that are done.
     """
 
-    def __init__(self, root: Path, rng: Random, begun: Path | None = None) -> None:
+    def __init__(
+        self, root: Path, rng: Random, begun: Path | None = None, *, has_days: bool = False
+    ) -> None:
         if begun is not None:
-            shutil.copytree(begun, root)
-        self.bench = ExpiryBench(root)
+            has_days = rng.random() < 0.5
+            shutil.copytree(begun / str(has_days), root)
+        self.bench = ExpiryBench(root, has_days=has_days)
         self.oracle = Oracle(Path(self.bench.path))
         self.rng = rng
         self.numbers = itertools.count(1)
@@ -90,6 +97,7 @@ class History:
         self.log: list[str] = []
         self.done: Counter[str] = Counter()
         self.lost: frozenset[str] = frozenset()
+        self.marks: set[Path] = set()
         self.waiting: dict[str, tuple[int, frozenset[str]]] = {}
         self.undoable: list[str] = []
         self._steps: dict[Callable[[], bool], int] = {
@@ -108,7 +116,11 @@ class History:
             self.fast_forward: _RARE,
             self.replace_main: _RARE,
             self.roll_back: _RARE,
-            self.go_back_in_time: _RARE,
+            self.go_back_to: _RARE,
+            self.pick: _RARE,
+            self.revert: _RARE,
+            self.pin: _RARE,
+            self.fence: _RARE,
             self.compact_manifests: _RARE,
             self.archive: _RARE,
             self.purge: _RARE,
@@ -124,6 +136,10 @@ class History:
             self.expire_and_undo: _USUAL,
             self.expire_tags: _USUAL,
             self.expire_changelogs: _USUAL,
+            self.expire_partitions: _USUAL,
+            self.expire_partitions_killed: _RARE,
+            self.mark_done: _RARE,
+            self.lose_files: _RARE,
             self.names_killed: _RARE,
             self.names_and_undo: _RARE,
             self.repair_gap: _USUAL,
@@ -160,6 +176,7 @@ class History:
         if act == self.expire_as_paimon:
             self.lost |= broken
         assert broken <= self.lost, (self.log, sorted(broken - self.lost))
+        assert all(mark.exists() for mark in self.marks), self.log
 
     def write(self) -> bool:
         return self._write(1, self.any_branch())
@@ -195,15 +212,22 @@ class History:
         )
 
     def tag(self) -> bool:
+        """A tag of a snapshot by its id, or of the first one from a time or a watermark on."""
         branch = self.any_branch()
-        ids = self.bench.snapshot_ids(branch)
-        return bool(ids) and self.call(
-            "create_tag",
-            table=_on(branch),
-            tag=self._number("t"),
-            snapshot=self.rng.choice(ids),
-            **self.rng.choice(({}, {"time_retained": "1 h"})),
-        )
+        snapshots = self.bench.table(branch).snapshots.all()
+        if not snapshots:
+            return False
+        chosen = self.rng.choice(snapshots)
+        ways: list[tuple[str, dict[str, Argument]]] = [
+            ("create_tag", {"snapshot": chosen.id}),
+            ("create_tag", {"snapshot": chosen.id}),
+            ("create_tag_from_timestamp", {"timestamp": chosen.time_millis}),
+        ]
+        if chosen.watermark is not None:
+            ways.append(("create_tag_from_watermark", {"watermark": chosen.watermark}))
+        name, given = self.rng.choice(ways)
+        kept: dict[str, Argument] = self.rng.choice(({}, {"time_retained": "1 h"}))
+        return self.call(name, table=_on(branch), tag=self._number("t"), **given, **kept)
 
     def retag(self) -> bool:
         """A tag gets another name, or names another snapshot."""
@@ -236,13 +260,18 @@ class History:
         return self.oracle.names() != before
 
     def consume(self) -> bool:
-        """A reader begins somewhere on a branch, or ends."""
+        """A reader begins somewhere on a branch, reads on elsewhere, or ends."""
         branch = self.any_branch()
         path = Path(self.bench.table(branch).paths.consumer("reader"))
         ids = self.bench.snapshot_ids(branch)
         if path.exists():
-            path.unlink()
-        elif ids:
+            if self.rng.random() < 0.5:
+                return self._run_whole("clear_consumers", table=_on(branch))
+            now = json.loads(path.read_text())["nextSnapshot"]
+            on = self.rng.choice((None, *(each for each in ids if each != now)))
+            given: dict[str, Argument] = {} if on is None else {"next": on}
+            return self._run_whole("reset_consumer", table=_on(branch), consumer="reader", **given)
+        if ids:
             path.parent.mkdir(exist_ok=True)
             path.write_text(json.dumps({"nextSnapshot": self.rng.choice(ids)}))
         return bool(ids)
@@ -276,14 +305,50 @@ class History:
             cut=self.rng.random() < 0.5,
         )
 
-    def go_back_in_time(self) -> bool:
-        """A rollback to what a branch was at a time, by a new snapshot."""
+    def go_back_to(self) -> bool:
+        """A rollback to a tag, or to what a branch was at a time or a watermark."""
         branch = self.any_branch()
         table = self.bench.table(branch)
-        times = [each.time_millis for each in table.snapshots.all()]
-        return bool(times) and self.call(
-            "rollback", table=_on(branch), timestamp=self.rng.choice(times)
+        ways: list[dict[str, Argument]] = [{"tag": each} for each in self._tags(branch)]
+        for each in table.snapshots.all():
+            ways.append({"timestamp": each.time_millis})
+            if each.watermark is not None:
+                ways.append({"watermark": each.watermark})
+        return bool(ways) and self.call(
+            "rollback",
+            table=_on(branch),
+            cut=self.rng.random() < 0.5,
+            **self.rng.choice(ways),
         )
+
+    def pick(self) -> bool:
+        """One commit of a branch lands on another one."""
+        source, target = self._two_branches()
+        ids = self.bench.snapshot_ids(source)
+        return (
+            source != target
+            and bool(ids)
+            and self.call(
+                "cherry_pick", branch=source, target=target, snapshot=self.rng.choice(ids)
+            )
+        )
+
+    def revert(self) -> bool:
+        """What one commit did is taken back by a new one."""
+        branch = self.any_branch()
+        ids = self.bench.snapshot_ids(branch)
+        return bool(ids) and self.call("revert", target=branch, snapshot=self.rng.choice(ids))
+
+    def pin(self) -> bool:
+        """What a branch shares with main gets a tag, or two of them."""
+        others = self.branches()[1:]
+        return bool(others) and self.call(
+            "pin_branch", branch=self.rng.choice(others), twin=self.rng.random() < 0.5
+        )
+
+    def fence(self) -> bool:
+        """Main, too, is kept from the expiry of other engines, or no more."""
+        return self.call("fence_branch", branch=MAIN_BRANCH, fenced=self.rng.random() < 0.7)
 
     def compact_manifests(self) -> bool:
         return self.call("compact_manifest", table=_on(self.any_branch()))
@@ -335,11 +400,15 @@ class History:
     def leave_orphans(self) -> bool:
         """Files of a commit that failed: old ones, young ones, one that lies beside a live one."""
         for name in self.rng.sample(_ORPHANS, self.rng.randint(1, 4)):
-            path = Path(self.bench.path) / name.format(UUID(int=self.rng.getrandbits(128)))
+            folder, _, file = name.format(UUID(int=self.rng.getrandbits(128))).partition("/")
+            path = Path(self.bench.path) / folder / file
+            if folder == "bucket-0" and self.bench.has_days:
+                path = self.bench.folder(self.rng.choice(DAYS)) / file
             live = sorted(self.bench.live_names(MAIN_BRANCH))
             if name.endswith(".index") and live and self.rng.random() < 0.5:
-                path = path.with_name(f"{self.rng.choice(live)}.index")
-            path.parent.mkdir(exist_ok=True)
+                path = self.bench.data_path(f"{self.rng.choice(live)}")
+                path = path.with_name(f"{path.name}.index")
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"0123456789")
             age = self.rng.choice((_HOUR // 2, 2 * _HOUR, _DAY - 1_000, _DAY + 1_000, 9 * _DAY))
             os.utime(path, ns=((self.now - age) * 1_000_000,) * 2)
@@ -409,6 +478,90 @@ class History:
         before = len(self._changelogs())
         self._remove("expire_changelogs", lambda _: 0, **self._changelog_expiry())
         return len(self._changelogs()) < before
+
+    def expire_partitions(self) -> bool:
+        """Exactly the days go that are too old, with no byte; undo brings them back (L4, L5)."""
+        branch = self.any_branch()
+        if not self.bench.has_days or self._is_archived(branch):
+            return False
+        given = self._partition_expiry(branch)
+        days, goes = self.bench.live_by_day(branch), self._days_past(branch, given)
+        due = self._days_past(branch, {**given, "max_expires": len(DAYS)})
+        before = self._bytes()
+        planned = self._preview("expire_partitions", **given)
+        done = self._run("expire_partitions", **given)
+        assert done.plan_id == planned.plan_id, self.log
+        assert planned.expected is not None
+        assert planned.expected.answer == done.answer, self.log
+        told = [each["expired_partitions"] for each in done.answer]
+        assert told == [f"name={day}" for day in goes], (self.log, told, goes)
+        left = {day: files for day, files in days.items() if day not in goes}
+        assert self.bench.live_by_day(branch) == left, self.log
+        assert before.items() <= self._bytes().items(), self.log
+        if not goes:
+            return False
+        if self.rng.random() < 0.5:
+            self._run("undo", operation=done.operation_id)
+            assert self.bench.live_by_day(branch) == days, self.log
+            assert before.items() <= self._bytes().items(), self.log
+            return True
+        self.undoable.append(done.operation_id)
+        again = self._run("expire_partitions", **{**given, "max_expires": len(DAYS)})
+        assert not self._days_past(branch, given), self.log
+        assert len(again.answer) == max(0, len(due) - len(goes)), self.log
+        return True
+
+    def expire_partitions_killed(self) -> bool:
+        """An expiry of partitions that dies anywhere is finished, or never was (L2)."""
+        branch = self.any_branch()
+        if not self.bench.has_days or self._is_archived(branch):
+            return False
+        given = self._partition_expiry(branch)
+        days, goes = self.bench.live_by_day(branch), self._days_past(branch, given)
+        was_killed = self._killed("expire_partitions", **given)
+        left = {day: files for day, files in days.items() if day not in goes}
+        assert self.bench.live_by_day(branch) in (days, left), self.log
+        return was_killed
+
+    def mark_done(self) -> bool:
+        """A day gets its mark, which no expiry and no cleaning takes; undo takes it back (L7)."""
+        branch = self.any_branch()
+        days = sorted(self.bench.live_by_day(branch))
+        if not self.bench.has_days or not days:
+            return False
+        day, before = self.rng.choice(days), self._bytes()
+        mark = self.bench.folder(day).parent / "_SUCCESS"
+        done = self._run("mark_partition_done", table=_on(branch), partitions=f"name={day}")
+        assert mark.exists(), self.log
+        if self.rng.random() < 0.5:
+            self._run("undo", operation=done.operation_id)
+            assert self._bytes() == before, self.log
+        else:
+            self.marks.add(mark)
+        return True
+
+    def lose_files(self) -> bool:
+        """Somebody loses data files; a branch names them no longer, others that do stay (L4)."""
+        branch = self.any_branch()
+        live = self.bench.live_names(branch)
+        gone = {each for each in self._some_live(branch) if self.bench.data_path(each).exists()}
+        if not gone or self._is_archived(branch):
+            return False
+        for each in gone:
+            self.bench.data_path(each).unlink()
+        self.lost |= self.oracle.broken(self.oracle.names())
+        missing = sorted(str(path) for path in map(self.bench.data_path, live) if not path.exists())
+        given: dict[str, Argument] = {"table": _on(branch)}
+        planned = self._preview("remove_unexisting_files", **given)
+        done = self._run("remove_unexisting_files", **given)
+        assert planned.expected is not None
+        assert planned.expected.answer == done.answer, self.log
+        assert [each["fileName"] for each in done.answer] == missing, self.log
+        left = {each for each in live if self.bench.data_path(each).exists()}
+        assert self.bench.live_names(branch) == left, self.log
+        again = self._run("remove_unexisting_files", **given)
+        assert not again.answer, self.log
+        return True
 
     def names_killed(self) -> bool:
         """An expiry of tags or changelogs that dies anywhere is finished by recovery (L2)."""
@@ -587,10 +740,42 @@ class History:
             **limits,
         }
 
+    def _partition_expiry(self, branch: str) -> dict[str, Argument]:
+        """The arguments by which some of the days of a table are too old."""
+        newest = datetime.fromisoformat(DAYS[0])
+        ago = (self._wall() - newest).days - self.rng.randint(-1, len(DAYS))
+        most: dict[str, Argument] = self.rng.choice(({}, {"max_expires": 1}, {"max_expires": 2}))
+        return {"table": _on(branch), "expiration_time": f"{max(ago, 1)} d", **most}
+
+    def _days_past(self, branch: str, given: dict[str, Argument]) -> list[str]:
+        """The days of a branch that are older than an expiry says, as many as may go at once."""
+        kept = timedelta(days=int(str(given["expiration_time"]).removesuffix(" d")))
+        live = self.bench.live_by_day(branch)
+        old = sorted(day for day in live if datetime.fromisoformat(day) < self._wall() - kept)
+        return old[: int(str(given.get("max_expires", 100)))]
+
+    def _wall(self) -> datetime:
+        """The time on the wall, as Paimon compares it with that of partitions."""
+        return datetime.fromtimestamp(self.now / 1_000)
+
+    def _is_archived(self, branch: str) -> bool:
+        return archived_by(self.bench.table().ledger.whole(), branch) is not None
+
     def _changelogs(self) -> list[Name]:
         """The decoupled changelogs of all branches."""
         found = (each for each in self.oracle.names() if each.kind == CHANGELOG)
         return sorted(found, key=lambda each: (each.branch, each.name))
+
+    def _run_whole(self, name: str, **given: Argument) -> bool:
+        """Undo brings back every byte that a call took (L7)."""
+        before = self._bytes()
+        done = self._run(name, **given)
+        if self._bytes() == before:
+            return False
+        if self.rng.random() < 0.5:
+            self._run("undo", operation=done.operation_id)
+            assert self._bytes() == before, self.log
+        return True
 
     def _killed(self, name: str, **given: Argument) -> bool:
         at = At(call=self.rng.randint(1, 40), when=self.rng.choice((When.BEFORE, When.AFTER)))

@@ -5,12 +5,15 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from branch_console.errors import PaimonError
+from branch_console.format.data_types import STRING
 from branch_console.format.manifest_entry import FileKind, FileSource, decode_manifest
 from branch_console.format.manifest_list import decode_manifest_list
+from branch_console.format.values.binary_row import decode_row
 
 SNAPSHOT, TAG, CHANGELOG = "snapshot", "tag", "changelog"
 RETIRED, RETIRED_CHANGELOG = "retired", "retired changelog"
@@ -94,7 +97,8 @@ class Oracle:
     def files(self) -> Mapping[str, int]:
         """When each file in the folders of the table was written, in milliseconds."""
         found = {}
-        for folder in _FOLDERS:
+        days = (each.name for each in self._table.glob("name=*"))
+        for folder in (*_FOLDERS, *(f"{day}/bucket-0" for day in days)):
             path = f"{self._table}/{folder}"
             if os.path.isdir(path):  # noqa: PTH112 - thousands of looks a history
                 with os.scandir(path) as entries:
@@ -179,11 +183,18 @@ class Oracle:
                 rows = decode_manifest(data, name)
             except (OSError, PaimonError):
                 return None
-            columns = ("identity", "file_name", "kind", "file_source", "bucket")
+            columns = ("identity", "file_name", "kind", "file_source", "partition")
             self._manifests[name] = tuple(
-                (identity, f"bucket-{bucket}/{file}", kind == FileKind.ADD, how == _COMPACTED)
-                for identity, file, kind, how, bucket in zip(
+                (identity, _folder(partition) + file, kind == FileKind.ADD, how == _COMPACTED)
+                for identity, file, kind, how, partition in zip(
                     *(rows[each].to_pylist() for each in columns), strict=True
                 )
             )
         return self._manifests[name]
+
+
+@lru_cache(maxsize=100)
+def _folder(partition: bytes) -> str:
+    """The folder of the bucket of a partition, which is a day, or of a table without any."""
+    is_day = int.from_bytes(partition[:4], "big") == 1
+    return f"name={decode_row(partition, [STRING])[0]}/bucket-0/" if is_day else "bucket-0/"

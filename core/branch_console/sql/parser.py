@@ -12,6 +12,7 @@ from sqlglot import TokenType
 
 from branch_console.errors import ErrorKind, InvalidInput
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.near_names import nearest_names
 from branch_console.operations.argument import Argument
 from branch_console.operations.branch_requests import (
     CreateBranchRequest,
@@ -310,6 +311,7 @@ class _Parser(TokenReader):
         """Take the arguments of a call: in their order, then by name, each once; NULL is none."""
         found: dict[str, Argument] = {}
         said: list[str] = []
+        names: dict[str, str] = {}
         is_named = False
         self.expect_kind(TokenType.L_PAREN, "'('")
         while not self.takes_kind(TokenType.R_PAREN):
@@ -324,9 +326,11 @@ class _Parser(TokenReader):
                 number, text = called.either[name]
                 is_number = str(value).isascii() and str(value).isdigit()
                 ours, value = (number, int(value)) if is_number else (text, value)
-            if name in said or (value is not None and ours in found):
+            earlier = name if name in said else names.get(ours or "")
+            if earlier is not None and (earlier == name or value is not None):
                 self.at = at
-                raise self._no_argument(called)
+                before = "" if earlier == name else f": first as {earlier!r}"
+                raise self.error(f"the argument {name!r} is given twice{before}")
             if value is not None and ours is None:
                 self.at = at
                 why = f": {called.refuses[name]}" if name in called.refuses else ""
@@ -334,6 +338,7 @@ class _Parser(TokenReader):
             said.append(name)
             if value is not None and ours is not None:
                 found[ours] = value
+                names[ours] = name
         return found
 
     def _is_named(self) -> bool:
@@ -359,7 +364,10 @@ class _Parser(TokenReader):
         raise self.unexpected(f"')' or a name: the arguments are {', '.join(called.order)}")
 
     def _no_argument(self, called: Called) -> InvalidInput:
-        return self.unexpected(f"an argument; there are {', '.join(called.arguments)}, each once")
+        known = called.arguments
+        near = nearest_names(self.tokens[self.at].text, known, most=1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        return self.unexpected(f"an argument{hint}; there are {', '.join(known)}")
 
     def _target(self) -> str:
         return self.name("the target") if self.takes("TO") else self._branch
