@@ -74,8 +74,8 @@ NOT_SERVED: Final[Mapping[str, str]] = MappingProxyType(
             "Merge or revert instead"
         ),
         "rescale": (
-            "branches that are open could not merge the buckets any more. Merge or drop them, then "
-            "rescale the table with Paimon"
+            "a merge is refused where both sides changed a partition and one of them rescaled it. "
+            "Merge open branches first, then rescale the table with Paimon"
         ),
         "refresh_object_table": (
             "object tables list the files of a folder, and have no branches. Refresh them with "
