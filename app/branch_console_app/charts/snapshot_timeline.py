@@ -24,6 +24,8 @@ from branch_console_app.models.parts.wording import chart_text, count, moment, s
 _PANEL_HEIGHT: Final = 250
 _SMALLEST_SCALE: Final = 4
 _FEWEST_COLUMNS: Final = 11
+# The share of the width that a letter of a tag takes where a window is narrow.
+_LETTER: Final = 0.008
 KIND_COLOURS: Final = {
     CommitKind.APPEND: ColourRole.ADDED,
     CommitKind.OVERWRITE: ColourRole.CHANGED,
@@ -301,11 +303,18 @@ def _mark_gaps(figure: go.Figure, timelines: Sequence[Timeline], axis: TimelineA
         ticktext=[str(bar.last_id) for bar in bars[::step]],
         showticklabels=True,
         tickfont={"size": 11},
-        range=[-room, max(last, _FEWEST_COLUMNS) + room],
+        range=[-room, max(last + _label_room(timelines, last), _FEWEST_COLUMNS) + room],
         row=last_row,
         col=1,
     )
     figure.update_layout(margin={"b": 30}, bargap=0.55 if len(bars) < 40 else 0.2)
+
+
+def _label_room(timelines: Sequence[Timeline], last: int) -> float:
+    """Return the columns that the name of a tag on the newest snapshot needs to its right."""
+    newest = [each.bars[-1] for each in timelines if each.bars]
+    longest = max((len(tag_label(bar.tags)) for bar in newest if bar.x == last), default=0)
+    return longest * _LETTER * max(last, _FEWEST_COLUMNS)
 
 
 def _gap_trace(timeline: Timeline) -> go.Scatter:

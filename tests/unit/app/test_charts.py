@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -108,6 +109,22 @@ def test_stacked_branches_share_their_scales() -> None:
     assert figure.layout.yaxis.range == figure.layout.yaxis4.range
     assert figure.layout.yaxis2.range == figure.layout.yaxis5.range
     assert figure.layout.yaxis2.range[0] < -50
+
+
+def test_the_name_of_a_tag_on_the_newest_snapshot_has_room_beside_it() -> None:
+    def right_end(*tags: str) -> float:
+        entries = [Entry(each.id, each) for each in history("m", 1, 12)]
+        tagged = [*entries[:-1], replace(entries[-1], tags=tags)]
+        figure = snapshot_timeline_figure(
+            [draw_timeline("main", tagged)],
+            axis=TimelineAxis.SNAPSHOTS, selected=None, uirevision="t",
+        )  # fmt: skip
+        return float(figure.layout.xaxis3.range[1])
+
+    assert right_end() == right_end("branch-base-dev")
+    # A column is some 48 pixels where a window is narrow, a letter 6.
+    assert right_end("2013-full") - 11 > len("2013-full") * 6 / 48
+    assert right_end("a-longer-name") > right_end("2013-full") > right_end()
 
 
 def test_removals_are_hatched_as_well_as_red() -> None:
