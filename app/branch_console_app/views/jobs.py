@@ -53,11 +53,11 @@ _READS = ("check_rules", "compare_quality", "compare_rows", "compare_states", "q
 _PARTS_OF_MERGES = ("dry_run_merge", "compare_rows")
 _MOST_JOBS = 500
 _WORKER_STARTS_MILLIS = 60_000
-_STATE = Column(label="State", weight=1.3)
-_WHAT = Column(label="Job", weight=2.8)
-_TABLE = Column(label="Table", weight=2.0)
-_STEP = Column(label="Last step", weight=1.7)
-_BY = Column(label="By", weight=1.1)
+_STATE = Column(label="State", weight=1.2)
+_WHAT = Column(label="Job", weight=4.0)
+_TABLE = Column(label="Table", weight=1.7)
+_STEP = Column(label="Last step", weight=1.5)
+_BY = Column(label="By", weight=0.9)
 _WHEN = Column(label="Started", weight=1.5)
 _TOOK = Column(label="Took", weight=1.0, align="right")
 _COLUMNS = (_STATE, _WHAT, _TABLE, _STEP, _BY, _WHEN, _TOOK)
