@@ -153,6 +153,7 @@ def test_conflicts_of_a_branch_that_is_not_there_are_not_found(tmp_path: Path) -
 def test_a_broken_source_is_a_card(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="half-made")
     assert "**The preview cannot be made; nothing changed.**" in page.text
+    assert "Checking what" not in page.text
 
 
 def test_without_a_source_the_page_asks_for_one(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from branch_console.diff.fast_forward import ForwardDecision
+from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.merge.plan import FastForwardPlan, Plan, conflicts_of, merging
 from branch_console.operations.agreement import WITHOUT_CALLBACKS
@@ -132,20 +133,37 @@ def show() -> None:
     with guarded("The preview cannot be made; nothing changed."):
         with slot.container():
             draw_verdict(MergeState.loading(source, target))
-        if how == How.FAST_FORWARD:
-            plan = reads.fast_forward(identifier, source, target)
-            _show_forward(identifier, items, plan, slot)
-            return
-        asked = merge_arguments(identifier, source, target)
-        resolution = reads.resolution(asked)
-        draft = resolution.draft
-        policy = draft.policy.to_yaml() if draft.decisions else None
-        arguments = with_reason({**asked, "policy": policy}, f"{source}-{target}")
-        decision = reads.merge(arguments)
-        if isinstance(decision.plan, FastForwardPlan):
-            _show_forward(identifier, items, decision.plan.move.decision, slot)
-            return
-        _show_draft(identifier, items, decision, resolution, arguments, slot)
+        try:
+            _show_merge(identifier, items, source, target, how, slot)
+        except PaimonError:
+            # Else the head would go on saying that the merge is being checked.
+            slot.empty()
+            raise
+
+
+def _show_merge(
+    identifier: Identifier,
+    items: Mapping[str, BranchItem],
+    source: str,
+    target: str,
+    how: str,
+    slot: DeltaGenerator,
+) -> None:
+    """Plan the merge that the address asks for, and draw it."""
+    if how == How.FAST_FORWARD:
+        plan = reads.fast_forward(identifier, source, target)
+        _show_forward(identifier, items, plan, slot)
+        return
+    asked = merge_arguments(identifier, source, target)
+    resolution = reads.resolution(asked)
+    draft = resolution.draft
+    policy = draft.policy.to_yaml() if draft.decisions else None
+    arguments = with_reason({**asked, "policy": policy}, f"{source}-{target}")
+    decision = reads.merge(arguments)
+    if isinstance(decision.plan, FastForwardPlan):
+        _show_forward(identifier, items, decision.plan.move.decision, slot)
+        return
+    _show_draft(identifier, items, decision, resolution, arguments, slot)
 
 
 def _show_draft(
