@@ -14,6 +14,7 @@ from branch_console.merge.conflict import Conflict, ConflictKind, Subject, Take
 from branch_console.merge.file_moves import Block
 from branch_console.merge.plan import MergeVerdict, PlanCost, ThreeWayPlan, blocks_of
 from branch_console.procedures.call.consequence import blocks
+from branch_console.procedures.undo.undo import UndoChance
 from branch_console_app.models.parts.wording import NOT_READ
 from tests.console.pages import Console, air_console
 from tests.console.pretend import (
@@ -397,3 +398,35 @@ def test_the_receipt_of_a_merge_offers_undo(tmp_path: Path) -> None:
     console.services.receipts["m" * 32] = replace(told, counts=Counts(snapshots_added=1))
     page = console.open("receipt", **FLIGHTS, id="m" * 32)
     assert page.has_button("undo")
+
+
+def test_an_undo_of_the_merge_page_stays_there_and_says_who_took_the_merge_back(
+    tmp_path: Path,
+) -> None:
+    console = air_console(tmp_path)
+    services = console.services
+    page = console.open("merge", **DIALOG).choose(*PUBLISH).click("run-merge_branch")
+    (merge,) = services.sent
+    before, after = services.listed[1].branches["main"].snapshots[-2:]
+    done, known = merge.operation_id, services.known_jobs
+    services.receipts[done] = receipt(done, before, after)
+    known[done] = replace(known[done], state=JobState.DONE, receipt_id=done)
+    planned(console, MergeVerdict.UP_TO_DATE)
+    page = page.run().click("undo")
+    assert "Done by ada, " in page.text
+    page = page.click("run-undo")
+    undo = services.sent[-1].operation_id
+    assert "do" not in page.at.query_params
+    assert "**Taking the merge back: " in page.text, page.text[:1500]
+
+    known[undo] = replace(known[undo], state=JobState.DONE, receipt_id=undo)
+    kept = replace(receipt(undo, after, before), rescue_branch="rescue-9f2a")
+    services.receipts[undo] = kept
+    services.undo_chances[done] = UndoChance(obstacle="It was undone.", undone_by=undo)
+    planned(console, MergeVerdict.CLEAN)
+    page = page.run()
+    assert "**The merge of `fix-delays` was taken back by ada, " in page.text
+    assert f"`main` is back at snapshot {before.id}. Rescue branch `rescue-9f2a` keeps" in page.text
+    page = page.click("merge-review")
+    assert not {"merged", "undo"} & set(page.at.query_params)
+    assert page.has_button("merge-merge")

@@ -51,9 +51,11 @@ from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
 from branch_console_app.widgets.merge.bar import TAB, Draft, show_sides, show_state, swap_sides
 from branch_console_app.widgets.merge.confirm import show_merge_dialog
 from branch_console_app.widgets.merge.draft_jobs import (
+    begin_undo,
     comparison_of_draft,
     dry_run_of_draft,
     merge_of_draft,
+    undo_of_draft,
 )
 from branch_console_app.widgets.merge.fast_forward import (
     forward_preview,
@@ -185,6 +187,7 @@ def _show_draft(
     facts = MergeFacts(
         rows=rows_of_merge(resolution, settled, staged),
         merge=merge_of_draft(identifier, plan.source, plan.target),
+        undo=undo_of_draft(plan.source, plan.target),
         dry_run=dry_run_of_draft(plan.id),
         comparison=comparison_of_draft(resolution.plan.id, plan.id),
         stale=stale,
@@ -307,6 +310,7 @@ def _show_forward(
     answer = forward_preview(plan)
     facts = MergeFacts(
         merge=merge_of_draft(identifier, plan.source, plan.target),
+        undo=undo_of_draft(plan.source, plan.target),
         blocks=() if answer is None else answer.blocks,
         **_person(source, Role.EDITOR if answer is None else answer.role),
     )
@@ -349,7 +353,10 @@ def _show_dialogs(
     despite = " despite failing rules" if is_override else ""
     title = f"Merge {plain(source)} into {plain(target)}{despite}"
     what = f"the merge of {plain(source)} into {plain(target)}"
-    undo = undo_dialogs(identifier.on_branch(MAIN_BRANCH), here().at_branch(target), what)
+    undo = undo_dialogs(
+        identifier.on_branch(MAIN_BRANCH), here().at_branch(target), what,
+        start=lambda name, given, plan_id: begin_undo(name, given, plan_id, source, target),
+    )  # fmt: skip
     show_dialog({Action.MERGE: (title, draw), **undo})
 
 

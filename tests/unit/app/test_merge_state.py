@@ -82,6 +82,7 @@ def attempt(plan: Plan, view: JobView, **parts: Any) -> MergeAttempt:
 
 CLEAN, UNDECIDED = MergeVerdict.CLEAN, MergeVerdict.UNDECIDED
 DONE = ended(JobState.DONE)
+UNDONE = UndoneMerge(actor="bo", millis=NOW + HOUR, snapshot_id=12, rescue_branch="rescue-9f2a")
 
 # What is given, and what becomes of it: sentence and detail, then both buttons.
 Given: TypeAlias = Callable[[Planned], MergeState]
@@ -119,9 +120,10 @@ ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] =
     MergeStanding.UNDONE: (
         lambda plan: of(
             plan(),
-            merge=(DONE, {"undone": UndoneMerge(actor="bo", millis=NOW + HOUR, snapshot_id=12)}),
+            merge=(DONE, {"undone": UNDONE}),
         ),
-        "Merged as snapshot 13, undone by bo at 13:00. main is back at snapshot 12.",
+        "The merge of fix-delays was taken back by bo, 13:00. main is back at snapshot 12. Rescue "
+        "branch rescue-9f2a keeps what it removed.",
         NextStep.REVIEW,
         NextStep.VIEW_RECEIPT,
     ),
@@ -437,3 +439,25 @@ def test_while_rules_run_the_verdict_says_so_with_how_many_parts_are_done(plan: 
     at_work = replace(replace_state(JobState.RUNNING), step=STAGE)
     found = of(plan(), merge=at_work)
     assert found.sentence == "Merging: checking the quality rules, part by part, 12 of 40."
+
+
+def test_an_undo_is_followed_where_it_was_asked_for(plan: Planned) -> None:
+    merged = plan(MergeVerdict.UP_TO_DATE)
+    done = attempt(merged, DONE, can_undo=True)
+    undo = replace(job("u", state=JobState.RUNNING), name="undo")
+    facts = MergeFacts(now_millis=NOW, merge=done, undo=undo)
+    running = MergeState.of(merged, facts)
+    assert (running.standing, running.job_id) == (MergeStanding.RUNNING, "u")
+    assert running.text.startswith("Taking the merge back: verify files, 12 of 40.")
+
+    refused = replace(undo, state=JobState.REFUSED, error=ErrorKind.UNDO_BLOCKED)
+    stopped = MergeState.of(merged, facts.with_job(replace(refused, message="main moved.")))
+    assert stopped.standing is MergeStanding.FAILED
+    assert stopped.text == "The undo was refused. main moved. main is unchanged."
+
+    # Once it is done, what there is to merge is told with it, and nothing is in the way.
+    over = replace(
+        facts, merge=replace(done, undone=UNDONE), undo=replace(refused, state=DONE.state)
+    )
+    assert MergeState.of(plan(), over).standing is MergeStanding.UNDONE
+    assert MergeState.of(plan(), MergeFacts(undo=undo)).standing is MergeStanding.CLEAN

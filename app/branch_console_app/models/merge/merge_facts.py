@@ -88,11 +88,17 @@ class RowsOfMerge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoneMerge:
-    """The undo of a merge: by whom, when, and the snapshot that its target is at again."""
+    """The undo of a merge.
+
+    Attributes:
+        snapshot_id: The snapshot that the target is at again.
+        rescue_branch: The branch that keeps what the undo removed; None if nothing was.
+    """
 
     actor: str
     millis: int
     snapshot_id: int | None
+    rescue_branch: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +177,7 @@ class MergeFacts:
     Attributes:
         rows: The facts about rows that both sides changed; None if they do not matter.
         merge: The job that merges, or merged; None if this draft has none.
+        undo: The job that takes the merge back, or has; None if this draft has none.
         dry_run: The job that tries it; None if this draft has none.
         comparison: The job that compares rows; None if this draft has none.
         stale: The changes since the plan was seen, as a Markdown sentence.
@@ -187,6 +194,7 @@ class MergeFacts:
 
     rows: RowsOfMerge | None = None
     merge: MergeAttempt | None = None
+    undo: JobView | None = None
     dry_run: MergeAttempt | None = None
     comparison: MergeAttempt | None = None
     stale: str | None = None
@@ -206,7 +214,8 @@ class MergeFacts:
             replace(each, job=job) if each is not None and each.job.id == job.id else each
             for each in (self.merge, self.dry_run, self.comparison)
         )
-        return replace(self, merge=merge, dry_run=dry_run, comparison=comparison)
+        undo = job if self.undo is not None and self.undo.id == job.id else self.undo
+        return replace(self, merge=merge, dry_run=dry_run, comparison=comparison, undo=undo)
 
     def hour(self, millis: int) -> str:
         """Write a time of day: `14:05`."""

@@ -232,7 +232,7 @@ class MergeState:
         """
         facts = facts or MergeFacts()
         source, target = decision.source, decision.target
-        found = _of_attempt(target, decision.id, facts) or _stale(source, target, facts)
+        found = _of_attempt(source, target, decision.id, facts) or _stale(source, target, facts)
         if found is not None:
             return found
         match decision.verdict:
@@ -253,6 +253,8 @@ class MergeState:
 
 def _of_jobs(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | None:
     """Judge by the jobs of this draft; None if they say nothing of the plan as it is now."""
+    if facts.undo is not None and (undoing := _undoing(facts.undo, plan.target, facts)) is not None:
+        return undoing
     for attempt, doing in ((facts.merge, "Merging"), (facts.dry_run, "Dry run")):
         if attempt is not None and attempt.is_at_work:
             return _running(attempt.job, doing, plan.target)
@@ -262,7 +264,7 @@ def _of_jobs(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | N
     if facts.merge is not None and facts.merge.is_done:
         # Later commits of the source make it another merge.
         is_over = facts.merge.undone is not None or isinstance(plan, UpToDatePlan)
-        return _done(facts.merge, plan.target, facts) if is_over else None
+        return _done(facts.merge, plan.source, plan.target, facts) if is_over else None
     is_settled_elsewhere = rows.open_number or conflicts_of(plan)
     for attempt, what in (
         (facts.merge, "merge"),
@@ -296,15 +298,27 @@ def _comparing(job: JobView) -> MergeState:
     )
 
 
-def _of_attempt(target: str, plan_id: str, facts: MergeFacts) -> MergeState | None:
-    """Judge by the job of a fast-forward."""
+def _undoing(job: JobView, target: str, facts: MergeFacts) -> MergeState | None:
+    """Judge by the job that takes the merge back; what it has done the merge itself tells."""
+    is_settled = facts.merge is None or facts.merge.undone is not None
+    if is_settled or job.state is JobState.DONE:
+        return None
+    if job.state.is_over:
+        return _failed(job, "undo", target)
+    return _running(job, "Taking the merge back", target)
+
+
+def _of_attempt(source: str, target: str, plan_id: str, facts: MergeFacts) -> MergeState | None:
+    """Judge by the jobs of a fast-forward."""
+    if facts.undo is not None and (undoing := _undoing(facts.undo, target, facts)) is not None:
+        return undoing
     attempt = facts.merge
     if attempt is None:
         return None
     if attempt.is_at_work:
         return _running(attempt.job, "Merging", target)
     if attempt.is_done:
-        return _done(attempt, target, facts)
+        return _done(attempt, source, target, facts)
     if attempt.plan_id == plan_id and attempt.job.error is not ErrorKind.GATE_FAILED:
         return _failed(attempt.job, "merge", target)
     return None
@@ -336,7 +350,7 @@ def _running(job: JobView, doing: str, target: str) -> MergeState:
 
 def _cut_off(job: JobView, doing: str, target: str) -> MergeState:
     """Tell that a worker stopped in the middle: the job goes on when there is one again."""
-    what = "dry run" if doing == "Dry run" else "merge"
+    what = {"Dry run": "dry run", "Merging": "merge"}.get(doing, "undo")
     at = f" at “{plain(job.step)}”" if job.step else ""
     return MergeState(
         standing=MergeStanding.RUNNING,
@@ -349,7 +363,7 @@ def _cut_off(job: JobView, doing: str, target: str) -> MergeState:
     )
 
 
-def _done(attempt: MergeAttempt, target: str, facts: MergeFacts) -> MergeState:
+def _done(attempt: MergeAttempt, source: str, target: str, facts: MergeFacts) -> MergeState:
     job, undone = attempt.job, attempt.undone
     as_snapshot = "" if attempt.snapshot_id is None else f" as snapshot {attempt.snapshot_id}"
     receipt = MergeAction(step=NextStep.VIEW_RECEIPT, label="View receipt")
@@ -357,9 +371,9 @@ def _done(attempt: MergeAttempt, target: str, facts: MergeFacts) -> MergeState:
         back = "where it was" if undone.snapshot_id is None else f"at snapshot {undone.snapshot_id}"
         return MergeState(
             standing=MergeStanding.UNDONE,
-            sentence=f"Merged{as_snapshot}, undone by {plain(undone.actor)} at "
+            sentence=f"The merge of {code(source)} was taken back by {plain(undone.actor)}, "
             f"{facts.hour(undone.millis)}.",
-            detail=f"{code(target)} is back {back}.",
+            detail=f"{code(target)} is back {back}.{_kept(undone.rescue_branch)}",
             primary=_REVIEW,
             secondary=receipt,
             job_id=job.receipt_id,
@@ -373,6 +387,12 @@ def _done(attempt: MergeAttempt, target: str, facts: MergeFacts) -> MergeState:
         secondary=MergeAction(step=NextStep.UNDO, label="Undo") if attempt.can_undo else None,
         job_id=job.receipt_id,
     )
+
+
+def _kept(rescue_branch: str | None) -> str:
+    if rescue_branch is None:
+        return ""
+    return f" Rescue branch {code(rescue_branch)} keeps what it removed."
 
 
 def _failed(job: JobView, what: str, target: str) -> MergeState:

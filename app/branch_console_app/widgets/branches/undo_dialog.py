@@ -10,11 +10,14 @@ from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import moment, plain
 from branch_console_app.widgets.parts.dialogs import Dialogs
-from branch_console_app.widgets.parts.preview import show_command
+from branch_console_app.widgets.parts.preview import Start, show_command
 
 
 def undo_dialogs(
-    identifier: Identifier | None, place: Location, what: str = "an operation"
+    identifier: Identifier | None,
+    place: Location,
+    what: str = "an operation",
+    start: Start | None = None,
 ) -> Dialogs:
     """Title and drawing of the dialog; the operation comes with the address.
 
@@ -22,6 +25,7 @@ def undo_dialogs(
         identifier: The table that it changed; None for an operation of the catalog.
         place: The location that the job page keeps.
         what: The operation in words, where the page knows it.
+        start: Starts the undo; None starts it and moves on to its job.
     """
 
     def draw(operation_id: str | None) -> None:
@@ -31,7 +35,7 @@ def undo_dialogs(
         table = None if identifier is None else identifier.table_name
         _show_what(operation_id)
         request = UndoRequest(table=table, operation=operation_id)
-        show_command(Form.of(request, "Undo", ":material/undo:"), place)
+        show_command(Form.of(request, "Undo", ":material/undo:"), place, start)
 
     return {Action.UNDO: (f"Undo {what}", draw)}
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import streamlit as st
+
 from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobView
@@ -14,6 +16,7 @@ from branch_console_app.widgets.parts.gates import find_judgement
 from branch_console_app.widgets.parts.job_here import begin_job, job_here
 
 MERGED = "merged"
+UNDO = "undo"
 DRY = "dry"
 COMPARED = "compared"
 
@@ -43,6 +46,11 @@ def merge_of_draft(identifier: Identifier, source: str, target: str) -> MergeAtt
     )
 
 
+def undo_of_draft(source: str, target: str) -> JobView | None:
+    """Return the job that takes the merge of a draft back, or has; None if there is none."""
+    return job_here(UNDO, _draft(source, target))
+
+
 def dry_run_of_draft(plan_id: str) -> MergeAttempt | None:
     """Return the job that tries a plan, or tried it; None if there is none."""
     job = job_here(DRY, plan_id)
@@ -68,8 +76,27 @@ def begin_merge(
     if job_id is None:
         return False
     reads.forget()
-    state.set_parameters({MERGED: f"{_draft(source, target)}:{job_id}", DO: None, WHAT: None})
+    state.set_parameters(
+        {
+            MERGED: f"{_draft(source, target)}:{job_id}",
+            UNDO: None,
+            DO: None,
+            WHAT: None,
+        }
+    )
     return True
+
+
+def begin_undo(
+    procedure: str, arguments: Mapping[str, Argument], plan_id: str, source: str, target: str
+) -> None:
+    """Start the undo of a merge and close its dialog: the page of the draft follows it."""
+    job_id = begin_job(procedure, arguments, plan_id)
+    if job_id is None:
+        return
+    reads.forget()
+    state.set_parameters({UNDO: f"{_draft(source, target)}:{job_id}", DO: None, WHAT: None})
+    st.rerun()
 
 
 def begin_dry_run(procedure: str, arguments: Mapping[str, Argument], plan_id: str) -> bool:
@@ -83,7 +110,7 @@ def begin_dry_run(procedure: str, arguments: Mapping[str, Argument], plan_id: st
 
 def forget_jobs() -> None:
     """Take the jobs out of the address, so that the draft is judged anew."""
-    state.set_parameters({MERGED: None, DRY: None, COMPARED: None})
+    state.set_parameters({MERGED: None, UNDO: None, DRY: None, COMPARED: None})
     state.forget_plan()
     reads.forget()
 
@@ -110,4 +137,5 @@ def _undone(operation_id: str, target: str) -> UndoneMerge:
         actor=receipt.actor,
         millis=receipt.finished_millis,
         snapshot_id=next((each.after_id for each in receipt.moves if each.branch == target), None),
+        rescue_branch=receipt.rescue_branch,
     )

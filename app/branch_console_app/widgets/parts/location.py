@@ -52,6 +52,6 @@ def _freshness() -> None:
         st.caption(f"read {clock(read_at, state.zone())}", width="content")
     # A click reruns the page anyway; what it has to do first is forget.
     st.button(
-        "", icon=":material/refresh:", type="tertiary", help="Read again", key="refresh",
+        "", icon=":material/refresh:", type="tertiary", help="Refresh", key="refresh",
         on_click=reads.forget,
     )  # fmt: skip

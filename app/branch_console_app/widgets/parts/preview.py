@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 import streamlit as st
 
@@ -34,13 +35,17 @@ _MARKS = {
 _WOULD = {**_MARKS, Weight.CHANGES: ":blue[→] **What would happen**"}
 _MOST_DETAILS = 12
 
+Start: TypeAlias = Callable[[str, Mapping[str, Argument], str], None]
+"""Starts a procedure with its arguments; the last is the id of the preview that was seen."""
 
-def show_command(form: Form, place: Location) -> None:
+
+def show_command(form: Form, place: Location, start: Start | None = None) -> None:
     """Draw what a filled-in form would do, and the button that does it.
 
     Args:
         form: The command.
         place: The location that the job page keeps.
+        start: Starts the command; None starts it and moves on to its job.
     """
     with guarded("The preview failed. Nothing was changed."):
         # One dialog is open at a time: another one begins with an empty field.
@@ -54,7 +59,7 @@ def show_command(form: Form, place: Location) -> None:
             return
         show_preview(preview)
         ask_for_reason(preview, form.procedure)
-        show_button(preview, form, place)
+        show_button(preview, form, place, start=start)
         show_same_command(form, preview.typed_name)
 
 
@@ -125,6 +130,7 @@ def show_button(
     form: Form,
     place: Location,
     more: Callable[[], Mapping[str, Argument]] = dict,
+    start: Start | None = None,
 ) -> None:
     """Draw the button that sends what was previewed; disabled with the reason where it cannot.
 
@@ -133,6 +139,7 @@ def show_button(
         form: The command.
         place: The location that the job page keeps.
         more: Arguments that are looked for only once the button is pressed.
+        start: Starts the command; None starts it and moves on to its job.
     """
     refused = lacks_role(preview.role)
     reason = refused
@@ -151,6 +158,9 @@ def show_button(
             # What decides again by itself takes no plan.
             agreed = seen if form.procedure in PREVIEWED else {}
             arguments = {**form.arguments, **more(), **agreed}
-            start_once(form.procedure, arguments, place, subject=preview.plan_id)
+            if start is not None:
+                start(form.procedure, arguments, preview.plan_id)
+            else:
+                start_once(form.procedure, arguments, place, subject=preview.plan_id)
     if refused or (preview.is_idle and preview.can_run):
         st.caption(refused or NOTHING_TO_DO)
