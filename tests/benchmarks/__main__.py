@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks [--only B1] [--scale tiny|small|full] [--repeats N] [--json FILE]`.
 
 The only judge of speed. The exit code tells whether all answers were right, never how fast.
-`--prepared FOLDER` keeps the tables of B20 and B22 there, which take minutes to make, and with
+`--prepared FOLDER` keeps the tables of B11, B20 and B22 there, which take minutes to make, and with
 `--prepare` makes them alone: the next run finds them, and B22 makes its own again after that.
 """
 
@@ -55,6 +55,8 @@ BENCHMARKS: dict[str, Callable[[str, int, Path], Iterable[Result]]] = {
     "B23": quick_doctor.run,
 }
 PREPARES: dict[str, Callable[[str, Path], None]] = {
+    "B11": console_pages.prepare,
+    "B11-demo": console_demo.prepare,
     "B20": expire_files.prepare,
     "B22": orphan_files.prepare,
 }

@@ -4,7 +4,6 @@ The clock is the browser's: from the address, or from the click, until the page 
 else has such a console, so there is no peer: only limits.
 """
 
-import shutil
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,18 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlencode
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
-from branch_console.format.snapshot import Snapshot
-from branch_console.procedures.call.warehouse import Warehouse
-from tests.benchmarks.catalog_branches import make_tables
-from tests.benchmarks.commit_one_row import Size, make_warehouse
+from tests.benchmarks.console_tables import CASES, Large, catalog_warehouse, large_warehouse
 from tests.benchmarks.contest import OURS, Result, Sample, Target, at_most, p95
-from tests.benchmarks.own_procedure import run_ours
-from tests.benchmarks.synthetic import BRANCH, TABLE, add_files, open_table
+from tests.benchmarks.synthetic import BRANCH, TABLE
 from tests.browser.consoles import RunningConsole, running_console
-from tests.support.contested_table import ContestedTable
+from tests.browser.script_runs import ScriptRuns
 from tests.support.requirements import find_chromium
 
 FIRST_PAINT_SECONDS: Final = 2.0
@@ -31,31 +27,11 @@ INTERACTION_SECONDS: Final = 1.0
 CATALOG_SECONDS: Final = 1.0
 """To the first paint of the page of the catalog, the median: all tables are looked at for it."""
 
-_PARTITIONS_A_MANIFEST: Final = 10_000
+FIRST_OF_ALL: Final = "first-of-all"
+"""What a console and a browser that were just started show first."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Large:
-    """What is looked at; a flight of the contested table is two conflicts.
-
-    Attributes:
-        tables: Of the warehouse with branches of the catalog.
-    """
-
-    files: int
-    snapshots: int
-    branches: int
-    conflicts: int
-    tables: int
-
-
-CASES: Final = {
-    "tiny": [Large(files=200, snapshots=5, branches=3, conflicts=40, tables=20)],
-    "small": [Large(files=100_000, snapshots=1_000, branches=100, conflicts=10_000, tables=1_000)],
-    "full": [
-        Large(files=1_000_000, snapshots=1_000, branches=100, conflicts=100_000, tables=1_000)
-    ],
-}
+_LONGEST_SECONDS: Final = 60
+_POLL_MILLIS: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,44 +48,89 @@ class View:
     clicks: Sequence[Callable[[Page], None]] = ()
 
 
+class Tab:
+    """A tab of the browser, and the runs of the script that it asks for."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.page = context.new_page()
+        self.page.set_default_timeout(_LONGEST_SECONDS * 1_000)
+        self._runs = ScriptRuns(self.page)
+
+    def settle(self) -> None:
+        """Wait until what was asked for has been drawn, and no placeholder is left."""
+        self._wait_until(lambda: self._runs.are_done)
+        self.page.wait_for_function(_SETTLED)
+
+    def asks(self, act: Callable[[Page], None]) -> None:
+        """Do something that asks for a run of the script, and wait until the page has settled."""
+        asked = self._runs.asked_in_all
+        act(self.page)
+        # A short run begins and ends between two looks at the page: only its messages tell of it.
+        self._wait_until(lambda: self._runs.asked_in_all > asked)
+        self.settle()
+
+    def _wait_until(self, is_so: Callable[[], bool]) -> None:
+        end = time.monotonic() + _LONGEST_SECONDS
+        while not is_so():
+            if time.monotonic() > end:
+                raise TimeoutError(f"the script does not begin or does not end: {self.page.url}")
+            self.page.wait_for_timeout(_POLL_MILLIS)
+
+
 def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
     """Open each page and click in it, round by round; see `live_files.run`."""
     for size in CASES[scale]:
-        warehouse = folder / "console"
-        make_large(warehouse, size)
+        warehouse, catalog = _made(folder, size)
         case = {"files": size.files, "conflicts": size.conflicts}
-        yield from look_at(warehouse, views(size), case, rounds, _targets)
-        catalog = folder / "catalog"
-        make_catalog(catalog, size.tables)
-        yield from look_at(catalog, [CATALOG], {"tables": size.tables}, rounds, _targets)
+        yield from look_at(warehouse, lambda _, size=size: views(size), case, rounds, _targets)
+        tables = {"tables": size.tables}
+        yield from look_at(catalog, lambda _: [CATALOG], tables, rounds, _targets)
+
+
+def prepare(scale: str, folder: Path) -> None:
+    """Make the warehouses, for a later run to find."""
+    for size in CASES[scale]:
+        _made(folder, size)
+
+
+def _made(folder: Path, size: Large) -> tuple[Path, Path]:
+    return large_warehouse(folder, size), catalog_warehouse(folder, size.tables)
 
 
 def look_at(
     warehouse: Path,
-    pages: Sequence[View],
+    pages: Callable[[RunningConsole], Sequence[View]],
     case: Mapping[str, int],
     rounds: int,
     targets: Callable[[Result], Iterable[Target]],
     *,
     benchmark: str = "B11",
 ) -> Iterator[Result]:
-    """Open each page of the console of a warehouse, and click in it, round by round."""
+    """Open each page of the console of a warehouse, and click in it, round by round.
+
+    Args:
+        warehouse: The warehouse; the state of its console lies beside it.
+        pages: The pages to look at, in a console that runs.
+        case: Tells the results from those of other cases.
+        rounds: How often each page is opened; the first one of a new console, once.
+        targets: The figures that a page must reach.
+        benchmark: The name of the benchmark.
+    """
     state = warehouse.with_name(f"{warehouse.name}-state")
+    first = View(name=FIRST_OF_ALL, path="")
     with running_console(warehouse, state) as console, open_browser() as context:
-        # A server that has shown nothing yet has half its program to load.
-        _visit(context.new_page(), console, View(name="jobs", path="jobs"))
-        for view in pages:
-            page = context.new_page()
-            page.set_default_timeout(60_000)
-            samples = tuple(_visit(page, console, view) for _ in range(rounds))
-            page.close()
+        for view in (first, *pages(console)):
+            tab = Tab(context)
+            times = 1 if view is first else rounds
+            samples = tuple(_visit(tab, console, view) for _ in range(times))
+            tab.page.close()
             result = Result(
                 benchmark=benchmark,
                 case={"page": view.name, **case},
                 samples=samples,
                 wrong=_wrong(samples),
             )
-            yield replace(result, targets=tuple(targets(result)))
+            yield replace(result, targets=() if view is first else tuple(targets(result)))
 
 
 @contextmanager
@@ -123,40 +144,6 @@ def open_browser() -> Iterator[BrowserContext]:
         )
         yield browser.new_context(viewport={"width": 1440, "height": 900})
         browser.close()
-
-
-def make_catalog(folder: Path, tables: int) -> None:
-    """Write many small tables, a lazy and an eager branch of all, and what one of them changed."""
-    make_tables(folder, tables)
-    warehouse = Warehouse.open(str(folder))
-    run_ours(warehouse, "create_catalog_branch", branch="lazy", lazy=True)
-    run_ours(warehouse, "create_catalog_branch", branch="eager")
-    for number in range(tables // 100):
-        name = f"air.t{number}$branch_lazy"
-        run_ours(
-            warehouse, "drop_table", sql=f"DROP TABLE air.t{number}", table=name, branch="lazy"
-        )
-
-
-def make_large(folder: Path, size: Large) -> None:
-    """Write `db.t` with its files, snapshots and branches, and `air.delays` with its conflicts."""
-    manifests = max(1, size.files // _PARTITIONS_A_MANIFEST)
-    make_warehouse(folder, Size(files=size.files, snapshots=size.snapshots, manifests=manifests))
-    table = folder / "db.db" / "t"
-    head = Snapshot.from_json((table / "snapshot" / f"snapshot-{size.snapshots}").read_text())
-    first = table / "branch" / f"branch-{BRANCH}"
-    shutil.rmtree(first / "snapshot")
-    (first / "snapshot").mkdir()
-    (first / "snapshot" / f"snapshot-{head.id}").write_text(head.to_json())
-    for name in ("LATEST", "EARLIEST"):
-        (first / "snapshot" / name).write_text(str(head.id))
-    for number in range(1, size.branches):
-        shutil.copytree(first, table / "branch" / f"branch-work-{number:03}")
-    main = open_table(folder)
-    add_files(folder, main.on(BRANCH), [f"theirs-{number}" for number in range(20)])
-    add_files(folder, main, [f"ours-{number}" for number in range(20)])
-    contested = ContestedTable(folder, flights=size.conflicts // 2)
-    contested.call("compare_rows", branch="fix-delays", target="main")
 
 
 def views(size: Large) -> list[View]:
@@ -203,6 +190,17 @@ def views(size: Large) -> list[View]:
     ]
 
 
+def choose(key: str) -> Callable[[Page], None]:
+    """Takes the first choice of a select box by the keyboard."""
+
+    def act(page: Page) -> None:
+        page.locator(f".st-key-{key} input").first.click()
+        page.get_by_role("option").first.wait_for()
+        page.keyboard.press("Enter")
+
+    return act
+
+
 def fill(key: str, text: str) -> Callable[[Page], None]:
     """Types into a box and sends it."""
 
@@ -227,23 +225,20 @@ def button_click(key: str, name: str) -> Callable[[Page], None]:
 CATALOG: Final = View(name="catalog", path="catalog", clicks=(fill("ca_q", "t7"), fill("ca_q", "")))
 
 
-def _visit(page: Page, console: RunningConsole, view: View) -> Sample:
-    query = "&".join(f"{name}={value}" for name, value in view.query.items())
+def _visit(tab: Tab, console: RunningConsole, view: View) -> Sample:
+    page = tab.page
     page.goto("about:blank")
     started = time.perf_counter()
-    page.goto(f"{console.url}/{view.path}?{query}", wait_until="commit")
+    page.goto(f"{console.url}/{view.path}?{urlencode(view.query)}", wait_until="commit")
     page.wait_for_selector(_PAINTED)
     painted = time.perf_counter() - started
-    settle(page)
+    tab.settle()
     settled = time.perf_counter() - started
     found = page.locator('[data-testid="stException"]').count()
     clicks = []
     for click in view.clicks:
-        page.evaluate(_WATCH)
         clicked = time.perf_counter()
-        click(page)
-        page.wait_for_function("() => window.sawRun")
-        settle(page)
+        tab.asks(click)
         clicks.append(time.perf_counter() - clicked)
     return Sample(
         contestant=OURS,
@@ -258,11 +253,6 @@ def _visit(page: Page, console: RunningConsole, view: View) -> Sample:
 def _wrong(samples: Sequence[Sample]) -> tuple[str, ...]:
     found = sum(each.answer["exceptions"] for each in samples)
     return (f"{found} exceptions were shown",) if found else ()
-
-
-def settle(page: Page) -> None:
-    """Wait until the script has run and no placeholder is left."""
-    page.wait_for_function(_SETTLED)
 
 
 def _targets(result: Result) -> Iterator[Target]:
@@ -294,11 +284,3 @@ _SETTLED: Final = """() => document.querySelector(
     '[data-testid="stApp"][data-test-script-state="notRunning"]')
   && !document.querySelector('[data-testid="stSkeleton"]')
   && !document.querySelector('[data-stale="true"]')"""
-_WATCH: Final = """() => {
-  window.sawRun = false;
-  const app = document.querySelector('[data-testid="stApp"]');
-  const seen = new MutationObserver(() => {
-    if (app.dataset.testScriptState !== 'notRunning') { window.sawRun = true; seen.disconnect(); }
-  });
-  seen.observe(app, {attributes: true, attributeFilter: ['data-test-script-state']});
-}"""

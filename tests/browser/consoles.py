@@ -65,12 +65,14 @@ def running_console(
     script = Path(branch_console_app.__file__).with_name("main.py")
     with (state_dir / "console.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", str(script),
+            [sys.executable, "-m", "branch_console_app.cli.console_process", "run", str(script),
              "--server.address=127.0.0.1", f"--server.port={settings.port}",
              "--server.headless=true"],
             env={**os.environ, **settings.to_environment(),
                  "PYTHONPATH": os.pathsep.join([python_path(), _STOPS])},
             cwd=state_dir,
+            # It ends when this process does, however that is killed.
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,

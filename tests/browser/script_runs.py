@@ -18,10 +18,12 @@ class ScriptRuns:
 
     Attributes:
         asked_for_pages: How often the tab asked for a whole page.
+        asked_in_all: How often it asked for a page or a part of one.
     """
 
     def __init__(self, page: Page) -> None:
         self.asked_for_pages = 0
+        self.asked_in_all = 0
         self._asked = False
         self._running = False
         page.on("websocket", self._connect)
@@ -42,6 +44,7 @@ class ScriptRuns:
         message = BackMsg.FromString(frame)
         if message.HasField("rerun_script"):
             self._asked = True
+            self.asked_in_all += 1
             self.asked_for_pages += not message.rerun_script.fragment_id
 
     def _receive(self, frame: bytes | str) -> None:
