@@ -20,8 +20,11 @@ from tests.support.contested_table import ContestedTable
 from tests.support.requirements import need_chromium
 from tests.support.warehouses import FixtureWarehouse
 
+# Pages are painted without a graphics card and without one that is played in software, which a
+# distribution may ask for in its own settings; nor does a test need the extensions that it brings.
 _ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
-              "--disable-background-networking"]  # fmt: skip
+              "--disable-gpu-rasterization", "--disable-software-rasterizer",
+              "--disable-extensions", "--disable-background-networking"]  # fmt: skip
 
 NewVisit = Callable[..., Visit]
 
