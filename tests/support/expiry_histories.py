@@ -265,12 +265,16 @@ class History:
         path = Path(self.bench.table(branch).paths.consumer("reader"))
         ids = self.bench.snapshot_ids(branch)
         if path.exists():
-            if self.rng.random() < 0.5:
-                return self._run_whole("clear_consumers", table=_on(branch))
             now = json.loads(path.read_text())["nextSnapshot"]
+            # No consumer gets a snapshot back that has expired.
+            undo = now in ids and self.rng.random() < 0.5
+            if self.rng.random() < 0.5:
+                return self._run_whole("clear_consumers", undo=undo, table=_on(branch))
             on = self.rng.choice((None, *(each for each in ids if each != now)))
             given: dict[str, Argument] = {} if on is None else {"next": on}
-            return self._run_whole("reset_consumer", table=_on(branch), consumer="reader", **given)
+            return self._run_whole(
+                "reset_consumer", undo=undo, table=_on(branch), consumer="reader", **given
+            )
         if ids:
             path.parent.mkdir(exist_ok=True)
             path.write_text(json.dumps({"nextSnapshot": self.rng.choice(ids)}))
@@ -775,13 +779,13 @@ class History:
         found = (each for each in self.oracle.names() if each.kind == CHANGELOG)
         return sorted(found, key=lambda each: (each.branch, each.name))
 
-    def _run_whole(self, name: str, **given: Argument) -> bool:
+    def _run_whole(self, name: str, *, undo: bool, **given: Argument) -> bool:
         """Undo brings back every byte that a call took (L7)."""
         before = self._bytes()
         done = self._run(name, **given)
         if self._bytes() == before:
             return False
-        if self.rng.random() < 0.5:
+        if undo:
             self._run("undo", operation=done.operation_id)
             assert self._bytes() == before, self.log
         return True
