@@ -295,7 +295,7 @@ def _schemas(plan: Plan, found: Circumstances) -> Iterator[Check]:
     if ours.fingerprint == theirs.fingerprint:
         yield _passes("Columns, keys and options are the same on both sides.")
     else:
-        yield _passes("Columns are matched by their ids; keys, buckets and merge engine agree.")
+        yield _passes("Columns are matched by their ids; keys and merge engine agree.")
 
 
 def _at_work(decision: MergeDecision) -> Iterator[Check]:
