@@ -5,14 +5,19 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from uuid import UUID
 
+import pyarrow as pa
 import pytest
 
+from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY, deletion_vector_entry
+from branch_console.format.values.deletion_vector import write_deletion_vectors
 from branch_console.storage import file_io
 from branch_console.storage.regular_files import read_regular
 from tests.support.branch_bench import BranchBench
 from tests.support.command_line import CommandLine
-from tests.support.health import put_data_files
+from tests.support.commit_tables import UNPARTITIONED, data_files, message
+from tests.support.health import data_file, put_data_files
 
 Place = Callable[[BranchBench], str]
 
@@ -346,3 +351,93 @@ def test_a_branch_is_repaired_at_once_of_all_that_lies_whole_elsewhere(
     assert Path(torn[0]).read_bytes() == b""
     assert console("repair-branch", "db.t", "dev").code == 0
     assert [Path(each).read_bytes() for each in torn] == whole
+
+
+ROWS, VECTORS = (f"{UUID(int=number)}-0" for number in (1, 2))
+
+
+def commit_rows_and_vectors(bench: BranchBench) -> None:
+    """Commit a data file and an index file on dev, under names that Paimon gives."""
+    table = bench.table("dev")
+    content, ranges = write_deletion_vectors({f"data-{ROWS}.parquet": (1, 4)})
+    path = Path(table.paths.index(f"index-{VECTORS}"))
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    entry = deletion_vector_entry((UNPARTITIONED, 0), path.name, len(content), ranges)
+    made = pa.Table.from_pylist([entry], schema=INDEX_MANIFEST_ENTRY)
+    bench.committer("dev").commit(
+        [message(new_files=data_files([ROWS]), new_index_files=made)], user="alice", identifier=77
+    )
+    put_data_files(bench)
+
+
+def clean_away(bench: BranchBench, lost: Path) -> None:
+    """Let a cleaning take one file of the newest snapshot of dev, which it cannot see."""
+    # All others are too young for it.
+    os.utime(lost, (0, 0))
+    snapshot = Path(bench.table("dev").paths.snapshot(4))
+    hidden = snapshot.rename(snapshot.with_name("hidden"))
+    bench.call("remove_orphan_files", operation="cleaning", grace="0 s")
+    hidden.rename(snapshot)
+    assert not lost.exists()
+
+
+def metadata_of(bench: BranchBench, kind: str) -> str:
+    """A manifest, a list or an index manifest of the newest snapshot of dev."""
+    table = bench.table("dev")
+    head = table.snapshots.get(4)
+    if kind == "index manifest":
+        return table.paths.manifest(str(head.index_manifest))
+    if kind == "list":
+        return table.paths.manifest(head.delta_manifest_list)
+    listed = table.scan.read_list(table.paths, head.delta_manifest_list)
+    return table.paths.manifest(str(listed["file_name"][0].as_py()))
+
+
+@pytest.mark.parametrize(
+    ("place", "rule"),
+    [
+        (lambda bench: str(data_file(bench, ROWS)), "F20"),
+        (lambda bench: bench.table("dev").paths.index(f"index-{VECTORS}"), "F20"),
+        (lambda bench: metadata_of(bench, "manifest"), "F21"),
+        (lambda bench: metadata_of(bench, "list"), "F21"),
+        (lambda bench: metadata_of(bench, "index manifest"), "F21"),
+    ],
+    ids=["a data file", "an index file", "a manifest", "a list", "an index manifest"],
+)
+def test_what_waits_in_the_trash_comes_back_by_the_undo_that_is_printed(
+    place: Place, rule: str, bench: BranchBench, console: CommandLine
+) -> None:
+    commit_rows_and_vectors(bench)
+    path = Path(place(bench))
+    whole = path.read_bytes()
+    before = bench.live_names("dev")
+    clean_away(bench, path)
+    (table,) = console("doctor", "db.t", "--deep", "--json").document["tables"]
+    (finding,) = [each for each in table["findings"] if each["severity"] == "critical"]
+    assert (finding["rule"], finding["branch"]) == (rule, "dev")
+    assert finding["evidence"][0] == "operation cleaning"
+    assert finding["evidence"][1].startswith(f"{path} is missing")
+    assert finding["advice"] == "It waits in the trash of the table. Undo what put it there."
+    (remedy,) = finding["remedies"]
+    assert remedy["sql"] == "CALL sys.undo(table => 'db.t', operation => 'cleaning')"
+    run = console("sql", remedy["sql"])
+    assert run.code == 0, run
+    assert path.read_bytes() == whole
+    assert BranchBench(Path(bench.file_io.root)).live_names("dev") == before
+    assert console("doctor", "db.t", "--deep").code == 0
+
+
+def test_what_lies_in_no_trash_is_told_as_lost_beside_a_cleaning(
+    bench: BranchBench, console: CommandLine
+) -> None:
+    commit_rows_and_vectors(bench)
+    orphan = Path(bench.path) / "bucket-0" / f"data-{UUID(int=3)}-0.parquet"
+    orphan.write_bytes(b"rows")
+    clean_away(bench, orphan)
+    data_file(bench, ROWS).unlink()
+    (table,) = console("doctor", "db.t", "--deep", "--json").document["tables"]
+    (finding,) = [each for each in table["findings"] if each["severity"] == "critical"]
+    assert [each["sql"] for each in finding["remedies"]] == [
+        "CALL sys.remove_unexisting_files(table => 'db.t$branch_dev', confirm => 'dev')"
+    ]

@@ -69,6 +69,38 @@ def test_a_head_that_only_lacks_data_files_can_go_on_without_their_rows() -> Non
     assert calls(found(both)["F20"]) == [("rollback", {"table": "db.t", "snapshot": 4})]
 
 
+def test_what_waits_in_the_trash_comes_back_before_anything_is_given_up() -> None:
+    def told(*wrong: str, **held: list[str]) -> HealthFinding:
+        texts = tuple(f"{each} is missing" for each in wrong)
+        damage = BranchDamage(
+            branch="dev",
+            head_id=5,
+            whole_ids=(4,),
+            damaged=(replace(LOST, data=texts, lost=texts),),
+            cleanings={f"{name} is missing": cleanings for name, cleanings in held.items()},
+        )
+        (finding,) = damage_findings("db.t", damage)
+        return finding
+
+    alone = told("f5", f5=["clean"])
+    assert alone.evidence == ("operation clean", "f5 is missing", "snapshot 5")
+    assert alone.advice == "It waits in the trash of the table. Undo what put it there."
+    assert calls(alone) == [("undo", {"table": "db.t", "operation": "clean"})]
+    # Other files come back with it, so nobody runs it unasked.
+    assert not alone.remedies[0].only_adds
+    both = told("f5", "f6", f5=["clean"], f6=["later"])
+    assert [each["operation"] for _, each in calls(both)] == ["clean", "later"]
+    assert both.advice == "They wait in the trash of the table. Undo what put them there."
+    some = told("f4", "f5", f5=["clean"])
+    assert calls(some) == calls(alone)
+    assert some.evidence == ("operation clean", "f5 is missing", "snapshot 5", "f4 is missing")
+    assert some.advice == (
+        "1 of them waits in the trash of the table. Undo what put it there, then look again for "
+        "the others."
+    )
+    assert told("f5", f9=["clean"]).remedies[0].procedure == "remove_unexisting_files"
+
+
 def test_a_branch_that_nothing_mends_can_be_dropped_but_main_cannot() -> None:
     assert found(HEAD, whole=(), branch="dev")["F20"].advice == (
         "Restore the files from a copy. Where there is none, drop the branch with reclaim."

@@ -1,13 +1,14 @@
 """F20, F21: files that a state needs and that are missing, cut short or in contradiction."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
 from branch_console.diff.health.finding import (
     EXPIRE,
     ROLLBACK,
+    UNDO,
     UNEXISTING,
     UNTAG,
     HazardSeverity,
@@ -54,12 +55,15 @@ class BranchDamage:
         head_id: Its newest snapshot; None if it has none that can be read.
         whole_ids: Its snapshots of which all is there, rising.
         damaged: The others, and tags of which not all is there.
+        cleanings: The cleanings that put a missing file into the trash, from where undo brings it
+            back, by what is wrong with that file in words; without files that lie in no trash.
     """
 
     branch: str
     head_id: int | None
     whole_ids: tuple[int, ...]
     damaged: Sequence[DamagedState]
+    cleanings: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def damage_findings(table: str, damage: BranchDamage) -> Iterator[HealthFinding]:
@@ -86,18 +90,31 @@ def _finding(
     wrong = sorted({each for every in found for each in every})
     what = "data or index file" if is_data else "metadata file"
     text = "; ".join(wrong[:_MOST_NAMED])
-    gives_up = is_data and _can_give_up(damage, states)
-    remedies = tuple(_remedies(table, damage, states, cuts=not is_data, gives_up=gives_up))
+    waiting = [each for each in wrong if each in damage.cleanings]
+    cleanings = sorted({one for each in waiting for one in damage.cleanings[each]})
+    if cleanings:
+        # Nothing is given up of what comes back.
+        remedies = tuple(_call(UNDO, table=table, operation=each) for each in cleanings)
+        advice = _undo_advice(len(waiting), len(wrong))
+    else:
+        gives_up = is_data and _can_give_up(damage, states)
+        remedies = tuple(_remedies(table, damage, states, cuts=not is_data, gives_up=gives_up))
+        advice = _advice(table, damage, remedies, gives_up=gives_up)
     return HealthFinding(
         rule=rule,
         severity=HazardSeverity.CRITICAL,
         branch=damage.branch,
-        evidence=(*(each.name for each in states), *wrong)[:_MOST_EVIDENCE],
+        evidence=(
+            *(f"operation {each}" for each in cleanings),
+            *waiting,
+            *(each.name for each in states),
+            *(each for each in wrong if each not in damage.cleanings),
+        )[:_MOST_EVIDENCE],
         text=f"{count(len(wrong), what)} of {_names(states)} "
         f"{'is not as its' if len(wrong) == 1 else 'are not as their'} manifests say: "
         f"{text.removesuffix('.')}.",
         breaks="Whoever reads there fails now.",
-        advice=_advice(table, damage, remedies, gives_up=gives_up),
+        advice=advice,
         remedies=remedies,
     )
 
@@ -106,6 +123,17 @@ def _can_give_up(damage: BranchDamage, states: Sequence[DamagedState]) -> bool:
     """Whether the head only lacks data files, so that it can go on without their rows."""
     head = next((each for each in states if each.snapshot_id == damage.head_id), None)
     return head is not None and head.data == head.lost and not head.metadata
+
+
+def _undo_advice(waiting: int, wrong: int) -> str:
+    """The advice where some of the files wait in the trash, given how many of how many."""
+    is_one = waiting == 1
+    subject = ("It" if is_one else "They") if waiting == wrong else f"{waiting:,} of them"
+    text = (
+        f"{subject} {'waits' if is_one else 'wait'} in the trash of the table. Undo what put "
+        f"{'it' if is_one else 'them'} there"
+    )
+    return f"{text}." if waiting == wrong else f"{text}, then look again for the others."
 
 
 def _advice(table: str, damage: BranchDamage, remedies: Sequence[Remedy], *, gives_up: bool) -> str:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from branch_console.diff.expiry.reachability import reach, unbalanced
 from branch_console.diff.health.damage_rules import BranchDamage, DamagedState
-from branch_console.errors import FormatError
+from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.manifest_entry import MANIFEST_ENTRY, FileKind
 from branch_console.format.snapshot import Snapshot
@@ -33,7 +33,9 @@ from branch_console.maintenance.references import (
     has_changelog_files,
 )
 from branch_console.procedures.browse.health_facts import Unchecked
+from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.share_pins import SHARE_PIN_PREFIX
+from branch_console.procedures.maintenance.missing_files import cleanings_with
 from branch_console.procedures.maintenance.release_files import referred_manifests
 from branch_console.storage.table_paths import BASE_TAG_PREFIX, CHANGELOG_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
@@ -64,6 +66,7 @@ class _Damage:
         self.data: dict[str, set[str]] = defaultdict(set)
         self.lost: dict[str, set[str]] = defaultdict(set)
         self.metadata: dict[str, set[str]] = defaultdict(set)
+        self.missing: dict[str, str] = {}  # the path of each file that is gone, by its problem
 
     def of(self, state: _State) -> DamagedState | None:
         """Return the damage of a state; None without any."""
@@ -83,10 +86,11 @@ class _Damage:
         )
 
 
-def find_damage(table: FileStoreTable) -> tuple[BranchDamage, ...]:
+def find_damage(warehouse: Warehouse, table: FileStoreTable) -> tuple[BranchDamage, ...]:
     """Return what each branch of a table lacks, main first; those that lack nothing are left out.
 
     Args:
+        warehouse: The warehouse of the table.
         table: The table on any branch.
 
     Raises:
@@ -105,8 +109,11 @@ def find_damage(table: FileStoreTable) -> tuple[BranchDamage, ...]:
     readable = [(each, lists_of(each.reference)) for each in states if each.reference is not None]
     whole = _without_broken(table, readable, damage)
     _look_at_files(table, names, whole, damage)
+    cleanings = _cleanings(warehouse, table, damage.missing)
     return tuple(
-        found for name in names if (found := _of_branch(table, name, states, damage)) is not None
+        found
+        for name in names
+        if (found := _of_branch(table, name, states, damage, cleanings)) is not None
     )
 
 
@@ -207,13 +214,19 @@ def _without_broken(
             damage.metadata[_key(state)].update(wrong)
         else:
             left.append((state, named))
+    damage.missing |= looked.missing
     return left
 
 
 class _PieceByPiece:
-    """Reads metadata of a broken table, each file once, and remembers what is wrong with it."""
+    """Reads metadata of a broken table, each file once, and remembers what is wrong with it.
+
+    Attributes:
+        missing: The path of each file that is gone, by its problem.
+    """
 
     def __init__(self, table: FileStoreTable) -> None:
+        self.missing: dict[str, str] = {}
         self._table = table
         self._found: dict[str, tuple[str, ...]] = {}
         self._counts: dict[str, int] = {}
@@ -231,6 +244,8 @@ class _PieceByPiece:
                 self._found[name] = tuple(check(name))
             except FormatError as error:
                 self._found[name] = (error.message,)
+                if error.kind is ErrorKind.FILES_MISSING:
+                    self.missing[error.message] = str(error.facts["path"])
         return self._found[name]
 
     def _of_list(self, name: str) -> Iterator[str]:
@@ -296,6 +311,8 @@ def _look_at_files(
                 continue
             at = int(np.searchsorted(needed.names, np.uint64(row["name"])))
             is_lost = problem == _missing(row["path"])
+            if is_lost:
+                damage.missing[problem] = row["path"]
             is_lost = is_lost and row["file_size"] > 0 and row["name"] in of_rows
             for number in theirs:
                 if needed.needed_by(number)[at]:
@@ -306,8 +323,13 @@ def _look_at_files(
         beside = {} if lists.index_manifest is None else {**files.index_files[lists.index_manifest]}
         if lists.statistics is not None:
             beside[table.paths.statistics(lists.statistics)] = 0
-        found = (_problem(table, sizes, path, size) for path, size in beside.items())
-        damage.data[_key(state)].update(problem for problem in found if problem is not None)
+        for path, size in beside.items():
+            problem = _problem(table, sizes, path, size)
+            if problem is None:
+                continue
+            damage.data[_key(state)].add(problem)
+            if problem == _missing(path):
+                damage.missing[problem] = path
 
 
 def _is_needed(
@@ -348,8 +370,25 @@ def _manifests_of(
     return sorted(pc.unique(files.columns["manifest"].filter(is_wrong)).to_pylist())
 
 
+def _cleanings(
+    warehouse: Warehouse, table: FileStoreTable, missing: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Return the cleanings that put missing files into the trash, by the problem of each file."""
+    if not missing:
+        return {}
+    held: dict[str, list[str]] = defaultdict(list)
+    for cleaning, paths in cleanings_with(warehouse, table, missing.values()).items():
+        for path in paths:
+            held[path].append(cleaning)
+    return {problem: held[path] for problem, path in missing.items() if path in held}
+
+
 def _of_branch(
-    table: FileStoreTable, branch: str, states: Sequence[_State], damage: _Damage
+    table: FileStoreTable,
+    branch: str,
+    states: Sequence[_State],
+    damage: _Damage,
+    cleanings: Mapping[str, Sequence[str]],
 ) -> BranchDamage | None:
     theirs = [each for each in states if each.branch == branch]
     damaged = [found for each in theirs if (found := damage.of(each)) is not None]
@@ -366,6 +405,7 @@ def _of_branch(
         head_id=table.on_listed(branch).snapshots.latest_id(),
         whole_ids=tuple(whole),
         damaged=damaged,
+        cleanings=cleanings,
     )
 
 

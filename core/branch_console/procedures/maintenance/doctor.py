@@ -74,7 +74,7 @@ def examine(warehouse: Warehouse, table: Identifier, *, is_deep: bool = False) -
     if is_deep:
         try:
             unchecked += undecoded(handle)
-            for damage in find_damage(handle):
+            for damage in find_damage(warehouse, handle):
                 findings += damage_findings(table.table_name, damage)
         except PaimonError as error:
             branch = branch_of_error(handle, error) or MAIN_BRANCH

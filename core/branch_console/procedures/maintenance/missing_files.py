@@ -1,5 +1,7 @@
 """Finding the data files that a state names and that its store lacks."""
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -64,15 +66,27 @@ def find_missing_index_files(table: FileStoreTable, head: Snapshot) -> tuple[str
 
 
 def cleanings_with(
-    warehouse: Warehouse, table: FileStoreTable, missing: pa.Table
-) -> tuple[str, ...]:
-    """Return the cleanings that have put some of the files into the trash, from where they come."""
-    found = []
+    warehouse: Warehouse, table: FileStoreTable, missing: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the cleanings that have put missing files into the trash, from where undo brings them.
+
+    Args:
+        warehouse: The warehouse of the table.
+        table: The table on any branch.
+        missing: The paths of the files.
+
+    Returns:
+        By operation id the paths of those that it put there, without cleanings that put none.
+    """
+    wanted, found = pa.array(sorted(missing), pa.string()), {}
     for operation_id in trash_operations(table):
         held = Trash(table=table, store=warehouse.store, operation_id=operation_id).find()
-        if held is not None and pc.any(pc.is_in(held["path"], missing["path"])).as_py():
-            found.append(operation_id)
-    return tuple(found)
+        if held is None:
+            continue
+        paths = held["path"].filter(pc.is_in(held["path"], value_set=wanted))
+        if len(paths):
+            found[operation_id] = tuple(paths.to_pylist())
+    return found
 
 
 def branches_naming(table: FileStoreTable, missing: pa.Table) -> dict[str, int]:

@@ -267,12 +267,12 @@ def _ways_out(
     warehouse: Warehouse, table: FileStoreTable, found: pa.Table
 ) -> Iterator[Consequence]:
     """Refuse where a file is not lost: it waits in the trash."""
-    cleanings = cleanings_with(warehouse, table, found)
+    cleanings = cleanings_with(warehouse, table, found["path"].to_pylist())
     if cleanings:
         yield blocks(
             "Some of the files wait in the trash of the table. Undo what put them there.",
             ErrorKind.FILES_IN_USE,
-            cleanings,
+            tuple(cleanings),
         )
 
 
