@@ -83,7 +83,7 @@ def running_console(
         yield running
     finally:
         process.terminate()
-        process.wait(30)
+        process.communicate(timeout=30)
         end_worker(running.services)
 
 
