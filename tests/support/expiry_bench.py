@@ -55,9 +55,13 @@ class ExpiryBench(BranchBench):
 
     def add(self, *names: str, branch: str = "main", watermark: int | None = None) -> None:
         """Commit files, and make them."""
+        buckets = self.table(branch).schema().num_buckets
         self.committer(branch).commit(
             [
-                message(partition, new_files=data_files(each, partition=partition))
+                message(
+                    partition,
+                    new_files=data_files(each, partition=partition, total_buckets=buckets),
+                )
                 for partition, each in self._by_partition(names)
             ],
             user="alice",
