@@ -125,23 +125,26 @@ def publish_files(
 
 
 def mend_file(store: CommitStore, path: str, data: bytes) -> None:
-    """Put a whole file in the place of one that is cut off or gone.
+    """Put a whole file in the place of one that is cut off.
 
     Raises:
-        CommitConflict: The path holds another whole file; it stays.
+        CommitConflict: The path holds another whole file, which stays, or none any more.
         StorageError: The store did not let the outcome be known.
     """
     found = store.files.find(path)
     if found is None:
-        publish_files(store, [(path, data)])
-    elif found != data and is_whole(found):
+        # Replacing is atomic: whoever removed it did so on purpose, with its branch or by expiry.
+        raise CommitConflict(
+            f"{path} is gone since; plan again.", kind=ErrorKind.HEAD_MOVED, path=path
+        )
+    if found != data and is_whole(found):
         raise CommitConflict(
             f"{path} is whole again, and is another file than its copy. It stays; look at the "
             "branch, then plan again.",
             kind=ErrorKind.HEAD_MOVED,
             path=path,
         )
-    elif found != data and not store.publisher.replace(path, data):
+    if found != data and not store.publisher.replace(path, data):
         raise StorageError(
             f"{path} could not be written: the store gave no clear answer. Try again.", path=path
         )

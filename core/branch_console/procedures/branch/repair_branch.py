@@ -67,7 +67,11 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
     preview = Preview(
         procedure=call.name,
         title=f"Repair branch {branch.branch!r} of {main.identifier.table_name}",
-        plan_id=plan_digest(call, *map(str, missing), *(each.content for each in whole)),
+        plan_id=plan_digest(
+            call,
+            *map(str, missing),
+            *(part for each in whole for part in (each.path, each.content)),
+        ),
         consequences=consequences,
         typed_name=None,
         role=Role.EDITOR,
@@ -169,7 +173,7 @@ def finish_repair(operation: Operation, journal: RepairBranchJournal) -> Receipt
     """Copy the schemas, or write the files that were cut off.
 
     Raises:
-        CommitConflict: Somebody made another file of that name in the meantime.
+        CommitConflict: Somebody made another file of that name in the meantime, or removed it.
     """
     table, branch = operation.table, operation.table.on(operation.intent.branch)
     wanted = journal.schemas
@@ -191,7 +195,7 @@ def _schemas(ids: list[int] | tuple[int, ...]) -> str:
 REPAIR_BRANCH = Procedure(
     name="repair_branch",
     what="repair a branch",
-    doing="Copying schemas.",
+    doing="Repairing the branch.",
     plan=plan_repair,
     codec=REPAIR_JOURNAL,
     finish=finish_repair,

@@ -253,7 +253,7 @@ def _beginnings(branch: FileStoreTable, event: LineageEvent | None) -> tuple[Sna
     is the whole truth only of a branch that holds it still.
     """
     recorded = None if event is None else event.after
-    if event is not None and recorded is not None and _has_copy(branch, event.base_tag, recorded):
+    if event is not None and recorded is not None and has_tag_of(branch, event.base_tag, recorded):
         return (recorded,)
     held = tuple(snapshot.identity for snapshot in _held(branch))
     if recorded is None:
@@ -263,7 +263,8 @@ def _beginnings(branch: FileStoreTable, event: LineageEvent | None) -> tuple[Sna
     return (recorded, *held)
 
 
-def _has_copy(branch: FileStoreTable, name: str | None, fork: SnapshotIdentity) -> bool:
+def has_tag_of(branch: FileStoreTable, name: str | None, fork: SnapshotIdentity) -> bool:
+    """Whether a branch holds the tag of that name, on just that snapshot."""
     try:
         tag = None if name is None else branch.tags.find(name)
     except FormatError:

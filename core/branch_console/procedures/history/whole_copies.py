@@ -12,21 +12,23 @@ from typing import TypeVar
 from branch_console.commit.base.metadata_copy import is_whole
 from branch_console.commit.schema.base_tags import fork_bytes
 from branch_console.commit.schema.tag_commit import without_retention
-from branch_console.errors import FormatError, NotFound
+from branch_console.errors import FormatError, NotFound, Refused
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.journals.branches import WholeFile
 from branch_console.format.lineage_event import (
     LineageEvent,
     base_tag_of,
     born,
-    under_present_names,
+    forks_of_base_tags,
 )
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.tag import Tag
+from branch_console.procedures.history.dependents import has_tag_of
+from branch_console.procedures.history.share_pins import SHARE_PIN_PREFIX
+from branch_console.storage.table_paths import BASE_TAG_PREFIX
 from branch_console.table.branch_manager import is_openable
 from branch_console.table.file_store_table import FileStoreTable
-from branch_console.table.lineage_ledger import in_order
 from branch_console.table.versioned_files import FileState
 
 T = TypeVar("T")
@@ -49,6 +51,7 @@ class _Candidate:
     content: bytes
     listed_by: str | None
     tagged_by: str | None
+    tag: str | None
 
 
 class WholeCopies:
@@ -121,6 +124,7 @@ class WholeCopies:
                         content=files.read(state.path),
                         listed_by=name,
                         tagged_by=None,
+                        tag=None,
                     )
         for name in self._branches:
             for tag in self._tags(name):
@@ -130,6 +134,7 @@ class WholeCopies:
                         content=without_retention(files.read(tag.path)),
                         listed_by=None,
                         tagged_by=name,
+                        tag=tag.name,
                     )
 
     def _is_same(self, branch: str, torn: _TornFile, found: _Candidate) -> bool:
@@ -137,35 +142,60 @@ class WholeCopies:
         identity = found.snapshot.identity
         if all(f'"{name}"'.encode() in torn.rest for name in identity.manifest_lists):
             return True
-        own = list(_values(self._snapshots(branch)))
+        own = _values(self._snapshots(branch))
         later = [each for each in own if each.id > found.snapshot.id]
         if found.listed_by is not None and any(
             _holds(self._snapshots(found.listed_by), each) for each in later
         ):
             return True
-        if any(
-            each.id == found.snapshot.id + 1 and self._builds_on(each, found.snapshot)
-            for each in later
-        ):
-            return True
-        if self._began_at(branch, identity):
-            return True
-        return found.tagged_by == branch and not self._is_elsewhere(branch, identity)
+        after = next((each for each in later if each.id == found.snapshot.id + 1), None)
+        if after is not None:
+            # A cut may have given the id again: what was made on top knows better than any tag.
+            return self._builds_on(after, found.snapshot)
+        return self._began_at(branch, found.snapshot) or self._is_of_own_tag(branch, found)
 
     def _builds_on(self, later: Snapshot, earlier: Snapshot) -> bool:
-        """Whether a commit was made on top of a state: it begins with the manifests of that."""
+        """Whether a commit was made on top of a state: it begins with the manifests of that.
+
+        A state that added no manifest has those of the one before it, on every branch.
+        """
         scan, paths = self._table.scan, self._table.paths
         try:
             base = scan.read_list(paths, later.base_manifest_list)["file_name"].to_pylist()
             before = scan.manifests(paths, earlier)["file_name"].to_pylist()
+            added = scan.read_list(paths, earlier.delta_manifest_list).num_rows
         except FormatError:
             return False
-        return bool(before) and set(base) == set(before)
+        return added > 0 and set(base) == set(before)
 
-    def _began_at(self, branch: str, identity: SnapshotIdentity) -> bool:
-        event = born(self._events(), branch)
+    def _began_at(self, branch: str, snapshot: Snapshot) -> bool:
+        """Whether a branch began at a snapshot, and that is not given again since.
+
+        The ledger knows nothing of a branch that other software dropped and made again: what it
+        records counts only if the branch holds its base tag still.
+        """
+        event = born(self._events() or (), branch)
         fork = None if event is None else event.after
-        return fork is not None and fork.same_as(identity)
+        if event is None or fork is None or not fork.same_as(snapshot.identity):
+            return False
+        if any(int(each.name) < snapshot.id for each in self._snapshots(branch)):
+            return False
+        return has_tag_of(self._table.on_listed(branch), event.base_tag, fork)
+
+    def _is_of_own_tag(self, branch: str, found: _Candidate) -> bool:
+        """Whether a tag of the branch alone tells: somebody tagged it there, and no other has it.
+
+        A tag that keeps files for another branch stays on this one where history is cut before it,
+        so that the id of its snapshot may be given again.
+        """
+        events = self._events()
+        if found.tag is None or found.tagged_by != branch or events is None:
+            return False
+        if found.tag.startswith((BASE_TAG_PREFIX, SHARE_PIN_PREFIX)):
+            return False
+        if found.tag in forks_of_base_tags(events):
+            return False
+        return not self._is_elsewhere(branch, found.snapshot.identity)
 
     def _is_elsewhere(self, branch: str, identity: SnapshotIdentity) -> bool:
         """Whether another branch lists a snapshot, so that a tag on it tells nothing of this."""
@@ -179,8 +209,9 @@ class WholeCopies:
         torn = {each.name: each for each in self._torn(self._tags(branch))}
         if not torn:
             return
+        events = self._events() or ()
         for name in self._branches:
-            base_tag, event = base_tag_of(self._events(), name), born(self._events(), name)
+            base_tag, event = base_tag_of(events, name), born(events, name)
             if base_tag not in torn or event is None or event.after is None:
                 continue
             places = (name, event.source_branch or MAIN_BRANCH, MAIN_BRANCH)
@@ -214,8 +245,12 @@ class WholeCopies:
     def _read_tags(self, branch: str) -> tuple[FileState[Tag], ...]:
         return self._table.on_listed(branch).tags.states()
 
-    def _read_events(self) -> tuple[LineageEvent, ...]:
-        return under_present_names(in_order(self._table.ledger.states()))
+    def _read_events(self) -> tuple[LineageEvent, ...] | None:
+        """Return the ledger; None if an event of it is broken, so that it proves nothing."""
+        try:
+            return self._table.ledger.whole()
+        except Refused:
+            return None
 
 
 def _whole_file(torn: _TornFile, source: str, content: bytes) -> WholeFile:
