@@ -73,8 +73,16 @@ class ListedOnce:
         return self._files.status(path)
 
     def folder_marks(self, paths: Sequence[str]) -> Sequence[FolderMark | None]:
-        """The marks of folders, as of now."""
-        return self._files.folder_marks(paths)
+        """The marks of folders, as of now; None for those that were listed before.
+
+        Their listings may be older than their marks, and others would believe them.
+        """
+        marks = self._files.folder_marks(paths)
+        if self._is_over:
+            return marks
+        return [
+            None if self._is_listed(path) else mark for path, mark in zip(paths, marks, strict=True)
+        ]
 
     def names(self, path: str) -> Collection[str]:
         """Their names alone."""
@@ -109,3 +117,6 @@ class ListedOnce:
                 else filter(None, (self.status(f"{path}/{each}") for each in sorted(names)))
             )
         return [*self._children[path]]
+
+    def _is_listed(self, path: str) -> bool:
+        return path in self._children or path in self._names or path in self._folders

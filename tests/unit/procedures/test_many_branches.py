@@ -86,6 +86,20 @@ def test_an_option_that_somebody_sets_is_seen(bench: BranchBench) -> None:
     assert not preview(bench, "drop_branch", branch="b1").can_run
 
 
+def test_an_option_set_while_somebody_decides_is_seen_by_all_others(bench: BranchBench) -> None:
+    table = bench.table()
+    holder = bench.table("b5")
+    options = set_options({"scan.fallback-branch": "b1"})
+    with table.listing_once() as deciding:
+        assert deciding.on_listed("b5").schemas.find_latest() is not None
+        change_schema(holder, bench.store, [options], now_millis=NOW)
+        # The clock of the folder went on since.
+        _settle(bench)
+        # Who decides sees one state of each folder.
+        assert options_naming(deciding, "b1") == ()
+    assert [use.branch for use in options_naming(table, "b1")] == ["b5"]
+
+
 def test_options_of_a_schema_that_is_mended_are_seen(bench: BranchBench) -> None:
     holder = bench.table("b5")
     schema = Path(holder.paths.schema(0))
