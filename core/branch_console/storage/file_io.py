@@ -68,8 +68,12 @@ class FileStatus:
     is_link: bool = False
 
 
-FolderMark: TypeAlias = tuple[int, int]
-"""Inode and time of the last change in nanoseconds: another one once a child came or went."""
+FolderMark: TypeAlias = tuple[int, int, int]
+"""Inode, and in nanoseconds the times at which its children and the inode itself last changed.
+
+Another one once a child came or went: who copies a folder may set the first time back, but not the
+second.
+"""
 
 
 class FileContents(Protocol):
@@ -587,7 +591,7 @@ def _mark_of(path: str) -> FolderMark | None:
         found = os.stat(path)  # noqa: PTH116
     except OSError:
         return None  # whoever looks into the folder is told why
-    return found.st_ino, found.st_mtime_ns
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _stat_local(path: str) -> os.stat_result:

@@ -1,6 +1,7 @@
 """The marks of folders, which change if a child comes, goes or is renamed."""
 
 import os
+import time
 from pathlib import Path
 
 from branch_console.storage.file_io import FileIO
@@ -32,6 +33,27 @@ def test_a_folder_of_this_machine_tells_that_a_child_came_or_went(tmp_path: Path
     long_ago = within.folder_marks(paths)
     (first / "child").unlink()
     assert within.folder_marks(paths)[0] != long_ago[0]
+
+
+def test_a_folder_that_a_decision_has_listed_has_no_mark_for_it(tmp_path: Path) -> None:
+    store = FileIO.for_url(str(tmp_path))
+    for each in ("list", "names", "folder_names"):
+        within = ListedOnce(store)
+        getattr(within, each)(store.root)
+        assert list(within.folder_marks([store.root])) == [None]
+        within.look_anew()
+        assert within.folder_marks([store.root]) == store.folder_marks([store.root])
+
+
+def test_a_folder_whose_time_was_set_back_is_told_apart(tmp_path: Path) -> None:
+    # As a copy that keeps the times of folders does.
+    store = FileIO.for_url(str(tmp_path))
+    os.utime(tmp_path, _THEN)
+    before = store.folder_marks([store.root])
+    time.sleep(0.05)  # a tick of the clock of the file system
+    (tmp_path / "child").touch()
+    os.utime(tmp_path, _THEN)
+    assert store.folder_marks([store.root]) != before
 
 
 def test_another_folder_of_the_same_name_and_time_is_told_apart(tmp_path: Path) -> None:
