@@ -7,6 +7,7 @@ files wait. So paths below the table begin with `./`.
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from branch_console.errors import FormatError
 from branch_console.format.journals.arrow_stream import ArrowStream
 from branch_console.table.file_store_table import FileStoreTable
 
@@ -22,10 +23,23 @@ def encode_list(table: FileStoreTable, files: pa.Table) -> bytes:
     return ArrowStream.of(_placed(files, pc.if_else(is_below, below, paths))).data
 
 
-def decode_list(table: FileStoreTable, data: bytes) -> pa.Table:
-    """Return the files of a list, where the table lies now."""
-    files = ArrowStream(data=data).table
-    paths = files["path"]
+def decode_list(table: FileStoreTable, path: str, data: bytes) -> pa.Table:
+    """Return the files of a list, where the table lies now.
+
+    Args:
+        table: The table on any branch.
+        path: Where the list lies.
+        data: Its bytes.
+
+    Raises:
+        FormatError: The list is cut off, or no list.
+    """
+    try:
+        files = ArrowStream(data=data).table
+        paths = files["path"]
+    except (ValueError, OSError, KeyError, pa.ArrowException) as error:
+        message = f"{path} cannot be read: it is cut off, or no list of files."
+        raise FormatError(message, path=path) from error
     is_below = pc.starts_with(paths, _BELOW)
     rest = pc.utf8_slice_codeunits(paths, len(_BELOW))
     placed = pc.binary_join_element_wise(f"{table.paths.table}/", rest, "")

@@ -30,16 +30,18 @@ def list_release(
 ) -> pa.Table:
     """Note durably which files an operation removes; return what it noted first."""
     data = encode_list(table, files)
-    _, found = publish_once(store, table.paths.release_list(operation_id), data)
-    return decode_list(table, found)
+    path = table.paths.release_list(operation_id)
+    _, found = publish_once(store, path, data)
+    return decode_list(table, path, found)
 
 
 def find_release_list(
     table: FileStoreTable, store: CommitStore, operation_id: str
 ) -> pa.Table | None:
-    """Return the files that an operation noted, None if it has not."""
-    found = store.files.find(table.paths.release_list(operation_id))
-    return None if found is None else decode_list(table, found)
+    """Return the files that an operation noted, None if it has not; raises FormatError."""
+    path = table.paths.release_list(operation_id)
+    found = store.files.find(path)
+    return None if found is None else decode_list(table, path, found)
 
 
 def listed_releases(table: FileStoreTable) -> tuple[str, ...]:

@@ -34,9 +34,13 @@ class Trash:
     operation_id: str
 
     def find(self) -> pa.Table | None:
-        """Return the files that the operation noted, with columns of RELEASED_FILES, or None."""
+        """Return the files that the operation noted, with columns of RELEASED_FILES, or None.
+
+        Raises:
+            FormatError: The list is cut off.
+        """
         found = self.store.files.find(self._list)
-        return None if found is None else decode_list(self.table, found)
+        return None if found is None else decode_list(self.table, self._list, found)
 
     def note(self, files: pa.Table) -> None:
         """Note durably which files the operation is about to put there; what it noted first stands.

@@ -441,3 +441,29 @@ def test_what_lies_in_no_trash_is_told_as_lost_beside_a_cleaning(
     assert [each["sql"] for each in finding["remedies"]] == [
         "CALL sys.remove_unexisting_files(table => 'db.t$branch_dev', confirm => 'dev')"
     ]
+
+
+@pytest.mark.parametrize("how", CUTS)
+def test_a_list_of_the_trash_that_is_cut_off_hides_no_finding(
+    how: str, bench: BranchBench, console: CommandLine
+) -> None:
+    commit_rows_and_vectors(bench)
+    lost = data_file(bench, ROWS)
+    clean_away(bench, lost)
+    (kept,) = Path(bench.table().paths.trash_dir).glob("*.arrow")
+    kept.write_bytes(CUTS[how](kept.read_bytes()))
+    # A file of main that no trash has.
+    data_file(bench, "a").unlink()
+    for chosen in (["db.t"], []):
+        answer = console("doctor", *chosen, "--deep", "--json")
+        assert answer.code == 3, answer
+        (table,) = [each for each in answer.document["tables"] if each["table"] == "db.t"]
+        told = {each["rule"]: each for each in table["findings"] if each["severity"] == "critical"}
+        assert list(told) == ["F20"]
+        (unread,) = table["unchecked"]
+        assert str(kept) in unread["error"]["message"]
+    confirmed = ("remove-unexisting-files", "db.t$branch_dev", "--confirm", "dev")
+    refused = console(*confirmed)
+    assert refused.code not in (0, 1)
+    assert str(kept) in refused.err
+    assert f"{ROWS}" in str(bench.live_names("dev"))

@@ -30,7 +30,7 @@ def bench(tmp_path: Path) -> BranchBench:
 
 def found(bench: BranchBench) -> dict[str, BranchDamage]:
     fresh = BranchBench(Path(bench.file_io.root))
-    return {each.branch: each for each in find_damage(fresh.warehouse(), fresh.table())}
+    return {each.branch: each for each in find_damage(fresh.warehouse(), fresh.table()).branches}
 
 
 def names(damage: BranchDamage, kind: str = "data") -> list[str]:

@@ -35,7 +35,7 @@ from branch_console.maintenance.references import (
 from branch_console.procedures.browse.health_facts import Unchecked
 from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.history.share_pins import SHARE_PIN_PREFIX
-from branch_console.procedures.maintenance.missing_files import cleanings_with
+from branch_console.procedures.maintenance.missing_files import TrashedFiles, find_trashed
 from branch_console.procedures.maintenance.release_files import referred_manifests
 from branch_console.storage.table_paths import BASE_TAG_PREFIX, CHANGELOG_PREFIX
 from branch_console.table.file_store_table import FileStoreTable
@@ -86,8 +86,21 @@ class _Damage:
         )
 
 
-def find_damage(warehouse: Warehouse, table: FileStoreTable) -> tuple[BranchDamage, ...]:
-    """Return what each branch of a table lacks, main first; those that lack nothing are left out.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDamage:
+    """The damage of all branches of a table.
+
+    Attributes:
+        branches: The damage of each branch, main first, without those that lack nothing.
+        unchecked: Lists of the trash that cannot be read: what is lost may wait there.
+    """
+
+    branches: tuple[BranchDamage, ...]
+    unchecked: tuple[Unchecked, ...]
+
+
+def find_damage(warehouse: Warehouse, table: FileStoreTable) -> TableDamage:
+    """Return what each branch of a table lacks.
 
     Args:
         warehouse: The warehouse of the table.
@@ -109,11 +122,15 @@ def find_damage(warehouse: Warehouse, table: FileStoreTable) -> tuple[BranchDama
     readable = [(each, lists_of(each.reference)) for each in states if each.reference is not None]
     whole = _without_broken(table, readable, damage)
     _look_at_files(table, names, whole, damage)
-    cleanings = _cleanings(warehouse, table, damage.missing)
-    return tuple(
-        found
-        for name in names
-        if (found := _of_branch(table, name, states, damage, cleanings)) is not None
+    trashed = _trashed(warehouse, table, damage.missing)
+    cleanings = _cleanings(trashed, damage.missing)
+    return TableDamage(
+        branches=tuple(
+            found
+            for name in names
+            if (found := _of_branch(table, name, states, damage, cleanings)) is not None
+        ),
+        unchecked=tuple(Unchecked(branch=MAIN_BRANCH, error=error) for error in trashed.errors),
     )
 
 
@@ -370,14 +387,18 @@ def _manifests_of(
     return sorted(pc.unique(files.columns["manifest"].filter(is_wrong)).to_pylist())
 
 
-def _cleanings(
+def _trashed(
     warehouse: Warehouse, table: FileStoreTable, missing: Mapping[str, str]
-) -> dict[str, list[str]]:
-    """Return the cleanings that put missing files into the trash, by the problem of each file."""
+) -> TrashedFiles:
     if not missing:
-        return {}
+        return TrashedFiles(paths={}, errors=())
+    return find_trashed(warehouse, table, missing.values())
+
+
+def _cleanings(trashed: TrashedFiles, missing: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the cleanings that put missing files into the trash, by the problem of each file."""
     held: dict[str, list[str]] = defaultdict(list)
-    for cleaning, paths in cleanings_with(warehouse, table, missing.values()).items():
+    for cleaning, paths in trashed.paths.items():
         for path in paths:
             held[path].append(cleaning)
     return {problem: held[path] for problem, path in missing.items() if path in held}

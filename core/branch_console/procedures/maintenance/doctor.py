@@ -74,8 +74,10 @@ def examine(warehouse: Warehouse, table: Identifier, *, is_deep: bool = False) -
     if is_deep:
         try:
             unchecked += undecoded(handle)
-            for damage in find_damage(warehouse, handle):
-                findings += damage_findings(table.table_name, damage)
+            damage = find_damage(warehouse, handle)
+            unchecked += damage.unchecked
+            for of_branch in damage.branches:
+                findings += damage_findings(table.table_name, of_branch)
         except PaimonError as error:
             branch = branch_of_error(handle, error) or MAIN_BRANCH
             unchecked.append(Unchecked(branch=branch, error=error))

@@ -1,11 +1,12 @@
 """Finding the data files that a state names and that its store lacks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.errors import PaimonError
+from branch_console.errors import FormatError, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.manifest_entry import NO_FILES
 from branch_console.format.snapshot import Snapshot
@@ -65,28 +66,49 @@ def find_missing_index_files(table: FileStoreTable, head: Snapshot) -> tuple[str
     return tuple(path for path, exists in zip(paths, there, strict=True) if not exists)
 
 
-def cleanings_with(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrashedFiles:
+    """Missing files that wait in the trash, from where undo brings them back.
+
+    Attributes:
+        paths: Their paths by the id of the cleaning that put them there, without cleanings that
+            put none.
+        errors: Why lists of other cleanings cannot be read: they may name files too.
+    """
+
+    paths: Mapping[str, tuple[str, ...]]
+    errors: tuple[FormatError, ...]
+
+
+def find_trashed(
     warehouse: Warehouse, table: FileStoreTable, missing: Iterable[str]
-) -> dict[str, tuple[str, ...]]:
-    """Return the cleanings that have put missing files into the trash, from where undo brings them.
+) -> TrashedFiles:
+    """Return which missing files wait in the trash.
 
     Args:
         warehouse: The warehouse of the table.
         table: The table on any branch.
         missing: The paths of the files.
 
-    Returns:
-        By operation id the paths of those that it put there, without cleanings that put none.
+    Raises:
+        StorageError: The store did not answer.
     """
-    wanted, found = pa.array(sorted(missing), pa.string()), {}
+    wanted = pa.array(sorted(missing), pa.string())
+    found: dict[str, tuple[str, ...]] = {}
+    errors: list[FormatError] = []
     for operation_id in trash_operations(table):
-        held = Trash(table=table, store=warehouse.store, operation_id=operation_id).find()
+        trash = Trash(table=table, store=warehouse.store, operation_id=operation_id)
+        try:
+            held = trash.find()
+        except FormatError as error:
+            errors.append(error)
+            continue
         if held is None:
             continue
         paths = held["path"].filter(pc.is_in(held["path"], value_set=wanted))
         if len(paths):
             found[operation_id] = tuple(paths.to_pylist())
-    return found
+    return TrashedFiles(paths=found, errors=tuple(errors))
 
 
 def branches_naming(table: FileStoreTable, missing: pa.Table) -> dict[str, int]:

@@ -51,9 +51,9 @@ from branch_console.procedures.history.protection import protection_of, rule_tex
 from branch_console.procedures.maintenance.kept_vectors import kept_vectors, vector_files
 from branch_console.procedures.maintenance.missing_files import (
     branches_naming,
-    cleanings_with,
     find_missing_files,
     find_missing_index_files,
+    find_trashed,
 )
 from branch_console.procedures.run.open_operation import Operation
 from branch_console.procedures.run.procedure import PlannedOperation, Procedure, table_of
@@ -266,13 +266,15 @@ def _index_consequences(table: FileStoreTable, paths: Sequence[str]) -> Iterator
 def _ways_out(
     warehouse: Warehouse, table: FileStoreTable, found: pa.Table
 ) -> Iterator[Consequence]:
-    """Refuse where a file is not lost: it waits in the trash."""
-    cleanings = cleanings_with(warehouse, table, found["path"].to_pylist())
-    if cleanings:
+    """Refuse where a file is not lost: it waits in the trash, or nobody knows whether it does."""
+    trashed = find_trashed(warehouse, table, found["path"].to_pylist())
+    for error in trashed.errors:
+        raise error
+    if trashed.paths:
         yield blocks(
             "Some of the files wait in the trash of the table. Undo what put them there.",
             ErrorKind.FILES_IN_USE,
-            tuple(cleanings),
+            tuple(trashed.paths),
         )
 
 
