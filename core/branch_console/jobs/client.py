@@ -357,6 +357,7 @@ class JobClient:
             error_class=outcome.get("error_class"),
             error_facts=outcome.get("error_facts", {}),
             target_is=TargetMove.of(state, stage, outcome),
+            recovers=bool(outcome.get("recovers") or stage.get("recovers")),
             created_millis=created,
             started_millis=outcome.get("started_millis") or status.dequeued_at or created,
             finished_millis=outcome.get("finished_millis") or status.completed_at,

@@ -101,6 +101,7 @@ class JobView:
         receipt_id: The operation whose receipt can be read, once done.
         target_is: Whether it has changed its target; of jobs that ended before that was kept, what
             their state says.
+        recovers: Whether recovery finishes it or takes it back where it was cut off.
         role: The role of the actor when the job was made; it runs with that.
         arguments: The arguments of its call; none if the call cannot be read.
     """
@@ -124,6 +125,7 @@ class JobView:
     error_class: str | None = None
     error_facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     target_is: TargetMove = TargetMove.UNKNOWN
+    recovers: bool = False
     role: str = Role.OPERATOR
     arguments: Mapping[str, Argument] = field(default_factory=lambda: MappingProxyType({}))
 

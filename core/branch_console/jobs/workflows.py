@@ -15,7 +15,12 @@ from branch_console.errors import ErrorKind, PaimonError, error_of
 from branch_console.format.receipt import Receipt
 from branch_console.jobs.client import STAGE, WORKFLOW
 from branch_console.jobs.progress import JobState, TargetMove
-from branch_console.jobs.target_moves import target_after_failure
+from branch_console.jobs.target_moves import (
+    keeps_journal,
+    target_after_failure,
+    target_when_done,
+    writes_in_any_stage,
+)
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.stages import Facts
@@ -69,10 +74,14 @@ class DurableStages:
         last: The stage that ran last.
         target_is: Whether the stages so far changed the target; not known from the beginning of one
             that publishes to its end.
+        has_ended_one: Whether a stage that may change the target has ended.
     """
 
-    def __init__(self, context: JobContext) -> None:
+    def __init__(self, context: JobContext, call: ProcedureCall) -> None:
         self._context = context
+        self._writes_in_any = writes_in_any_stage(call)
+        self._recovers = keeps_journal(call)
+        self.has_ended_one = False
         self.last = ""
         self.target_is = TargetMove.UNCHANGED
 
@@ -89,19 +98,21 @@ class DurableStages:
         context = self._context
         self.last = context.step = name
         context.progress(0, None)
-        if publishes:
+        if publishes or self._writes_in_any:
             self.target_is = TargetMove.UNKNOWN
         stage = {
             "step": name,
             "state": str(state),
             "message": message,
             "target_is": str(self.target_is),
+            "recovers": self._recovers,
         }
         # A cancelled workflow raises here: up to this line a cancel changes nothing.
         DBOS.set_event(STAGE, stage)
         result: Mapping[str, Any] = DBOS.run_step({"name": name}, _step, work, context.progress)
         if "error" in result:
             raise _error_from(result["error"])
+        self.has_ended_one |= publishes or self._writes_in_any
         if publishes:
             self.target_is = TargetMove.MOVED
         value: Facts = result["value"]
@@ -116,18 +127,20 @@ def register_workflow(context: JobContext) -> None:
         call = ProcedureCall.from_json(call_json)
         context.job = call.operation_id
         started = context.clock()
-        stages = DurableStages(context)
+        stages = DurableStages(context, call)
         try:
             receipt = run_call(context.warehouse, context.rows, call, stages)
             is_kept = is_recorded(context.warehouse, call, receipt)
-            outcome = _done(receipt, stages.target_is, is_kept=is_kept)
+            target_is = target_when_done(call, stages.target_is, is_kept=is_kept)
+            outcome = _done(receipt, target_is, is_kept=is_kept)
         except PaimonError as error:
-            target_is = _target_at_end(context.warehouse, call, stages.target_is, error)
+            target_is = _target_at_end(context.warehouse, call, stages, error)
             outcome = _ended(error, target_is)
         finally:
             context.job, context.step = None, ""
         return {
             **outcome,
+            "recovers": keeps_journal(call),
             "step": stages.last,
             "started_millis": started,
             "finished_millis": context.clock(),
@@ -146,15 +159,17 @@ def _step(work: Callable[[Progress], Facts], progress: Progress) -> dict[str, ob
 
 
 def _target_at_end(
-    warehouse: Warehouse, call: ProcedureCall, so_far: TargetMove, error: PaimonError
+    warehouse: Warehouse, call: ProcedureCall, stages: DurableStages, error: PaimonError
 ) -> TargetMove:
     """Say whether a job that an error ended changed its target."""
-    if so_far is not TargetMove.UNKNOWN:
-        return so_far
+    if stages.target_is is not TargetMove.UNKNOWN:
+        return stages.target_is
     found = target_after_failure(warehouse, call, error)
     if found is not None:
         return found
-    return TargetMove.UNCHANGED if isinstance(error, _REFUSALS) else TargetMove.UNKNOWN
+    # A refusal is of its own stage: what stages before it changed it does not take back.
+    is_unchanged = isinstance(error, _REFUSALS) and not stages.has_ended_one
+    return TargetMove.UNCHANGED if is_unchanged else TargetMove.UNKNOWN
 
 
 def _done(receipt: Receipt, target: TargetMove, *, is_kept: bool) -> dict[str, object]:
@@ -166,7 +181,7 @@ def _done(receipt: Receipt, target: TargetMove, *, is_kept: bool) -> dict[str, o
     return {
         "state": str(JobState.DONE),
         "message": " ".join([*moves, *receipt.notes]),
-        "target_is": str(target if is_kept else TargetMove.UNCHANGED),
+        "target_is": str(target),
         # What changed nothing left no event, and so no receipt to read later.
         "receipt_id": receipt.operation_id if is_kept else None,
     }

@@ -7,7 +7,7 @@ import pytest
 
 from branch_console.errors import PaimonError
 from branch_console.jobs.progress import TargetMove
-from branch_console.jobs.target_moves import target_after_failure
+from branch_console.jobs.target_moves import target_after_failure, target_when_done
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.run.open_operation import FRESH_MILLIS
 from tests.support.branch_bench import NOW, BranchBench
@@ -111,3 +111,39 @@ def test_a_call_without_a_journal_has_no_answer(new: Callable[[], BranchBench]) 
         name="query", arguments={"sql": "SELECT 1"}, actor="ann", operation_id="q"
     )
     assert target_after_failure(new().warehouse(), query, PaimonError("")) is None
+
+
+def call_of(name: str) -> ProcedureCall:
+    arguments = (
+        {"sql": "ALTER TABLE db.t SET ('a' = 'b')"} if "table" in name else {"table": "db.t"}
+    )
+    return ProcedureCall(name=name, arguments=arguments, actor="ann", operation_id="x")
+
+
+@pytest.mark.parametrize(
+    ("name", "so_far", "is_kept", "target_is"),
+    [
+        ("fast_forward", TargetMove.MOVED, True, TargetMove.MOVED),
+        ("fast_forward", TargetMove.MOVED, False, TargetMove.UNCHANGED),
+        ("drop_table", TargetMove.MOVED, False, TargetMove.UNCHANGED),
+        ("create_branch", TargetMove.MOVED, True, TargetMove.MOVED),
+        ("apply_policy", TargetMove.UNCHANGED, False, TargetMove.UNCHANGED),
+        ("apply_policy", TargetMove.MOVED, False, TargetMove.UNKNOWN),
+        ("set_policy", TargetMove.MOVED, False, TargetMove.UNKNOWN),
+        ("recover", TargetMove.MOVED, False, TargetMove.UNKNOWN),
+        ("alter_table", TargetMove.MOVED, False, TargetMove.UNKNOWN),
+        ("insert", TargetMove.UNKNOWN, False, TargetMove.UNKNOWN),
+        ("query", TargetMove.UNCHANGED, False, TargetMove.UNCHANGED),
+    ],
+)
+def test_a_call_that_no_ledger_holds_is_not_called_unchanged_after_it_published(
+    name: str, so_far: TargetMove, is_kept: bool, target_is: TargetMove
+) -> None:
+    assert target_when_done(call_of(name), so_far, is_kept=is_kept) is target_is
+
+
+def test_an_alter_that_failed_has_no_answer_in_the_journal_of_the_catalog(
+    new: Callable[[], BranchBench],
+) -> None:
+    alter = call_of("alter_table")
+    assert target_after_failure(new().warehouse(), alter, PaimonError("")) is None
