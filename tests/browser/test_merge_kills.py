@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import expect
 
 from branch_console.jobs.progress import JobState, TargetMove
-from branch_console_app.models.jobs.target_words import target_words
 from branch_console_app.services import Services
 from tests.browser.conftest import NewVisit
 from tests.browser.consoles import RunningConsole, running_console
@@ -20,6 +19,11 @@ from tests.support.contested_table import ContestedTable
 # twice, and tests/console sees what a stopped job and an outdated preview say and offer.
 pytestmark = pytest.mark.depth("long")
 
+_SAID = {
+    TargetMove.UNCHANGED: "The target is unchanged.",
+    TargetMove.UNKNOWN: "Whether the target has changed is not known yet: recovery finishes what "
+    "was cut off, or takes it back.",
+}
 # The worker is killed as each of them begins.
 _STAGES = ("check heads", "verify files", "compare rows")
 
@@ -108,7 +112,7 @@ def _sees_stop(seen: Visit, services: Services, job_id: str, target_is: TargetMo
     assert stopped.state is JobState.INTERRUPTED
     assert stopped.target_is is target_is
     seen.sees("stopped in the middle.")
-    seen.sees(target_words(target_is, "The target"))
+    seen.sees(_SAID[target_is])
     seen.sees(stopped.message)
 
 

@@ -353,7 +353,7 @@ def _print_failure(
             print_findings(judged)
         print_error(error, as_json=False)
         if job.state is JobState.FAILED:
-            print_note(target_words(job.target_is, "the target"))
+            print_note(target_words(job, "the target"))
     return exit_code(error)
 
 

@@ -229,7 +229,7 @@ def _show_verdict(job: JobView) -> None:
     name = code(job.id[:8])
     message = plain(job.message)
     # What only reads has nothing that could have changed.
-    target = "" if job.name in READING_JOBS else f" {target_words(job.target_is, 'The target')}"
+    target = "" if job.name in READING_JOBS else f" {target_words(job, 'the target')}"
     suffix = f" {code(job.error)}" if job.error else ""
     match job.state:
         case JobState.QUEUED | JobState.WAITING:

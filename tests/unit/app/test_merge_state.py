@@ -17,7 +17,8 @@ from branch_console.procedures.call.consequence import blocks
 from branch_console.procedures.call.permissions import Role
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.quality.findings import RuleFinding
-from branch_console_app.models.merge.eligibility import checks_of_draft
+from branch_console_app.models.jobs.target_words import target_words
+from branch_console_app.models.merge.eligibility import check_of, checks_of_draft
 from branch_console_app.models.merge.merge_facts import (
     MergeAttempt,
     MergeFacts,
@@ -299,7 +300,7 @@ def test_a_merge_that_failed_says_whether_its_target_has_changed(
 ) -> None:
     # Words of the message decide nothing.
     said = "Publishing was cut off; nothing is unchanged."
-    failed = replace(ended(JobState.FAILED), message=said, target_is=target_is)
+    failed = replace(ended(JobState.FAILED), message=said, target_is=target_is, recovers=True)
     text = f"The merge stopped at “verify files”. {said} {words}"
     assert of(plan(), merge=failed).text == text
 

@@ -2,25 +2,32 @@
 
 from typing import assert_never
 
-from branch_console.jobs.progress import TargetMove
+from branch_console.jobs.progress import JobView, TargetMove
 
 
-def target_words(move: TargetMove, target: str) -> str:
+def target_words(job: JobView, target: str) -> str:
     """Say whether a job that stopped changed its target.
 
     Args:
-        move: What is known of it.
-        target: The target as the sentence names it, in Markdown where that is drawn.
+        job: The job.
+        target: The target within a sentence, in Markdown where that is drawn; an article in it is
+            written large where the sentence begins with it.
     """
-    match move:
+    match job.target_is:
         case TargetMove.UNCHANGED:
-            return f"{target} is unchanged."
+            return f"{_first(target)} is unchanged."
         case TargetMove.MOVED:
-            return f"{target} has changed: the last step was done."
-        case TargetMove.UNKNOWN:
+            return f"{_first(target)} has changed: the last step was done."
+        case TargetMove.UNKNOWN if job.recovers:
             return (
                 f"Whether {target} has changed is not known yet: recovery finishes what was cut "
                 "off, or takes it back."
             )
+        case TargetMove.UNKNOWN:
+            return f"Whether {target} has changed is not known."
         case _:
-            assert_never(move)
+            assert_never(job.target_is)
+
+
+def _first(target: str) -> str:
+    return f"The {target[4:]}" if target.startswith("the ") else target

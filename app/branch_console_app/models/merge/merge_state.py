@@ -355,7 +355,7 @@ def _cut_off(job: JobView, doing: str, target: str) -> MergeState:
     return MergeState(
         standing=MergeStanding.RUNNING,
         sentence=f"The {what} was cut off{at}: no worker runs.",
-        detail=target_words(job.target_is, code(target)),
+        detail=target_words(job, code(target)),
         primary=_RESUME,
         secondary=_VIEW_JOB,
         kind=job.error,
@@ -404,7 +404,7 @@ def _failed(job: JobView, what: str, target: str) -> MergeState:
     return MergeState(
         standing=MergeStanding.FAILED,
         sentence=ended,
-        detail=f"{plain(job.message)} {target_words(job.target_is, code(target))}".strip(),
+        detail=f"{plain(job.message)} {target_words(job, code(target))}".strip(),
         primary=_RESUME if job.state.can_resume else _REVIEW,
         secondary=_VIEW_JOB,
         kind=job.error,
