@@ -311,11 +311,39 @@ def test_a_merge_that_failed_after_its_last_step_is_told_though_nothing_is_left_
     done = plan(MergeVerdict.UP_TO_DATE)
     failed = replace(ended(JobState.FAILED), target_is=TargetMove.MOVED)
     earlier = MergeAttempt(job=failed, plan_id="another")
-    assert MergeState.of(done, MergeFacts(merge=earlier)).standing is MergeStanding.FAILED
+    found = MergeState.of(done, MergeFacts(merge=earlier))
+    assert found.standing is MergeStanding.FAILED
+    assert found.stops, "nothing happens any more by itself"
+
+
+def test_a_fast_forward_that_moved_and_then_failed_is_told(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    done = services.preview_fast_forward(services.listed[1].identifier, "audit", T)
+    failed = replace(ended(JobState.FAILED), target_is=TargetMove.MOVED)
+    earlier = MergeAttempt(job=failed, plan_id="another")
+    assert MergeState.of_forward(done, MergeFacts(merge=earlier)).text == (
+        "The merge stopped at “verify files”. Worker lost. main has changed: the last step was "
+        "done."
+    )
+
+
+@pytest.mark.parametrize(
+    ("target_is", "words"),
+    [
+        (TargetMove.UNCHANGED, "The target is unchanged."),
+        (TargetMove.MOVED, "The target has changed: the last step was done."),
+        (TargetMove.UNKNOWN, "Whether the target has changed is not known."),
+    ],
+)
+def test_a_target_without_a_name_is_written_as_a_sentence(
+    target_is: TargetMove, words: str
+) -> None:
+    said = target_words(replace(ended(JobState.FAILED), target_is=target_is), "the target")
+    assert said == words
 
 
 def test_a_merge_that_was_cut_off_while_it_published_is_not_called_unchanged(plan: Planned) -> None:
-    cut_off = replace(ended(JobState.INTERRUPTED), target_is=TargetMove.UNKNOWN)
+    cut_off = replace(ended(JobState.INTERRUPTED), target_is=TargetMove.UNKNOWN, recovers=True)
     found = of(plan(), merge=cut_off)
     assert found.standing is MergeStanding.RUNNING
     assert found.text == (

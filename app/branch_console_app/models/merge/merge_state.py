@@ -176,6 +176,7 @@ class MergeState:
             MergeStanding.REFUSED,
             MergeStanding.CONFLICTS,
             MergeStanding.GATE_RED,
+            MergeStanding.FAILED,
         )
 
     def to_object(self) -> dict[str, object]:
@@ -232,7 +233,7 @@ class MergeState:
         """
         facts = facts or MergeFacts()
         source, target = decision.source, decision.target
-        found = _of_attempt(source, target, decision.id, facts) or _stale(source, target, facts)
+        found = _of_attempt(decision, facts) or _stale(source, target, facts)
         if found is not None:
             return found
         match decision.verdict:
@@ -271,7 +272,11 @@ def _of_jobs(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | N
         (facts.dry_run, "dry run"),
         (comparison, "row comparison"),
     ):
-        if attempt is None or attempt.is_done or not _is_about(attempt, plan):
+        if (
+            attempt is None
+            or attempt.is_done
+            or not _is_about(attempt, plan.id, is_up_to_date=isinstance(plan, UpToDatePlan))
+        ):
             continue
         if attempt.job.error is ErrorKind.CONFLICTS_OPEN and is_settled_elsewhere:
             continue
@@ -280,10 +285,10 @@ def _of_jobs(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | N
     return None
 
 
-def _is_about(attempt: MergeAttempt, plan: Plan) -> bool:
+def _is_about(attempt: MergeAttempt, plan_id: str, *, is_up_to_date: bool) -> bool:
     """Whether a job that ended says something of this plan, or has made it needless."""
-    has_moved = attempt.job.target_is is TargetMove.MOVED and isinstance(plan, UpToDatePlan)
-    return has_moved or attempt.plan_id == plan.id
+    has_moved = attempt.job.target_is is TargetMove.MOVED and is_up_to_date
+    return has_moved or attempt.plan_id == plan_id
 
 
 def _comparing(job: JobView) -> MergeState:
@@ -308,8 +313,9 @@ def _undoing(job: JobView, target: str, facts: MergeFacts) -> MergeState | None:
     return _running(job, "Taking the merge back", target)
 
 
-def _of_attempt(source: str, target: str, plan_id: str, facts: MergeFacts) -> MergeState | None:
+def _of_attempt(decision: ForwardDecision, facts: MergeFacts) -> MergeState | None:
     """Judge by the jobs of a fast-forward."""
+    source, target = decision.source, decision.target
     if facts.undo is not None and (undoing := _undoing(facts.undo, target, facts)) is not None:
         return undoing
     attempt = facts.merge
@@ -319,7 +325,9 @@ def _of_attempt(source: str, target: str, plan_id: str, facts: MergeFacts) -> Me
         return _running(attempt.job, "Merging", target)
     if attempt.is_done:
         return _done(attempt, source, target, facts)
-    if attempt.plan_id == plan_id and attempt.job.error is not ErrorKind.GATE_FAILED:
+    is_up_to_date = decision.verdict is Verdict.UP_TO_DATE
+    is_about = _is_about(attempt, decision.id, is_up_to_date=is_up_to_date)
+    if is_about and attempt.job.error is not ErrorKind.GATE_FAILED:
         return _failed(attempt.job, "merge", target)
     return None
 
