@@ -34,6 +34,7 @@ from branch_console_app.models.merge.merge_state import (
     NextStep,
     VerdictRole,
 )
+from branch_console_app.models.parts.wording import bare
 from tests.console.pages import settings
 from tests.console.pretend import HOUR, NEW_FILES, NOW, air_warehouse, job, merge_plan
 
@@ -490,3 +491,8 @@ def test_an_undo_is_followed_where_it_was_asked_for(plan: Planned) -> None:
     )
     assert MergeState.of(plan(), over).standing is MergeStanding.UNDONE
     assert MergeState.of(plan(), MergeFacts(undo=undo)).standing is MergeStanding.CLEAN
+
+
+def test_a_check_names_an_operation_by_the_first_letters_of_its_id() -> None:
+    block = blocks(f"Operation {'0123abcd' * 4} is at work.", ErrorKind.BRANCH_IN_USE)
+    assert bare(check_of(block).text) == "Operation 0123abcd is at work."

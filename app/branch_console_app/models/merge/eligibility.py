@@ -1,5 +1,6 @@
 """The conditions of a merge, fulfilled or not, each with a way to fulfil it."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -110,6 +111,8 @@ def checks_of_merge(
     return tuple(sorted(checks, key=lambda check: check.standing))
 
 
+# A line of a check has no room for a whole id, and `recover` asks for none.
+_LONG_ID: Final = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24}\b")
 _CODE: Final = f" {ErrorKind.ROLE_REQUIRED}"
 _OF_SCHEMA: Final = (
     ConflictKind.COLUMN,
@@ -234,14 +237,15 @@ def _dry_run(state: MergeState, attempt: MergeAttempt | None) -> Iterator[Check]
 
 def check_of(consequence: Consequence) -> Check:
     """Return the condition that a consequence of a command fails, or warns of."""
+    text = plain(_LONG_ID.sub(r"\1", consequence.text))
     if consequence.weight is not Weight.BLOCKS:
-        return Check(standing=CheckState.WARNS, text=plain(consequence.text))
+        return Check(standing=CheckState.WARNS, text=text)
     advice, remedies = BY_KIND.get(consequence.kind or ErrorKind.UNEXPECTED, ("", ()))
     if consequence.excused_by is not None:
         advice, remedies = "The dialog asks for a reason.", ()
     return Check(
         standing=CheckState.FAILS,
-        text=plain(consequence.text),
+        text=text,
         kind=consequence.kind,
         advice=advice,
         remedies=remedies,
