@@ -10,8 +10,10 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
+from branch_console.errors import StorageError
 from branch_console.format.index_manifest import INDEX_MANIFEST_ENTRY, deletion_vector_entry
 from branch_console.format.values.deletion_vector import write_deletion_vectors
+from branch_console.procedures.maintenance import doctor
 from branch_console.storage import file_io
 from branch_console.storage.regular_files import read_regular
 from tests.support.branch_bench import BranchBench
@@ -281,10 +283,43 @@ def test_a_folder_in_the_place_of_a_file_is_not_checked(
     path = Path(place(bench))
     path.unlink(missing_ok=True)
     path.mkdir()
-    for look in ([], ["--deep"]):
-        answer = console("doctor", "db.t", *look)
-        assert answer.code == 3
-        assert f"{path} is a folder, where a file belongs" in answer.err
+    answer = console("doctor", "db.t", "--deep")
+    assert answer.code == 3
+    assert f"{path} is a folder, where a file belongs" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "looks"),
+    [("find_folders", ["--deep"]), ("read_broken_files", []), ("read_broken_files", ["--deep"])],
+)
+def test_a_store_that_stops_answering_hides_no_finding(
+    asked: str,
+    looks: list[str],
+    bench: BranchBench,
+    console: CommandLine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path(bench.table("dev").paths.consumer("branch-console-fence")).write_bytes(b"")
+
+    def fail(*_: object) -> None:
+        raise StorageError("The store did not answer.")
+
+    monkeypatch.setattr(doctor, asked, fail)
+    answer = console("doctor", "db.t", *looks, "--json")
+    assert answer.code == 3
+    (table,) = answer.document["tables"]
+    assert "F23" in {each["rule"] for each in table["findings"]}
+    assert "The store did not answer." in {each["error"]["message"] for each in table["unchecked"]}
+
+
+def test_a_quick_look_lists_no_folder_only_to_find_folders(
+    bench: BranchBench, console: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StorageError("A look at each folder of each branch")
+
+    monkeypatch.setattr(doctor, "find_folders", fail)
+    assert console("doctor", "db.t").code == 0
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from branch_console.diff.health.broken_rules import broken_findings
+from branch_console.diff.health.broken_rules import BrokenFile, broken_findings
 from branch_console.diff.health.damage_rules import damage_findings
 from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 from branch_console.diff.health.upkeep_rules import upkeep_findings
@@ -21,6 +21,7 @@ from branch_console.procedures.call.warehouse import Warehouse
 from branch_console.procedures.maintenance.broken_files import find_folders, read_broken_files
 from branch_console.procedures.maintenance.deep_check import find_damage, undecoded
 from branch_console.procedures.maintenance.upkeep import read_upkeep
+from branch_console.table.file_store_table import FileStoreTable
 
 HEALTH: Final = pa.schema(
     [
@@ -71,6 +72,7 @@ def examine(warehouse: Warehouse, table: Identifier, *, is_deep: bool = False) -
         *upkeep_findings(upkeep),
     ]
     unchecked = [*reader.unchecked, *unread]
+    folders: tuple[Unchecked, ...] = ()
     if is_deep:
         try:
             unchecked += undecoded(handle)
@@ -78,10 +80,14 @@ def examine(warehouse: Warehouse, table: Identifier, *, is_deep: bool = False) -
             unchecked += damage.unchecked
             for of_branch in damage.branches:
                 findings += damage_findings(table.table_name, of_branch)
+            folders = find_folders(handle)
         except PaimonError as error:
-            branch = branch_of_error(handle, error) or MAIN_BRANCH
-            unchecked.append(Unchecked(branch=branch, error=error))
-    broken = read_broken_files(handle, unchecked)
+            unchecked.append(_unchecked(handle, error))
+    broken: tuple[BrokenFile, ...] = ()
+    try:
+        broken = read_broken_files(handle, unchecked)
+    except PaimonError as error:
+        unchecked.append(_unchecked(handle, error))
     findings += broken_findings(table.table_name, broken)
     named = {each.path for each in broken if table.is_main or each.branch == table.branch}
     health_findings = [each for each in findings if table.is_main or each.branch == table.branch]
@@ -96,9 +102,13 @@ def examine(warehouse: Warehouse, table: Identifier, *, is_deep: bool = False) -
                 for each in _each_once(unchecked)
                 if each.branch not in half_made and each.error.facts.get("path") not in named
             ),
-            *find_folders(handle),
+            *folders,
         ),
     )
+
+
+def _unchecked(table: FileStoreTable, error: PaimonError) -> Unchecked:
+    return Unchecked(branch=branch_of_error(table, error) or MAIN_BRANCH, error=error)
 
 
 def _each_once(unchecked: Iterable[Unchecked]) -> Iterable[Unchecked]:
