@@ -10,8 +10,8 @@ def target_words(job: JobView, target: str) -> str:
 
     Args:
         job: The job.
-        target: The target within a sentence, in Markdown where that is drawn; an article in it is
-            written large where the sentence begins with it.
+        target: The target as it is named within a sentence, in Markdown where that is drawn. An
+            article before it gets a capital at the start of a sentence.
     """
     match job.target_is:
         case TargetMove.UNCHANGED:
