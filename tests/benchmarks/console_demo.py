@@ -200,7 +200,7 @@ def _merge_with_conflicts(hand: Hand) -> None:
     hand.asks_for_job(hand.button("Compare rows"), "Comparing rows")
     hand.click(hand.button("Settle 21,296 conflicts"))
     hand.click(hand.button("Take source"))
-    hand.click(hand.page.get_by_role("link", name="Continue"))
+    hand.click(hand.page.get_by_role("link", name="Back to the merge"))
     hand.merges(mode="Merge now")
 
 
