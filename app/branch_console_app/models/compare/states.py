@@ -88,7 +88,7 @@ def counted_sides(counts: RowCounts) -> str:
 
 
 def counted_difference(counts: RowCounts) -> RowDifference:
-    """Return what was counted in place of what the files tell."""
+    """Return the counted rows as exact bounds, in place of those that the files give."""
     added, removed, changed = (
         CountBounds(low=number, high=number)
         for number in (counts.added, counts.removed, counts.changed)

@@ -357,7 +357,7 @@ def _running(job: JobView, doing: str, target: str) -> MergeState:
 
 
 def _cut_off(job: JobView, doing: str, target: str) -> MergeState:
-    """Tell that a worker stopped in the middle: the job goes on when there is one again."""
+    """Return the state of a job whose worker stopped: the next worker resumes the job."""
     what = {"Dry run": "dry run", "Merging": "merge"}.get(doing, "undo")
     at = f" at “{plain(job.step)}”" if job.step else ""
     return MergeState(
@@ -404,7 +404,7 @@ def _kept(rescue_branch: str | None) -> str:
 
 
 def _failed(job: JobView, what: str, target: str) -> MergeState:
-    """Tell how a job ended that did not merge, and whether the target has changed."""
+    """Return the state of a job that did not merge, and whether the target has changed."""
     ended = {
         JobState.CANCELLED: f"The {what} was cancelled.",
         JobState.REFUSED: f"The {what} was refused.",

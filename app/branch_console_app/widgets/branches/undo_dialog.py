@@ -41,7 +41,7 @@ def undo_dialogs(
 
 
 def _show_what(operation_id: str) -> None:
-    """Say by whom and when the operation was done; nothing if no receipt tells that."""
+    """Show who ran the operation, and when; nothing without a receipt."""
     try:
         receipt = reads.receipt(operation_id)
     except PaimonError:

@@ -35,7 +35,7 @@ class BrokenKind(StrEnum):
 
     @property
     def is_needed(self) -> bool:
-        """Whether the branch cannot do without such a file."""
+        """Whether the branch needs files of this kind to be read."""
         return self in {BrokenKind.SCHEMA, BrokenKind.SNAPSHOT, BrokenKind.CHANGELOG}
 
 

@@ -93,7 +93,7 @@ def _finding(
     waiting = [each for each in wrong if each in damage.cleanings]
     cleanings = sorted({one for each in waiting for one in damage.cleanings[each]})
     if cleanings:
-        # Nothing is given up of what comes back.
+        # An undo restores these files, so no rows need to be given up.
         remedies = tuple(_call(UNDO, table=table, operation=each) for each in cleanings)
         advice = _undo_advice(len(waiting), len(wrong))
     else:
@@ -194,7 +194,7 @@ def _remedies(
             max_deletes=max(ids) - first + 1,
         )
     for state in states:
-        # Tags of what a cut takes leave with it.
+        # The cut removes the tags of the snapshots that it removes.
         leaves = cut_to is not None and state.tagged_id is not None and state.tagged_id > cut_to
         if state.tag is not None and not leaves:
             yield _call(UNTAG, table=name, tag=state.tag)

@@ -203,7 +203,7 @@ class RepairBranchJournal(OperationJournal):
 
     Attributes:
         schemas: The ids of schemas that come from main.
-        whole: Files that come in the place of those that were cut off.
+        whole: Whole files that replace the ones that were cut off.
     """
 
     schemas: tuple[int, ...]

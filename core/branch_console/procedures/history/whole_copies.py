@@ -1,7 +1,7 @@
 """Whole copies of schemas, snapshots and base tags that were cut off.
 
-Branches begin with copies of what their parent had, and tags are copies of snapshots. A copy counts
-only if something else tells that it is the same file: ids are given again on every branch.
+A new branch copies files of its parent, and a tag copies a snapshot. A copy counts only if
+something else proves that it is the same file: two branches can use one id for different files.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
