@@ -11,7 +11,7 @@ import pytest
 from tests.support.examples import Examples
 from tests.support.expiry_histories import FEW_STEPS, STEPS, History, begin, make_cheap
 
-_HELD_NOT: Final = ("g2 650",)
+_HELD_NOT: Final = ("g2 650", "h5 580", "h5 6910")
 """Seeds of histories that did not hold before."""
 
 

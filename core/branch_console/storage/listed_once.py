@@ -12,11 +12,17 @@ class ListedOnce:
 
     A decision reads the schemas, tags and snapshots of a branch in many places, and wants one
     answer to all of them. What a file holds, and whether it is there, is asked each time.
+
+    Args:
+        files: The store.
+        without: The paths of files that are to count as gone already, until `look_anew` is called.
     """
 
-    def __init__(self, files: FileReader) -> None:
-        # Who decides on behalf of somebody who has decided before asks the store itself.
-        self._files: FileReader = files._files if isinstance(files, ListedOnce) else files
+    def __init__(self, files: FileReader, without: Collection[str] = ()) -> None:
+        self._files, self._without = files, frozenset(without)
+        if isinstance(files, ListedOnce):
+            # Who decides on behalf of somebody who has decided before asks the store itself.
+            self._files, self._without = files._files, self._without | files._without
         self._is_over = False
         # Threads that ask for a folder at once list it twice, and keep one of the answers.
         self._names: dict[str, Collection[str]] = {}
@@ -62,26 +68,28 @@ class ListedOnce:
 
     def find(self, path: str) -> bytes | None:
         """The whole file, None if there is none."""
-        return self._files.find(path)
+        return None if self._is_hidden(path) else self._files.find(path)
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or directory of that path, as of now."""
-        return self._files.exists(path)
+        return not self._is_hidden(path) and self._files.exists(path)
 
     def status(self, path: str) -> FileStatus | None:
         """Return the status of the path by now, None if there is nothing."""
-        return self._files.status(path)
+        return None if self._is_hidden(path) else self._files.status(path)
 
     def folder_marks(self, paths: Sequence[str]) -> Sequence[FolderMark | None]:
         """The marks of folders, as of now; None for those that were listed before.
 
-        Their listings may be older than their marks, and others would believe them.
+        Their listings may be older than their marks, and others would believe them. None for all
+        where files count as gone.
         """
         marks = self._files.folder_marks(paths)
         if self._is_over:
             return marks
         return [
-            None if self._is_listed(path) else mark for path, mark in zip(paths, marks, strict=True)
+            None if self._without or self._is_listed(path) else mark
+            for path, mark in zip(paths, marks, strict=True)
         ]
 
     def names(self, path: str) -> Collection[str]:
@@ -91,7 +99,10 @@ class ListedOnce:
         if path in self._children or not self.is_local:
             return [each.name for each in self.list(path)]
         if path not in self._names:
-            self._names[path] = tuple(self._files.names(path))
+            names = self._files.names(path)
+            self._names[path] = tuple(
+                each for each in names if f"{path}/{each}" not in self._without
+            )
         return self._names[path]
 
     def folder_names(self, path: str) -> Collection[str]:
@@ -111,12 +122,18 @@ class ListedOnce:
         if path not in self._children:
             names = self._names.get(path)
             # On this machine the names are the listing, and each is asked about on its own.
-            self._children[path] = tuple(
+            found = (
                 self._files.list(path)
                 if names is None
                 else filter(None, (self.status(f"{path}/{each}") for each in sorted(names)))
             )
+            self._children[path] = tuple(
+                each for each in found if f"{path}/{each.name}" not in self._without
+            )
         return [*self._children[path]]
+
+    def _is_hidden(self, path: str) -> bool:
+        return not self._is_over and path in self._without
 
     def _is_listed(self, path: str) -> bool:
         return path in self._children or path in self._names or path in self._folders

@@ -17,7 +17,7 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar, cast
@@ -238,13 +238,16 @@ class MetadataReader:
         return found
 
     @contextmanager
-    def listing_once(self) -> Iterator[MetadataReader]:
+    def listing_once(self, without: Collection[str] = ()) -> Iterator[MetadataReader]:
         """A reader of the same store that lists each folder once while the block runs.
 
         For one decision, which asks for the same folders in many places. Behind the block it looks
         anew like any other: what is published is held against what there is then.
+
+        Args:
+            without: The paths of files that count as gone already while the block runs.
         """
-        files = ListedOnce(self.files)
+        files = ListedOnce(self.files, without)
         reader = copy.copy(self)
         reader.files = files
         try:

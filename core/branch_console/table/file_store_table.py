@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -135,12 +135,15 @@ class FileStoreTable:
         return self.retired(taken_by, self.branch) if taken_by else self.on_listed(self.branch)
 
     @contextmanager
-    def listing_once(self) -> Iterator[FileStoreTable]:
+    def listing_once(self, without: Collection[str] = ()) -> Iterator[FileStoreTable]:
         """The same branch, whose folders are listed once while the block runs.
 
         For one decision; what it hands on looks anew after the block.
+
+        Args:
+            without: The paths of files that count as gone already while the block runs.
         """
-        with self.reader.listing_once() as reader:
+        with self.reader.listing_once(without) as reader:
             yield FileStoreTable(
                 reader, self.paths.table, self.identifier, self._scan, self._schema
             )

@@ -123,6 +123,40 @@ def test_several_branches_expire_at_once(bench: ExpiryBench, branches: str) -> N
     assert bench.broken() == []
 
 
+def test_a_rescue_branch_loses_in_the_same_run_what_only_main_gave_a_use(tmp_path: Path) -> None:
+    """A merge from the rescue branch started at what main loses, so that nothing keeps it."""
+    bench = ExpiryBench(tmp_path)
+    for name in "abc":
+        bench.replace(name)
+    bench.call("rollback", operation="back", snapshot=2, cut=True)
+    bench.replace("d")
+    for branch in ("main", "rescue-back"):
+        for tag in bench.table(branch).tags.names():
+            Path(bench.table(branch).paths.tag(tag)).unlink()
+    done = bench.expire(branches="*", now=LATER)
+    assert done.notes[:2] == (
+        "Snapshots 1, 2 of 'main' expired.",
+        "Snapshots 1, 2 of 'rescue-back' expired.",
+    )
+    again = bench.expire("again", branches="*", now=LATER)
+    assert again.notes == ("No snapshot of 'main', 'rescue-back' is due to expire.",)
+
+
+def test_a_dropped_branch_comes_back_whole_after_an_expiry_of_all_branches(
+    bench: ExpiryBench,
+) -> None:
+    for name in "xy":
+        bench.replace(name, branch="dev")
+    ids = bench.snapshot_ids("dev")
+    bench.call("drop_branch", operation="drop", branch="dev")
+    bench.expire(branches="*", now=LATER)
+    assert bench.snapshot_ids("main") == (3,)
+    # The tag on main keeps what both started from.
+    assert bench.snapshot_ids("rescue-drop") == ids
+    undo(bench, "undo", "drop")
+    assert bench.snapshot_ids("dev") == ids
+
+
 def test_undo_brings_back_every_byte_until_the_next_expiry(tmp_path: Path) -> None:
     bench = ExpiryBench(tmp_path)
     for name in "abc":

@@ -47,6 +47,26 @@ def test_a_file_that_went_since_its_name_was_listed_has_no_status(tmp_path: Path
     assert files.names(store.root) == ["1"]
 
 
+def test_a_file_that_counts_as_gone_is_found_in_no_way_until_somebody_looks_anew(
+    store: FileIO,
+) -> None:
+    gone = f"{store.root}/2"
+    outer = ListedOnce(store, without=[gone])
+    for files in (outer, ListedOnce(outer), ListedOnce(outer, without=[f"{store.root}/1"])):
+        assert "2" not in files.names(store.root)
+        assert "2" not in [each.name for each in files.list(store.root)]
+        assert files.find(gone) is None
+        assert files.status(gone) is None
+        assert not files.exists(gone)
+        # What others know by the marks of a folder must not come from a view like this.
+        assert files.folder_marks([f"{store.root}/deep"]) == [None]
+        files.look_anew()
+        assert "2" in files.names(store.root)
+        assert files.find(gone) == b"x"
+        assert files.status(gone) is not None
+        assert files.exists(gone)
+
+
 def test_nobody_changes_what_others_are_told(store: FileIO) -> None:
     files = ListedOnce(store)
     files.list(store.root).clear()

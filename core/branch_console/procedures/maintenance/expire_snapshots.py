@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 import pyarrow as pa
@@ -120,11 +120,7 @@ def plan_expire(warehouse: Warehouse, call: ProcedureCall) -> PlannedTurn:
     now, grace = warehouse.clock(), asked.grace_millis()
     catalog = warehouse.catalog_references
     asked_for = _branches(table, asked.branches)
-    plans = [
-        plan
-        for branch in asked_for
-        if (plan := _plan_or_name(branch, asked, catalog, now)) is not None
-    ]
+    plans = _plan_branches(asked_for, asked, catalog, now)
     going = [each for each in plans if each.expiry.count]
     due = due_releases(warehouse, table, now)
     references = list_references(table, expiries=due) if going or due else ()
@@ -273,6 +269,32 @@ def _branches(table: FileStoreTable, pattern: str | None) -> tuple[FileStoreTabl
             branches=pattern,
         )
     return tuple(table.on_listed(name) for name in chosen)
+
+
+def _plan_branches(
+    branches: Sequence[FileStoreTable],
+    asked: ExpireSnapshotsRequest,
+    catalog: CatalogReferences,
+    now_millis: int,
+) -> list[BranchExpiry]:
+    """Decide which snapshots of some branches expire together, those without any left out.
+
+    A rescue branch keeps the snapshot that a merge would start from as long as the other branch has
+    that snapshot too; the other branch does not keep it for the rescue branch. So rescue branches
+    come last, when it is known what the others lose. Otherwise the next expiry would find more.
+    """
+    found = list[BranchExpiry]()
+    rescues = [each for each in branches if each.branch.startswith(RESCUE_PREFIX)]
+    for each in branches:
+        if each not in rescues and (plan := _plan_or_name(each, asked, catalog, now_millis)):
+            found.append(plan)
+    gone = [each.table.paths.snapshot(number) for each in found for number in each.ids]
+    for each in rescues:
+        with each.listing_once(without=gone) as rescue:
+            plan = _plan_or_name(rescue, asked, catalog, now_millis)
+        if plan is not None:
+            found.append(replace(plan, table=each))
+    return found
 
 
 def _plan_or_name(
