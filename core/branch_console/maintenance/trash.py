@@ -71,6 +71,14 @@ class Trash:
         self._forget()
         return removed
 
+    def holds(self, path: str) -> str | None:
+        """Return where a file of the table lies in this trash; None if it is not there.
+
+        Asked by its name, so that the list need not be readable.
+        """
+        place = self._place(path)
+        return place if self.store.files.exists(place) else None
+
     @property
     def _list(self) -> str:
         return f"{self._folder}{_LIST}"

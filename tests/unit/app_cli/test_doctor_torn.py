@@ -487,8 +487,8 @@ def test_a_list_of_the_trash_that_is_cut_off_hides_no_finding(
     clean_away(bench, lost)
     (kept,) = Path(bench.table().paths.trash_dir).glob("*.arrow")
     kept.write_bytes(CUTS[how](kept.read_bytes()))
-    # A file of main that no trash has.
-    data_file(bench, "a").unlink()
+    # A file of main alone that no trash has.
+    data_file(bench, "d").unlink()
     for chosen in (["db.t"], []):
         answer = console("doctor", *chosen, "--deep", "--json")
         assert answer.code == 3, answer
@@ -497,8 +497,20 @@ def test_a_list_of_the_trash_that_is_cut_off_hides_no_finding(
         assert list(told) == ["F20"]
         (unread,) = table["unchecked"]
         assert str(kept) in unread["error"]["message"]
+    findings = {each["branch"]: each for each in table["findings"] if each["rule"] == "F20"}
+    # What lies in the trash comes back by hand; for what does not, the remedy runs.
+    (place,) = kept.parent.glob(f"cleaning/**/{lost.name}")
+    assert findings["dev"]["remedies"] == []
+    assert findings["dev"]["advice"].endswith(f"to the same path below the table: {place}.")
     confirmed = ("remove-unexisting-files", "db.t$branch_dev", "--confirm", "dev")
     refused = console(*confirmed)
     assert refused.code not in (0, 1)
+    assert f"Move {place} back to {lost}" in refused.err
     assert str(kept) in refused.err
     assert f"{ROWS}" in str(bench.live_names("dev"))
+    place.rename(lost)
+    assert console(*confirmed).code == 0
+    assert f"{ROWS}" in str(bench.live_names("dev"))
+    (remedy,) = findings["main"]["remedies"]
+    assert console("sql", remedy["sql"]).code == 0
+    assert "data-d.parquet" not in bench.live_names()

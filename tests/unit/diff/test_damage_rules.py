@@ -101,6 +101,39 @@ def test_what_waits_in_the_trash_comes_back_before_anything_is_given_up() -> Non
     assert told("f5", f9=["clean"]).remedies[0].procedure == "remove_unexisting_files"
 
 
+def test_what_lies_in_a_trash_whose_list_is_torn_is_moved_back_by_hand() -> None:
+    def told(*wrong: str, places: dict[str, str], **held: list[str]) -> HealthFinding:
+        texts = tuple(f"{each} is missing" for each in wrong)
+        damage = BranchDamage(
+            branch="dev",
+            head_id=5,
+            whole_ids=(4,),
+            damaged=(replace(LOST, data=texts, lost=texts),),
+            cleanings={f"{name} is missing": cleanings for name, cleanings in held.items()},
+            unlisted={f"{name} is missing": place for name, place in places.items()},
+        )
+        (finding,) = damage_findings("db.t", damage)
+        return finding
+
+    # Neither an undo nor giving up the rows would run.
+    alone = told("f5", places={"f5": "trash/clean/f5"})
+    assert alone.remedies == ()
+    assert alone.advice == (
+        "It waits in the trash of the table, of which a list cannot be read, so that no undo "
+        "brings it back. Move it back by hand to the same path below the table: trash/clean/f5."
+    )
+    some = told("f1", "f2", "f3", "f4", "f5", places={f"f{n}": f"trash/f{n}" for n in range(1, 5)})
+    assert some.remedies == ()
+    assert some.advice == (
+        "4 of them wait in the trash of the table, of which a list cannot be read, so that no undo "
+        "brings them back. Move each back by hand to the same path below the table: trash/f1, "
+        "trash/f2, trash/f3 and 1 more, then look again for the others."
+    )
+    # What an undo brings back comes first; a second look tells of the rest.
+    both = told("f4", "f5", places={"f4": "trash/clean/f4"}, f5=["later"])
+    assert calls(both) == [("undo", {"table": "db.t", "operation": "later"})]
+
+
 def test_a_branch_that_nothing_mends_can_be_dropped_but_main_cannot() -> None:
     assert found(HEAD, whole=(), branch="dev")["F20"].advice == (
         "Restore the files from a copy. Where there is none, drop the branch with reclaim."

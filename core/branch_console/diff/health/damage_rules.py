@@ -57,6 +57,8 @@ class BranchDamage:
         damaged: The others, and tags of which not all is there.
         cleanings: The cleanings that put a missing file into the trash, from where undo brings it
             back, by what is wrong with that file in words; without files that lie in no trash.
+        unlisted: Where other missing files lie in the trash of a cleaning whose list cannot be
+            read, so that no undo brings them back; by what is wrong with each, too.
     """
 
     branch: str
@@ -64,6 +66,7 @@ class BranchDamage:
     whole_ids: tuple[int, ...]
     damaged: Sequence[DamagedState]
     cleanings: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    unlisted: Mapping[str, str] = field(default_factory=dict)
 
 
 def damage_findings(table: str, damage: BranchDamage) -> Iterator[HealthFinding]:
@@ -92,10 +95,14 @@ def _finding(
     text = "; ".join(wrong[:_MOST_NAMED])
     waiting = [each for each in wrong if each in damage.cleanings]
     cleanings = sorted({one for each in waiting for one in damage.cleanings[each]})
+    places = [damage.unlisted[each] for each in wrong if each in damage.unlisted]
+    remedies: tuple[Remedy, ...] = ()
+    # Files in the trash come back, so no rows need to be given up.
     if cleanings:
-        # An undo restores these files, so no rows need to be given up.
         remedies = tuple(_call(UNDO, table=table, operation=each) for each in cleanings)
         advice = _undo_advice(len(waiting), len(wrong))
+    elif places:
+        advice = _move_advice(places, len(wrong))
     else:
         gives_up = is_data and _can_give_up(damage, states)
         remedies = tuple(_remedies(table, damage, states, cuts=not is_data, gives_up=gives_up))
@@ -127,13 +134,36 @@ def _can_give_up(damage: BranchDamage, states: Sequence[DamagedState]) -> bool:
 
 def _undo_advice(waiting: int, wrong: int) -> str:
     """The advice where some of the files wait in the trash, given how many of how many."""
-    is_one = waiting == 1
-    subject = ("It" if is_one else "They") if waiting == wrong else f"{waiting:,} of them"
+    them = "it" if waiting == 1 else "them"
+    text = f"{_in_trash(waiting, wrong)} of the table. Undo what put {them} there"
+    return f"{text}{_others(waiting, wrong)}"
+
+
+def _move_advice(places: Sequence[str], wrong: int) -> str:
+    """The advice where a list of the trash cannot be read.
+
+    Args:
+        places: Where files lie in the trash.
+        wrong: How many files are missing or broken.
+    """
+    found = len(places)
+    them, each = ("it", "it") if found == 1 else ("them", "each")
+    more = f" and {found - _MOST_NAMED:,} more" if found > _MOST_NAMED else ""
     text = (
-        f"{subject} {'waits' if is_one else 'wait'} in the trash of the table. Undo what put "
-        f"{'it' if is_one else 'them'} there"
+        f"{_in_trash(found, wrong)} of the table, of which a list cannot be read, so that no undo "
+        f"brings {them} back. Move {each} back by hand to the same path below the table: "
+        f"{', '.join(places[:_MOST_NAMED])}{more}"
     )
-    return f"{text}." if waiting == wrong else f"{text}, then look again for the others."
+    return f"{text}{_others(found, wrong)}"
+
+
+def _in_trash(waiting: int, wrong: int) -> str:
+    subject = ("It" if waiting == 1 else "They") if waiting == wrong else f"{waiting:,} of them"
+    return f"{subject} {'waits' if waiting == 1 else 'wait'} in the trash"
+
+
+def _others(waiting: int, wrong: int) -> str:
+    return "." if waiting == wrong else ", then look again for the others."
 
 
 def _advice(table: str, damage: BranchDamage, remedies: Sequence[Remedy], *, gives_up: bool) -> str:

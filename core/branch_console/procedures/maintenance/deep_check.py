@@ -92,7 +92,7 @@ class TableDamage:
 
     Attributes:
         branches: The damage of each branch, main first, without those that lack nothing.
-        unchecked: Lists of the trash that cannot be read: what is lost may wait there.
+        unchecked: Lists of the trash that cannot be read.
     """
 
     branches: tuple[BranchDamage, ...]
@@ -124,11 +124,16 @@ def find_damage(warehouse: Warehouse, table: FileStoreTable) -> TableDamage:
     _look_at_files(table, names, whole, damage)
     trashed = _trashed(warehouse, table, damage.missing)
     cleanings = _cleanings(trashed, damage.missing)
+    unlisted = {
+        problem: trashed.unlisted[path]
+        for problem, path in damage.missing.items()
+        if path in trashed.unlisted
+    }
     return TableDamage(
         branches=tuple(
             found
             for name in names
-            if (found := _of_branch(table, name, states, damage, cleanings)) is not None
+            if (found := _of_branch(table, name, states, damage, cleanings, unlisted)) is not None
         ),
         unchecked=tuple(Unchecked(branch=MAIN_BRANCH, error=error) for error in trashed.errors),
     )
@@ -391,7 +396,7 @@ def _trashed(
     warehouse: Warehouse, table: FileStoreTable, missing: Mapping[str, str]
 ) -> TrashedFiles:
     if not missing:
-        return TrashedFiles(paths={}, errors=())
+        return TrashedFiles(paths={}, unlisted={}, errors=())
     return find_trashed(warehouse, table, missing.values())
 
 
@@ -410,6 +415,7 @@ def _of_branch(
     states: Sequence[_State],
     damage: _Damage,
     cleanings: Mapping[str, Sequence[str]],
+    unlisted: Mapping[str, str],
 ) -> BranchDamage | None:
     theirs = [each for each in states if each.branch == branch]
     damaged = [found for each in theirs if (found := damage.of(each)) is not None]
@@ -427,6 +433,7 @@ def _of_branch(
         whole_ids=tuple(whole),
         damaged=damaged,
         cleanings=cleanings,
+        unlisted=unlisted,
     )
 
 

@@ -73,10 +73,13 @@ class TrashedFiles:
     Attributes:
         paths: Their paths by the id of the cleaning that put them there, without cleanings that
             put none.
-        errors: Why lists of other cleanings cannot be read: they may name files too.
+        unlisted: Where others lie in the trash of a cleaning whose list cannot be read, by their
+            paths. No undo brings them back.
+        errors: Why those lists cannot be read.
     """
 
     paths: Mapping[str, tuple[str, ...]]
+    unlisted: Mapping[str, str]
     errors: tuple[FormatError, ...]
 
 
@@ -93,8 +96,10 @@ def find_trashed(
     Raises:
         StorageError: The store did not answer.
     """
-    wanted = pa.array(sorted(missing), pa.string())
+    paths = sorted(missing)
+    wanted = pa.array(paths, pa.string())
     found: dict[str, tuple[str, ...]] = {}
+    unlisted: dict[str, str] = {}
     errors: list[FormatError] = []
     for operation_id in trash_operations(table):
         trash = Trash(table=table, store=warehouse.store, operation_id=operation_id)
@@ -102,13 +107,17 @@ def find_trashed(
             held = trash.find()
         except FormatError as error:
             errors.append(error)
+            places = table.reader.map_parallel(trash.holds, paths)
+            unlisted |= {
+                path: place for path, place in zip(paths, places, strict=True) if place is not None
+            }
             continue
         if held is None:
             continue
-        paths = held["path"].filter(pc.is_in(held["path"], value_set=wanted))
-        if len(paths):
-            found[operation_id] = tuple(paths.to_pylist())
-    return TrashedFiles(paths=found, errors=tuple(errors))
+        listed = held["path"].filter(pc.is_in(held["path"], value_set=wanted))
+        if len(listed):
+            found[operation_id] = tuple(listed.to_pylist())
+    return TrashedFiles(paths=found, unlisted=unlisted, errors=tuple(errors))
 
 
 def branches_naming(table: FileStoreTable, missing: pa.Table) -> dict[str, int]:

@@ -17,7 +17,7 @@ from branch_console.commit.base.metadata_copy import publish_files
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
 from branch_console.commit.snapshot.publish_check import renew_hints
 from branch_console.diff.history_move import count
-from branch_console.errors import CommitConflict, ErrorKind
+from branch_console.errors import CommitConflict, ErrorKind, FormatError
 from branch_console.format.index_manifest import NO_INDEX_FILES, deletion_vector_entries
 from branch_console.format.journals.missing_files import (
     MISSING_FILES_JOURNAL,
@@ -266,10 +266,15 @@ def _index_consequences(table: FileStoreTable, paths: Sequence[str]) -> Iterator
 def _ways_out(
     warehouse: Warehouse, table: FileStoreTable, found: pa.Table
 ) -> Iterator[Consequence]:
-    """Refuse where a file is not lost: it waits in the trash, or nobody knows whether it does."""
+    """Refuse where a file is not lost, as it waits in the trash."""
     trashed = find_trashed(warehouse, table, found["path"].to_pylist())
-    for error in trashed.errors:
-        raise error
+    for path, place in trashed.unlisted.items():
+        unread = " ".join(each.message for each in trashed.errors)
+        raise FormatError(
+            f"{path} lies in the trash of the table. {unread} Move {place} back to {path}, then "
+            "try again.",
+            path=path,
+        )
     if trashed.paths:
         yield blocks(
             "Some of the files wait in the trash of the table. Undo what put them there.",
