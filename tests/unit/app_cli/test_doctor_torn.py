@@ -232,8 +232,16 @@ def test_what_is_cut_off_is_told_and_the_remedy_runs(
         assert path.name in finding["finding"] or rule == "F23"
         assert [each["sql"] for each in finding["remedies"]] == statements
     if not statements:
-        assert "Restore it from a copy of the warehouse" in finding["advice"]
+        assert finding["advice"] == (
+            "Restore it from a copy of the warehouse. Where there is none, move it and the file "
+            "LATEST beside it out of the table: main then ends with snapshot 2, and what was "
+            "committed since is lost. What cannot be decoded may hide more: ask again after that."
+        )
         assert finding["evidence"] == [str(path)]
+        path.unlink()
+        path.with_name("LATEST").unlink()
+        assert console("doctor", "db.t", "--deep").code == 0
+        assert bench.live_names() == {"data-a.parquet", "data-b.parquet"}
         return
     for statement in statements:
         run = console("sql", statement)

@@ -47,6 +47,8 @@ class BrokenFile:
         name: Its number, or the name of the tag or consumer.
         message: The reason, as a sentence that names the path.
         has_copy: Whether the same file lies whole elsewhere in the table.
+        id_before: For the newest snapshot of a branch, the id of the one before it; None for other
+            files, and where there is none.
     """
 
     branch: str
@@ -55,6 +57,7 @@ class BrokenFile:
     path: str
     message: str
     has_copy: bool = False
+    id_before: int | None = None
 
 
 def broken_findings(table: str, files: Sequence[BrokenFile]) -> Iterator[HealthFinding]:
@@ -91,8 +94,17 @@ def _advice(branch: str, files: Sequence[BrokenFile]) -> str:
     parts = []
     if any(map(_is_lost, files)):
         parts.append("Restore it from a copy of the warehouse.")
+        heads = [each for each in files if _is_lost(each) and each.id_before is not None]
         if branch != MAIN_BRANCH:
             parts.append("Where there is none, drop the branch with reclaim.")
+        elif len(heads) == sum(map(_is_lost, files)):
+            # Paimon trusts LATEST while no snapshot follows the one that it names
+            # [HintFileUtils.findLatest]; without the hint it lists the folder.
+            parts.append(
+                "Where there is none, move it and the file LATEST beside it out of the table: main "
+                f"then ends with snapshot {heads[0].id_before}, and what was committed since is "
+                "lost."
+            )
     elif all(each.has_copy for each in files):
         parts.append("The same lies whole elsewhere in the table: have it written again.")
     elif any(each.kind is BrokenKind.BASE_TAG for each in files if not each.has_copy):

@@ -59,8 +59,19 @@ def read_broken_files(
                 )
     branches = dict.fromkeys(each.branch for each in found.values())
     whole = {one.path for branch in branches for one in copies.of_branch(branch)}
-    marked = [replace(each, has_copy=each.path in whole) for each in found.values()]
+    marked = [
+        replace(each, has_copy=each.path in whole, id_before=_id_before(table, each))
+        for each in found.values()
+    ]
     return tuple(sorted(marked, key=lambda each: (each.branch != MAIN_BRANCH, each.branch)))
+
+
+def _id_before(table: FileStoreTable, broken: BrokenFile) -> int | None:
+    """Return the id before the newest snapshot of a branch, given that one; else None."""
+    if broken.kind is not BrokenKind.SNAPSHOT:
+        return None
+    *older, newest = table.on_listed(broken.branch).snapshots.ids() or (0,)
+    return older[-1] if older and broken.name == str(newest) else None
 
 
 def find_folders(table: FileStoreTable) -> tuple[Unchecked, ...]:
