@@ -8,26 +8,11 @@ job and the arguments of `expire_snapshots` override both.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.snapshot import Snapshot, SnapshotIdentity
 from branch_console.format.tag import Tag
-
-
-class SharingAnswer(StrEnum):
-    """The decision on files that two branches are to hold.
-
-    Attributes:
-        SHARE: Name them as they are.
-        SHARE_AFTER_STEPS: Fence and pin first, then name them as they are.
-        COPY: Give them names of their own.
-    """
-
-    SHARE = "share"
-    SHARE_AFTER_STEPS = "share after steps"
-    COPY = "copy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +50,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSafety:
-    """The answer for all holders, and the steps that it takes.
+    """Whether all holders may share files, and the steps that it takes.
 
     Attributes:
         fences: The branches to fence, before anything is published.
@@ -73,7 +58,6 @@ class FileSafety:
         reasons: Why files are copied, in sentences; empty if they are shared.
     """
 
-    answer: SharingAnswer
     fences: tuple[str, ...] = ()
     pins: tuple[PinPlace, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -81,10 +65,10 @@ class FileSafety:
     @property
     def shares(self) -> bool:
         """Whether files keep their names."""
-        return self.answer is not SharingAnswer.COPY
+        return not self.reasons
 
 
-NOTHING_TO_DO: Final = FileSafety(answer=SharingAnswer.SHARE)
+NOTHING_TO_DO: Final = FileSafety()
 
 
 def decide(holders: Iterable[Holder], *, can_copy: bool = True) -> FileSafety:
@@ -113,9 +97,8 @@ def decide(holders: Iterable[Holder], *, can_copy: bool = True) -> FileSafety:
         else:
             fences.append(holder.branch)
     if reasons:
-        return FileSafety(answer=SharingAnswer.COPY, reasons=tuple(reasons))
-    answer = SharingAnswer.SHARE_AFTER_STEPS if fences or pins else SharingAnswer.SHARE
-    return FileSafety(answer=answer, fences=tuple(fences), pins=tuple(pins))
+        return FileSafety(reasons=tuple(reasons))
+    return FileSafety(fences=tuple(fences), pins=tuple(pins))
 
 
 def hiding_tags(

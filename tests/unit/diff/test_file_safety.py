@@ -8,7 +8,6 @@ from branch_console.diff.file_safety import (
     FileSafety,
     Holder,
     PinPlace,
-    SharingAnswer,
     decide,
     hiding_tags,
 )
@@ -39,55 +38,48 @@ IGNORED = Holder(branch="dev", is_fenced=False, obstacles=("consumer.expiration-
 
 
 @pytest.mark.parametrize(
-    ("holders", "answer", "fences", "pins"),
+    ("holders", "shares", "fences", "pins"),
     [
-        ((), SharingAnswer.SHARE, (), ()),
-        ((FENCED,), SharingAnswer.SHARE, (), ()),
-        ((DEV,), SharingAnswer.SHARE_AFTER_STEPS, ("dev",), ()),
-        ((MAIN, FENCED), SharingAnswer.SHARE_AFTER_STEPS, (), (NEXT,)),
-        ((MAIN, DEV), SharingAnswer.SHARE_AFTER_STEPS, ("dev",), (NEXT,)),
-        ((replace(MAIN, is_fenced=True), FENCED), SharingAnswer.SHARE, (), ()),
-        ((replace(MAIN, pins=(PINNED,)), FENCED), SharingAnswer.SHARE, (), ()),
-        (
-            (replace(MAIN, pins=(PINNED, NEXT)), FENCED),
-            SharingAnswer.SHARE_AFTER_STEPS,
-            (),
-            (NEXT,),
-        ),
-        ((replace(MAIN, pins=()), FENCED), SharingAnswer.SHARE, (), ()),
+        ((), True, (), ()),
+        ((FENCED,), True, (), ()),
+        ((DEV,), True, ("dev",), ()),
+        # What is fenced already spares no other branch its fence or its pin.
+        ((FENCED, replace(DEV, branch="test")), True, ("test",), ()),
+        ((FENCED, MAIN), True, (), (NEXT,)),
+        ((FENCED, replace(IGNORED, branch="test")), False, (), ()),
+        ((MAIN, FENCED), True, (), (NEXT,)),
+        ((MAIN, DEV), True, ("dev",), (NEXT,)),
+        ((replace(MAIN, is_fenced=True), FENCED), True, (), ()),
+        ((replace(MAIN, pins=(PINNED,)), FENCED), True, (), ()),
+        ((replace(MAIN, pins=(PINNED, NEXT)), FENCED), True, (), (NEXT,)),
+        ((replace(MAIN, pins=()), FENCED), True, (), ()),
         # Options of main are nothing to a pin.
-        (
-            (replace(IGNORED, branch="main", pins=(NEXT,)),),
-            SharingAnswer.SHARE_AFTER_STEPS,
-            (),
-            (NEXT,),
-        ),
-        ((MAIN, IGNORED), SharingAnswer.COPY, (), ()),
-        ((replace(MAIN, pins=(HIDDEN,)), FENCED), SharingAnswer.COPY, (), ()),
-        ((replace(MAIN, pins=(HIDDEN,), is_fenced=True), FENCED), SharingAnswer.SHARE, (), ()),
+        ((replace(IGNORED, branch="main", pins=(NEXT,)),), True, (), (NEXT,)),
+        ((MAIN, IGNORED), False, (), ()),
+        ((replace(MAIN, pins=(HIDDEN,)), FENCED), False, (), ()),
+        ((replace(MAIN, pins=(HIDDEN,), is_fenced=True), FENCED), True, (), ()),
     ],
 )
 def test_the_answer_for_each_kind_of_holder(
     holders: tuple[Holder, ...],
-    answer: SharingAnswer,
+    shares: bool,
     fences: tuple[str, ...],
     pins: tuple[PinPlace, ...],
 ) -> None:
     found = decide(holders)
-    assert (found.answer, found.fences, found.pins) == (answer, fences, pins)
-    assert found.shares is (answer is not SharingAnswer.COPY)
-    assert bool(found.reasons) is (answer is SharingAnswer.COPY)
-    if answer is not SharingAnswer.COPY:
+    assert (found.shares, found.fences, found.pins) == (shares, fences, pins)
+    assert bool(found.reasons) is not shares
+    if shares:
         assert decide(holders, can_copy=False) == found
 
 
 def test_main_is_fenced_if_no_pin_holds_and_files_cannot_be_copied() -> None:
     main = replace(MAIN, pins=(HIDDEN,))
     found = decide((main, DEV), can_copy=False)
-    assert found == FileSafety(answer=SharingAnswer.SHARE_AFTER_STEPS, fences=("main", "dev"))
+    assert found == FileSafety(fences=("main", "dev"))
     ignored = replace(main, obstacles=("consumer.changelog-only",))
-    assert decide((ignored, DEV), can_copy=False).answer is SharingAnswer.COPY
-    assert decide((IGNORED,), can_copy=False).answer is SharingAnswer.COPY
+    assert not decide((ignored, DEV), can_copy=False).shares
+    assert not decide((IGNORED,), can_copy=False).shares
 
 
 def test_reasons_name_the_option_and_the_tag() -> None:
@@ -96,9 +88,10 @@ def test_reasons_name_the_option_and_the_tag() -> None:
     assert texts[0].startswith("Option 'consumer.expiration-time' of 'dev' lets other engines")
     assert "'consumer.changelog-only' and 'consumer.expiration-time' of 'dev' let other" in texts[1]
     assert texts[2].startswith("Tag 'foreign' of main names snapshots that are not of main's")
-    both = replace(HIDDEN, hidden_by=("foreign", "auto"))
-    (text,) = decide((replace(MAIN, pins=(both,)),)).reasons
-    assert text.startswith("Tags 'auto', 'foreign' of main name snapshots")
+    many = (replace(HIDDEN, hidden_by=tuple("hgfe")), replace(HIDDEN, hidden_by=tuple("dacbe")))
+    (text,) = decide((replace(MAIN, pins=many),)).reasons
+    names = ", ".join(repr(each) for each in "abcdefgh")
+    assert text.startswith(f"Tags {names} of main name snapshots")
 
 
 @pytest.mark.parametrize(

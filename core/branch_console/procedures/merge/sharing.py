@@ -1,6 +1,6 @@
 """The measures that make it safe for a target to share files with the branch that it merges."""
 
-from branch_console.diff.file_safety import FileSafety, SharingAnswer
+from branch_console.diff.file_safety import FileSafety
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.plan import Plan, ThreeWayPlan, found_by, with_safety
@@ -41,7 +41,6 @@ def _safety(target: FileStoreTable, spec: MergeSpec, plan: ThreeWayPlan) -> File
     if found.shares and moves.restore.num_rows and main_expires:
         # Each would need a pin of its own, at the snapshot before the compaction it comes from.
         return FileSafety(
-            answer=SharingAnswer.COPY,
             reasons=(
                 "Files are restored from before a compaction of main, whose expiry would remove "
                 "them. Fence main to share them.",
