@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from branch_console.commit.branch.rescue import RESCUE_PREFIX
+from branch_console.format.identifier import RESCUE_PREFIX
 from branch_console.format.snapshot import Snapshot
 from tests.benchmarks.commit_figures import find_contestants
 from tests.benchmarks.contest import OURS, Result, Sample, Target, at_most, hold

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from branch_console.commit.branch.rescue import RESCUE_PREFIX
+from branch_console.format.identifier import RESCUE_PREFIX
 from tests.benchmarks.commit_figures import JAVA, find_contestants
 from tests.benchmarks.contest import OURS, Result, at_least, hold, new_folder
 from tests.benchmarks.synthetic import (

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from branch_console.errors import AlreadyExists, ErrorKind
+from branch_console.format.identifier import rescue_name
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.receipt import Counts
 from branch_console.format.snapshot import CommitKind
@@ -426,6 +427,26 @@ def test_a_dropped_branch_can_be_restored(services: PretendServices) -> None:
     page.click("run-undo")
     (call,) = services.sent
     assert (call.name, call.arguments["operation"]) == ("undo", "d" * 32)
+
+
+def test_an_undo_names_the_rescue_branch_that_it_makes(services: PretendServices) -> None:
+    main = services.listed[1].branches["main"].snapshots
+    services.receipts["e" * 32] = receipt("e" * 32, main[-2], main[-1])
+    services.previews["undo"] = replace(preview("undo"), rescues=True)
+    page = Console(services).open("receipt", **FLIGHTS, id="e" * 32).click("undo")
+    dialog = page.text
+    page.click("run-undo")
+    (call,) = services.sent
+    assert f"The rescue branch will be `{rescue_name(call.operation_id)}`." in dialog
+
+
+def test_an_undo_without_a_rescue_branch_names_none(services: PretendServices) -> None:
+    main = services.listed[1].branches["main"].snapshots
+    services.receipts["e" * 32] = receipt("e" * 32, main[-2], main[-1])
+    services.previews["undo"] = preview("undo")
+    page = Console(services).open("receipt", **FLIGHTS, id="e" * 32).click("undo")
+    assert page.has_button("run-undo")
+    assert "rescue branch" not in page.text
 
 
 def test_a_receipt_offers_undo_with_what_stands_in_the_way(services: PretendServices) -> None:

@@ -10,7 +10,8 @@ from typing import Final
 from branch_console.errors import ErrorKind, InvalidInput
 
 MAIN_BRANCH: Final = "main"
-RESERVED_PREFIXES: Final = ("rescue-", "merge-")
+RESCUE_PREFIX: Final = "rescue-"
+RESERVED_PREFIXES: Final = (RESCUE_PREFIX, "merge-")
 _BRANCH_PREFIX: Final = "branch_"
 _TAG_PREFIX: Final = "tag_"
 _TAG_MARK: Final = f"${_TAG_PREFIX}"
@@ -144,6 +145,11 @@ def check_object_name(name: str) -> None:
             f"{name!r} is not a usable name: it must not be blank or hold '/', '\\' or '$'.",
             kind=ErrorKind.INVALID_NAME,
         )
+
+
+def rescue_name(operation_id: str) -> str:
+    """Return the name of the rescue branch of an operation."""
+    return f"{RESCUE_PREFIX}{operation_id}"
 
 
 def branch_name_problem(name: str, *, by_product: bool = False) -> str | None:

@@ -88,7 +88,10 @@ def test_undo_brings_back_every_byte(
     before = metadata(bench)
     done = verb(bench)
     assert metadata(bench) != before
+    assert preview(bench, "undo", "back", operation="op").rescues
     undone = run(bench, "undo", "back", operation="op")
+    assert undone.rescue_branch == "rescue-back"
+    assert "rescue-back" in bench.table().branches.names()
     after = metadata(bench)
     rescues = ("/branch-rescue-", "/manifest/")
     more = {name for name in after if name not in before}

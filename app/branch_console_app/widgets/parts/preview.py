@@ -19,6 +19,7 @@ from branch_console_app.widgets.parts.callbacks import ask_for_reason, with_reas
 from branch_console_app.widgets.parts.confirm import (
     IN_THE_WAY,
     NOTHING_TO_DO,
+    idempotency_key,
     lacks_role,
     start_once,
     typed_name,
@@ -58,9 +59,18 @@ def show_command(form: Form, place: Location, start: Start | None = None) -> Non
             _show_stale()
             return
         show_preview(preview)
+        if preview.can_run:
+            # The button starts a job of this id, which is the id of the operation.
+            _show_rescue(preview, idempotency_key(form.procedure, preview.plan_id))
         ask_for_reason(preview, form.procedure)
         show_button(preview, form, place, start=start)
         show_same_command(form, preview.typed_name)
+
+
+def _show_rescue(preview: Preview, operation_id: str) -> None:
+    name = preview.rescue_branch(operation_id)
+    if name is not None:
+        st.caption(f":material/bookmark: The rescue branch will be {code(name)}.")
 
 
 def _show_stale() -> None:

@@ -16,13 +16,6 @@ from branch_console.table.file_store_table import FileStoreTable
 
 T = TypeVar("T", int, str)
 
-RESCUE_PREFIX = "rescue-"
-
-
-def rescue_name(operation_id: str) -> str:
-    """The name of the rescue branch of an operation."""
-    return f"{RESCUE_PREFIX}{operation_id}"
-
 
 def keep_state(table: FileStoreTable, store: CommitStore, copy: HistoryCopy) -> int:
     """Copy all schemas, tags and snapshots of a branch to a fenced rescue branch.

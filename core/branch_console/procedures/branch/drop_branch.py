@@ -4,12 +4,11 @@ from dataclasses import dataclass, replace
 
 from branch_console.commit.base.fences import put_fence
 from branch_console.commit.branch.branch_move import move_branch
-from branch_console.commit.branch.rescue import RESCUE_PREFIX, rescue_name
 from branch_console.commit.journal import Journal
 from branch_console.commit.rows import staged_rows
 from branch_console.diff.rows.row_figure import commit_figures, with_sign
 from branch_console.errors import ErrorKind, FormatError, InvalidInput, PaimonError
-from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX, rescue_name
 from branch_console.format.journals.branches import DROP_JOURNAL, BranchMove, DropBranchJournal
 from branch_console.format.lineage_event import (
     LineageEvent,

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from branch_console.commit.branch.rescue import rescue_name
 from branch_console.diff.fast_forward import ForwardDecision, Verdict, plan_forward_move, plan_id
 from branch_console.diff.file_safety import FileSafety
 from branch_console.errors import ErrorKind, InvalidInput, Refused
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.identifier import MAIN_BRANCH, Identifier, rescue_name
 from branch_console.format.journals.history import FORWARD_JOURNAL, HistoryCopy, HistoryJournal
 from branch_console.format.journals.terms import OperationJournal
 from branch_console.format.journals.written import WrittenRows

@@ -7,10 +7,9 @@ Source: Paimon FileStoreTable.purgeFiles.
 
 from collections.abc import Iterator
 
-from branch_console.commit.branch.rescue import RESCUE_PREFIX, rescue_name
 from branch_console.diff.history_move import count
 from branch_console.errors import ErrorKind
-from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX, rescue_name
 from branch_console.format.journals.history import REPLACE_JOURNAL, HistoryCopy, HistoryJournal
 from branch_console.format.kept_elsewhere import Act
 from branch_console.operations.branch_requests import PurgeFilesRequest

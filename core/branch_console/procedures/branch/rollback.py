@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.schema.tag_commit import put_tag, snapshot_bytes, without_retention
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
 from branch_console.commit.snapshot.publish_check import renew_hints
@@ -12,6 +11,7 @@ from branch_console.diff.file_safety import FileSafety
 from branch_console.diff.lineage import OPERATION, RESTORES
 from branch_console.diff.rows.row_figure import difference, with_sign
 from branch_console.errors import CommitConflict, ErrorKind, InvalidInput
+from branch_console.format.identifier import rescue_name
 from branch_console.format.journals.history import (
     ROLLBACK_JOURNAL,
     HistoryCopy,

@@ -8,6 +8,7 @@ from typing import Final
 
 from branch_console.diff.expiry.retention import TableHold
 from branch_console.errors import ErrorKind, Refused
+from branch_console.format.identifier import rescue_name
 from branch_console.format.receipt import Expected
 from branch_console.operations.shared_arguments import CHANGES_NO_PLAN
 from branch_console.procedures.call.call import ProcedureCall
@@ -57,6 +58,7 @@ class Preview:
         holds: Why something stays that would have gone.
         expected: The result of a run in SQL; None if a dry run has no rows in Paimon.
         is_idle: Whether there is nothing to do: a run would end with a receipt and no change.
+        rescues: Whether a run keeps what it removes on a rescue branch of its own.
     """
 
     procedure: str
@@ -69,6 +71,7 @@ class Preview:
     holds: tuple[TableHold, ...] = ()
     expected: Expected | None = None
     is_idle: bool = False
+    rescues: bool = False
 
     @property
     def can_run(self) -> bool:
@@ -79,6 +82,10 @@ class Preview:
     def blocks(self) -> tuple[Consequence, ...]:
         """The consequences that keep the procedure from running."""
         return tuple(each for each in self.consequences if each.weight is Weight.BLOCKS)
+
+    def rescue_branch(self, operation_id: str) -> str | None:
+        """Return the rescue branch that a run under this id makes; None if it makes none."""
+        return rescue_name(operation_id) if self.rescues else None
 
     def to_object(self) -> dict[str, object]:
         """Return the preview as JSON values."""

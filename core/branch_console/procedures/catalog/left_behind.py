@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from branch_console.catalog.catalog_branch import CatalogOnBranch, Member, MemberState
 from branch_console.catalog.sightings import find_birth
 from branch_console.commit.branch.branch_creation import put_base_tags
-from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.schema.tag_commit import remove_tag
 from branch_console.errors import CommitConflict, ErrorKind, NotFound
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.identifier import MAIN_BRANCH, Identifier, rescue_name
 from branch_console.format.journals.catalog_branches import OwnDatabase, OwnTable, UnneededTag
 from branch_console.procedures.branch.member_branch import creation_of
 from branch_console.procedures.branch.tags import vital_blocks

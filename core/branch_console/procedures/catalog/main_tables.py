@@ -8,7 +8,6 @@ goes: it becomes a rescue branch of the table, and the branches of others go on 
 from typing import Final
 
 from branch_console.catalog.sightings import find_birth
-from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.catalog.table_retreat import come_back, retreat
 from branch_console.errors import (
     AlreadyExists,
@@ -16,7 +15,7 @@ from branch_console.errors import (
     ErrorKind,
     InvalidInput,
 )
-from branch_console.format.identifier import Identifier
+from branch_console.format.identifier import Identifier, rescue_name
 from branch_console.format.journals.objects import (
     DropTableJournal,
     RenameTableJournal,

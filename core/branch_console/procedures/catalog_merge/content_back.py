@@ -10,9 +10,9 @@ from itertools import count
 from typing import Final
 
 from branch_console.commit.base.head_check import is_at
-from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.journal import Journal
 from branch_console.errors import CommitConflict, ErrorKind
+from branch_console.format.identifier import rescue_name
 from branch_console.format.journals.history import HistoryJournal
 from branch_console.format.journals.intent import Ending
 from branch_console.format.journals.merge import MERGE_JOURNAL, AnyMergeJournal, MergeJournal

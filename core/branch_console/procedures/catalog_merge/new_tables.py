@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from branch_console.catalog.sightings import find_birth
 from branch_console.commit.base.head_check import is_at
 from branch_console.commit.branch.branch_creation import put_base_tags
-from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.catalog.table_birth import give_main
 from branch_console.commit.catalog.table_retreat import discard_retreated, retreat
 from branch_console.diff.file_safety import FileSafety
 from branch_console.errors import CommitConflict, ErrorKind, Refused
 from branch_console.format.catalog.catalog_version import TableChange
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.identifier import MAIN_BRANCH, Identifier, rescue_name
 from branch_console.format.journals.history import HistoryCopy, HistoryJournal
 from branch_console.format.journals.intent import Ending
 from branch_console.format.journals.merge import MERGE_JOURNAL

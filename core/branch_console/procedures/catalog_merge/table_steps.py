@@ -1,9 +1,8 @@
 """Tables that a merge of the catalog drops from main, or moves to another name or database."""
 
 from branch_console.catalog.sightings import find_birth
-from branch_console.commit.branch.rescue import rescue_name
 from branch_console.errors import CommitConflict, ErrorKind, Refused
-from branch_console.format.identifier import Identifier
+from branch_console.format.identifier import Identifier, rescue_name
 from branch_console.format.journals.objects import TableDrop
 from branch_console.merge.catalog.catalog_steps import StepKind, StepPlace
 from branch_console.procedures.catalog.database_words import holding

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from branch_console.commit.branch.rescue import RESCUE_PREFIX
 from branch_console.errors import FormatError, PaimonError
-from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX
 from branch_console.format.journals.branches import OptionUse
 from branch_console.format.lineage_event import BIRTHS, LineageEvent, LineageKind, base_tag_of, born
 from branch_console.format.options import BRANCH_OPTIONS

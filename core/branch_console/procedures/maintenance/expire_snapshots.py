@@ -7,7 +7,6 @@ from fnmatch import fnmatchcase
 
 import pyarrow as pa
 
-from branch_console.commit.branch.rescue import RESCUE_PREFIX
 from branch_console.diff.expiry.dry_run import (
     SAMPLE_SIZE,
     DueSnapshot,
@@ -18,7 +17,7 @@ from branch_console.diff.expiry.retention import Expiry, HoldKind, SnapshotHold,
 from branch_console.diff.expiry.storage_cost import FileAmount
 from branch_console.diff.history_move import count, id_range
 from branch_console.errors import CommitConflict, ErrorKind, FormatError, InvalidInput, NotFound
-from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX
 from branch_console.format.journals.expiry import (
     EXPIRE_JOURNAL,
     BranchRetirement,

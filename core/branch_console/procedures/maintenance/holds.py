@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from branch_console.commit.base.read_holds import read_holds
-from branch_console.commit.branch.rescue import RESCUE_PREFIX
 from branch_console.diff.expiry.retention import HoldKind, SnapshotHold
 from branch_console.diff.lineage import merge_source
 from branch_console.errors import FormatError, NotFound
-from branch_console.format.identifier import MAIN_BRANCH
+from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX
 from branch_console.format.lineage_event import LineageEvent, LineageKind, undone_by
 from branch_console.format.options import Options
 from branch_console.maintenance.references import CatalogReferences, broken_branch, unkept_names

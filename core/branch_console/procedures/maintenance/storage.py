@@ -8,7 +8,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from branch_console.commit.branch.rescue import RESCUE_PREFIX
 from branch_console.diff.expiry.retention import SnapshotHold
 from branch_console.diff.expiry.storage_cost import (
     FileAmount,
@@ -22,7 +21,12 @@ from branch_console.diff.expiry.storage_cost import (
     storage_cost,
 )
 from branch_console.errors import FormatError, InvalidInput, NotFound, PaimonError
-from branch_console.format.identifier import MAIN_BRANCH, RESERVED_PREFIXES, Identifier
+from branch_console.format.identifier import (
+    MAIN_BRANCH,
+    RESCUE_PREFIX,
+    RESERVED_PREFIXES,
+    Identifier,
+)
 from branch_console.format.journals.branches import BranchTag
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.maintenance.named_files import NamedFiles, lists_of, read_named_files

@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 
 from branch_console.catalog.catalog_branch import CatalogOnBranch, Member, MemberState
 from branch_console.catalog.table_folders import TableFolders
-from branch_console.commit.branch.rescue import rescue_name
 from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind
 from branch_console.format.catalog.catalog_version import CatalogVersion, VersionKind
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.identifier import MAIN_BRANCH, Identifier, rescue_name
 from branch_console.format.journals.catalog_branches import (
     CreateCatalogBranchJournal,
     DropCatalogBranchJournal,

@@ -7,10 +7,10 @@ rescue branch of then, byte for byte.
 from dataclasses import replace
 
 from branch_console.commit.base.head_check import is_at
-from branch_console.commit.branch.rescue import rescue_name
 from branch_console.commit.journal import Journal
 from branch_console.diff.history_move import count
 from branch_console.errors import ErrorKind
+from branch_console.format.identifier import rescue_name
 from branch_console.format.journals.history import HistoryCopy, HistoryJournal, RollbackJournal
 from branch_console.format.journals.intent import Intent
 from branch_console.format.journals.merge import MergeJournal
@@ -100,6 +100,7 @@ def plan_way_back(
             notes=(_undone(event, intent),),
         ),
         role=Role.OPERATOR if was_operators else role,
+        rescues=True,
     )
 
 

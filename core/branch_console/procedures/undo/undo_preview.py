@@ -85,6 +85,7 @@ def planned_undo(
     branch: str,
     journal: UndoJournal,
     role: Role = Role.EDITOR,
+    rescues: bool = False,
 ) -> PlannedOperation:
     """Return the plan of an undo.
 
@@ -96,6 +97,7 @@ def planned_undo(
         branch: The branch that changes.
         journal: All that is needed to finish.
         role: The least role that may.
+        rescues: Whether what it removes is kept on a rescue branch.
     """
     preview = Preview(
         procedure=call.name,
@@ -105,6 +107,7 @@ def planned_undo(
         typed_name=None,
         role=role,
         undo=_again(event),
+        rescues=rescues,
     )
     return PlannedOperation(
         preview=preview,
