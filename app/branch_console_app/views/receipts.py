@@ -1,5 +1,7 @@
 """A receipt: what an operation did, by whom, on which heads."""
 
+from contextlib import suppress
+
 import streamlit as st
 
 from branch_console.errors import PaimonError
@@ -12,11 +14,13 @@ from branch_console_app.models.jobs.receipt_text import (
     job_of,
     move_words,
     receipt_markdown,
+    receipt_title,
     truth_words,
+    undone_operation,
 )
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, duration, moment, plain
+from branch_console_app.models.parts.wording import bare, code, duration, moment, plain
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.pick_dialogs import operation_dialogs
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
@@ -47,7 +51,8 @@ def show() -> None:
         return
     identifier = _changed_table(place, operation_id)
     _show_receipt(receipt, place, identifier)
-    undo, branch = undo_dialogs(identifier, place), _added_to(receipt)
+    what = f"“{plain(bare(_title_of(receipt)))}”"
+    undo, branch = undo_dialogs(identifier, place, what), _added_to(receipt)
     if identifier is None or branch is None:
         show_dialog(undo)
     else:
@@ -66,7 +71,8 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
     chance = reads.undo_chance(table, receipt.operation_id)
     undo = _find_undo(chance)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.subheader(f"Receipt {receipt.operation_id[:8]}", anchor=False, width="content")
+        undone = "" if chance.undone_by is None else ", undone"
+        st.subheader(f"{_title_of(receipt)}{undone}", anchor=False, width="content")
         if chance.undone_by is None:
             st.badge("done", icon=":material/check:", color="green")
         st.space("stretch")
@@ -134,6 +140,15 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         _show_parts(receipt.operation_id)
     if chance.obstacle is not None and chance.undone_by is None:
         st.caption(f":material/undo: {plain(chance.obstacle)}")
+
+
+def _title_of(receipt: Receipt) -> str:
+    """Say what the operation did; of an undo, what it took back."""
+    operation_id, undone = undone_operation(receipt), None
+    if operation_id is not None:
+        with suppress(PaimonError):
+            undone = reads.receipt(operation_id)
+    return receipt_title(receipt, undone)
 
 
 def _find_undo(chance: UndoChance) -> Receipt | None:

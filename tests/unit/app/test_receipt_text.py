@@ -5,10 +5,17 @@ from dataclasses import replace
 from datetime import UTC
 
 from branch_console.format.receipt import Counts, HeadMove, Receipt
-from branch_console_app.models.jobs.receipt_text import count_pairs, move_words, receipt_markdown
+from branch_console_app.models.jobs.receipt_text import (
+    count_pairs,
+    move_words,
+    receipt_markdown,
+    receipt_title,
+    undone_operation,
+)
 from tests.unit.app.histories import snapshot
 
 BEFORE, AFTER = snapshot("a", 3), snapshot("b", 5)
+FORWARD = "CALL sys.fast_forward(branch => 'dev', table => 'air.planes')"
 MOVE = HeadMove(
     branch="main", before=BEFORE.identity, before_id=3, after=AFTER.identity, after_id=5
 )
@@ -55,12 +62,36 @@ def test_a_first_commit_comes_from_nowhere() -> None:
 
 def test_the_markdown_tells_all() -> None:
     receipt = Receipt(
-        operation_id="0123456789", statement="CALL sys.fast_forward()", actor="ada_l",
+        operation_id="0123456789", statement=FORWARD, actor="ada_l",
         plan_id="p1", rescue_branch="rescue-01", moves=(MOVE,), counts=Counts(snapshots_added=2),
         notes=("Keep *this*.",), started_millis=0, finished_millis=1500,
     )  # fmt: skip
     text = receipt_markdown(receipt, UTC)
-    assert text.splitlines()[0] == "# Receipt 0123456789"
-    for part in ("`CALL sys.fast_forward()`", "ada\\_l", "1970-01-01 00:00:01 +00:00",
+    assert text.splitlines()[0] == "# Merge `dev` into `main` by fast-forward"
+    for part in (f"`{FORWARD}`", "Receipt of operation: `0123456789`", "ada\\_l",
+                 "1970-01-01 00:00:01 +00:00",
                  "`rescue-01`", "- Snapshots added: 2", "Keep \\*this\\*\\."):  # fmt: skip
         assert part in text
+
+
+def _receipt(statement: str) -> Receipt:
+    return Receipt(
+        operation_id="9f2a00c4d5", statement=statement, actor="ada", plan_id="p",
+        started_millis=1, finished_millis=2,
+    )  # fmt: skip
+
+
+def test_a_title_says_what_was_done() -> None:
+    merge = _receipt("CALL sys.merge_branch(branch => 'fix', table => 'air.planes')")
+    undo = _receipt("CALL sys.undo(operation => '0123456789ab', table => 'air.planes')")
+    assert receipt_title(merge) == "Merge `fix` into `main`"
+    assert undone_operation(undo) == "0123456789ab"
+    assert receipt_title(undo, merge) == "Undo “Merge `fix` into `main`”"
+    assert receipt_title(undo) == "Undo operation `01234567`"
+    assert undone_operation(merge) is None
+
+
+def test_a_statement_of_a_later_release_leaves_the_id_as_the_title() -> None:
+    later = _receipt("CALL sys.of_a_later_release(x => 1)")
+    assert receipt_title(later) == "Receipt 9f2a00c4"
+    assert undone_operation(later) is None

@@ -40,9 +40,11 @@ _TITLES: Final[Mapping[str, str]] = {
     "repair_branch": "Repair branch {branch}",
     "replace_main": "Replace main by {branch}",
     "replace_tag": "Replace tag {tag}",
+    "undo": "Undo operation {operation}",
     "warn_branch": "Warn that branch {branch} is stale",
 }
 _LONGEST: Final = 40
+_ID_LENGTH: Final = 8
 # A call pins a state by the identity of its snapshot; a person reads which one it is by its id.
 _STATES: Final = frozenset({"a", "b"})
 _IDENTITY: Final = re.compile(r"(@\d+):[^@]+$")
@@ -84,13 +86,18 @@ def job_title(procedure: str, table: str | None) -> str:
 
 def full_title(job: JobView) -> str:
     """Say in Markdown what a job does, with its branches: ``Merge `fix` into `main` ``."""
-    title, given = _TITLES.get(job.name), {"target": code(MAIN_BRANCH), **_given(job.arguments)}
+    return title_of_call(job.name, job.arguments)
+
+
+def title_of_call(procedure: str, arguments: Mapping[str, Argument]) -> str:
+    """Say in Markdown what a call does, with its branches: ``Merge `fix` into `main` ``."""
+    title, given = _TITLES.get(procedure), {"target": code(MAIN_BRANCH), **_given(arguments)}
     if title is None:
-        return job_words(job.name)
+        return job_words(procedure)
     try:
         return title.format_map(given)
     except KeyError:
-        return job_words(job.name)
+        return job_words(procedure)
 
 
 def title_with_table(job: JobView) -> str:
@@ -107,10 +114,13 @@ def title_with_table(job: JobView) -> str:
 
 def _given(arguments: Mapping[str, Argument]) -> dict[str, str]:
     texts = {name: str(value) for name, value in arguments.items() if value not in (None, "")}
-    return {
-        name: code(shortened(_IDENTITY.sub(r"\1", text) if name in _STATES else text, _LONGEST))
-        for name, text in texts.items()
-    }
+    return {name: code(_short(name, text)) for name, text in texts.items()}
+
+
+def _short(name: str, text: str) -> str:
+    if name in _STATES:
+        text = _IDENTITY.sub(r"\1", text)
+    return text[:_ID_LENGTH] if name == "operation" else shortened(text, _LONGEST)
 
 
 def _words(procedure: str) -> tuple[str, str]:

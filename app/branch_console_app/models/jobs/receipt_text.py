@@ -2,9 +2,14 @@
 
 from datetime import tzinfo
 
+from branch_console.errors import PaimonError
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import SnapshotIdentity
+from branch_console.operations.undo_request import UndoRequest
 from branch_console.procedures.call.call import AGAIN
+from branch_console.sql.parser import parse_statements
+from branch_console.sql.statement import Statement
+from branch_console_app.models.jobs.job_titles import title_of_call
 from branch_console_app.models.parts.wording import (
     code,
     day_and_time,
@@ -26,6 +31,39 @@ _LABELS = {
     "files_removed": "Files removed",
 }
 _REVERT = "sys.revert("
+
+
+def receipt_title(receipt: Receipt, undone: Receipt | None = None) -> str:
+    """Say in Markdown what an operation did: ``Merge `fix-delays` into `main` ``.
+
+    Args:
+        receipt: The receipt of the operation.
+        undone: The receipt of the operation that it undid; None if it is no undo, or that receipt
+            is gone.
+    """
+    call = _call_of(receipt)
+    if call is None:
+        # A later release wrote a statement that this one cannot read.
+        return f"Receipt {receipt.operation_id[:8]}"
+    if undone is not None:
+        return f"Undo “{receipt_title(undone)}”"
+    return title_of_call(call.procedure, call.arguments)
+
+
+def undone_operation(receipt: Receipt) -> str | None:
+    """Return the id of the operation that an operation undid; None if it was no undo."""
+    call = _call_of(receipt)
+    if call is None or call.procedure != UndoRequest.procedure:
+        return None
+    return str(call.arguments["operation"]) if "operation" in call.arguments else None
+
+
+def _call_of(receipt: Receipt) -> Statement | None:
+    try:
+        (call,) = parse_statements(receipt.statement)
+    except (PaimonError, ValueError):
+        return None
+    return call
 
 
 def truth_words(receipt: Receipt, undo: Receipt | None, zone: tzinfo | None) -> str:
@@ -85,8 +123,9 @@ def move_words(move: HeadMove) -> str:
 def receipt_markdown(receipt: Receipt, zone: tzinfo | None) -> str:
     """Write the whole receipt as a Markdown document."""
     lines = [
-        f"# Receipt {receipt.operation_id}",
+        f"# {receipt_title(receipt)}",
         "",
+        f"- Receipt of operation: {code(receipt.operation_id)}",
         f"- Statement: {code(receipt.statement)}",
         f"- By: {plain(receipt.actor)}",
         f"- Started: {moment(receipt.started_millis, zone)}",

@@ -16,7 +16,7 @@ from branch_console_app.widgets.parts.preview import Start, show_command
 def undo_dialogs(
     identifier: Identifier | None,
     place: Location,
-    what: str = "an operation",
+    what: str = "this operation",
     start: Start | None = None,
 ) -> Dialogs:
     """Title and drawing of the dialog; the operation comes with the address.
