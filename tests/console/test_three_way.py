@@ -377,6 +377,7 @@ def test_a_diverged_branch_leads_to_its_merge(tmp_path: Path) -> None:
 def test_a_broken_branch_is_a_card(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="half-made")
     assert "**The preview cannot be made; nothing changed.**" in page.text
+    assert "branch=half-made" in dict(page.links())["See why `half-made` cannot be read"]
 
 
 @pytest.mark.parametrize("name", ["scope", "isolation"])
@@ -388,7 +389,10 @@ def test_an_option_that_there_is_not_is_said(tmp_path: Path, name: str) -> None:
 
 def test_a_way_that_there_is_not_is_said(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FIX, how="typo")
-    assert "a merge type that there is not: `typo`" in page.text
+    assert "There is no merge type `typo`." in page.text
+    (address,) = [address for label, address in page.links() if label == "Review the merge"]
+    assert "source=" in address
+    assert "how=" not in address
 
 
 def test_the_receipt_of_a_merge_offers_undo(tmp_path: Path) -> None:

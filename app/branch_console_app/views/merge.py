@@ -68,7 +68,7 @@ from branch_console_app.widgets.merge.plan import (
     merge_form,
     show_merge,
 )
-from branch_console_app.widgets.merge.row_conflicts import rows_of_merge
+from branch_console_app.widgets.merge.row_conflicts import MERGE_VIEW, rows_of_merge
 from branch_console_app.widgets.merge.sides import missing_side, show_missing_side
 from branch_console_app.widgets.merge.verdict import draw_verdict
 from branch_console_app.widgets.parts import rows
@@ -126,7 +126,7 @@ def show() -> None:
     if source is None or source == target or how not in list(How):
         _show_bar(items, None, target, how)
         if how not in list(How):
-            st.warning(f"The address asks for a merge type that there is not: {code(how)}.")
+            _show_unknown_type(how)
             return
         draw_verdict(MergeState.choose())
         _show_sources(items, target)
@@ -141,6 +141,7 @@ def show() -> None:
             # Else the head would go on saying that the merge is being checked.
             slot.empty()
             raise
+    _link_to_broken(items[source], items[target])
 
 
 def _show_merge(
@@ -421,9 +422,26 @@ def _show_sources(items: Mapping[str, BranchItem], target: str) -> None:
                     )  # fmt: skip
 
 
+def _link_to_broken(*sides: BranchItem) -> None:
+    """Draw a link to each branch that cannot be read, whose card has the cause and the repair."""
+    for item in sides:
+        if item.error is not None:
+            state.link(
+                PageName.BRANCHES, f"See why {code(item.name)} cannot be read",
+                here().at_branch(item.name), icon=":material/account_tree:",
+            )  # fmt: skip
+
+
+def _show_unknown_type(how: str) -> None:
+    """Say that the address names no merge type, with a link to the same merge without one."""
+    st.warning(f"There is no merge type {code(how)}. The branches can be merged without one.")
+    view = {name: each for name, each in state.view_of(*MERGE_VIEW).items() if name != "how"}
+    state.link(PageName.MERGE, "Review the merge", here(), view=view, icon=":material/merge:")
+
+
 def _show_no_branch(summary: TableSummary) -> None:
     name = summary.identifier.table_name
-    st.info(f"{code(name)} has no branch besides main, so nothing can be brought to it.")
+    st.info(f"{code(name)} has no branch besides main, so there is nothing to merge. Create one:")
     st.code(f"branch-console create-branch {name} NAME", language="bash")
 
 
