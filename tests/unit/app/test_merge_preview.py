@@ -27,6 +27,7 @@ from branch_console_app.models.merge.merge_preview import (
     left_by,
     otherwise_words,
     proven,
+    rules_in_words,
     strategies_words,
 )
 from branch_console_app.models.merge.merge_state import NextStep
@@ -137,6 +138,7 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
         "main added rows",
         "dev deleted rows",
     )
+    assert rules_in_words((line, line)) == ("dev deleted rows, main added rows (`delete.insert`)",)
     settled = seen(bench, MergeRules(isolation=Isolation.SNAPSHOT))
     assert verdict_of(settled.plan) is MergeVerdict.CLEAN
     assert figures(settled)["Rows removed"] == "\N{MINUS SIGN}10"

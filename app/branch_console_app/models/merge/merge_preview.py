@@ -1,7 +1,7 @@
 """A merge as a page shows it: a verdict, figures, buckets, conflicts and what would settle them."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -207,6 +207,7 @@ class ConflictLine:
     Attributes:
         settled_by: Options of the merge that settle it.
         otherwise: The way to settle it if no option does.
+        is_act: Whether the sides say what their branches did, and not a value.
     """
 
     kind: str
@@ -218,6 +219,7 @@ class ConflictLine:
     advice: str
     settled_by: tuple[SettleOption, ...]
     otherwise: str
+    is_act: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,7 +385,17 @@ def _conflict_line(conflict: Conflict, plan: Plan) -> ConflictLine:
         advice=_with_names(plain(conflict.advice), plan),
         settled_by=options_of(conflict),
         otherwise=otherwise_words(conflict.settle_with),
+        is_act=is_act,
     )
+
+
+def rules_in_words(conflicts: Iterable[ConflictLine]) -> tuple[str, ...]:
+    """Say of each rule that found conflicts what both sides did, with its id, as Markdown."""
+    said: dict[str, str] = {}
+    for line in conflicts:
+        both = f"{plain(line.theirs)}, {plain(line.ours)}" if line.is_act else plain(line.kind)
+        said.setdefault(line.rule, f"{both} ({code(line.rule)})")
+    return tuple(said.values())
 
 
 def _with_names(text: str, plan: Plan) -> str:

@@ -26,6 +26,7 @@ from branch_console_app.models.merge.merge_preview import (
     ConflictLine,
     MergePreview,
     SettleOption,
+    rules_in_words,
     strategies_words,
     strategy_reason,
 )
@@ -281,9 +282,8 @@ def _show_details(page: MergePage) -> None:
         with st.container(horizontal=True, gap="small", key="details-figures"):
             draw_figures(preview.file_figures)
     _show_buckets(preview)
-    ids = dict.fromkeys(line.rule for line in preview.conflicts)
-    if ids:
-        st.caption(f"Codes of the conflicts: {listed([code(each) for each in ids], most=12)}")
+    for words in rules_in_words(preview.conflicts):
+        st.caption(f"Merge rule behind a conflict: {words}")
     if page.paimon:
         st.caption(page.paimon)
     if preview.state.kind is not None:
