@@ -18,7 +18,7 @@ def test_it_runs_from_the_preview_to_the_receipt(
     seen.page.get_by_role("button", name="Review merge").click()
     seen.page.wait_for_url("**/merge?**")
     seen.settle()
-    seen.sees("it takes over the 2 commits of fix-delays as they are.")
+    seen.sees("a fast-forward adds the 2 commits of fix-delays unchanged.")
     seen.opens_merge()
     seen.merges()
     job_id = seen.is_merged()

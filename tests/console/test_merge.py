@@ -16,7 +16,10 @@ BACKFILL = {**FLIGHTS, "source": "backfill", "do": "merge"}
 
 def test_a_legal_one_says_what_arrives_and_that_nothing_goes(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill")
-    assert "**`main` has no commits since `backfill` branched off: it takes over the 2" in page.text
+    assert (
+        "**`main` has no commits since `backfill` branched off: a fast-forward adds the 2"
+        in page.text
+    )
     assert "Nothing: every snapshot, schema and tag stays." in page.text
     assert "Rows +41,208" in page.text
     assert page.has_button("merge-merge")

@@ -117,7 +117,7 @@ STATES: Final[dict[str, tuple[Callable[[Path], Page], str]]] = {
     "gate red": (ended(JobState.REFUSED, ErrorKind.GATE_FAILED), "Blocked by the quality rules"),
     "no right": (viewed, "You are a viewer"),
     "staged": (ended(JobState.DONE), "Dry run passed."),
-    "fast-forward": (forward, "it takes over the"),
+    "fast-forward": (forward, "a fast-forward adds the"),
     "clean": (clean, "No conflicts."),
     "clean with joined files": (joined, "will be rewritten"),
 }

@@ -343,7 +343,7 @@ def test_a_refused_merge_says_why_and_where_to_look(tmp_path: Path) -> None:
     page = console.open("merge", **FIX)
     assert "**`fix-delays` cannot be merged into `main`.**" in page.text
     assert "`NO_COMMON_HISTORY`" in page.text
-    assert "Both histories on one scale" in dict(page.links())
+    assert "Snapshots side by side" in dict(page.links())
     assert not page.has_button("run-merge_branch")
 
 
@@ -355,7 +355,10 @@ def test_an_even_branch_has_nothing_to_do(tmp_path: Path) -> None:
 
 def test_automatic_is_a_fast_forward_where_the_target_did_not_move(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="backfill")
-    assert "**`main` has no commits since `backfill` branched off: it takes over the 2" in page.text
+    assert (
+        "**`main` has no commits since `backfill` branched off: a fast-forward adds the 2"
+        in page.text
+    )
     page.click("merge-merge")
     assert page.has_button("ff-run")
 
@@ -365,7 +368,7 @@ def test_a_refused_fast_forward_leads_to_the_merge(tmp_path: Path) -> None:
     links = dict(page.links())
     assert "source=fix-delays" in links["Merge three ways"]
     assert "how" not in links["Merge three ways"]
-    assert "source=main" in links["Bring `main` into `fix-delays` first"]
+    assert "source=main" in links["Merge `main` into `fix-delays` first"]
 
 
 def test_a_diverged_branch_leads_to_its_merge(tmp_path: Path) -> None:

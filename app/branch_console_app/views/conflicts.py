@@ -40,7 +40,7 @@ def show() -> None:
     if picked is None:
         return
     identifier, summary = picked
-    show_table_header(identifier, summary, PageName.CONFLICTS, title="Settle conflicts")
+    show_table_header(identifier, summary, PageName.CONFLICTS, title="Settle conflicts of")
     source, target = state.parameter("source"), state.parameter("target") or MAIN_BRANCH
     if source is None:
         st.info("Conflicts belong to a merge: choose its branches first.")

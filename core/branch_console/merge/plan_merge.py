@@ -452,11 +452,8 @@ def _inferred(side: MergeSide) -> str | None:
         return None
     of = f"of {side.branch!r}"
     if inferred == 1:
-        return f"1 commit {of} does not say what kind of change it made; its files show that."
-    return (
-        f"{inferred:,} commits {of} do not say what kind of change they made; their files show "
-        "that."
-    )
+        return f"1 commit {of} does not record what it changed; its files show it."
+    return f"{inferred:,} commits {of} do not record what they changed; their files show it."
 
 
 def _used_schemas(theirs: TableChanges) -> frozenset[int]:

@@ -83,7 +83,7 @@ def target_argument() -> Any:
 def strict_argument() -> Any:
     """Declare whether what a merge would only report is a conflict."""
     return argument(
-        "Report overridden changes as conflicts.",
+        "Stop on changes that the merge rules would drop, instead of listing them.",
         default=False,
     )
 

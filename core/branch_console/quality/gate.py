@@ -135,10 +135,10 @@ def _said(
     if ended is Outcome.NOT_EVALUATED:
         return f"Rule {rule.id!r} was {now.rstrip('.')}."
     if ended is Outcome.PASSES:
-        at_most = f"; at most {allowed_share(rule)} may" if after.failures else ""
+        at_most = f"; {allowed_share(rule)} is allowed" if after.failures else ""
         return f"Rule {rule.id!r} passes: {now}{at_most}."
     if (allowed := allowed_share(rule)) is not None:
-        now = f"{now}, at most {allowed} may"
+        now = f"{now}; {allowed} is allowed"
     if before is None:
         return f"Rule {rule.id!r} fails: {now}."
     then = result_text(rule, before).rstrip(".")

@@ -34,8 +34,8 @@ def preview(source: BranchHistory, target: BranchHistory) -> FastForwardPreview:
 def test_a_legal_fast_forward_says_what_comes_and_that_nothing_goes() -> None:
     dev = branch("dev", (*MAIN, *history("d", 4, 5)), Tag(name="v1", snapshot=MAIN[1]))
     seen = preview(dev, branch("main", MAIN))
-    assert seen.headline == "Bring `dev` (2 commits and 1 tag) into `main`."
-    assert "has not moved since snapshot 3" in seen.detail
+    assert seen.headline == "Merge `dev` (2 commits and 1 tag) into `main`."
+    assert "has no commit since snapshot 3" in seen.detail
     assert seen.changes == (
         "`main` gets 2 snapshots: +20 rows; its head becomes snapshot 5.",
         "`main` gets the tag `v1`.",
@@ -60,7 +60,7 @@ def test_a_moved_target_is_refused_with_what_would_go() -> None:
 
 def test_a_target_that_is_ahead_needs_nothing() -> None:
     seen = preview(branch("dev", MAIN[:2]), branch("main", MAIN))
-    assert seen.headline == "Nothing to do: `main` holds every commit of `dev`."
+    assert seen.headline == "Nothing to do: `main` already has every commit of `dev`."
     assert seen.ways_out == ()
 
 

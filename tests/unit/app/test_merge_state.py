@@ -137,7 +137,7 @@ ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] =
     ),
     MergeStanding.STALE: (
         lambda plan: of(plan(), stale="`main` got 1 snapshot.", decisions=17),
-        "main got 1 snapshot. Nothing was changed on main from here. Your 17 decisions are kept.",
+        "main got 1 snapshot. This page has changed nothing on main. Your 17 decisions are kept.",
         NextStep.UPDATE,
         NextStep.SHOW_COMMITS,
     ),
@@ -203,8 +203,8 @@ ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] =
     ),
     MergeStanding.FAST_FORWARD: (
         lambda plan: of(plan(MergeVerdict.FAST_FORWARD), ahead=2),
-        "main has no commits since fix-delays branched off: it takes over the 2 commits of "
-        "fix-delays as they are.",
+        "main has no commits since fix-delays branched off: a fast-forward adds the 2 commits of "
+        "fix-delays unchanged.",
         NextStep.MERGE,
         None,
     ),
@@ -433,7 +433,7 @@ def test_a_fast_forward_that_would_remove_commits_leads_to_the_merge(
     assert refused.primary.label == "Merge instead"
     taken = MergeState.of_forward(forward("backfill"))
     assert taken.standing is MergeStanding.FAST_FORWARD
-    assert "takes over the 2 commits" in taken.text
+    assert "a fast-forward adds the 2 commits" in taken.text
     assert MergeState.of_forward(forward("audit")).standing is MergeStanding.UP_TO_DATE
     assert isinstance(plan(MergeVerdict.FAST_FORWARD), FastForwardPlan)
 

@@ -154,8 +154,8 @@ def test_a_target_that_did_not_move_takes_over_the_history(
 ) -> None:
     bench.append("theirs", branch="dev")
     assert console(*DEV, "--preview").lines[0] == (
-        "fast-forward: main has no commits since dev branched off: it takes over the commits of "
-        "dev as they are."
+        "fast-forward: main has no commits since dev branched off: a fast-forward adds the "
+        "commits of dev unchanged."
     )
     done = console.json(*DEV)
     assert done["snapshot"]["id"] == 2

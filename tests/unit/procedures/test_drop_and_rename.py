@@ -152,7 +152,7 @@ def test_a_branch_that_another_was_made_from_stays_until_that_is_pinned(bench: B
 def test_a_protected_branch_is_neither_dropped_nor_renamed(bench: BranchBench) -> None:
     run(bench, "protect_branch", "on", branch="d*", reason="live")
     for name, more in (("drop_branch", {}), ("rename_branch", {"to": "new"})):
-        with pytest.raises(Refused, match=r"protected by rule 'd\*' by ann, because 'live'"):
+        with pytest.raises(Refused, match=r"protected by rule 'd\*' of ann \(reason: 'live'\)"):
             run(bench, name, branch="dev", **more)
     run(bench, "protect_branch", "off", branch="dev", protected=False)
     run(bench, "drop_branch", branch="dev")

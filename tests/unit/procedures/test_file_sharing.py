@@ -142,7 +142,7 @@ def test_a_preview_says_what_is_added_and_a_second_merge_adds_no_fence(bench: Br
         "Adds a fence to 'dev', so that an expiry there cannot remove files that other branches "
         "read."
     )
-    tag = "Sets a tag on snapshot 3 of main, so that expiring snapshots there deletes no file"
+    tag = "A new tag on snapshot 3 of main keeps files that other branches need"
     told = texts(bench, "merge_branch", branch="dev")
     assert fence in told
     assert any(each.startswith(tag) for each in told)

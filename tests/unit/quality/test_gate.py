@@ -106,7 +106,7 @@ def test_a_finding_tells_both_counts_and_comes_back_from_what_is_kept() -> None:
 def test_what_passes_does_not_speak_of_failures_as_passes() -> None:
     rate = replace(RULE, min_pass_rate=Decimal("0.5"))
     (finding,) = judge_state(rules(rate), {"r": found(4_374, 9_000)}).findings
-    said = "Rule 'r' passes: 4,374 of 9,000 rows break it (48.6%); at most 50% may."
+    said = "Rule 'r' passes: 4,374 of 9,000 rows break it (48.6%); 50% is allowed."
     assert finding.said == said
 
 
@@ -115,8 +115,8 @@ def test_a_rule_that_allows_a_share_says_it_beside_the_shares_that_fail() -> Non
     after, before = found(29_361, 336_776), found(2_512, 336_776)
     (finding,) = judge(rules(rate), {"r": after}, {"r": before}).findings
     assert finding.said == (
-        "Rule 'r' fails now, and passed before: 29,361 of 336,776 rows break it (8.72%), at most "
-        "1% may; before: 2,512 of 336,776 rows break it (0.746%)."
+        "Rule 'r' fails now, and passed before: 29,361 of 336,776 rows break it (8.72%); 1% "
+        "is allowed; before: 2,512 of 336,776 rows break it (0.746%)."
     )
     assert finding.allowed == "1%"
 

@@ -231,7 +231,7 @@ def _dry_run(state: MergeState, attempt: MergeAttempt | None) -> Iterator[Check]
     elif state.standing is MergeStanding.STAGED:
         yield Check(standing=CheckState.PASSES, name=name, text="passed; its result can be merged.")
     elif state.standing not in (MergeStanding.DONE, MergeStanding.UNDONE):
-        text = "not done. The merge does one first, unless its dialog is set to *Merge now*."
+        text = "not done. The merge begins with one, unless you choose *Merge now*."
         yield Check(standing=CheckState.NOT_RUN, name=name, text=text)
 
 
@@ -259,11 +259,8 @@ def _history(plan: Plan) -> Iterator[Check]:
 
 
 def shared_base(snapshot_id: int) -> str:
-    """Say that both branches contain a snapshot; ids alone may agree by chance."""
-    return (
-        f"Both branches contain snapshot {snapshot_id}: the very same snapshot, not just the same "
-        "number."
-    )
+    """Say that both branches contain a snapshot, the same one and not just one of its number."""
+    return f"Merge base: snapshot {snapshot_id}, which both branches contain."
 
 
 def _base(found: Circumstances) -> Iterator[Check]:
@@ -304,7 +301,7 @@ def _schemas(plan: Plan, found: Circumstances) -> Iterator[Check]:
 
 def _at_work(decision: MergeDecision) -> Iterator[Check]:
     if not any(each.kind is ErrorKind.BRANCH_IN_USE for each in decision.preview.blocks):
-        yield _passes(f"No other job is at work on {code(decision.plan.target)}.")
+        yield _passes(f"No other job is changing {code(decision.plan.target)}.")
 
 
 def _readers(found: Circumstances) -> Iterator[Check]:

@@ -173,12 +173,12 @@ def _headline(
         case Verdict.FAST_FORWARD:
             since = f" since snapshot {plan.fork.id}" if plan.fork else ""
             return (
-                f"Bring {source} ({arrives.words}) into {target}.",
-                f"{target} has not moved{since}: nothing of it is removed, no data file is copied.",
+                f"Merge {source} ({arrives.words}) into {target}.",
+                f"{target} has no commit{since}: nothing of it is removed, and no file is copied.",
             )
         case Verdict.UP_TO_DATE:
             return (
-                f"Nothing to do: {target} holds every commit of {source}.",
+                f"Nothing to do: {target} already has every commit of {source}.",
                 "Choose another source, or commit to it first.",
             )
         case Verdict.REFUSED:
@@ -223,12 +223,12 @@ def _passed(condition: ErrorKind, plan: ForwardDecision) -> str:
             return f"{source} has commits; its head is snapshot {head}."
         case ErrorKind.NO_COMMON_HISTORY:
             if plan.fork is None:
-                return f"{target} is empty: every history goes on from there."
+                return f"{target} is empty, so any history continues it."
             return shared_base(plan.fork.id)
         case ErrorKind.TARGET_MOVED:
             return f"{source} contains every commit and schema of {target}."
         case ErrorKind.SNAPSHOT_NOT_FOUND:
-            return f"No snapshot of {source} is missing between the shared one and its head."
+            return f"No snapshot of {source} is missing between the merge base and its head."
         case _:
             return "No tag name is used for two different snapshots."
 

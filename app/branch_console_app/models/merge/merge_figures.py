@@ -133,10 +133,10 @@ def bounds_reasons(
         if not known.is_compared:
             return ("Row counts are known after the row comparison.",)
         if known.open_conflicts:
-            return ("How the conflicts are settled decides how many rows and data files change.",)
+            return ("Rows and data files are counted once all conflicts are settled.",)
         return ("A dry run counts the rows and data files that change.",)
     if known.staged is None and found.cost.files_joined:
-        return ("Both sides changed rows of the same file: the merge reads them, and counts then.",)
+        return ("Both sides changed rows of the same file: only the merge itself can count them.",)
     if result.rows_counted is None and schema is not None and schema.primary_keys:
         return ("These are records in files; one key can have several.",)
     return ()

@@ -427,7 +427,7 @@ def _stale(source: str, target: str, facts: MergeFacts) -> MergeState | None:
     return MergeState(
         standing=MergeStanding.STALE,
         sentence=facts.stale,
-        detail=f"Nothing was changed on {code(target)} from here.{kept if facts.decisions else ''}",
+        detail=f"This page has changed nothing on {code(target)}.{kept if facts.decisions else ''}",
         primary=MergeAction(step=NextStep.UPDATE, label="Update preview"),
         secondary=MergeAction(step=NextStep.SHOW_COMMITS, label="Show commits"),
         kind=ErrorKind.HEAD_MOVED,
@@ -644,11 +644,10 @@ def _staged(target: str, facts: MergeFacts) -> MergeState:
 
 def _fast_forward(source: str, target: str, ahead: int | None) -> MergeState:
     commits = "the commits" if ahead is None else f"the {plural(ahead, 'commit')}"
-    they = "it is" if ahead == 1 else "they are"
     return MergeState(
         standing=MergeStanding.FAST_FORWARD,
-        sentence=f"{code(target)} has no commits since {code(source)} branched off: it takes over "
-        f"{commits} of {code(source)} as {they}.",
+        sentence=f"{code(target)} has no commits since {code(source)} branched off: a fast-forward "
+        f"adds {commits} of {code(source)} unchanged.",
         primary=_merge(target),
     )
 

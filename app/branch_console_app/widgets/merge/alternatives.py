@@ -13,15 +13,15 @@ def show_both_sides(source: str, target: str) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.markdown("**Compare both branches.**", width="content")
         state.link(
-            PageName.COMPARE, "What differs", place,
+            PageName.COMPARE, "Rows and files", place,
             view={"cmp_a": target, "cmp_b": source}, icon=":material/compare_arrows:",
         )  # fmt: skip
         state.link(
-            PageName.SNAPSHOTS, "Both histories on one scale", place,
+            PageName.SNAPSHOTS, "Snapshots side by side", place,
             view={"sn_b2": source}, icon=":material/timeline:",
         )  # fmt: skip
         state.link(
-            PageName.SCHEMAS, "Both schemas", place,
+            PageName.SCHEMAS, "Schemas side by side", place,
             view={"sc_l": _latest(target), "sc_r": _latest(source)}, icon=":material/schema:",
         )  # fmt: skip
 

@@ -232,7 +232,7 @@ def _show_ways_out(preview: FastForwardPreview, identifier: Identifier) -> None:
             )  # fmt: skip
             if WayOut.UPDATE in preview.ways_out:
                 state.link(
-                    PageName.MERGE, f"Bring {code(plan.target)} into {code(plan.source)} first",
+                    PageName.MERGE, f"Merge {code(plan.target)} into {code(plan.source)} first",
                     here(), view={"source": plan.target, "target": plan.source},
                     icon=":material/sync_alt:",
                 )  # fmt: skip
@@ -248,9 +248,9 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
     override = override_field(identifier)
     with st.expander(f"Replace {code(plan.target)} by {code(plan.source)}", key="ff-replace"):
         st.markdown(
-            f"{code(plan.target)} takes over the history of {code(plan.source)}. The "
-            f"{preview.removes.words} listed above leave its history; a rescue branch keeps them "
-            "readable, no data file is deleted."
+            f"{code(plan.target)} gets the history of {code(plan.source)} in place of its own. The "
+            f"{preview.removes.words} listed under *Changes* leave it. A rescue branch keeps them "
+            "readable, and no data file is deleted."
         )
         answer = _preview(plan, force=True)
         show_left_out(answer)

@@ -228,7 +228,7 @@ def _show_changes(page: MergePage) -> None:
     if page.commits is not None:
         _show_source_commits(page.commits, preview.plan)
     if preview.schema is None:
-        st.caption("Columns, keys and options of the target stay as they are.")
+        st.caption(f"The columns, keys and options of {code(preview.plan.target)} do not change.")
     _show_schema(preview)
     for note in preview.notes:
         st.caption(note)

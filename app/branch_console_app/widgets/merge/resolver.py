@@ -260,8 +260,8 @@ def show_cells(resolver: Resolver, group: Group) -> None:
             label_visibility="collapsed",
         )  # fmt: skip
         by_row = st.toggle(
-            "Take whole rows", key="cf_row", bind="query-params",
-            help="One choice decides the whole row: all its cells that both branches changed",
+            "One choice per row", key="cf_row", bind="query-params",
+            help="A choice in one cell applies to all cells of its row that both branches changed",
         )  # fmt: skip
         with st.popover("Columns", icon=":material/view_column:", type="tertiary"):
             more = [

@@ -82,7 +82,7 @@ def _follow(job_id: str, doing: str, waiting: str) -> None:
     if job.state is JobState.QUEUED and worker is not None and worker.other_store:
         text = f"**{waiting}** {plain(job.message)}"
     elif job.state is JobState.QUEUED:
-        text = f"**{waiting}** A worker is being started, or has another job first."
+        text = f"**{waiting}** A worker is starting, or finishes another job first."
     else:
         text = f"**{doing}** {plain(job.message)}"
     st.info(text, icon=":material/play_arrow:")

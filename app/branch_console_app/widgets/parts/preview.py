@@ -75,8 +75,8 @@ def _show_rescue(preview: Preview, operation_id: str) -> None:
 
 def _show_stale() -> None:
     st.warning(
-        "**This preview is out of date:** something moved since it was shown. Nothing was changed "
-        "from here. `HEAD_MOVED`",
+        "**This preview is out of date:** something moved since it was shown. This page has "
+        "changed nothing. `HEAD_MOVED`",
         icon=":material/update:",
     )
     st.button(

@@ -54,7 +54,7 @@ def _show_job(identifier: Identifier, diff: StateDiff, why: str, *, by_itself: b
         _start(identifier, diff)
         job = last_attempt(COUNT_ROWS, name)
     if job is not None and not job.state.is_over:
-        follow_here(job, "Rows are counted.", "Rows are to be counted.")
+        follow_here(job, "Counting rows.", "Rows are to be counted.")
         return
     if job is not None and job.state is not JobState.DONE:
         st.warning(f"**The rows were not counted.** {plain(job.message)} {code(job.error or '')}")

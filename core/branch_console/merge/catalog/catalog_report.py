@@ -138,7 +138,7 @@ def _content(merged: ObjectMerge) -> str:
     if merged.plan is None or verdict is MergeVerdict.UNDECIDED:
         return "its rows have to be compared"
     if verdict is MergeVerdict.FAST_FORWARD:
-        return "it takes over the history of the source"
+        return "a fast-forward adds the commits of the source"
     cost = cost_of(merged.plan)
     return (
         f"it gets 1 snapshot (files: {cost.files_added:,} added, {cost.files_removed:,} removed; "

@@ -90,7 +90,7 @@ def count_rows(
         stages,
         "count rows",
         lambda progress: _counted(warehouse, rows, call, progress),
-        message="Reading the keys of files that share some.",
+        message="Reading the keys of files that may have a key in common.",
     )
 
 

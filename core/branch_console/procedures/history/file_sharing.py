@@ -95,8 +95,8 @@ def sharing_consequences(safety: FileSafety) -> list[Consequence]:
         *(changes(_fence_text(branch)) for branch in safety.fences),
         *(
             changes(
-                f"Sets a tag on snapshot {place.snapshot_id} of main, so that expiring snapshots "
-                "there deletes no file that other branches need."
+                f"A new tag on snapshot {place.snapshot_id} of main keeps files that other "
+                "branches need, also when snapshots of main expire."
             )
             for place in safety.pins
         ),

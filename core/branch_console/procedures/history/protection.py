@@ -37,10 +37,10 @@ def is_pattern(text: str) -> bool:
 
 
 def rule_text(rule: LineageEvent) -> str:
-    """Say who protected what, and why, as it completes "Branch 'x' is protected: …"."""
-    what = f"rule {rule.branch!r}" if is_pattern(rule.branch) else "its own rule"
-    why = f", because {rule.reason.rstrip('.')!r}" if rule.reason else ""
-    return f"{what} by {rule.actor}{why}"
+    """Say who protected what, and why, as it completes "Branch 'x' is protected by …"."""
+    what = f"rule {rule.branch!r}" if is_pattern(rule.branch) else "a rule"
+    why = f" (reason: {rule.reason.rstrip('.')!r})" if rule.reason else ""
+    return f"{what} of {rule.actor}{why}"
 
 
 def protection_blocks(

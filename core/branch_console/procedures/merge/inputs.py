@@ -270,7 +270,7 @@ def _decide(
     if ours is None:
         move = _find_forward(target, source) if spec.one_version else None
         if move is not None:
-            text = f"{target.branch!r} has no snapshot yet: it takes over the history."
+            text = f"{target.branch!r} has no snapshot yet: the merge is a fast-forward."
             return decided_by(takes_over(_heads(target, source), rules, move, text))
         text = f"Branch {target.branch!r} has no snapshot yet. Fast-forward it instead."
         block = Block(kind=ErrorKind.BRANCH_EMPTY, text=text)
@@ -346,7 +346,7 @@ def _by_history(
     move = _find_forward(target, source) if is_forward else None
     if move is None:
         return None
-    text = f"{target.branch!r} has no commit of its own since: it takes over the history."
+    text = f"{target.branch!r} has no commit of its own since: the merge is a fast-forward."
     return takes_over(of_plan, rules, move, text)
 
 

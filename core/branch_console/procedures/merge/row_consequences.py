@@ -65,19 +65,29 @@ def _counted(plan: ThreeWayPlan, known: KnownRows) -> str:
     result = count_result(plan, known)
     if result is None:
         if not known.is_compared:
-            return "What it changes is known after the row comparison."
+            return "The row comparison counts the rows and data files that change."
         if known.open_conflicts:
-            return "How the conflicts are settled decides how many rows and data files change."
+            return "Rows and data files are counted once all conflicts are settled."
         return "A dry run counts the rows and data files that change."
-    added, removed = result.files_added, result.files_removed
-    files = (
-        f"{count(added, 'data file')} {'is' if added == 1 else 'are'} added to "
-        f"{plan.target!r}, {removed:,} {'is' if removed == 1 else 'are'} removed"
-    )
+    files = _files(result.files_added, result.files_removed, plan.target)
     if result.rows_counted is not None:
         before, after = result.rows_counted
+        if before == after:
+            return f"{files}. {plan.target!r} keeps {before:,} rows."
         return f"{files}. {plan.target!r} has {before:,} rows now and {after:,} after the merge."
     reads = "" if plan.reads_rows else " Files are linked, so no row is read or rewritten."
     if result.figure.rows == 0:
         return f"{files}; the number of rows stays the same.{reads}"
     return f"{files}: {result.figure.words(with_sign)}.{reads}"
+
+
+def _files(added: int, removed: int, target: str) -> str:
+    """Say how many data files a target gets and loses; a zero is left out."""
+    if not added and removed:
+        return f"{count(removed, 'data file')} {_is(removed)} removed from {target!r}"
+    lost = f", {removed:,} {_is(removed)} removed" if removed else ""
+    return f"{count(added, 'data file')} {_is(added)} added to {target!r}{lost}"
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
