@@ -229,6 +229,19 @@ def test_a_kind_is_settled_in_every_table(console: NewConsole) -> None:
     assert "**8 of 8 conflicts open.**" in page.text
 
 
+def test_all_groups_are_settled_at_once_and_a_decision_made_before_stays(
+    console: NewConsole,
+) -> None:
+    console().open("conflicts", **NOTES).click("rest-ours")
+    page = console().open("conflicts", **PLACE)
+    assert "**Settle all 7 open conflicts:**" in page.text
+    page.click("rest-theirs")
+    assert "**All 8 conflicts settled.**" in page.text
+    assert {each[3] for each in lines(page)} >= {"target", "source"}, lines(page)
+    page.click("resolve-undo")
+    assert "**7 of 8 conflicts open.**" in page.text
+
+
 def test_a_viewer_sees_conflicts_and_which_role_settles_them(console: NewConsole) -> None:
     page = console("eve", "viewer").open("conflicts", **NOTES)
     assert "This asks for an editor; you are a viewer." in page.text

@@ -67,6 +67,10 @@ _WAS = Column(label="Base", weight=1.2)
 _OURS = Column(label="Target", weight=1.2)
 _THEIRS = Column(label="Source", weight=1.2)
 _MATCH_COLUMNS = (_KEY, _CELL, _WAS, _OURS, _THEIRS)
+_WIDE_RULE = (
+    "A rule for the whole table or for a kind of conflict has settled conflicts; this one would "
+    "change them. Remove that rule first."
+)
 
 
 def show_rest(resolver: Resolver, group: Group) -> None:
@@ -74,6 +78,8 @@ def show_rest(resolver: Resolver, group: Group) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-rest"):
         if group.kind is not None:
             _show_rest_buttons(resolver, group)
+        elif group.open_number:
+            _show_buttons_of_all(resolver, group)
         if resolver.can_undo:
             st.button(
                 "Undo last", icon=":material/undo:", key="resolve-undo", type="tertiary",
@@ -107,6 +113,21 @@ def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
             _TAKE_WORDS[side], key=f"rest-{rule.take}", on_click=resolver.keep,
             args=(wanted,), disabled=problem is not None or is_current,
             help=problem or ("The rule takes this now" if is_current else _rest_help(group, rule)),
+        )  # fmt: skip
+
+
+def _show_buttons_of_all(resolver: Resolver, group: Group) -> None:
+    """Draw what settles all groups at once, by one rule for the table."""
+    lines = rule_lines(resolver.policy, resolver.table, resolver.settled)
+    has_wide_rule = any(line.scope in (RuleScope.TABLE, RuleScope.KIND) for line in lines)
+    problem = resolver.refusal or (_WIDE_RULE if has_wide_rule else None)
+    st.markdown(f"**Settle all {plural(group.open_number, 'open conflict')}:**", width="content")
+    for side in SIDES:
+        wanted = with_table_rule(resolver.policy, resolver.table, PolicyChoice(how=side))
+        st.button(
+            _TAKE_WORDS[side], key=f"rest-{side}", on_click=resolver.keep, args=(wanted,),
+            disabled=problem is not None,
+            help=problem or "Saved as one rule for the whole table; decisions that you made stay",
         )  # fmt: skip
 
 
