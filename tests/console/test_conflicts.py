@@ -203,7 +203,7 @@ def test_a_file_settles_the_same_cells_and_one_of_another_table_is_refused(
     page = console().open("conflicts", **NOTES)
     text = "version: 1\ntables: {air.delays: {columns: {note: ours}}}\n"
     for given, says in (
-        ("version: 1\ntables: {air.flights: {take: ours}}\n", "says nothing of air"),
+        ("version: 1\ntables: {air.flights: {take: ours}}\n", "has no rules for air"),
         ("version: 1\ntables: {air.delays: {take: mine}}\n", "Line 2"),
         (text, "**6 of 8 conflicts open.**"),
     ):

@@ -247,7 +247,7 @@ def test_each_thing_in_the_way_is_told_with_a_remedy_before_anything_is_settled(
         labels = [each.label for each in page.at.button]
         assert mark in page.text, name
         assert remedy is None or remedy in labels, (name, labels)
-    assert "Both branches contain snapshot 9" in page.text
+    assert "Merge base: snapshot 9, which both branches contain." in page.text
     assert "`merge_branch` would do this merge only where" in page.text
 
 

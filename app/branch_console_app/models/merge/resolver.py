@@ -364,8 +364,8 @@ def _taken(conflict: pa.Table, edit: Edit, decider: Decider) -> tuple[Take, str 
     where = f"{row['column'] or WHOLE_ROW} of {key_text(row['key'])}"
     if row["kind"] == ConflictKind.HIDDEN:
         raise InvalidInput(
-            f"{where}: readers would not see what is chosen here, as the sequence of the table "
-            "puts another row first. Change the row on a branch.",
+            f"{where}: the sequence field of the table ranks another row higher, so a choice here "
+            "would have no effect. Change the row on a branch.",
             kind=ErrorKind.UNSUPPORTED,
         )
     if edit.types:

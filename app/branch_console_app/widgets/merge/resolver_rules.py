@@ -148,8 +148,8 @@ def _problem_of_rest(policy: Policy, table: str, inside: pa.Table) -> str | None
     if not weaker:
         return None
     return (
-        "A condition wins over a rule for a column, a table or a kind. This one would also change "
-        f"{plural(weaker, 'conflict')} that such a rule has settled. Change that rule instead."
+        f"Another rule has settled {plural(weaker, 'conflict')} of this group, and this button "
+        "would override it. Change that rule instead."
     )
 
 
@@ -215,7 +215,7 @@ def _show_form(resolver: Resolver) -> None:
         is_of_cells = scope is not RuleScope.KIND and column is not None
         settling = _show_ways(resolver, is_of_cells=is_of_cells)
     if settling is None or (scope is RuleScope.PREDICATE and not when.strip()):
-        st.caption("Nothing is saved before you press *Apply rule*, which follows your choice.")
+        st.caption("Choose what the rule takes. *Apply rule* then appears, and saves it.")
         return
     try:
         wanted = _with_rule(resolver, scope, when, column, settling)
@@ -332,9 +332,10 @@ def _lay_over(resolver: Resolver) -> None:
     try:
         given = Policy.from_yaml(text)
         if not given.for_table(resolver.table) and not given.kinds:
-            named = ", ".join(each.table for each in given.tables) or "no table"
+            named = ", ".join(each.table for each in given.tables)
+            others = f", only for {named}" if named else ""
             raise InvalidInput(
-                f"The file says nothing of {resolver.table}; it names {named}.",
+                f"The file has no rules for {resolver.table}{others}.",
                 kind=ErrorKind.INVALID_ARGUMENT,
             )
     except PaimonError as error:

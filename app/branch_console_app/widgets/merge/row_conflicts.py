@@ -60,7 +60,7 @@ def show_comparison(resolution: Resolution) -> None:
     plan = resolution.plan
     job = job_here(_JOB, plan.id)
     if job is not None and not job.state.is_over:
-        follow_here(job, "Rows are compared.")
+        follow_here(job, "Comparing rows.")
         return
     if job is not None and job.state is not JobState.DONE:
         st.warning(f"**Rows were not compared.** {plain(job.message)} {code(job.error or '')}")
@@ -148,8 +148,8 @@ def show_left_over(found: pa.Table) -> None:
     """
     st.warning(
         f"**The last run stopped at {plural(found.num_rows, 'conflict')} that no decision "
-        "reaches.** What would be written there, readers would not see: the sequence of the table "
-        "puts another row first. Change these rows on a branch. `CONFLICTS_OPEN`"
+        "settles.** The sequence field of the table ranks another row higher, so a decision would "
+        "have no effect. Change these rows on a branch. `CONFLICTS_OPEN`"
     )
     listed = rows.row_list("row-conflicts")
     visible = rows.page_of_rows("rc_p", found.num_rows, _PER_PAGE)
