@@ -58,12 +58,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.seed = 0 if is_fixed else random.SystemRandom().getrandbits(32)
 
 
-def pytest_collection_finish() -> None:
-    # Garbage is looked for among what tests make, not each time among all tests and modules.
-    gc.freeze()
-    # Tests make and drop tens of thousands of objects without cycles: to look a fiftieth as often
-    # finds the same.
-    gc.set_threshold(_YOUNG_OBJECTS)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    # Modules and tests stay: to look for garbage among them took a quarter of their collection.
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        # Garbage is looked for among what tests make, not each time among all tests and modules.
+        gc.freeze()
+        # Tests make and drop tens of thousands of objects without cycles: to look a fiftieth as
+        # often finds the same.
+        gc.set_threshold(_YOUNG_OBJECTS)
+        gc.enable()
 
 
 def _work_in_memory() -> None:
