@@ -88,6 +88,8 @@ def test_reasons_name_the_option_and_the_tag() -> None:
     assert texts[0].startswith("Option 'consumer.expiration-time' of 'dev' lets other engines")
     assert "'consumer.changelog-only' and 'consumer.expiration-time' of 'dev' let other" in texts[1]
     assert texts[2].startswith("Tag 'foreign' of main names snapshots that are not of main's")
+    # Whoever reads the steps of a copy finds none.
+    assert decide((DEV, IGNORED)) == FileSafety(reasons=(texts[0],))
     many = (replace(HIDDEN, hidden_by=tuple("hgfe")), replace(HIDDEN, hidden_by=tuple("dacbe")))
     (text,) = decide((replace(MAIN, pins=many),)).reasons
     names = ", ".join(repr(each) for each in "abcdefgh")
