@@ -87,8 +87,8 @@ def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once
 
     # Who still looks at the preview of before is told what changed, and keeps what was decided.
     _press(eve)
-    eve.sees(f"This preview is out of date: main moved from {before.id} to {head.id}")
-    eve.sees("Kept: 1 decision")
+    eve.sees(f"main got 1 snapshot ({head.id}, the newest by", within='[role="dialog"]')
+    eve.sees("Your 1 decision is kept.", within='[role="dialog"]')
     assert len(services.jobs(table=table.name)) == 1
 
 
