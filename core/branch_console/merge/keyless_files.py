@@ -56,12 +56,12 @@ _DID: Final[Mapping[TableOperation, str]] = {
 }
 _BOTH_CHANGED: Final = ThreeWay(base="live", ours="written again", theirs="changed")
 _LOST_ADVICE: Final = (
-    "The target wrote this file again, and the rows of it that the source changed are not found "
-    "any more. Revert one of the changes."
+    "The target rewrote this file, and the rows that the source changed in it cannot be found in "
+    "the new files. Revert one of the changes."
 )
 _INSERT_ADVICE: Final = (
-    "The source {did}; the target added rows since. Run on the target today, the {change} could "
-    "have changed those too. Isolation 'snapshot' leaves them as they are."
+    "The source {did}, and the target added rows that this {change} has not seen. Isolation "
+    "'snapshot' leaves the added rows as they are."
 )
 _OVERWRITTEN_ADVICE: Final = (
     "The source replaced rows, and with them it would remove what the target wrote since. Merge "

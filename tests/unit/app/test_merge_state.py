@@ -284,6 +284,17 @@ def test_what_a_job_said_of_other_heads_says_nothing_of_these(plan: Planned) -> 
     assert of(clean, merge=DONE).standing is MergeStanding.CLEAN
 
 
+def test_a_cancelled_merge_says_once_that_it_was_cancelled(plan: Planned) -> None:
+    job = replace(
+        ended(JobState.CANCELLED),
+        message="Cancelled before anything was published.",
+        target_is=TargetMove.UNCHANGED,
+    )
+    clean = plan()
+    state = MergeState.of(clean, MergeFacts(merge=MergeAttempt(job=job, plan_id=clean.id)))
+    assert state.text == "The merge was cancelled. main is unchanged."
+
+
 @pytest.mark.parametrize(
     ("target_is", "words"),
     [

@@ -409,10 +409,12 @@ def _failed(job: JobView, what: str, target: str) -> MergeState:
         JobState.CANCELLED: f"The {what} was cancelled.",
         JobState.REFUSED: f"The {what} was refused.",
     }.get(job.state, f"The {what} stopped at “{plain(job.step)}”.")
+    # That it was cancelled is all that the message of a cancelled job says.
+    message = "" if job.state is JobState.CANCELLED else plain(job.message)
     return MergeState(
         standing=MergeStanding.FAILED,
         sentence=ended,
-        detail=f"{plain(job.message)} {target_words(job, code(target))}".strip(),
+        detail=f"{message} {target_words(job, code(target))}".strip(),
         primary=_RESUME if job.state.can_resume else _REVIEW,
         secondary=_VIEW_JOB,
         kind=job.error,
