@@ -286,9 +286,8 @@ def sharing_notes(source: str, target: str, arrives: Arrivals) -> tuple[str, ...
     return (
         *_ancestor_notes(source, arrives),
         f"Afterwards {source!r} and {target!r} share "
-        f"{count(len(arrives.snapshots), 'more snapshot')}. Other engines expire files by "
-        "looking at one branch: the operation protects the shared ones by a tag on main or a "
-        "fence.",
+        f"{count(len(arrives.snapshots), 'more snapshot')}. A tag on main or a fence keeps their "
+        "files when another engine expires snapshots of one branch.",
     )
 
 
