@@ -4,14 +4,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.branch_bench import TrustingRows
 from tests.support.command_line import CommandLine
 from tests.support.golden import Golden
+from tests.support.jobs_at_once import run_jobs_at_once
 from tests.unit.procedures.test_compare_catalogs import RULES, went_apart
 
 
 @pytest.fixture
-def console(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+def console(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> CommandLine:
+    """The program on branches that went apart; jobs run at once, in this process."""
+    monkeypatch.setenv("BRANCH_CONSOLE_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("BRANCH_CONSOLE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("BRANCH_CONSOLE_ROLE", "operator")
     bench = went_apart(tmp_path)
+    run_jobs_at_once(monkeypatch, bench.warehouse, lambda _: TrustingRows())
     folder = bench.root / ".branch-console" / "quality"
     folder.mkdir(parents=True)
     (folder / "air.planes.yaml").write_text(RULES)
