@@ -286,9 +286,10 @@ def due_snapshots(arguments: Mapping[str, Argument]) -> tuple[DueSnapshot, ...]:
     return found
 
 
-def system_table(identifier: Identifier, name: str) -> pa.Table:
-    """Return a system table of a branch."""
-    return _heads("system_table", identifier, name)
+def first_rows(identifier: Identifier, name: str, most: int) -> tuple[pa.Table, int]:
+    """Return the first rows of a system table of a branch, and how many rows it has."""
+    found: tuple[pa.Table, int] = _heads("first_rows", identifier, name, most)
+    return found
 
 
 def snapshot_detail(
@@ -489,7 +490,7 @@ def _settle(
     return reapply_policy(found, _draft.policy, identifier.on_branch(MAIN_BRANCH).table_name)
 
 
-def _heads(method: str, *arguments: Identifier | str) -> Any:
+def _heads(method: str, *arguments: Identifier | str | int) -> Any:
     reading = _read_heads(*_reader(), method, arguments)
     state.note_reading(reading.millis)
     return reading.value
@@ -521,7 +522,7 @@ def _known_tables(warehouse: str, actor: str) -> dict[Identifier, TableItem]:
 
 @st.cache_resource(ttl=_HEADS_SECONDS, max_entries=256, show_spinner=False, hash_funcs=_HASH)
 def _read_heads(
-    warehouse: str, actor: str, method: str, arguments: tuple[Identifier | str, ...]
+    warehouse: str, actor: str, method: str, arguments: tuple[Identifier | str | int, ...]
 ) -> Reading:
     value = getattr(get_services(), method)(*arguments)
     return Reading(value=value, millis=state.now_millis())

@@ -335,6 +335,12 @@ class Services(TableLists):
 
         return read_system_table(self.warehouse, table, name)
 
+    def first_rows(self, table: Identifier, name: str, most: int) -> tuple[pa.Table, int]:
+        """Return the first rows of a system table of a branch, and how many rows it has."""
+        from branch_console.procedures.browse.system_tables import read_first_rows
+
+        return read_first_rows(self.warehouse, table, name, most)
+
     def preview(self, name: str, arguments: Mapping[str, Argument]) -> Preview:
         """Tell what a command would do, and change nothing."""
         from branch_console.procedures.preview import preview_call

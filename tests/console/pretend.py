@@ -403,11 +403,10 @@ class PretendServices:
         found = self._find(table).branch(branch).schemas
         return next(each for each in found if str(each.id) == number) if number else found[-1]
 
-    def system_table(self, table: Identifier, name: str) -> pa.Table:
+    def first_rows(self, table: Identifier, name: str, most: int) -> tuple[pa.Table, int]:
         self._find(table).branch(table.branch)
-        return pa.table(
-            {"partition": ["{2013, 1}"], "bucket": [0], "file_path": [f"{name}.parquet"]}
-        )
+        only = {"partition": ["{2013, 1}"], "bucket": [0], "file_path": [f"{name}.parquet"]}
+        return pa.table(only), 1
 
     def preview(self, name: str, arguments: Mapping[str, Argument]) -> Preview:
         self.asked.append(self.call(name, arguments))

@@ -205,11 +205,11 @@ def _show_files(identifier: Identifier, summary: TableSummary) -> None:
         if by == "partitions":
             height = rows.table_height(min(detail.partitions.num_rows, _MOST_ROWS), 14)
             show_partitions(detail.partitions, most=_MOST_ROWS, height=height)
-            _show_cut(detail.partitions)
+            _show_cut(detail.partitions.num_rows)
             return
         with st.skeleton(height=240):
-            content = reads.system_table(identifier, str(by))
-        _show_arrow(content, f"{by} of {identifier.full_name}")
+            first, row_count = reads.first_rows(identifier, str(by), _MOST_ROWS)
+        _show_first_rows(first, row_count, f"{by} of {identifier.full_name}")
 
 
 def _show_reading(identifier: Identifier, head: Snapshot, figure: RowFigure) -> None:
@@ -225,22 +225,21 @@ def _follow_reading(identifier: Identifier, head: Snapshot) -> None:
         st.rerun()
 
 
-def _show_arrow(content: pa.Table, alt: str) -> None:
-    shown = content.slice(0, _MOST_ROWS)
+def _show_first_rows(first: pa.Table, row_count: int, alt: str) -> None:
     st.dataframe(
-        shown.to_pandas(),
+        first.to_pandas(),
         hide_index=True,
         row_height=rows.TABLE_ROW,
-        height=rows.table_height(shown.num_rows, 14),
-        alt=f"{alt}, {plural(content.num_rows, 'row')}",
+        height=rows.table_height(first.num_rows, 14),
+        alt=f"{alt}, {plural(row_count, 'row')}",
     )
-    _show_cut(content)
+    _show_cut(row_count)
 
 
-def _show_cut(content: pa.Table) -> None:
+def _show_cut(row_count: int) -> None:
     """Say so where only the first rows of a table are drawn."""
-    if content.num_rows > _MOST_ROWS:
-        st.caption(f"The first {count(_MOST_ROWS)} of {count(content.num_rows)} rows.")
+    if row_count > _MOST_ROWS:
+        st.caption(f"The first {count(_MOST_ROWS)} of {count(row_count)} rows.")
 
 
 def _show_options(identifier: Identifier, summary: TableSummary) -> None:

@@ -123,7 +123,16 @@ _DELETION_VECTORS: Final = "DELETION_VECTORS"
 
 def read_files(table: FileStoreTable, zone: tzinfo) -> pa.Table:
     """`files`: what a batch reader of the head reads, with keys and statistics as text."""
+    return _rows_of_files(table, _readable_files(table), zone)
+
+
+def read_first_files(table: FileStoreTable, zone: tzinfo, most: int) -> tuple[pa.Table, int]:
+    """Return the first rows of `files`, and how many rows it has; only those are made text."""
     files = _readable_files(table)
+    return _rows_of_files(table, files.slice(0, most), zone), files.num_rows
+
+
+def _rows_of_files(table: FileStoreTable, files: pa.Table, zone: tzinfo) -> pa.Table:
     schema = table.schema()
     schemas = _schemas_of(table, files)
     stats = value_stats(files, schemas, schema)

@@ -24,6 +24,7 @@ from branch_console.table.file_tables import (
     read_buckets,
     read_file_key_ranges,
     read_files,
+    read_first_files,
     read_manifests,
     read_partitions,
     read_table_indexes,
@@ -149,6 +150,28 @@ def read_system_table(table: FileStoreTable, name: str, *, zone: tzinfo | None =
         kind=ErrorKind.INVALID_NAME,
         system_table=name,
     )
+
+
+def read_first_rows(
+    table: FileStoreTable, name: str, most: int, *, zone: tzinfo | None = None
+) -> tuple[pa.Table, int]:
+    """Read the first rows of a system table, and how many rows it has.
+
+    Args:
+        table: The table on a branch.
+        name: One of SYSTEM_TABLES, in any case.
+        most: How many rows to return at most.
+        zone: Whose wall clock the times are; None takes that of this machine.
+
+    Raises:
+        InvalidInput: There is no such system table, or it needs the rows of the table.
+        FormatError: A file that it shows is broken.
+    """
+    if name.lower() == "files":
+        # The text of keys and statistics takes most of the time: a million rows, ten seconds.
+        return read_first_files(table, zone or _LocalZone(), most)
+    found = read_system_table(table, name, zone=zone)
+    return found.slice(0, most), found.num_rows
 
 
 def _read_snapshots(table: FileStoreTable, zone: tzinfo) -> pa.Table:

@@ -12,7 +12,8 @@ from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.tag import Tag
 from branch_console.storage.file_io import FileIO
 from branch_console.table.java_text import java_map_order
-from branch_console.table.system_tables import SYSTEM_TABLES, read_system_table
+from branch_console.table.system_tables import SYSTEM_TABLES, read_first_rows, read_system_table
+from tests.support.contested_table import ContestedTable
 from tests.support.table_files import TableFiles, a_schema, a_snapshot
 
 ZURICH = ZoneInfo("Europe/Zurich")
@@ -32,6 +33,16 @@ def test_every_system_table_of_an_empty_table_has_its_columns(files: TableFiles,
     assert found.num_columns >= 2
     has_rows = name in {"schemas", "options", "aggregation_fields"}
     assert (found.num_rows > 0) == has_rows
+
+
+@pytest.mark.parametrize("name", ["files", "buckets"])
+def test_the_first_rows_are_those_of_the_whole_table(tmp_path: Path, name: str) -> None:
+    made = ContestedTable(tmp_path, flights=2)
+    table = made.warehouse.table(made.name)
+    whole = read_system_table(table, name)
+    assert read_first_rows(table, name, 1) == (whole.slice(0, 1), whole.num_rows)
+    assert whole.num_rows > 1
+    assert read_first_rows(table, name, 100) == (whole, whole.num_rows)
 
 
 def test_tables_of_rows_are_refused_by_name(files: TableFiles) -> None:
