@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Final, cast
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
 import streamlit as st
@@ -20,7 +20,7 @@ from branch_console.diff.fast_forward import ForwardDecision
 from branch_console.diff.lifecycle.report import PolicyReport
 from branch_console.diff.rows.row_figure import RowCounts
 from branch_console.diff.schema_diff import SchemaDiff
-from branch_console.diff.state_diff import StateDiff
+from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import NotFound, PaimonError
 from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
@@ -68,8 +68,21 @@ from branch_console_app.services import get_services
 _HEADS_SECONDS: Final = 5
 _JOBS_OF_FEED: Final = 500
 _SLOW_SECONDS: Final = 600
-_READERS: Final = ThreadPoolExecutor(2, thread_name_prefix="reads")
-_HASH: Final[dict[str | type, Callable[[Any], Any]]] = {Identifier: attrgetter("full_name")}
+_READERS: Final = ThreadPoolExecutor(4, thread_name_prefix="reads")
+T = TypeVar("T")
+
+
+def _identity(compared: ComparedState) -> tuple[str, tuple[str, str] | None, int]:
+    """Return what the result of a comparison depends on; the same state has several names."""
+    snapshot = compared.snapshot
+    lists = None if snapshot is None else snapshot.identity.manifest_lists
+    return (compared.branch, lists, compared.schema.id)
+
+
+_HASH: Final[dict[str | type, Callable[[Any], Any]]] = {
+    Identifier: attrgetter("full_name"),
+    ComparedState: _identity,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +93,47 @@ class Reading:
     millis: int
 
 
+class Begun(Generic[T]):
+    """A reading under way in the background, which outlives the run of the page that began it."""
+
+    def __init__(
+        self,
+        future: "Future[Reading]",
+        forget_failed: Callable[[], object],
+        of: Callable[[Reading], T],
+    ) -> None:
+        self._future = future
+        self._forget_failed = forget_failed
+        self._of = of
+
+    @property
+    def is_done(self) -> bool:
+        """Whether `result` answers at once, be it with an error."""
+        return self._future.done()
+
+    def result(self, wait_seconds: float | None = None) -> T:
+        """Return what was read.
+
+        Args:
+            wait_seconds: How long to wait; None waits until it is read.
+
+        Raises:
+            TimeoutError: It takes longer.
+        """
+        try:
+            reading = self._future.result(wait_seconds)
+        finally:
+            if self.is_done and self._future.exception() is not None:
+                # What is broken may be mended by the next time: only answers are kept.
+                self._forget_failed()
+        return self._of(reading)
+
+
 def forget() -> None:
     """Read everything that may have moved again."""
     _read_heads.clear()
     _known_tables.clear()
-    _read_slowly.clear()
+    _begin_slowly.clear()
 
 
 def databases() -> tuple[str, ...]:
@@ -209,8 +258,16 @@ def schema_diff(identifier: Identifier, left: str, right: str) -> SchemaDiff:
 
 def compare_states(identifier: Identifier, before: str, after: str) -> StateDiff:
     """Compare two states of a table, each named by branch, snapshot, tag or time."""
-    found: StateDiff = _heads("compare_states", identifier, before, after)
-    return found
+    return begin_comparison(identifier, before, after).result()
+
+
+def begin_comparison(identifier: Identifier, before: str, after: str) -> Begun[StateDiff]:
+    """Begin to compare two states; what neither a commit nor a schema has changed is kept."""
+    left, right = _heads("find_states", identifier, before, after)
+    return _slowly(
+        "diff_states", identifier.on_branch(MAIN_BRANCH), left, right,
+        of=lambda reading: replace(reading.value, before=left, after=right),
+    )  # fmt: skip
 
 
 def row_diff(identifier: Identifier, diff: StateDiff) -> KeptDiff | None:
@@ -264,26 +321,29 @@ def policy_report(identifier: Identifier) -> PolicyReport:
 
 def storage(identifier: Identifier) -> TableStorage:
     """Return what the files of a table cost; all manifests are read, so it is kept for minutes."""
-    found: TableStorage = _slowly("storage", identifier.on_branch(MAIN_BRANCH))
-    return found
+    return begin_storage(identifier).result()
 
 
-def dry_run(procedure: str, arguments: Mapping[str, Argument]) -> DryRun:
-    """Return what a command that removes something would do.
+def begin_storage(identifier: Identifier) -> Begun[TableStorage]:
+    """Begin to read what the files of a table cost."""
+    return _slowly("storage", identifier.on_branch(MAIN_BRANCH))
+
+
+def begin_dry_run(procedure: str, arguments: Mapping[str, Argument]) -> Begun[DryRun]:
+    """Begin to decide what a command that removes something would do.
 
     It stands for minutes, while a count is typed: a run whose plan is another one by then is
     refused.
     """
-    found: DryRun = _slowly("dry_run", procedure, tuple(sorted(arguments.items(), key=str)))
-    return found
+    return _slowly("dry_run", procedure, tuple(sorted(arguments.items(), key=str)))
 
 
 def due_snapshots(arguments: Mapping[str, Argument]) -> tuple[DueSnapshot, ...]:
     """Return what is due to expire on the branches that can be read."""
-    found: tuple[DueSnapshot, ...] = _slowly(
+    begun: Begun[tuple[DueSnapshot, ...]] = _slowly(
         "due_snapshots", tuple(sorted(arguments.items(), key=str))
     )
-    return found
+    return begun.result()
 
 
 def first_rows(identifier: Identifier, name: str, most: int) -> tuple[pa.Table, int]:
@@ -467,6 +527,9 @@ def _reader() -> tuple[str, str]:
     return settings.get_warehouse(), settings.actor
 
 
+_Slow: TypeAlias = Identifier | str | ComparedState | tuple[tuple[str, Argument], ...]
+
+
 # What is read is frozen, so that all runs may share it: `cache_data` would copy it for each.
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=_HASH)
 def _read_conflicts(warehouse: str, actor: str, identifier: Identifier, plan_id: str) -> pa.Table:
@@ -496,23 +559,29 @@ def _heads(method: str, *arguments: Identifier | str | int) -> Any:
     return reading.value
 
 
-def _slowly(method: str, *arguments: Identifier | str | tuple[tuple[str, Argument], ...]) -> Any:
-    reading = _read_slowly(*_reader(), method, arguments)
+def _noted(reading: Reading) -> Any:
+    """Return a value that may have moved since; the page says when it was read."""
     state.note_reading(reading.millis)
     return reading.value
 
 
+def _slowly(method: str, *arguments: _Slow, of: Callable[[Reading], Any] = _noted) -> Begun[Any]:
+    asked = (*_reader(), method, arguments)
+    return Begun(_begin_slowly(*asked), lambda: _begin_slowly.clear(*asked), of)
+
+
 @st.cache_resource(ttl=_SLOW_SECONDS, max_entries=16, show_spinner=False, hash_funcs=_HASH)
-def _read_slowly(
-    warehouse: str,
-    actor: str,
-    method: str,
-    arguments: tuple[Identifier | str | tuple[tuple[str, Argument], ...], ...],
-) -> Reading:
-    value = getattr(get_services(), method)(
-        *(dict(each) if isinstance(each, tuple) else each for each in arguments)
-    )
-    return Reading(value=value, millis=state.now_millis())
+def _begin_slowly(
+    warehouse: str, actor: str, method: str, arguments: tuple[_Slow, ...]
+) -> "Future[Reading]":
+    services = get_services()
+    given = tuple(dict(each) if isinstance(each, tuple) else each for each in arguments)
+
+    def read() -> Reading:
+        value = getattr(services, method)(*given)
+        return Reading(value=value, millis=state.now_millis())
+
+    return _READERS.submit(read)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

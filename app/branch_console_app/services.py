@@ -194,6 +194,23 @@ class Services(TableLists):
 
         return compare_states(self.warehouse, table, before, after)
 
+    def find_states(
+        self, table: Identifier, before: str, after: str
+    ) -> tuple[ComparedState, ComparedState]:
+        """Find two states of a table, each named by branch, snapshot, tag or time."""
+        from branch_console.procedures.compare.states import find_state
+
+        found = self.warehouse.table(table)
+        return find_state(found, before), find_state(found, after)
+
+    def diff_states(
+        self, table: Identifier, before: ComparedState, after: ComparedState
+    ) -> StateDiff:
+        """Compare two states of a table that were found."""
+        from branch_console.procedures.compare.states import diff_states
+
+        return diff_states(self.warehouse.table(table), before, after)
+
     def row_diff(self, table: Identifier, diff: StateDiff) -> KeptDiff | None:
         """Return the rows in which two states differ, None if no job has compared them yet."""
         from branch_console.procedures.compare.rows import row_diff_name

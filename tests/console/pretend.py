@@ -440,7 +440,7 @@ class PretendServices:
         found = [each for branch in self._find(table).branches.values() for each in branch.findings]
         return (TableHealth(table=table, findings=tuple(found), unchecked=self.unchecked),)
 
-    def compare_states(self, table: Identifier, before: str, after: str) -> object:
+    def find_states(self, table: Identifier, before: str, after: str) -> object:
         raise NotFound("No states of this warehouse can be compared.")
 
     def preview_fast_forward(self, table: Identifier, source: str, target: str) -> ForwardDecision:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from branch_console.diff.rows.row_figure import RowCounts
+from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import NotFound
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobState, JobView
@@ -15,12 +16,14 @@ from branch_console.quality.gate import findings_table, judge
 from branch_console.quality.rule_file import parse_rules
 from branch_console.quality.rules import RuleResult
 from branch_console.sql.answer import Answer
+from branch_console_app import reads
 from branch_console_app.models.parts.wording import plain
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
-from tests.console.pages import Console
+from tests.console.pages import Console, settings
 from tests.console.pretend import job
 from tests.support.compared_rows import keep_rows
+from tests.support.contested_table import ContestedTable
 from tests.support.kept_quality import keep_quality
 from tests.support.warehouses import FixtureWarehouse
 
@@ -39,6 +42,31 @@ def console(warehouse_200: FixtureWarehouse, tmp_path: Path) -> Console:
         "cache_dir": str(tmp_path / "cache"),
     }
     return Console(Services(Settings.from_environment(overrides, {})))  # type: ignore[arg-type]
+
+
+def test_two_states_are_compared_again_only_after_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = ContestedTable(tmp_path / "warehouse", flights=2)
+    services = Services(settings(tmp_path, warehouse=table.folder))
+    console, diff_states = Console(services), services.diff_states
+    compared: list[str] = []
+
+    def count(named: Identifier, before: ComparedState, after: ComparedState) -> StateDiff:
+        compared.append(str(after.pinned))
+        return diff_states(named, before, after)
+
+    monkeypatch.setattr(services, "diff_states", count)
+    address = {**table.place, "cmp_a": "main", "cmp_b": "fix-delays"}
+    console.open("compare", **address)
+    reads._read_heads.clear()  # as after five seconds
+    console.open_soon("compare", **address, cmp_tab="files")
+    assert len(compared) == 1
+    table.write("fix-delays", delay=9, note="measured twice")
+    reads._read_heads.clear()
+    console.open_soon("compare", **address)
+    assert len(compared) == 2
+    assert compared[0] != compared[1]
 
 
 def test_rows_that_a_branch_appended_are_told_exactly(console: Console) -> None:

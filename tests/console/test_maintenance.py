@@ -1,5 +1,6 @@
 """Maintenance: a dry run, the count typed, one job; and what stays says why."""
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from branch_console.diff.health.finding import Remedy
 from branch_console.diff.lifecycle.policy import LifecycleStep, ScheduledTask
 from branch_console.diff.lifecycle.report import LifecycleRow, PolicyReport, ScheduleRow
 from branch_console.errors import ErrorKind, FormatError
+from branch_console.format.identifier import Identifier
 from branch_console.procedures.browse.health_facts import Unchecked
 from branch_console.procedures.call.consequence import blocks
 from branch_console.procedures.call.permissions import Role
@@ -404,3 +406,28 @@ def test_a_broken_branch_is_named_where_tags_would_expire(services: PretendServi
 def test_tags_and_rescues_are_listed(services: PretendServices) -> None:
     assert "**2 tags**" in opened(services, "Tags").text
     assert "No operation keeps anything." in opened(services, "Rescue").text
+
+
+def test_a_long_reading_is_said_in_words_and_shown_when_it_has_ended(
+    services: PretendServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = FileAmount(file_count=0, byte_count=0)
+    found = TableStorage(
+        cost=StorageCost(total=none, reclaimable=none, owners=(), overlaps=()),
+        holds={},
+        orphans=None,
+    )
+    may_end = threading.Event()
+
+    def storage(_: Identifier) -> TableStorage:
+        assert may_end.wait(30)
+        return found
+
+    monkeypatch.setattr(services, "storage", storage)
+    page = opened(services, "Storage")
+    assert "Storage is summed up from the manifests of all branches." in page.text
+    assert "All files" not in page.text
+    may_end.set()
+    page.run(reads_again=False)
+    assert "All files 0 B" in page.text
+    assert "Storage is summed up" not in page.text

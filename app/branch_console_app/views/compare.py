@@ -18,6 +18,7 @@ from branch_console_app.widgets.compare.choice import show_choice, show_unknown_
 from branch_console_app.widgets.compare.parts import show_figures, show_files, show_partitions
 from branch_console_app.widgets.compare.quality import show_quality
 from branch_console_app.widgets.compare.rows import show_rows
+from branch_console_app.widgets.parts.patience import read_patiently
 from branch_console_app.widgets.parts.problem import show_problem
 from branch_console_app.widgets.parts.row_counts import show_row_counts
 from branch_console_app.widgets.parts.same_as import show_same_as
@@ -53,8 +54,13 @@ def show() -> None:
         show_start(identifier, here())
         return
     try:
-        with st.skeleton(height=260):
-            diff = _with_compared_rows(identifier, reads.compare_states(identifier, before, after))
+        found_diff = read_patiently(
+            reads.begin_comparison(identifier, before, after),
+            "The manifests of both states are compared. Many files take a moment.",
+        )
+        if found_diff is None:
+            return
+        diff = _with_compared_rows(identifier, found_diff)
     except PaimonError as error:
         if error.kind is ErrorKind.BRANCH_NOT_FOUND:
             show_unknown_branch(error, branches, before, after)

@@ -10,6 +10,7 @@ from branch_console_app.models.maintenance.dry_runs import DryRun, choice_digest
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import plain
+from branch_console_app.widgets.parts.patience import read_patiently
 from branch_console_app.widgets.parts.preview import (
     show_button,
     show_preview,
@@ -22,14 +23,16 @@ _ASKED = "mt_run"
 
 
 def ask_for_dry_run(request: Request) -> DryRun | None:
-    """Draw the button that asks, and return what it answered; None while nobody has asked.
+    """Draw the button that asks, and return what it answered; None before that.
 
     A form that was changed since is asked for anew.
     """
     if not is_dry_run_asked(request):
         return None
-    with st.skeleton(height=240):
-        return reads.dry_run(request.procedure, request.encode())
+    return read_patiently(
+        reads.begin_dry_run(request.procedure, request.encode()),
+        "The dry run reads what every branch refers to. A large table takes a moment.",
+    )
 
 
 def is_dry_run_asked(request: Request) -> bool:

@@ -13,9 +13,11 @@ from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import age, plain, plural, shortened, size
 from branch_console_app.state import PageName
+from branch_console_app.widgets.maintenance.storage import STORAGE_WORDS
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.dialogs import Dialogs, offer
+from branch_console_app.widgets.parts.patience import read_patiently
 from branch_console_app.widgets.parts.preview import show_command
 from branch_console_app.widgets.parts.rows import Column
 
@@ -39,8 +41,7 @@ def show_rescue(identifier: Identifier, summary: TableSummary, place: Location) 
         )
         return
     try:
-        with st.skeleton(height=200):
-            storage = reads.storage(identifier)
+        storage = read_patiently(reads.begin_storage(identifier), STORAGE_WORDS)
     except PaimonError:
         storage = None  # the tab Storage tells why; here the branches count
     lines = rescue_lines(summary.branches, summary.events, storage)

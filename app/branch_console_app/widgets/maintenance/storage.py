@@ -1,6 +1,7 @@
 """Storage: what each branch needs alone and with others, and what of it could go."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import streamlit as st
 
@@ -23,9 +24,15 @@ from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import count, plain, plural, shortened, size
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
+from branch_console_app.widgets.parts.patience import read_patiently
 from branch_console_app.widgets.parts.problem import guarded, show_problem
 from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.same_as import show_same_as
+
+STORAGE_WORDS: Final = (
+    "Storage is summed up from the manifests of all branches. A large table takes a moment."
+)
+"""The sentence of a page while `reads.begin_storage` reads."""
 
 _PER_PAGE = 15
 _NAME = Column(label="Needed by", weight=2.6)
@@ -50,8 +57,9 @@ _KINDS = {
 def show_storage(identifier: Identifier, place: Location) -> None:
     """Draw the tab."""
     with guarded("What the files cost cannot be told."):
-        with st.skeleton(height=420):
-            found = reads.storage(identifier)
+        found = read_patiently(reads.begin_storage(identifier), STORAGE_WORDS)
+        if found is None:
+            return
         for each in found.unread:
             show_problem(each.error, headline=plain(each.sentence))
         lines = storage_lines(found)
