@@ -9,12 +9,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console_app.models.maintenance.tabs import MaintenanceTab
 from tests.benchmarks.console_tables import CASES, Large, catalog_warehouse, large_warehouse
 from tests.benchmarks.contest import OURS, Result, Sample, Target, at_most, p95
 from tests.benchmarks.synthetic import BRANCH, TABLE
@@ -82,7 +85,7 @@ def run(scale: str, rounds: int, folder: Path) -> Iterator[Result]:
     for size in CASES[scale]:
         warehouse, catalog = _made(folder, size)
         case = {"files": size.files, "conflicts": size.conflicts}
-        yield from look_at(warehouse, lambda _, size=size: views(size), case, rounds, _targets)
+        yield from look_at(warehouse, partial(views, size), case, rounds, _targets)
         tables = {"tables": size.tables}
         yield from look_at(catalog, lambda _: [CATALOG], tables, rounds, _targets)
 
@@ -146,20 +149,31 @@ def open_browser() -> Iterator[BrowserContext]:
         browser.close()
 
 
-def views(size: Large) -> list[View]:
+def views(size: Large, console: RunningConsole) -> list[View]:
     """The pages, each with what is clicked there."""
     database, table = TABLE.split(".")
     large = {"db": database, "table": table}
-    merge = {"db": "air", "table": "delays", "source": "fix-delays"}
+    contested = {"db": "air", "table": "delays"}
+    merge = {**contested, "source": "fix-delays"}
+    compared = {**large, "cmp_a": MAIN_BRANCH, "cmp_b": BRANCH}
     wanted = f"work-{size.branches - 1:03}"
+    (event, *_) = console.services.table(Identifier(database="air", table="delays")).events
     return [
         View(name="overview", path="", clicks=(fill("ov_q", "del"), fill("ov_q", ""))),
+        View(name="activity", path="activity", clicks=(choose("ac_kind"),)),
         View(
             name="table",
             path="table",
             query=large,
             clicks=(tab_click("Files"), tab_click("Options")),
         ),
+        View(
+            name="files",
+            path="table",
+            query={**large, "t_tab": "Files"},
+            clicks=(button_click("t_files", "buckets"), button_click("t_files", "files")),
+        ),
+        View(name="events", path="table", query={**large, "t_tab": "Events"}),
         View(
             name="branches",
             path="branches",
@@ -173,6 +187,15 @@ def views(size: Large) -> list[View]:
             clicks=(button_click("sn_kind", "append"), button_click("sn_kind", "append")),
         ),
         View(name="schemas", path="schemas", query=large),
+        View(name="compare-list", path="compare", query=large),
+        View(
+            name="compare",
+            path="compare",
+            query=compared,
+            clicks=(button_click("cmp_tab", "files"), button_click("cmp_tab", "rows")),
+        ),
+        View(name="quality", path="compare", query={**compared, "cmp_tab": "quality"}),
+        View(name="merge-list", path="merge", query=large),
         View(
             name="merge",
             path="merge",
@@ -186,7 +209,15 @@ def views(size: Large) -> list[View]:
             query=merge,
             clicks=(button_click("cf_state", "Open"), button_click("cf_state", "All")),
         ),
+        View(
+            name="maintenance",
+            path="maintenance",
+            query=large,
+            clicks=tuple(tab_click(each) for each in list(MaintenanceTab)[1:]),
+        ),
         View(name="jobs", path="jobs"),
+        View(name="receipt", path="receipt", query={"id": event.operation_id}),
+        View(name="sql", path="sql"),
     ]
 
 
@@ -260,14 +291,17 @@ def _targets(result: Result) -> Iterator[Target]:
     first, later = samples[0].cold, [each.cold for each in samples]
     yield at_most("seconds to the first paint, nothing remembered", first, FIRST_PAINT_SECONDS)
     yield at_most("seconds to the first paint, p95", p95(later), FIRST_PAINT_SECONDS)
+    paint = statistics.median(later)
+    yield at_most("seconds to the first paint, median", paint, FIRST_PAINT_SECONDS)
     whole = statistics.median(each.process for each in samples)
     yield Target(text="seconds until the page has settled", value=whole, is_met=True)
     clicks = [seconds for each in samples for seconds in each.warm]
     if result.case["page"] == CATALOG.name:
-        paint = statistics.median(later)
-        yield at_most("seconds to the first paint, median", paint, CATALOG_SECONDS)
+        yield at_most("seconds to the first paint of all tables, median", paint, CATALOG_SECONDS)
     if clicks:
         yield at_most("seconds an interaction, p95", p95(clicks), INTERACTION_SECONDS)
+        settled = statistics.median(clicks)
+        yield at_most("seconds from click to settled, median", settled, INTERACTION_SECONDS)
 
 
 # The Overview has none of the first three; its filters are drawn once its tables are read.

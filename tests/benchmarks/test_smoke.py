@@ -400,7 +400,7 @@ def test_every_page_of_a_large_table_opens_and_answers_clicks(tmp_path: Path) ->
     # Of its own, as one process drives one browser at a time.
     subprocess.run([sys.executable, "-m", "tests.benchmarks", *options], check=True, cwd=_ROOT)
     pages = [each["case"]["page"] for each in json.loads(found.read_text())["results"]]
-    assert len(pages) == 10 + pages.count("first-of-all")
+    assert len(pages) == 20 + pages.count("first-of-all")
 
 
 # The walks of tests/browser go these ways too, and do not count.
