@@ -249,6 +249,33 @@ def test_f09_main_rolled_back_below_the_fork() -> None:
     # What Java copied into the branch tells where it began, also if main has less left.
     guessed = facts("dev", [M2, D3], fork=M1, named=tags(("t2", M2)))
     assert "dev F09" in bad(findings(facts("main", [M1]), guessed))
+    # The same where the guess has no id, and not where no tag tells.
+    nameless = replace(dev, fork=HazardFork(parent="main", identity=M2.identity, snapshot_id=None))
+    assert "dev F09" not in bad(findings(main, nameless))
+    tagged = replace(nameless, trace=guessed.trace)
+    assert "dev F09" in bad(findings(main, tagged))
+    # A branch of ours has a fork that the ledger knows, so that nothing is guessed.
+    ours = replace(guessed, base_tag="branch-base-dev")
+    assert "dev F09" not in bad(findings(facts("main", [M1]), ours))
+    # What main gave up by expiry it gives to no other snapshot.
+    expired = facts("dev", [M2, D3], fork=M3, named=tags(("t2", M2)))
+    assert "dev F09" not in bad(findings(facts("main", [M3, M4]), expired))
+
+
+def test_f09_is_remedied_by_a_tag_on_what_main_still_lists_and_else_by_a_fence() -> None:
+    again = [snapshot(number, "again") for number in (2, 3)]
+    dev = facts("dev", [M1, M2, D3], fork=M2)
+
+    def remedy(*branches: BranchFacts) -> tuple[str, object]:
+        (found,) = findings(*branches)["dev"]["F09"].remedies
+        return found.procedure, found.arguments.get("snapshot", found.arguments.get("branch"))
+
+    assert remedy(facts("main", [M1, *again]), dev) == ("create_tag", 1)
+    # It expired on main, and only another branch lists it.
+    other = facts("other", [M1, again[0]])
+    assert remedy(facts("main", again), dev, other) == ("fence_branch", "main")
+    # They share nothing at all.
+    assert remedy(facts("main", again), dev) == ("fence_branch", "main")
 
 
 def test_f10_branches_that_other_engines_dropped() -> None:

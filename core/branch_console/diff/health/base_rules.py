@@ -110,8 +110,7 @@ def _rolled_back(
         return
     branch = facts.trace.branch
     common = judging.shared.newest_shared(branch, MAIN_BRANCH)
-    is_there = common is not None and judging.is_listed_on_main(common.identity)
-    if common is not None and is_there:
+    if common is not None and judging.is_listed_on_main(common.identity):
         advice, remedy = (
             f"Tag snapshot {common.id} of main for good.",
             judging.pin(branch, common),
