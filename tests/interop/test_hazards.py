@@ -731,6 +731,36 @@ def test_what_is_cut_off_comes_back_from_its_copy_and_java_reads_again(
 
 
 @pytest.mark.depth("long")
+def test_java_goes_on_where_the_newest_snapshot_of_main_was_moved_out_of_the_table(
+    open_java: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Scene(tmp_path / "made", open_java, capsys)
+    made.create()
+    made.table.write([LOST])
+    snapshot = made.root / "snapshot" / "snapshot-2"
+    snapshot.write_bytes(snapshot.read_bytes()[:40])
+    # Java remembers what it has read, so each copy is new to it.
+    torn = made.copy(tmp_path / "torn")
+    with pytest.raises(jpype.JException):
+        torn.table.rows()
+    told = torn.told("F21", "main")
+    assert told is not None
+    assert told["remedies"] == []
+    assert "move it and the file LATEST beside it out of the table" in told["advice"]
+    snapshot.rename(tmp_path / snapshot.name)
+    with_hint = made.copy(tmp_path / "with-hint")
+    # The hint alone leads Java to a snapshot that is not there.
+    with pytest.raises(jpype.JException):
+        with_hint.table.rows()
+    snapshot.with_name("LATEST").rename(tmp_path / "LATEST")
+    mended = made.copy(tmp_path / "mended")
+    assert sorted(mended.table.rows()) == ROWS
+    assert mended.told("F21", "main", "--deep") is None
+    mended.table.write([(6, "fay")])
+    assert sorted(mended.table.rows()) == [*ROWS, (6, "fay")]
+
+
+@pytest.mark.depth("long")
 def test_f22_a_branch_that_is_gone_takes_rows_along_without_a_word(
     open_java: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str], paimon_version: str
 ) -> None:
