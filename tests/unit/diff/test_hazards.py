@@ -162,7 +162,9 @@ def test_f03_the_last_tag_on_what_expired_on_main() -> None:
 
 def test_f03_a_tag_that_ends_by_itself() -> None:
     brief = tags(("t1", M1), days=7)
-    assert bad(findings(facts("main", [M3], named=brief), DEV)) == {"dev F03": "critical"}
+    found = findings(facts("main", [M3], named=brief), DEV)
+    assert bad(found) == {"dev F03": "critical"}
+    assert found["dev"]["F03"].evidence == ("tag t1",)
     there = facts("main", [M1, M2], named=brief)
     assert bad(findings(there, DEV)) == {"dev F03": "warning"}
     assert bad(findings(replace(there, is_fenced=True), DEV)) == {}
@@ -249,6 +251,9 @@ def test_f09_main_rolled_back_below_the_fork() -> None:
     # What Java copied into the branch tells where it began, also if main has less left.
     guessed = facts("dev", [M2, D3], fork=M1, named=tags(("t2", M2)))
     assert "dev F09" in bad(findings(facts("main", [M1]), guessed))
+    again = snapshot(2, "again")
+    begun = facts("dev", [M2, D3], fork=again, named=tags(("t2", M2)))
+    assert "dev F09" in bad(findings(facts("main", [again]), begun))
     # The same where the guess has no id, and not where no tag tells.
     nameless = replace(dev, fork=HazardFork(parent="main", identity=M2.identity, snapshot_id=None))
     assert "dev F09" not in bad(findings(main, nameless))

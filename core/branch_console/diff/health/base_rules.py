@@ -50,10 +50,11 @@ def _without_base(
     if parent not in judging.branches:
         return
     where = "main" if parent == MAIN_BRANCH else repr(parent)
+    # Of main there is none: a tag there would keep it.
     on_parent = [
         tag.name
         for tag in judging.branches[parent].trace.tags
-        if parent != MAIN_BRANCH and tag.snapshot.identity.same_as(fork.identity)
+        if tag.snapshot.identity.same_as(fork.identity)
     ]
     if on_parent:
         text = (
