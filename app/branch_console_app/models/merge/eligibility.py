@@ -271,7 +271,9 @@ def _base(found: Circumstances) -> Iterator[Check]:
         yield Check(
             standing=CheckState.WARNS,
             text=f"{code(source.name)}: {plain(finding.sentences)}",
-            advice="A merge works while its base can be read." if finding.needs_pin else "",
+            advice="Without its merge base the branch can no longer be merged."
+            if finding.needs_pin
+            else "",
             remedies=(CheckRemedy.PIN,) if finding.needs_pin else (),
         )
     if not source.needs_pin and source.fork is not None:
@@ -281,10 +283,10 @@ def _base(found: Circumstances) -> Iterator[Check]:
 def _schemas(plan: Plan, found: Circumstances) -> Iterator[Check]:
     collide = [each for each in conflicts_of(plan) if each.kind in _OF_SCHEMA]
     if collide:
+        number = plural(len(collide), "column or option", "columns or options")
         yield Check(
             standing=CheckState.FAILS,
-            text=f"{plural(len(collide), 'column or option', 'columns or options')} cannot be what "
-            f"both sides made of them: {_named(collide)}.",
+            text=f"Both sides changed {number} in different ways: {_named(collide)}.",
             kind=ErrorKind.CONFLICTS_OPEN,
             advice="Settle them, or change one of the branches.",
             remedies=(CheckRemedy.BOTH_SIDES,),
@@ -308,8 +310,10 @@ def _readers(found: Circumstances) -> Iterator[Check]:
     names = [code(name) for name, _ in found.target_table.consumers]
     if names:
         target = code(found.target.name)
-        who = f"{plural(len(names), 'consumer reads', 'consumers read')} {target}"
-        yield _passes(f"{who} and get the rows as one more snapshot: {listed(names, most=6)}.")
+        who = plural(len(names), "consumer", "consumers")
+        read = "reads" if len(names) == 1 else "read"
+        shown = listed(names, most=6)
+        yield _passes(f"{who} of {target} {read} the merge as one more snapshot: {shown}.")
 
 
 def _person(decision: MergeDecision, found: Circumstances) -> Iterator[Check]:
@@ -320,7 +324,7 @@ def _person(decision: MergeDecision, found: Circumstances) -> Iterator[Check]:
             standing=CheckState.FAILS,
             text=f"You may not merge into {target}. {found.lacks_role.removesuffix(_CODE)}",
             kind=ErrorKind.ROLE_REQUIRED,
-            advice="The preview can be shared by its link.",
+            advice="You can share this preview by its link.",
         )
     elif protection is None:
         yield _passes(f"{target} is not protected, and you may merge into it.")

@@ -21,12 +21,13 @@ class CheckRemedy(StrEnum):
 
 BY_KIND: Final[Mapping[ErrorKind, tuple[str, tuple[CheckRemedy, ...]]]] = {
     ErrorKind.NO_COMMON_HISTORY: (
-        "A merge needs a snapshot that both build on. Bring rows over by SQL, or make the branch "
-        "again from where it should begin.",
+        "A merge needs a snapshot that both branches contain. Copy the rows by SQL, or create the "
+        "branch again from the right snapshot.",
         (CheckRemedy.BOTH_SIDES,),
     ),
     ErrorKind.SNAPSHOT_NOT_FOUND: (
-        "A snapshot between the base and a head is gone. Pinning says what can be brought back.",
+        "A snapshot between the merge base and a head is gone. *Pin the branch* shows whether it "
+        "can be restored.",
         (CheckRemedy.PIN, CheckRemedy.BRANCH),
     ),
     ErrorKind.BRANCH_EMPTY: ("", (CheckRemedy.FAST_FORWARD,)),
