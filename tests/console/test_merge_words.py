@@ -111,7 +111,7 @@ STATES: Final[dict[str, tuple[Callable[[Path], Page], str]]] = {
     "stale": (stale, "since you opened this page"),
     "up to date": (even, "already has every change"),
     "refused": (refused, "cannot be merged into"),
-    "refused fast-forward": (refused_forward, "cannot take over the history"),
+    "refused fast-forward": (refused_forward, "cannot be fast-forwarded to"),
     "conflicts": (in_conflict, "2 conflicts to settle"),
     "needs rows": (undecided, "Both sides changed the same part of the table."),
     "gate red": (ended(JobState.REFUSED, ErrorKind.GATE_FAILED), "Blocked by the quality rules"),

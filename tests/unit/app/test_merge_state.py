@@ -437,7 +437,7 @@ def test_a_fast_forward_that_would_remove_commits_leads_to_the_merge(
 
     refused = MergeState.of_forward(forward(S))
     assert refused.text == (
-        "main cannot take over the history of fix-delays. It would remove 3 commits of main. "
+        "main cannot be fast-forwarded to fix-delays. It would remove 3 commits of main. "
         "Merge instead."
     )
     assert refused.primary is not None

@@ -479,7 +479,7 @@ def _refused_forward(decision: ForwardDecision) -> MergeState:
         return _refused(decision.source, decision.target, reasons, kind)
     return MergeState(
         standing=MergeStanding.REFUSED,
-        sentence=f"{target} cannot take over the history of {source}.",
+        sentence=f"{target} cannot be fast-forwarded to {source}.",
         detail=f"It would remove {plural(lost, 'commit')} of {target}. Merge instead.",
         primary=MergeAction(step=NextStep.REMEDY, label=remedy_of(ErrorKind.TARGET_MOVED)),
         secondary=_COMPARE_SIDES,
