@@ -55,7 +55,6 @@ def test_a_red_gate_publishes_nothing_and_an_override_is_in_the_receipt(
     assert table.head == before
     assert _snapshots(table) == snapshots
 
-    seen.turn_to("merge", **table.place, source="fix-delays")
     seen.overrides_gate(REASON)
     seen.is_merged()
     seen.page.get_by_role("button", name="View receipt").click()

@@ -47,6 +47,7 @@ def test_two_browsers_start_one_merge_that_outlives_its_workers_and_is_done_once
     table, console = alone
     before, services = table.head, console.services
     published = table.path / "snapshot" / f"snapshot-{before.id + 1}"
+    table.call("compare_rows", branch="fix-delays", target="main")
     console.settle(table.name, "theirs")
 
     ada, bob, eve = (

@@ -50,12 +50,12 @@ def test_a_branch_is_found_judged_settled_in_three_ways_merged_undone_and_merged
     seen.asks(branch="backfill-2013-12")
     seen.sees("1 commit ahead of main, missing 1.")
     branch = seen.page.url
-    seen.link("Compare").click()
+    seen.page.get_by_role("button", name="Compare", exact=True).click()
     seen.page.wait_for_url("**/compare?**")
     seen.settle().page.get_by_text("quality", exact=True).click()
     seen.asks(cmp_tab="quality").settle()
     seen.page.get_by_role("button", name="Compare quality").click()
-    seen.sees("dep_delay most.")
+    seen.sees("dep_delay and 1 more are beyond the alarm threshold")
 
     seen.page.goto(branch)
     seen.settle().page.get_by_role("button", name="Review merge").click()
