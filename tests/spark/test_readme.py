@@ -95,5 +95,28 @@ def test_commands_about_many_tables_print_what_stands_there(console: CommandLine
     assert told == 4
 
 
+# What a reader fills in first, and commands that do not end.
+_TO_FILL_IN = ("OPERATION_ID", "JOB_ID", "shop.orders", ".yaml", "$ export ", "policy ")
+
+
+@pytest.mark.depth("long")
+@pytest.mark.parametrize("name", ["command-line", "merging", "rules", "sql"])
+def test_the_commands_of_the_documents_run_on_a_fresh_demo(
+    console: CommandLine, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / f"{name}.md").read_text()
+    ran = 0
+    for block in re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL):
+        for line in block.splitlines():
+            if any(part in line for part in _TO_FILL_IN):
+                continue
+            command, _, comment = line.removeprefix("$ branch-console ").partition("  #")
+            answer = console(*shlex.split(re.sub(r"\\([`$])", r"\1", command)))
+            assert answer.code == (1 if "exit code 1" in comment else 0), (line, answer)
+            ran += 1
+    assert ran
+
+
 def _at_any_time(printed: str) -> str:
     return re.sub(r"^(created +).*$", r"\1…", printed, flags=re.MULTILINE)
