@@ -2,7 +2,7 @@
 
 from datetime import tzinfo
 
-from branch_console.errors import PaimonError
+from branch_console.errors import InvalidInput, PaimonError
 from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console.format.snapshot import SnapshotIdentity
 from branch_console.operations.undo_request import UndoRequest
@@ -55,7 +55,10 @@ def undone_operation(receipt: Receipt) -> str | None:
     call = _call_of(receipt)
     if call is None or call.procedure != UndoRequest.procedure:
         return None
-    return str(call.arguments["operation"]) if "operation" in call.arguments else None
+    try:
+        return UndoRequest.decode(call.procedure, call.arguments).operation
+    except InvalidInput:
+        return None  # a later release wrote arguments that this one does not know
 
 
 def _call_of(receipt: Receipt) -> Statement | None:
