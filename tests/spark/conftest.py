@@ -48,11 +48,13 @@ def _group_of(item: pytest.Item) -> str:
     """Return the group of tests that share a process: two of about equal length share a session.
 
     What writes is in one of them with what Java reads, whose two versions are started there alone.
+    A quick run has too little to do with Spark for starting a second one: it has one group.
     """
     assert isinstance(item, pytest.Function)
     file = item.path.stem
-    if not _JAVA.isdisjoint(vars(item.module)):
-        return "spark, written"
-    if "session" not in item.fixturenames:
+    is_java = not _JAVA.isdisjoint(vars(item.module))
+    if not is_java and "session" not in item.fixturenames:
         return f"spark, {file}"
-    return "spark, written" if file.startswith("test_write") else "spark, read"
+    if item.config.getoption("--depth") == "quick":
+        return "spark"
+    return "spark, written" if is_java or file.startswith("test_write") else "spark, read"
