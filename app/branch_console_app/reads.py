@@ -5,7 +5,7 @@ only on a snapshot's identity never changes and is kept until the cache is full.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -72,16 +72,17 @@ _READERS: Final = ThreadPoolExecutor(4, thread_name_prefix="reads")
 T = TypeVar("T")
 
 
-def _identity(compared: ComparedState) -> tuple[str, tuple[str, str] | None, int]:
+def identity_of(compared: ComparedState) -> tuple[str, tuple[str, str] | None, str]:
     """Return what the result of a comparison depends on; the same state has several names."""
     snapshot = compared.snapshot
     lists = None if snapshot is None else snapshot.identity.manifest_lists
-    return (compared.branch, lists, compared.schema.id)
+    # The whole schema: a branch that was dropped and made again counts its schemas as before.
+    return (compared.branch, lists, compared.schema.to_json())
 
 
 _HASH: Final[dict[str | type, Callable[[Any], Any]]] = {
     Identifier: attrgetter("full_name"),
-    ComparedState: _identity,
+    ComparedState: identity_of,
 }
 
 
@@ -106,26 +107,18 @@ class Begun(Generic[T]):
         self._forget_failed = forget_failed
         self._of = of
 
-    @property
-    def is_done(self) -> bool:
-        """Whether `result` answers at once, be it with an error."""
-        return self._future.done()
+    def is_done(self, within_seconds: float = 0) -> bool:
+        """Whether `result` answers at once, be it with an error; waits a while for that."""
+        return bool(wait([self._future], within_seconds).done)
 
-    def result(self, wait_seconds: float | None = None) -> T:
-        """Return what was read.
-
-        Args:
-            wait_seconds: How long to wait; None waits until it is read.
-
-        Raises:
-            TimeoutError: It takes longer.
-        """
+    def result(self) -> T:
+        """Return what was read, and wait for it; raises what the reading raised."""
         try:
-            reading = self._future.result(wait_seconds)
-        finally:
-            if self.is_done and self._future.exception() is not None:
-                # What is broken may be mended by the next time: only answers are kept.
-                self._forget_failed()
+            reading = self._future.result()
+        except Exception:
+            # What is broken may be mended by the next time: only answers are kept.
+            self._forget_failed()
+            raise
         return self._of(reading)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -20,6 +21,7 @@ from branch_console_app import reads
 from branch_console_app.models.parts.wording import plain
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
+from branch_console_app.widgets.parts import patience
 from tests.console.pages import Console, settings
 from tests.console.pretend import job
 from tests.support.compared_rows import keep_rows
@@ -67,6 +69,50 @@ def test_two_states_are_compared_again_only_after_a_commit(
     console.open_soon("compare", **address)
     assert len(compared) == 2
     assert compared[0] != compared[1]
+
+
+def test_a_comparison_that_takes_long_says_so_and_is_shown_when_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = ContestedTable(tmp_path / "warehouse", flights=2)
+    services = Services(settings(tmp_path, warehouse=table.folder))
+    console, diff_states, may_end = Console(services), services.diff_states, Event()
+
+    def wait_and_compare(
+        named: Identifier, before: ComparedState, after: ComparedState
+    ) -> StateDiff:
+        assert may_end.wait(60)
+        return diff_states(named, before, after)
+
+    monkeypatch.setattr(services, "diff_states", wait_and_compare)
+    monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 0.05)
+    address = {**table.place, "cmp_a": "main", "cmp_b": "fix-delays"}
+    waiting = console.open("compare", **address)
+    assert "The manifests of both states are compared." in waiting.text
+    assert "Manifests read" not in waiting.text
+    may_end.set()
+    monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 60)
+    ended = console.open_soon("compare", **address)
+    assert "The manifests of both states are compared." not in ended.text
+    assert "main" in ended.text
+    assert "manifests" in ended.text
+
+
+def test_a_comparison_that_failed_is_tried_again_by_the_next_visit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = ContestedTable(tmp_path / "warehouse", flights=2)
+    services = Services(settings(tmp_path, warehouse=table.folder))
+    console, diff_states = Console(services), services.diff_states
+
+    def fail(named: Identifier, before: ComparedState, after: ComparedState) -> StateDiff:
+        raise NotFound("A manifest is gone.")
+
+    address = {**table.place, "cmp_a": "main", "cmp_b": "fix-delays"}
+    monkeypatch.setattr(services, "diff_states", fail)
+    assert "A manifest is gone" in console.open("compare", **address).text
+    monkeypatch.setattr(services, "diff_states", diff_states)
+    assert "A manifest is gone" not in console.open_soon("compare", **address).text
 
 
 def test_rows_that_a_branch_appended_are_told_exactly(console: Console) -> None:

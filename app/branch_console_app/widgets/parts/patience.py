@@ -22,15 +22,14 @@ def read_patiently(begun: Begun[T], words: str) -> T | None:
         None while it takes long: the page shows the sentence, can be used meanwhile, and is drawn
         again when the reading has ended.
     """
-    try:
-        with st.skeleton(height=240):
-            return begun.result(_PATIENCE_SECONDS)
-    except TimeoutError:
-        st.info(words, icon=":material/hourglass_top:")
-        st.fragment(_follow, run_every=_FOLLOW_SECONDS)(begun)
-        return None
+    with st.skeleton(height=240):
+        if begun.is_done(within_seconds=_PATIENCE_SECONDS):
+            return begun.result()
+    st.info(words, icon=":material/hourglass_top:")
+    st.fragment(_follow, run_every=_FOLLOW_SECONDS)(begun)
+    return None
 
 
 def _follow(begun: Begun[Any]) -> None:
-    if begun.is_done:
+    if begun.is_done():
         st.rerun()
