@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from branch_console.format.identifier import Identifier
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.policy import Policy, PolicyChoice
 from branch_console.merge.policy_draft import (
@@ -13,7 +14,9 @@ from branch_console.merge.policy_draft import (
     with_kind_rule,
     with_table_rule,
 )
+from branch_console.procedures.browse.conflicts import read_row_conflicts
 from branch_console.procedures.call.call import Argument
+from branch_console_app.models.merge.resolver import TAKE, Decider, decided, edits_of
 from branch_console_app.models.parts.wording import bare
 from branch_console_app.services import Services
 from branch_console_app.settings import Settings
@@ -240,6 +243,70 @@ def test_all_groups_are_settled_at_once_and_a_decision_made_before_stays(
     assert {each[3] for each in lines(page)} >= {"target", "source"}, lines(page)
     page.click("resolve-undo")
     assert "**7 of 8 conflicts open.**" in page.text
+
+
+def test_buttons_for_all_count_what_they_settle_and_lead_on_from_the_rest(
+    console: NewConsole, table: ContestedTable
+) -> None:
+    services: Any = console().services
+    seen = services.resolution(ASKED)
+    kept = read_row_conflicts(table.warehouse, Identifier.parse(NAME), seen.plan.id)
+    assert kept is not None
+    decider = Decider(
+        table=NAME, schema=table.warehouse.table(NAME).schema(), actor="bob", time_millis=1
+    )
+    at = kept["column"].to_pylist().index("note")
+    chosen = decided(Policy(), kept, edits_of({at: {TAKE: "source"}}), decider)
+    services.save_draft(ASKED, seen.draft, chosen)
+    table.write("main", delay=9, note="later")
+    table.call("compare_rows", branch="fix-delays", target="main")
+
+    page = console().open("conflicts", **PLACE)
+    assert "**8 of 8 conflicts open.**" in page.text
+    assert "**Settle 7 of 8 open conflicts:**" in page.text
+    page.click("rest-theirs")
+    # No rule decides where somebody decided on other values.
+    for place in (PLACE, NOTES):
+        page = console().open("conflicts", **place)
+        assert "**1 of 8 conflicts open.**" in page.text
+        assert "Decide again on 1 conflict under *To be checked again*" in page.text
+        assert not page.has_button("rest-theirs")
+
+
+def test_a_wide_rule_stops_the_buttons_for_all_only_where_it_settled_something(
+    console: NewConsole,
+) -> None:
+    services: Any = console().services
+
+    def page_with(kind: ConflictKind) -> Page:
+        seen = services.resolution(ASKED).draft
+        rule = with_kind_rule(seen.policy, kind, PolicyChoice.parse("theirs"))
+        services.save_draft(ASKED, seen, rule)
+        return console().open("conflicts", **PLACE)
+
+    page = page_with(ConflictKind.ADD_ADD)
+    assert "**Settle all 8 open conflicts:**" in page.text
+    button = page.at.button(key="rest-ours")
+    assert not button.disabled
+    assert button.help == "Saved as one rule for the whole table; decisions made before stay"
+    page = page_with(ConflictKind.DELETE_MODIFY)
+    assert "**Settle all 6 open conflicts:**" in page.text
+    button = page.at.button(key="rest-ours")
+    assert button.disabled
+    assert button.help.endswith("this one would change them. Remove that rule first.")
+    page.click("rule-drop-1")
+    page.click("rest-ours")
+    assert "**All 8 conflicts settled.**" in page.text
+
+
+@pytest.mark.parametrize("part", [{"cf_col": "note"}, {"cf_part": "day=2013-03-08"}])
+def test_a_part_of_the_conflicts_is_offered_no_rule_for_the_whole_table(
+    part: dict[str, str], console: NewConsole
+) -> None:
+    page = console().open("conflicts", **PLACE, **part)
+    assert "conflicts listed." in page.text
+    assert "open conflicts:**" not in page.text
+    assert not page.has_button("rest-ours")
 
 
 def test_a_viewer_sees_conflicts_and_which_role_settles_them(console: NewConsole) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from branch_console.errors import InvalidInput
@@ -31,6 +32,7 @@ from branch_console_app.models.merge.resolver import (
 from branch_console_app.models.merge.resolver_rules import (
     RuleScope,
     effect_of,
+    left_open_words,
     rule_lines,
     rule_of_group,
 )
@@ -142,6 +144,32 @@ def test_no_rule_settles_what_readers_would_not_see(found: tuple[pa.Table, Table
     hidden = Group(kind="hidden result", column=WHOLE_ROW, number=1)
     with pytest.raises(InvalidInput, match="hidden result"):
         rule_of_group(hidden, found[0].slice(0, 1), found[1], PolicyChoice.parse("ours"))
+
+
+def test_what_a_rule_for_all_leaves_open_is_said_with_the_way_to_settle_it(
+    found: tuple[pa.Table, TableSchema],
+) -> None:
+    kept, schema = found
+    policy = with_table_rule(Policy(), NAME, PolicyChoice.parse("ours"))
+    assert left_open_words(reapply_policy(kept, policy, NAME)) == ""
+    hidden = pc.if_else(pc.is_null(kept["column"]), "hidden result", kept["kind"])
+    changed = pc.if_else(pc.equal(kept["column"], "note"), "later", kept["ours"])
+    now = kept.set_column(kept.schema.get_field_index("kind"), "kind", hidden)
+    now = now.set_column(now.schema.get_field_index("ours"), "ours", changed)
+    decider = Decider(table=NAME, schema=schema, actor="ada", time_millis=1)
+    of_note = [at for at, name in enumerate(kept["column"].to_pylist()) if name == "note"]
+    edits = edits_of({of_note[0]: {TAKE: "source"}})
+    before = reapply_policy(now, decided(Policy(), kept, edits, decider), NAME)
+    policy = with_table_rule(
+        decided(Policy(), kept, edits, decider), NAME, PolicyChoice.parse("ours")
+    )
+    after = reapply_policy(now, policy, NAME)
+    assert effect_of(before, after).settles == 5
+    assert left_open_words(after) == (
+        "Decide again on 1 conflict under *To be checked again*: its values changed since the "
+        "decision. Change the rows of 2 hidden results on a branch: readers would not see what a "
+        "decision takes."
+    )
 
 
 def test_rules_are_listed_the_strongest_first_with_what_they_decide(

@@ -21,6 +21,7 @@ from branch_console.merge.policy_draft import (
 from branch_console.merge.row_text import cell_texts
 from branch_console.merge.row_work import ROWS_OF_SIDES
 from branch_console_app.models.merge.resolver import WHOLE_ROW, Group
+from branch_console_app.models.parts.wording import plural
 
 SIDES: Final = (Settle.OURS, Settle.THEIRS, Settle.BASE)
 """The choices that settle whole rows as well as cells."""
@@ -108,6 +109,24 @@ def effect_of(before: pa.Table, after: pa.Table) -> RuleEffect:
 
 def _number(mask: pa.ChunkedArray) -> int:
     return int(pc.sum(mask).as_py() or 0)
+
+
+def left_open_words(conflicts: pa.Table) -> str:
+    """Say what settles the open ones of conflicts that no rule settles."""
+    hidden = _number(pc.equal(conflicts["kind"], str(ConflictKind.HIDDEN)))
+    outdated = _number(conflicts["needs_another_look"])
+    ways = []
+    if outdated:
+        ways.append(
+            f"Decide again on {plural(outdated, 'conflict')} under *To be checked again*: "
+            f"{'its' if outdated == 1 else 'their'} values changed since the decision."
+        )
+    if hidden:
+        ways.append(
+            f"Change the {'row' if hidden == 1 else 'rows'} of {plural(hidden, 'hidden result')} "
+            "on a branch: readers would not see what a decision takes."
+        )
+    return " ".join(ways)
 
 
 def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine, ...]:

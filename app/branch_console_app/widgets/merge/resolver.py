@@ -115,6 +115,12 @@ class Resolver:
         """The draft that is looked at."""
         return self.resolution.draft.policy
 
+    @property
+    def whole(self) -> Group:
+        """All conflicts."""
+        number, open_number = self.settled.num_rows, self.settled["take"].null_count
+        return Group(number=number, open_number=open_number)
+
     def keep(self, wanted: Policy) -> None:
         """Keep what was decided; what somebody else decided otherwise meanwhile is told."""
         before = self.resolution.draft
@@ -194,7 +200,7 @@ def show_groups(resolver: Resolver, groups: tuple[Group, ...], picked: Group) ->
     visible = rows.page_of_rows("cf_g", len(groups), _GROUPS)
     with listed:
         rows.head("groups", _GROUP_COLUMNS)
-        for number, each in enumerate((_whole(resolver), *groups[visible])):
+        for number, each in enumerate((resolver.whole, *groups[visible])):
             is_picked = each.view == picked.view
             cells = rows.row(f"group-{number}", _GROUP_COLUMNS, is_selected=is_picked)
             with cells[0].container(gap=None):
@@ -209,7 +215,7 @@ def show_groups(resolver: Resolver, groups: tuple[Group, ...], picked: Group) ->
 
 def pick_group(resolver: Resolver, groups: tuple[Group, ...], picked: Group) -> None:
     """Draw the groups as a select box, which a narrow window shows in place of the list."""
-    offered = (_whole(resolver), *groups)
+    offered = (resolver.whole, *groups)
     words = [
         " · ".join(filter(None, (_subject(each), _beside(each), _left_words(each))))
         for each in offered
@@ -230,11 +236,6 @@ def _view(resolver: Resolver, group: Group) -> dict[str, str | None]:
     """The parameters that list a group with the columns that are shown now."""
     columns = state.view_of(*_MORE_COLUMNS.values())
     return {**resolver_view(resolver.resolution, group), **columns}
-
-
-def _whole(resolver: Resolver) -> Group:
-    settled = resolver.settled
-    return Group(number=settled.num_rows, open_number=settled["take"].null_count)
 
 
 def _subject(group: Group) -> str:

@@ -1,6 +1,7 @@
 """Rules that settle many conflicts at once, tried before they are kept; the policy as a file."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import streamlit as st
 
 from branch_console.errors import ErrorKind, InvalidInput, PaimonError
@@ -30,6 +31,7 @@ from branch_console_app.models.merge.resolver_rules import (
     RuleScope,
     current_rule,
     effect_of,
+    left_open_words,
     rows_of_group,
     rule_lines,
     rule_of_group,
@@ -78,8 +80,9 @@ def show_rest(resolver: Resolver, group: Group) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="line-rest"):
         if group.kind is not None:
             _show_rest_buttons(resolver, group)
-        elif group.open_number:
-            _show_buttons_of_all(resolver, group)
+        # A column or a partition of an address is no whole table.
+        elif group == resolver.whole:
+            _show_buttons_of_all(resolver)
         if resolver.can_undo:
             st.button(
                 "Undo last", icon=":material/undo:", key="resolve-undo", type="tertiary",
@@ -95,19 +98,26 @@ def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
             rule_of_group(group, inside.slice(0, 1), resolver.schema, PolicyChoice(how=side))
             for side in SIDES
         ]
+        # Each side settles the same conflicts.
+        settles = _settles(
+            resolver, inside, with_predicate(resolver.policy, resolver.table, rules[0])
+        )
     except PaimonError as error:
         st.caption(plain(error.message))
         return
     current = current_rule(resolver.policy, resolver.table, rules[0])
-    if group.open_number:
-        title = f"Settle all {count(group.open_number)} in this group:"
+    if settles:
+        title = f"Settle {_part(settles, group.open_number)} in this group:"
     elif current is not None:
         title = "Change the rule of this group:"
+    elif group.open_number:
+        st.caption(left_open_words(inside))
+        return
     else:
         return
     st.markdown(f"**{title}**", width="content")
     for side, rule in zip(SIDES, rules, strict=True):
-        is_current = not group.open_number and rule == current
+        is_current = not settles and rule == current
         wanted = with_predicate(resolver.policy, resolver.table, rule)
         st.button(
             _TAKE_WORDS[side], key=f"rest-{rule.take}", on_click=resolver.keep,
@@ -116,19 +126,42 @@ def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
         )  # fmt: skip
 
 
-def _show_buttons_of_all(resolver: Resolver, group: Group) -> None:
+def _show_buttons_of_all(resolver: Resolver) -> None:
     """Draw what settles all groups at once, by one rule for the table."""
+    number = resolver.whole.open_number
+    if not number:
+        return
+    policies = [
+        with_table_rule(resolver.policy, resolver.table, PolicyChoice(how=side)) for side in SIDES
+    ]
+    # Each side settles the same conflicts.
+    settles = _settles(resolver, resolver.settled, policies[0])
+    if not settles:
+        st.caption(left_open_words(resolver.settled))
+        return
     lines = rule_lines(resolver.policy, resolver.table, resolver.settled)
-    has_wide_rule = any(line.scope in (RuleScope.TABLE, RuleScope.KIND) for line in lines)
-    problem = resolver.refusal or (_WIDE_RULE if has_wide_rule else None)
-    st.markdown(f"**Settle all {plural(group.open_number, 'open conflict')}:**", width="content")
-    for side in SIDES:
-        wanted = with_table_rule(resolver.policy, resolver.table, PolicyChoice(how=side))
+    is_overriding = any(
+        line.number for line in lines if line.scope in (RuleScope.TABLE, RuleScope.KIND)
+    )
+    problem = resolver.refusal or (_WIDE_RULE if is_overriding else None)
+    conflicts = "open conflict" if number == 1 else "open conflicts"
+    st.markdown(f"**Settle {_part(settles, number)} {conflicts}:**", width="content")
+    for side, wanted in zip(SIDES, policies, strict=True):
         st.button(
             _TAKE_WORDS[side], key=f"rest-{side}", on_click=resolver.keep, args=(wanted,),
             disabled=problem is not None,
-            help=problem or "Saved as one rule for the whole table; decisions that you made stay",
+            help=problem or "Saved as one rule for the whole table; decisions made before stay",
         )  # fmt: skip
+
+
+def _settles(resolver: Resolver, conflicts: pa.Table, wanted: Policy) -> int:
+    """How many open ones of some conflicts another policy settles."""
+    left = conflicts.filter(pc.is_null(conflicts["take"]))
+    return effect_of(left, reapply_policy(left, wanted, resolver.table)).settles
+
+
+def _part(settles: int, number: int) -> str:
+    return f"all {count(number)}" if settles == number else f"{count(settles)} of {count(number)}"
 
 
 def _rest_help(group: Group, rule: PredicateRule) -> str:
