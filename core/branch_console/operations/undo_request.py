@@ -11,7 +11,7 @@ from branch_console.operations.request import Request, SqlProcedure
 class UndoRequest(
     Request,
     procedure="undo",
-    job=("Undo", "on"),
+    job=("Undo an operation", "on"),
     terms=COMMITTED,
     sql=(SqlProcedure(name="undo", order=("table", "operation")),),
 ):

@@ -14,7 +14,7 @@ def test_every_procedure_has_words_of_its_own() -> None:
         ("create_branch", "air.flights", "Create a branch of `air.flights`"),
         ("rollback", "air.flights$branch_dev", "Roll back `air.flights` on `dev`"),
         ("delete_rows", "air.planes", "Delete rows from `air.planes`"),
-        ("undo", "air.planes", "Undo on `air.planes`"),
+        ("undo", "air.planes", "Undo an operation on `air.planes`"),
         ("query", None, "Query"),
         ("of_a_newer_release", "air.planes", "Of a newer release of `air.planes`"),
         ("merge_branch", "no table", "Merge a branch of `no table`"),

@@ -103,7 +103,6 @@ PHRASES: Final = (
     "to be watched",
     "to compare: only",
     "to write again:",
-    "Undo an operation on",
     "Undo works until main moves",
     "units that only",
     "Ways out:",

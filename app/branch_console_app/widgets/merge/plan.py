@@ -283,7 +283,7 @@ def _show_details(page: MergePage) -> None:
             draw_figures(preview.file_figures)
     _show_buckets(preview)
     for words in rules_in_words(preview.conflicts):
-        st.caption(f"Merge rule behind a conflict: {words}")
+        st.caption(f"Conflict rule: {words}")
     if page.paimon:
         st.caption(page.paimon)
     if preview.state.kind is not None:

@@ -50,7 +50,7 @@ def _without_base(
     if parent not in judging.branches:
         return
     where = "main" if parent == MAIN_BRANCH else repr(parent)
-    # Of main there is none: a tag there would keep it.
+    # Empty if the parent is main: a tag of main on that snapshot would have kept it.
     on_parent = [
         tag.name
         for tag in judging.branches[parent].trace.tags
