@@ -81,14 +81,15 @@ class Trash:
 
     @property
     def _list(self) -> str:
-        return f"{self._folder}{_LIST}"
+        return f"{self.folder}{_LIST}"
 
     @property
-    def _folder(self) -> str:
+    def folder(self) -> str:
+        """The folder of its files: each lies there at its path below the table."""
         return f"{self.table.paths.trash_dir}/{self.operation_id}"
 
     def _place(self, path: str) -> str:
-        return f"{self._folder}/{path.removeprefix(self.table.paths.table).lstrip('/')}"
+        return f"{self.folder}/{path.removeprefix(self.table.paths.table).lstrip('/')}"
 
     def _portions(self) -> Sequence[Sequence[str]]:
         files = self.find()
@@ -107,7 +108,7 @@ class Trash:
         self.store.remover.remove_empty_directories([*deepest_first, above_all])
 
     def _holds(self, folder: str) -> bool:
-        return f"{folder}/".startswith(f"{self._folder}/")
+        return f"{folder}/".startswith(f"{self.folder}/")
 
 
 def has_trash(store: CommitStore) -> bool:

@@ -509,11 +509,14 @@ def test_a_list_of_the_trash_that_is_cut_off_hides_no_finding(
     # What lies in the trash comes back by hand; for what does not, the remedy runs.
     (place,) = kept.parent.glob(f"cleaning/**/{lost.name}")
     assert findings["dev"]["remedies"] == []
-    assert findings["dev"]["advice"].endswith(f"to the same path below the table: {place}.")
+    assert findings["dev"]["advice"].endswith(
+        f"Move {place} back by hand to the same path below the table."
+    )
     confirmed = ("remove-unexisting-files", "db.t$branch_dev", "--confirm", "dev")
     refused = console(*confirmed)
     assert refused.code not in (0, 1)
-    assert f"Move {place} back to {lost}" in refused.err
+    assert f"{lost} lies in the trash of the table." in refused.err
+    assert f"Move {place} back by hand to the same path below the table" in refused.err
     assert str(kept) in refused.err
     assert f"{ROWS}" in str(bench.live_names("dev"))
     place.rename(lost)

@@ -2,7 +2,12 @@
 
 from dataclasses import replace
 
-from branch_console.diff.health.damage_rules import BranchDamage, DamagedState, damage_findings
+from branch_console.diff.health.damage_rules import (
+    BranchDamage,
+    DamagedState,
+    TrashPlace,
+    damage_findings,
+)
 from branch_console.diff.health.finding import HazardSeverity, HealthFinding
 
 HEAD = DamagedState(name="snapshot 5", snapshot_id=5, data=("f5 is missing",))
@@ -110,7 +115,10 @@ def test_what_lies_in_a_trash_whose_list_is_torn_is_moved_back_by_hand() -> None
             whole_ids=(4,),
             damaged=(replace(LOST, data=texts, lost=texts),),
             cleanings={f"{name} is missing": cleanings for name, cleanings in held.items()},
-            unlisted={f"{name} is missing": place for name, place in places.items()},
+            unlisted={
+                f"{name} is missing": TrashPlace(folder=place.rpartition("/")[0], path=place)
+                for name, place in places.items()
+            },
         )
         (finding,) = damage_findings("db.t", damage)
         return finding
@@ -120,15 +128,26 @@ def test_what_lies_in_a_trash_whose_list_is_torn_is_moved_back_by_hand() -> None
     assert alone.remedies == ()
     assert alone.advice == (
         "It waits in the trash of the table, of which a list cannot be read, so that no undo "
-        "brings it back. Move it back by hand to the same path below the table: trash/clean/f5."
+        "brings it back. Move trash/clean/f5 back by hand to the same path below the table."
     )
-    some = told("f1", "f2", "f3", "f4", "f5", places={f"f{n}": f"trash/f{n}" for n in range(1, 5)})
+    # One move for many files, not the first few of them by name.
+    places = {f"f{n}": f"trash/clean/f{n}" for n in range(1, 5)}
+    some = told("f1", "f2", "f3", "f4", "f5", places=places)
     assert some.remedies == ()
     assert some.advice == (
         "4 of them wait in the trash of the table, of which a list cannot be read, so that no undo "
-        "brings them back. Move each back by hand to the same path below the table: trash/f1, "
-        "trash/f2, trash/f3 and 1 more, then look again for the others."
+        "brings them back. Move everything below trash/clean (4 of these files) back by hand to "
+        "the same path below the table, then look again for the others."
     )
+    two = told(
+        "f1", "f2", "f3", places={"f1": "trash/a/f1", "f2": "trash/b/f2", "f3": "trash/a/f3"}
+    )
+    assert two.advice.endswith(
+        "Move everything below trash/a (2 of these files) and below trash/b (1 of these files) "
+        "back by hand to the same path below the table."
+    )
+    five = told(*"vwxyz", places={name: f"trash/{name}/file" for name in "vwxyz"})
+    assert "trash/x (1 of these files) and below 2 other folders back by hand" in five.advice
     # What an undo brings back comes first; a second look tells of the rest.
     both = told("f4", "f5", places={"f4": "trash/clean/f4"}, f5=["later"])
     assert calls(both) == [("undo", {"table": "db.t", "operation": "later"})]

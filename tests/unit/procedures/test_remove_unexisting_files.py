@@ -156,6 +156,33 @@ def test_a_file_that_waits_in_the_trash_is_not_lost(bench: BranchBench) -> None:
     assert names(bench) == {"a", "c"}
 
 
+def test_many_files_in_a_trash_whose_list_is_torn_are_refused_once_with_one_move(
+    bench: BranchBench,
+) -> None:
+    lost = [str(place(bench)[each]) for each in "ac"]
+    trash = Trash(table=bench.table(), store=bench.store, operation_id="clean")
+    rows = [
+        {"path": path, "file_size": 4, "rank": DATA_RANK, "name": number}
+        for number, path in enumerate(lost)
+    ]
+    trash.note(pa.Table.from_pylist(rows, schema=RELEASED_FILES))
+    trash.put(lost)
+    (listed,) = Path(bench.table().paths.trash_dir).glob("*.arrow")
+    listed.write_bytes(b"")
+    with pytest.raises(FormatError) as refused:
+        run(bench, REMOVE)
+    told = str(refused.value)
+    assert told.startswith(f"{lost[0]} and 1 other file lie in the trash of the table.")
+    assert str(listed) in told
+    assert told.endswith(
+        f"Move everything below {trash.folder} (2 of these files) back by hand to the same path "
+        "below the table, then try again."
+    )
+    shutil.copytree(trash.folder, bench.path, dirs_exist_ok=True)
+    run(bench, REMOVE)
+    assert names(bench) == {"a", "c"}
+
+
 def test_old_rows_of_the_same_keys_are_told(tmp_path: Path) -> None:
     bench = BranchBench(tmp_path, primary_keys=["id"], options={"bucket": "1"})
     bench.append("a")

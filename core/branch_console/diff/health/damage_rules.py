@@ -1,5 +1,6 @@
 """F20, F21: files that a state needs and that are missing, cut short or in contradiction."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -48,6 +49,19 @@ class DamagedState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrashPlace:
+    """The place of a file in the trash of a table.
+
+    Attributes:
+        folder: The folder of the cleaning that put it there.
+        path: Its path there.
+    """
+
+    folder: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BranchDamage:
     """The files that a branch lacks.
 
@@ -66,7 +80,7 @@ class BranchDamage:
     whole_ids: tuple[int, ...]
     damaged: Sequence[DamagedState]
     cleanings: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    unlisted: Mapping[str, str] = field(default_factory=dict)
+    unlisted: Mapping[str, TrashPlace] = field(default_factory=dict)
 
 
 def damage_findings(table: str, damage: BranchDamage) -> Iterator[HealthFinding]:
@@ -83,6 +97,26 @@ def damage_findings(table: str, damage: BranchDamage) -> Iterator[HealthFinding]
         yield _finding("F20", table, damage, data)
     if metadata:
         yield _finding("F21", table, damage, metadata)
+
+
+def move_back_words(places: Sequence[TrashPlace]) -> str:
+    """Ask for files that no undo brings back to be moved out of the trash, as a clause.
+
+    Args:
+        places: Where they lie, one at least.
+    """
+    if len(places) == 1:
+        what = places[0].path
+    else:
+        numbers = Counter(each.folder for each in places)
+        named = [
+            f"{folder} ({number:,} of these files)"
+            for folder, number in sorted(numbers.items())[:_MOST_NAMED]
+        ]
+        if len(numbers) > _MOST_NAMED:
+            named.append(count(len(numbers) - _MOST_NAMED, "other folder"))
+        what = f"everything below {' and below '.join(named)}"
+    return f"Move {what} back by hand to the same path below the table"
 
 
 def _finding(
@@ -139,7 +173,7 @@ def _undo_advice(waiting: int, wrong: int) -> str:
     return f"{text}{_others(waiting, wrong)}"
 
 
-def _move_advice(places: Sequence[str], wrong: int) -> str:
+def _move_advice(places: Sequence[TrashPlace], wrong: int) -> str:
     """The advice where a list of the trash cannot be read.
 
     Args:
@@ -147,12 +181,10 @@ def _move_advice(places: Sequence[str], wrong: int) -> str:
         wrong: How many files are missing or broken.
     """
     found = len(places)
-    them, each = ("it", "it") if found == 1 else ("them", "each")
-    more = f" and {found - _MOST_NAMED:,} more" if found > _MOST_NAMED else ""
+    them = "it" if found == 1 else "them"
     text = (
         f"{_in_trash(found, wrong)} of the table, of which a list cannot be read, so that no undo "
-        f"brings {them} back. Move {each} back by hand to the same path below the table: "
-        f"{', '.join(places[:_MOST_NAMED])}{more}"
+        f"brings {them} back. {move_back_words(places)}"
     )
     return f"{text}{_others(found, wrong)}"
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.diff.expiry.reachability import reach, unbalanced
-from branch_console.diff.health.damage_rules import BranchDamage, DamagedState
+from branch_console.diff.health.damage_rules import BranchDamage, DamagedState, TrashPlace
 from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.manifest_entry import MANIFEST_ENTRY, FileKind
@@ -415,7 +415,7 @@ def _of_branch(
     states: Sequence[_State],
     damage: _Damage,
     cleanings: Mapping[str, Sequence[str]],
-    unlisted: Mapping[str, str],
+    unlisted: Mapping[str, TrashPlace],
 ) -> BranchDamage | None:
     theirs = [each for each in states if each.branch == branch]
     damaged = [found for each in theirs if (found := damage.of(each)) is not None]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from branch_console.diff.health.damage_rules import TrashPlace
 from branch_console.errors import FormatError, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH
 from branch_console.format.manifest_entry import NO_FILES
@@ -79,7 +80,7 @@ class TrashedFiles:
     """
 
     paths: Mapping[str, tuple[str, ...]]
-    unlisted: Mapping[str, str]
+    unlisted: Mapping[str, TrashPlace]
     errors: tuple[FormatError, ...]
 
 
@@ -99,7 +100,7 @@ def find_trashed(
     paths = sorted(missing)
     wanted = pa.array(paths, pa.string())
     found: dict[str, tuple[str, ...]] = {}
-    unlisted: dict[str, str] = {}
+    unlisted: dict[str, TrashPlace] = {}
     errors: list[FormatError] = []
     for operation_id in trash_operations(table):
         trash = Trash(table=table, store=warehouse.store, operation_id=operation_id)
@@ -109,7 +110,9 @@ def find_trashed(
             errors.append(error)
             places = table.reader.map_parallel(trash.holds, paths)
             unlisted |= {
-                path: place for path, place in zip(paths, places, strict=True) if place is not None
+                path: TrashPlace(folder=trash.folder, path=place)
+                for path, place in zip(paths, places, strict=True)
+                if place is not None
             }
             continue
         if held is None:

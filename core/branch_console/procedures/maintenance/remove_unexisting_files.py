@@ -16,6 +16,7 @@ from branch_console.commit.base.message_codec import decode_messages, encode_mes
 from branch_console.commit.base.metadata_copy import publish_files
 from branch_console.commit.snapshot.file_store_commit import FileStoreCommit
 from branch_console.commit.snapshot.publish_check import renew_hints
+from branch_console.diff.health.damage_rules import move_back_words
 from branch_console.diff.history_move import count
 from branch_console.errors import CommitConflict, ErrorKind, FormatError
 from branch_console.format.index_manifest import NO_INDEX_FILES, deletion_vector_entries
@@ -268,12 +269,14 @@ def _ways_out(
 ) -> Iterator[Consequence]:
     """Refuse where a file is not lost, as it waits in the trash."""
     trashed = find_trashed(warehouse, table, found["path"].to_pylist())
-    for path, place in trashed.unlisted.items():
+    if trashed.unlisted:
+        first, *others = trashed.unlisted
+        lie = f"and {count(len(others), 'other file')} lie" if others else "lies"
         unread = " ".join(each.message for each in trashed.errors)
         raise FormatError(
-            f"{path} lies in the trash of the table. {unread} Move {place} back to {path}, then "
-            "try again.",
-            path=path,
+            f"{first} {lie} in the trash of the table. {unread} "
+            f"{move_back_words(tuple(trashed.unlisted.values()))}, then try again.",
+            path=first,
         )
     if trashed.paths:
         yield blocks(
