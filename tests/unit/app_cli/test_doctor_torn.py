@@ -1,6 +1,7 @@
 """The doctor on files that are cut off, empty or folders: told, and remedied by what it prints."""
 
 import errno
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -233,15 +234,22 @@ def test_what_is_cut_off_is_told_and_the_remedy_runs(
         assert [each["sql"] for each in finding["remedies"]] == statements
     if not statements:
         assert finding["advice"] == (
-            "Restore it from a copy of the warehouse. Where there is none, move it and the file "
-            "LATEST beside it out of the table: main then ends with snapshot 2, and what was "
-            "committed since is lost. What cannot be decoded may hide more: ask again after that."
+            "Restore it from a copy of the warehouse. Where there is none, stop all writers and "
+            "streaming readers first. Then move it and the file LATEST beside it out of the table: "
+            "main then ends with snapshot 2, and what was committed since is lost. Afterwards, "
+            "reset each consumer whose next snapshot is after 3 to 3, and let other streaming "
+            "readers begin there: the next commit takes that id again. What cannot be decoded may "
+            "hide more: ask again after that."
         )
         assert finding["evidence"] == [str(path)]
         path.unlink()
         path.with_name("LATEST").unlink()
         assert console("doctor", "db.t", "--deep").code == 0
         assert bench.live_names() == {"data-a.parquet", "data-b.parquet"}
+        reader = Path(bench.table().paths.consumer("reader"))
+        reader.write_text(reader.read_text().replace("3", "4"))
+        assert console("reset-consumer", "db.t", "reader", "--next", "3").code == 0
+        assert bench.append("e").id == json.loads(reader.read_text())["nextSnapshot"] == 3
         return
     for statement in statements:
         run = console("sql", statement)

@@ -94,17 +94,13 @@ def _advice(branch: str, files: Sequence[BrokenFile]) -> str:
     parts = []
     if any(map(_is_lost, files)):
         parts.append("Restore it from a copy of the warehouse.")
-        heads = [each for each in files if _is_lost(each) and each.id_before is not None]
+        ids_before = [
+            each.id_before for each in files if _is_lost(each) and each.id_before is not None
+        ]
         if branch != MAIN_BRANCH:
             parts.append("Where there is none, drop the branch with reclaim.")
-        elif len(heads) == sum(map(_is_lost, files)):
-            # Paimon trusts LATEST while no snapshot follows the one that it names
-            # [HintFileUtils.findLatest]; without the hint it lists the folder.
-            parts.append(
-                "Where there is none, move it and the file LATEST beside it out of the table: main "
-                f"then ends with snapshot {heads[0].id_before}, and what was committed since is "
-                "lost."
-            )
+        elif len(ids_before) == sum(map(_is_lost, files)):
+            parts.append(_without_newest(ids_before[0]))
     elif all(each.has_copy for each in files):
         parts.append("The same lies whole elsewhere in the table: have it written again.")
     elif any(each.kind is BrokenKind.BASE_TAG for each in files if not each.has_copy):
@@ -112,6 +108,23 @@ def _advice(branch: str, files: Sequence[BrokenFile]) -> str:
     else:
         parts.append("Go on without what cannot be restored.")
     return " ".join((*parts, _FIRST_REPAIR))
+
+
+def _without_newest(id_before: int) -> str:
+    """Say how main goes on without its newest snapshot, given the id of the one before it.
+
+    Paimon trusts LATEST while no snapshot follows the one that it names
+    [HintFileUtils.findLatest]; without the hint it lists the folder. The next commit then takes
+    the id of what is gone: a reader that is past that id skips the commit without a word.
+    """
+    again = id_before + 1
+    return (
+        "Where there is none, stop all writers and streaming readers first. Then move it and the "
+        f"file LATEST beside it out of the table: main then ends with snapshot {id_before}, and "
+        "what was committed since is lost. Afterwards, reset each consumer whose next snapshot is "
+        f"after {again} to {again}, and let other streaming readers begin there: the next commit "
+        "takes that id again."
+    )
 
 
 def _remedies(table: str, branch: str, files: Sequence[BrokenFile]) -> Iterator[Remedy]:
