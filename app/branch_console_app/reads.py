@@ -5,10 +5,11 @@ only on a snapshot's identity never changes and is kept until the cache is full.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from threading import Thread
 from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
@@ -68,7 +69,6 @@ from branch_console_app.services import get_services
 _HEADS_SECONDS: Final = 5
 _JOBS_OF_FEED: Final = 500
 _SLOW_SECONDS: Final = 600
-_READERS: Final = ThreadPoolExecutor(4, thread_name_prefix="reads")
 T = TypeVar("T")
 
 
@@ -95,17 +95,15 @@ class Reading:
 
 
 class Begun(Generic[T]):
-    """A reading under way in the background, which outlives the run of the page that began it."""
+    """A reading under way in the background, which outlives the run of the page that began it.
 
-    def __init__(
-        self,
-        future: "Future[Reading]",
-        forget_failed: Callable[[], object],
-        of: Callable[[Reading], T],
-    ) -> None:
-        self._future = future
-        self._forget_failed = forget_failed
-        self._of = of
+    Args:
+        future: The reading.
+        of: Makes of what was read what the page asked for.
+    """
+
+    def __init__(self, future: "Future[Any]", of: Callable[[Any], T]) -> None:
+        self._future, self._of = future, of
 
     def is_done(self, within_seconds: float = 0) -> bool:
         """Whether `result` answers at once, be it with an error; waits a while for that."""
@@ -113,13 +111,7 @@ class Begun(Generic[T]):
 
     def result(self) -> T:
         """Return what was read, and wait for it; raises what the reading raised."""
-        try:
-            reading = self._future.result()
-        except Exception:
-            # What is broken may be mended by the next time: only answers are kept.
-            self._forget_failed()
-            raise
-        return self._of(reading)
+        return self._of(self._future.result())
 
 
 def forget() -> None:
@@ -249,11 +241,6 @@ def schema_diff(identifier: Identifier, left: str, right: str) -> SchemaDiff:
     return found
 
 
-def compare_states(identifier: Identifier, before: str, after: str) -> StateDiff:
-    """Compare two states of a table, each named by branch, snapshot, tag or time."""
-    return begin_comparison(identifier, before, after).result()
-
-
 def begin_comparison(identifier: Identifier, before: str, after: str) -> Begun[StateDiff]:
     """Begin to compare two states; what neither a commit nor a schema has changed is kept."""
     left, right = _heads("find_states", identifier, before, after)
@@ -312,13 +299,8 @@ def policy_report(identifier: Identifier) -> PolicyReport:
     return found
 
 
-def storage(identifier: Identifier) -> TableStorage:
-    """Return what the files of a table cost; all manifests are read, so it is kept for minutes."""
-    return begin_storage(identifier).result()
-
-
 def begin_storage(identifier: Identifier) -> Begun[TableStorage]:
-    """Begin to read what the files of a table cost."""
+    """Begin to read what the files of a table cost: all manifests, so it is kept for minutes."""
     return _slowly("storage", identifier.on_branch(MAIN_BRANCH))
 
 
@@ -345,27 +327,10 @@ def first_rows(identifier: Identifier, name: str, most: int) -> tuple[pa.Table, 
     return found
 
 
-def snapshot_detail(
-    identifier: Identifier, snapshot: Snapshot, *, wait_seconds: float | None = None
-) -> SnapshotDetail:
-    """Return one snapshot with its files summed up; its identity fixes the answer.
-
-    Raises:
-        TimeoutError: Its files are many, and are not summed up within that time.
-    """
-    asked = _snapshot_key(identifier, snapshot)
-    begun = _begin_snapshot(*asked)
-    try:
-        return begun.result(wait_seconds)
-    finally:
-        if begun.done() and begun.exception() is not None:
-            # What is broken may be mended by the next time: only answers are kept.
-            _begin_snapshot.clear(*asked)
-
-
-def is_summed_up(identifier: Identifier, snapshot: Snapshot) -> bool:
-    """Whether `snapshot_detail` answers at once, be it with an error."""
-    return _begin_snapshot(*_snapshot_key(identifier, snapshot)).done()
+def begin_snapshot(identifier: Identifier, snapshot: Snapshot) -> Begun[SnapshotDetail]:
+    """Begin to sum up the files of a snapshot; its identity fixes the answer."""
+    asked = (*_reader(), identifier, str(snapshot.id), snapshot.identity.manifest_lists)
+    return Begun(_begun(_begin_snapshot, asked), lambda detail: detail)
 
 
 def fast_forward(identifier: Identifier, source: str, target: str) -> ForwardDecision:
@@ -559,8 +524,16 @@ def _noted(reading: Reading) -> Any:
 
 
 def _slowly(method: str, *arguments: _Slow, of: Callable[[Reading], Any] = _noted) -> Begun[Any]:
-    asked = (*_reader(), method, arguments)
-    return Begun(_begin_slowly(*asked), lambda: _begin_slowly.clear(*asked), of)
+    return Begun(_begun(_begin_slowly, (*_reader(), method, arguments)), of)
+
+
+def _begun(begin: Any, asked: tuple[Any, ...]) -> "Future[Any]":
+    """Return a kept reading; what failed may be mended by now, so that it is begun again."""
+    future: Future[Any] = begin(*asked)
+    if future.done() and future.exception() is not None:
+        begin.clear(*asked)
+        future = begin(*asked)
+    return future
 
 
 @st.cache_resource(ttl=_SLOW_SECONDS, max_entries=16, show_spinner=False, hash_funcs=_HASH)
@@ -574,7 +547,25 @@ def _begin_slowly(
         value = getattr(services, method)(*given)
         return Reading(value=value, millis=state.now_millis())
 
-    return _READERS.submit(read)
+    return _read_aside(read)
+
+
+def _read_aside(read: Callable[[], T]) -> "Future[T]":
+    """Read in a thread of its own.
+
+    No pool: a page that is read quickly must not wait for the long readings of others, or for a
+    store that does not answer, and neither must the end of the console.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(read())
+        except Exception as error:
+            future.set_exception(error)  # raised to each page that asks for the result
+
+    Thread(target=run, name="reads", daemon=True).start()
+    return future
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -590,14 +581,9 @@ def _read_heads(
     return Reading(value=value, millis=state.now_millis())
 
 
-def _snapshot_key(
-    identifier: Identifier, snapshot: Snapshot
-) -> tuple[str, str, Identifier, str, tuple[str, str]]:
-    return (*_reader(), identifier, str(snapshot.id), snapshot.identity.manifest_lists)
-
-
 @st.cache_resource(max_entries=512, show_spinner=False, hash_funcs=_HASH)
 def _begin_snapshot(
     warehouse: str, actor: str, identifier: Identifier, version: str, identity: tuple[str, str]
 ) -> Future[SnapshotDetail]:
-    return _READERS.submit(get_services().snapshot, identifier, version)
+    services = get_services()
+    return _read_aside(lambda: services.snapshot(identifier, version))

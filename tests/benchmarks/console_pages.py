@@ -18,6 +18,7 @@ from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console_app.models.maintenance.tabs import MaintenanceTab
+from branch_console_app.widgets.parts.patience import WAITING
 from tests.benchmarks.console_tables import CASES, Large, catalog_warehouse, large_warehouse
 from tests.benchmarks.contest import OURS, Result, Sample, Target, at_most, p95
 from tests.benchmarks.synthetic import BRANCH, TABLE
@@ -314,7 +315,9 @@ _PAINTED: Final = ", ".join(
         ".st-key-filters",
     )
 )
-_SETTLED: Final = """() => document.querySelector(
+# A page that says that it is still reading has not settled.
+_SETTLED: Final = f"""() => document.querySelector(
     '[data-testid="stApp"][data-test-script-state="notRunning"]')
   && !document.querySelector('[data-testid="stSkeleton"]')
+  && !document.querySelector('[class*="st-key-{WAITING}-"]')
   && !document.querySelector('[data-stale="true"]')"""

@@ -17,6 +17,7 @@ from playwright.sync_api import (
     expect,
 )
 
+from branch_console_app.widgets.parts.patience import WAITING
 from tests.browser.script_runs import ScriptRuns
 
 Scheme: TypeAlias = Literal["light", "dark"]
@@ -82,8 +83,9 @@ class Visit:
             '[data-testid="stApp"][data-test-script-state="notRunning"]', state="attached"
         )
         self.waits_for(
-            """() => document.querySelector('.st-key-page')
+            f"""() => document.querySelector('.st-key-page')
                 && !document.querySelector('[data-testid="stSkeleton"]')
+                && !document.querySelector('[class*="st-key-{WAITING}-"]')
                 && !document.querySelector('[data-stale="true"]')
                 && [...document.querySelectorAll('[data-testid="stPlotlyChart"]')]
                     .every(chart => chart.querySelector('.main-svg'))"""

@@ -1,6 +1,8 @@
 """Compare: what the page says of two states, over a warehouse that real Paimon wrote."""
 
+import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from threading import Event
 
@@ -71,31 +73,86 @@ def test_two_states_are_compared_again_only_after_a_commit(
     assert compared[0] != compared[1]
 
 
+class SlowComparison:
+    """A table whose states are compared only when `may_end` is set."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.table = ContestedTable(folder / "warehouse", flights=2)
+        services = Services(settings(folder, warehouse=self.table.folder))
+        self.may_end, self.compared = Event(), list[str]()
+        diff_states = services.diff_states
+
+        def wait_and_compare(
+            named: Identifier, before: ComparedState, after: ComparedState
+        ) -> StateDiff:
+            self.compared.append(str(after.pinned))
+            assert self.may_end.wait(60)
+            return diff_states(named, before, after)
+
+        monkeypatch.setattr(services, "diff_states", wait_and_compare)
+        monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 0.05)
+        address = {**self.table.place, "cmp_a": "main", "cmp_b": "fix-delays"}
+        self.page = Console(services).open("compare", **address)  # type: ignore[arg-type]
+
+    @property
+    def is_said(self) -> bool:
+        return "The manifests of both states are compared." in self.page.text
+
+    @property
+    def has_figures(self) -> bool:
+        return any(group.key == "cmp_tab" for group in self.page.at.button_group)
+
+    def ends(self) -> None:
+        self.may_end.set()
+        for thread in threading.enumerate():
+            if thread.name == "reads":
+                thread.join(60)
+
+
 def test_a_comparison_that_takes_long_says_so_and_is_shown_when_it_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = ContestedTable(tmp_path / "warehouse", flights=2)
-    services = Services(settings(tmp_path, warehouse=table.folder))
-    console, diff_states, may_end = Console(services), services.diff_states, Event()
+    slow = SlowComparison(tmp_path, monkeypatch)
+    assert slow.is_said
+    assert not slow.has_figures
+    slow.ends()
+    slow.page.run(reads_again=False)
+    assert not slow.is_said
+    assert slow.has_figures
+    assert len(slow.compared) == 1
 
-    def wait_and_compare(
-        named: Identifier, before: ComparedState, after: ComparedState
-    ) -> StateDiff:
-        assert may_end.wait(60)
-        return diff_states(named, before, after)
 
-    monkeypatch.setattr(services, "diff_states", wait_and_compare)
-    monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 0.05)
-    address = {**table.place, "cmp_a": "main", "cmp_b": "fix-delays"}
-    waiting = console.open("compare", **address)
-    assert "The manifests of both states are compared." in waiting.text
-    assert "Manifests read" not in waiting.text
-    may_end.set()
-    monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 60)
-    ended = console.open_soon("compare", **address)
-    assert "The manifests of both states are compared." not in ended.text
-    assert "main" in ended.text
-    assert "manifests" in ended.text
+def test_a_comparison_is_shown_though_a_commit_came_before_it_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SlowComparison(tmp_path, monkeypatch)
+    slow.table.write("fix-delays", delay=9, note="measured twice")
+    slow.ends()
+    slow.may_end.clear()
+    slow.page.run()
+    assert not slow.is_said
+    assert slow.has_figures
+    # The newer states are compared beside it, and what is known is shown until they are.
+    slow.page.run()
+    assert len(slow.compared) == 2
+    assert not slow.is_said
+    assert "Something has changed since this was read." in slow.page.text
+    assert slow.has_figures
+    slow.ends()
+    slow.page.run()
+    assert "Something has changed since this was read." not in slow.page.text
+
+
+def test_a_page_is_drawn_again_when_its_reading_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr(patience.st, "rerun", lambda: drawn.append("again"))
+    future: Future[int] = Future()
+    begun = reads.Begun(future, lambda number: number)
+    patience._follow(begun)
+    assert not drawn
+    future.set_result(1)
+    patience._follow(begun)
+    assert drawn == ["again"]
 
 
 def test_a_comparison_that_failed_is_tried_again_by_the_next_visit(

@@ -86,6 +86,32 @@ def test_just_the_plan_that_was_shown_runs_once_its_count_is_typed(
     assert page.at.query_params["id"] == call.operation_id
 
 
+@pytest.mark.parametrize(
+    ("tab", "procedure", "count"),
+    [("Expire", "expire_snapshots", "2"), ("Orphans", "remove_orphan_files", "3")],
+)
+def test_a_dry_run_stays_while_its_count_is_typed_though_all_is_read_again(
+    tab: str, procedure: str, count: str, services: PretendServices
+) -> None:
+    page = opened(services, tab).click(f"dry-run-{procedure}")
+    shown = services.dry_runs[procedure]
+    assert isinstance(shown, DryRun)
+    # Somebody else's job has ended, and what is due is another plan of the same size.
+    other = replace(shown, preview=replace(shown.preview, plan_id="0ther0"))
+    services.dry_runs[procedure] = other
+    page.at.text_input(key=f"typed-{procedure}").set_value(count)
+    page.run(reads_again=True)
+    page.click(f"run-{procedure}")
+    (call,) = services.sent
+    assert call.arguments["plan_id"] == "5f0c7a"
+    # Whoever comes back after the click is shown what is due now.
+    again = opened(services, tab).click(f"dry-run-{procedure}")
+    again.click(f"dry-run-{procedure}")
+    again.at.text_input(key=f"typed-{procedure}").set_value(count)
+    again.run().click(f"run-{procedure}")
+    assert services.sent[-1].arguments["plan_id"] == "0ther0"
+
+
 def test_the_limits_of_the_form_are_what_is_asked_and_a_change_asks_anew(
     services: PretendServices,
 ) -> None:

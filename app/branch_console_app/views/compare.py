@@ -18,9 +18,9 @@ from branch_console_app.widgets.compare.choice import show_choice, show_unknown_
 from branch_console_app.widgets.compare.parts import show_figures, show_files, show_partitions
 from branch_console_app.widgets.compare.quality import show_quality
 from branch_console_app.widgets.compare.rows import show_rows
-from branch_console_app.widgets.parts.patience import read_patiently
+from branch_console_app.widgets.parts.patience import read_states
 from branch_console_app.widgets.parts.problem import show_problem
-from branch_console_app.widgets.parts.row_counts import show_row_counts
+from branch_console_app.widgets.parts.row_counts import show_compared_counts
 from branch_console_app.widgets.parts.same_as import show_same_as
 from branch_console_app.widgets.parts.schema_diff import show_schema_diff
 from branch_console_app.widgets.parts.table_picker import here, pick_table, show_table_header
@@ -54,10 +54,7 @@ def show() -> None:
         show_start(identifier, here())
         return
     try:
-        found_diff = read_patiently(
-            reads.begin_comparison(identifier, before, after),
-            "The manifests of both states are compared. Many files take a moment.",
-        )
+        found_diff = read_states("compare", identifier, before, after)
         if found_diff is None:
             return
         diff = _with_compared_rows(identifier, found_diff)
@@ -117,8 +114,7 @@ def _show(identifier: Identifier, diff: StateDiff) -> None:
     if counts is not None:
         st.markdown(counted_sides(counts))
     elif diff.after.schema.primary_keys and not diff.rows.is_exact:
-        sides = (str(diff.before.pinned), str(diff.after.pinned))
-        show_row_counts(identifier, *sides, counted_sides, why=_WHY_COUNT)
+        show_compared_counts(identifier, diff, counted_sides, _WHY_COUNT)
     tab = st.segmented_control(
         "Look at", list(Tab), default=Tab.PARTITIONS, key="cmp_tab", bind="query-params",
         required=True, label_visibility="collapsed",

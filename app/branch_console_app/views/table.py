@@ -8,7 +8,6 @@ from branch_console.diff.branch_counts import BranchCounts
 from branch_console.diff.rows.row_figure import RowCounts, RowFigure
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
-from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.procedures.browse.page_values import TableSummary
 from branch_console_app import reads, state
@@ -33,6 +32,7 @@ from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.fallback import show_fallback
 from branch_console_app.widgets.parts.figures import show_total
 from branch_console_app.widgets.parts.partition_list import show_partitions
+from branch_console_app.widgets.parts.patience import read_snapshot
 from branch_console_app.widgets.parts.problem import guarded
 from branch_console_app.widgets.parts.row_counts import show_row_counts
 from branch_console_app.widgets.parts.same_as import show_same_as
@@ -41,7 +41,6 @@ from branch_console_app.widgets.parts.table_picker import here, pick_table, show
 _TABS = ("Summary", "Files", "Options", "Consumers", "Events")
 _MOST_ROWS = 1_000
 _PATIENCE_SECONDS = 0.3
-_FOLLOW_SECONDS = 0.5
 _CHART = "table-timeline"
 
 
@@ -93,12 +92,14 @@ def _head_figure(identifier: Identifier, summary: TableSummary) -> tuple[RowFigu
     """The rows of the head, and whether its files were asked, which may take a while."""
     if summary.head is None or summary.figure.rows is not None:
         return summary.figure, False
+    begun = reads.begin_snapshot(identifier, summary.head)
+    if not begun.is_done(within_seconds=_PATIENCE_SECONDS):
+        return summary.figure, False
     try:
-        detail = reads.snapshot_detail(identifier, summary.head, wait_seconds=_PATIENCE_SECONDS)
-    except (TimeoutError, PaimonError):
+        return begun.result().figure, True
+    except PaimonError:
         # The tab of files says what is broken; here the snapshot has told enough.
         return summary.figure, False
-    return detail.figure, True
 
 
 def _counted_words(counts: RowCounts) -> str:
@@ -185,13 +186,10 @@ def _show_files(identifier: Identifier, summary: TableSummary) -> None:
         st.info("No commit yet, so no data file.")
         return
     with guarded("The files cannot be read."):
-        try:
-            with st.skeleton(height=200):
-                detail = reads.snapshot_detail(
-                    identifier, summary.head, wait_seconds=_PATIENCE_SECONDS
-                )
-        except TimeoutError:
-            _show_reading(identifier, summary.head, summary.figure)
+        detail = read_snapshot("files", identifier, summary.head)
+        if detail is None:
+            with st.container(horizontal=True, gap="small", key="figures"):
+                show_total(summary.figure)
             return
         with st.container(horizontal=True, gap="small", key="figures"):
             st.metric("Data files", count(detail.file_count), border=True)
@@ -210,19 +208,6 @@ def _show_files(identifier: Identifier, summary: TableSummary) -> None:
         with st.skeleton(height=240):
             first, row_count = reads.first_rows(identifier, str(by), _MOST_ROWS)
         _show_first_rows(first, row_count, f"{by} of {identifier.full_name}")
-
-
-def _show_reading(identifier: Identifier, head: Snapshot, figure: RowFigure) -> None:
-    """Draw what is known of many files at once, and the page anew when they are summed up."""
-    with st.container(horizontal=True, gap="small", key="figures"):
-        show_total(figure)
-    st.caption("Files, bytes and partitions are summed up from all manifests; that takes a moment.")
-    st.fragment(_follow_reading, run_every=_FOLLOW_SECONDS)(identifier, head)
-
-
-def _follow_reading(identifier: Identifier, head: Snapshot) -> None:
-    if reads.is_summed_up(identifier, head):
-        st.rerun()
 
 
 def _show_first_rows(first: pa.Table, row_count: int, alt: str) -> None:

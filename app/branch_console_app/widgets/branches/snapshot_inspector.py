@@ -5,7 +5,7 @@ import streamlit as st
 from branch_console.format.identifier import Identifier
 from branch_console.format.snapshot import CommitKind, Snapshot
 from branch_console.procedures.browse.page_values import SnapshotItem
-from branch_console_app import reads, state
+from branch_console_app import state
 from branch_console_app.models.parts.actions import DO, WHAT, Action
 from branch_console_app.models.parts.location import Location, SnapshotPoint
 from branch_console_app.models.parts.wording import count, full_count, plain, plural, size
@@ -14,6 +14,7 @@ from branch_console_app.widgets.branches.branch_card import snapshot_facts
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer
 from branch_console_app.widgets.parts.partition_list import show_partitions
+from branch_console_app.widgets.parts.patience import read_snapshot
 from branch_console_app.widgets.parts.problem import guarded
 from branch_console_app.widgets.parts.table_picker import here
 
@@ -97,8 +98,9 @@ def _kept_because(item: SnapshotItem, *, is_head: bool) -> str:
 
 
 def _show_files(identifier: Identifier, snapshot: Snapshot) -> None:
-    with st.skeleton(height=90):
-        detail = reads.snapshot_detail(identifier, snapshot)
+    detail = read_snapshot("snapshot", identifier, snapshot)
+    if detail is None:
+        return
     rows.facts(
         "files",
         [

@@ -10,7 +10,11 @@ from branch_console_app.models.maintenance.dry_runs import DryRun, choice_digest
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import plain
-from branch_console_app.widgets.parts.patience import read_patiently
+from branch_console_app.widgets.parts.patience import (
+    forget_readings,
+    is_reading,
+    read_patiently,
+)
 from branch_console_app.widgets.parts.preview import (
     show_button,
     show_preview,
@@ -18,6 +22,7 @@ from branch_console_app.widgets.parts.preview import (
 )
 
 FAILED = "The dry run failed. Nothing was changed."
+_SLOT = "dry-run"
 _ASKED = "mt_run"
 """The parameter of the address that says which form a dry run was asked for."""
 
@@ -25,13 +30,19 @@ _ASKED = "mt_run"
 def ask_for_dry_run(request: Request) -> DryRun | None:
     """Draw the button that asks, and return what it answered; None before that.
 
-    A form that was changed since is asked for anew.
+    A form that was changed since is asked for anew. An answer stays as long as this session looks
+    at it: the count is typed for what was shown, and a run of a plan that has changed since is
+    refused.
     """
     if not is_dry_run_asked(request):
         return None
+    arguments = request.encode()
     return read_patiently(
-        reads.begin_dry_run(request.procedure, request.encode()),
+        _SLOT,
+        choice_digest(request.procedure, arguments),
+        lambda: reads.begin_dry_run(request.procedure, arguments),
         "The dry run reads what every branch refers to. A large table takes a moment.",
+        keeps=True,
     )
 
 
@@ -78,5 +89,8 @@ def show_run(dry_run: DryRun, request: Request, icon: str, place: Location) -> N
 
 
 def _ask(choice: str) -> None:
-    reads.forget()
+    # Who clicks again while it is being read gets that reading, and no second one beside it.
+    if not is_reading(_SLOT, choice):
+        reads.forget()
+        forget_readings()
     state.set_parameter(_ASKED, choice)

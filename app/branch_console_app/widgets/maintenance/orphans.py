@@ -6,7 +6,7 @@ from branch_console.diff.expiry.dry_run import CleaningDryRun
 from branch_console.errors import FormatError, NotFound
 from branch_console.format.identifier import Identifier
 from branch_console.operations.maintenance_requests import RemoveOrphanFilesRequest
-from branch_console_app import reads, state
+from branch_console_app import state
 from branch_console_app.models.maintenance.dry_runs import OrphanLine, orphan_lines
 from branch_console_app.models.maintenance.storage import orphan_words
 from branch_console_app.models.parts.location import Location
@@ -17,6 +17,7 @@ from branch_console_app.widgets.maintenance.dry_run import (
     show_headline,
     show_run,
 )
+from branch_console_app.widgets.maintenance.storage import read_storage
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.problem import guarded, show_problem
 from branch_console_app.widgets.parts.rows import Column
@@ -44,7 +45,9 @@ def show_orphans(identifier: Identifier, path: str, place: Location) -> None:
         except (FormatError, NotFound) as error:
             # What cannot be read may name any file; what earlier cleanings noted still waits.
             show_problem(error, headline=FAILED)
-            st.caption(plain(orphan_words(reads.storage(identifier), state.now_millis())))
+            storage = read_storage(identifier)
+            if storage is not None:
+                st.caption(plain(orphan_words(storage, state.now_millis())))
             return
         if dry_run is None:
             return

@@ -6,18 +6,17 @@ from branch_console.errors import PaimonError
 from branch_console.format.identifier import Identifier
 from branch_console.operations.branch_requests import ReleaseBranchRequest
 from branch_console.procedures.browse.page_values import TableSummary
-from branch_console_app import reads, state
+from branch_console_app import state
 from branch_console_app.models.maintenance.dry_runs import amount_help
 from branch_console_app.models.maintenance.rescues import RescueLine, rescue_lines
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import age, plain, plural, shortened, size
 from branch_console_app.state import PageName
-from branch_console_app.widgets.maintenance.storage import STORAGE_WORDS
+from branch_console_app.widgets.maintenance.storage import read_storage
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.dialogs import Dialogs, offer
-from branch_console_app.widgets.parts.patience import read_patiently
 from branch_console_app.widgets.parts.preview import show_command
 from branch_console_app.widgets.parts.rows import Column
 
@@ -41,7 +40,7 @@ def show_rescue(identifier: Identifier, summary: TableSummary, place: Location) 
         )
         return
     try:
-        storage = read_patiently(reads.begin_storage(identifier), STORAGE_WORDS)
+        storage = read_storage(identifier)
     except PaimonError:
         storage = None  # the tab Storage tells why; here the branches count
     lines = rescue_lines(summary.branches, summary.events, storage)

@@ -1,11 +1,10 @@
 """Storage: what each branch needs alone and with others, and what of it could go."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import streamlit as st
 
-from branch_console.diff.expiry.storage_cost import Overlap, OwnerKind, StorageCost
+from branch_console.diff.expiry.storage_cost import Overlap, OwnerKind, StorageCost, TableStorage
 from branch_console.format.identifier import Identifier
 from branch_console_app import reads, state
 from branch_console_app.charts.palette import CHART_CONFIG
@@ -29,11 +28,6 @@ from branch_console_app.widgets.parts.problem import guarded, show_problem
 from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.same_as import show_same_as
 
-STORAGE_WORDS: Final = (
-    "Storage is summed up from the manifests of all branches. A large table takes a moment."
-)
-"""The sentence of a page while `reads.begin_storage` reads."""
-
 _PER_PAGE = 15
 _NAME = Column(label="Needed by", weight=2.6)
 _ALONE = Column(label="Alone", weight=1.0, align="right")
@@ -54,10 +48,20 @@ _KINDS = {
 }
 
 
+def read_storage(identifier: Identifier) -> TableStorage | None:
+    """Return what the files of a table cost, None while that is read for the first time."""
+    return read_patiently(
+        "storage",
+        identifier.table_name,
+        lambda: reads.begin_storage(identifier),
+        "Storage is summed up from the manifests of all branches. A large table takes a moment.",
+    )
+
+
 def show_storage(identifier: Identifier, place: Location) -> None:
     """Draw the tab."""
     with guarded("What the files cost cannot be told."):
-        found = read_patiently(reads.begin_storage(identifier), STORAGE_WORDS)
+        found = read_storage(identifier)
         if found is None:
             return
         for each in found.unread:

@@ -17,6 +17,7 @@ from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
+from branch_console_app.widgets.parts.patience import forget_readings
 from branch_console_app.widgets.parts.problem import show_problem
 
 IN_THE_WAY: Final = "Fix the first failing check to continue."
@@ -53,6 +54,7 @@ def _go_to_job(start: Callable[[], str], place: Location) -> None:
         show_problem(error, headline="The job was not started; nothing changed.")
         return
     reads.forget()
+    forget_readings()
     state.go_to(PageName.JOB, place, id=job_id)
 
 

@@ -14,7 +14,10 @@ from branch_console_app import reads
 from branch_console_app.models.parts.wording import code, full_count, plain, size
 from branch_console_app.widgets.parts.confirm import last_attempt
 from branch_console_app.widgets.parts.job_here import begin_job, follow_here
+from branch_console_app.widgets.parts.patience import read_states
 from branch_console_app.widgets.parts.problem import guarded
+
+_FAILED = "The rows cannot be counted."
 
 
 def show_row_counts(
@@ -24,7 +27,6 @@ def show_row_counts(
     words: Callable[[RowCounts], str],
     *,
     by_itself: bool = True,
-    why: str = "These are records in files; one key can have several.",
 ) -> None:
     """Draw what rows of two states come to, or the job that counts them.
 
@@ -33,16 +35,43 @@ def show_row_counts(
         before: A state.
         after: The other one.
         words: Says of the counts what the page asks, as Markdown.
-        why: Why rows have to be counted, as a sentence.
         by_itself: Whether a running worker is asked without a click if there is little to read.
     """
-    with guarded("The rows cannot be counted."):
-        diff = reads.compare_states(identifier, before, after)
-        found = reads.row_counts(identifier, diff)
-        if found is not None:
-            st.markdown(words(found))
-            return
-        _show_job(identifier, diff, why, by_itself=by_itself)
+    with guarded(_FAILED):
+        diff = read_states("counted", identifier, before, after)
+        if diff is not None:
+            why = "These are records in files; one key can have several."
+            _show_counts(identifier, diff, words, why, by_itself=by_itself)
+
+
+def show_compared_counts(
+    identifier: Identifier, diff: StateDiff, words: Callable[[RowCounts], str], why: str
+) -> None:
+    """Draw the same of two states that are compared already.
+
+    Args:
+        identifier: The table.
+        diff: The comparison of the states.
+        words: Says of the counts what the page asks, as Markdown.
+        why: Why rows have to be counted, as a sentence.
+    """
+    with guarded(_FAILED):
+        _show_counts(identifier, diff, words, why, by_itself=True)
+
+
+def _show_counts(
+    identifier: Identifier,
+    diff: StateDiff,
+    words: Callable[[RowCounts], str],
+    why: str,
+    *,
+    by_itself: bool,
+) -> None:
+    found = reads.row_counts(identifier, diff)
+    if found is not None:
+        st.markdown(words(found))
+        return
+    _show_job(identifier, diff, why, by_itself=by_itself)
 
 
 def _show_job(identifier: Identifier, diff: StateDiff, why: str, *, by_itself: bool) -> None:
