@@ -137,6 +137,11 @@ class Hand:
         self.answers: list[float] = []
         self._url = url
 
+    @property
+    def dialog(self) -> Locator:
+        """The open dialog."""
+        return self.page.get_by_role("dialog")
+
     def goes_to(self, address: str) -> None:
         """Open an address of the console."""
         self.page.goto(f"{self._url}/{address}")
@@ -151,7 +156,7 @@ class Hand:
     def asks_for_job(self, place: Locator, told: str) -> None:
         """Click on what needs a job, and note when the page has the text or selector `told`."""
         place.wait_for()
-        self.page.evaluate(_LISTEN, told)
+        assert not self.page.evaluate(_LISTEN, told), f"the page has {told!r} before the click"
         place.click()
         self.clicks += 1
         self.page.wait_for_function("() => window.answered !== null")
@@ -159,7 +164,7 @@ class Hand:
 
     def runs_job(self, button: str) -> None:
         """Press the button of a form, and wait on the page of its job until that is done."""
-        pressed = self.page.get_by_role("dialog").get_by_role("button", name=button, exact=True)
+        pressed = self.dialog.get_by_role("button", name=button, exact=True)
         pressed.and_(self.page.locator(":enabled")).wait_for()
         self.asks_for_job(pressed, _JOB_PAGE)
         self.page.get_by_text("is done").first.wait_for()
@@ -181,11 +186,10 @@ class Hand:
     def merges(self, *, mode: str | None = None) -> None:
         """Merge by the dialog, and wait until it is done."""
         self.click(self.page.locator(".st-key-merge-merge button"))
-        dialog = self.page.get_by_role("dialog")
         if mode is not None:
-            self.click(dialog.get_by_text(mode, exact=True))
+            self.click(self.dialog.get_by_text(mode, exact=True))
         self.asks_for_job(
-            dialog.get_by_role("button", name="Merge into main", exact=True), "Merging:"
+            self.dialog.get_by_role("button", name="Merge into main", exact=True), "Merging:"
         )
         self.page.get_by_text("Merged into").first.wait_for()
 
@@ -196,12 +200,46 @@ def _merge_without_conflicts(hand: Hand) -> None:
 
 
 def _merge_with_conflicts(hand: Hand) -> None:
-    hand.finds_merge("backfill-2013-12", _CONTESTED)
+    _settle_conflicts(hand, _CONTESTED)
+    hand.merges(mode="Merge now")
+
+
+def _dry_run(hand: Hand) -> None:
+    _settle_conflicts(hand, _CALM)
+    hand.click(hand.page.locator(".st-key-merge-merge button"))
+    hand.asks_for_job(hand.button("Start dry run"), "View job")
+    hand.page.get_by_text("Dry run passed").first.wait_for()
+
+
+def _settle_conflicts(hand: Hand, database: str) -> None:
+    hand.finds_merge("backfill-2013-12", database)
     hand.asks_for_job(hand.button("Compare rows"), "Comparing rows")
     hand.click(hand.button("Settle 21,296 conflicts"))
     hand.click(hand.button("Take source"))
     hand.click(hand.page.get_by_role("link", name="Back to the merge"))
-    hand.merges(mode="Merge now")
+
+
+def _create_drop_and_expire(hand: Hand) -> None:
+    # The flights have a broken branch, so that nothing of theirs expires.
+    place = f"db={_CALM}&table=weather"
+    hand.goes_to(f"branches?{place}&branch=fix-wind")
+    hand.click(hand.button("Create branch"))
+    hand.dialog.get_by_label("Name").fill("sandbox")
+    hand.runs_job("Create sandbox")
+    hand.goes_to(f"branches?{place}&branch=sandbox")
+    hand.button("More").click()  # opens the menu without asking for the page
+    hand.clicks += 1
+    hand.click(hand.page.get_by_role("menuitem", name="Drop…"))
+    hand.dialog.get_by_placeholder("sandbox").fill("sandbox")
+    hand.runs_job("Drop sandbox")
+    hand.goes_to(f"maintenance?{place}&mt_tab=Expire&mt_of=main&mt_max=1&mt_min=1")
+    hand.click(hand.button("Dry run"))
+    run = hand.page.get_by_role("button", name="Expire ")
+    count = next(word for word in run.inner_text().split() if word.isdecimal())
+    hand.page.get_by_placeholder(count, exact=True).fill(count)
+    run.and_(hand.page.locator(":enabled")).wait_for()
+    hand.asks_for_job(run, _JOB_PAGE)
+    hand.page.get_by_text("is done").first.wait_for()
 
 
 def _undo(hand: Hand) -> None:
@@ -215,6 +253,8 @@ _WAYS: Final[Sequence[tuple[str, int | None, Callable[[Hand], None]]]] = (
     ("without-conflicts", CLICKS_WITHOUT_CONFLICTS, _merge_without_conflicts),
     ("undo", None, _undo),
     ("21296-conflicts", CLICKS_WITH_CONFLICTS, _merge_with_conflicts),
+    ("dry-run", None, _dry_run),
+    ("create-drop-expire", None, _create_drop_and_expire),
 )
 """The ways, each with the clicks that it may take from the Overview to its end."""
 
@@ -257,13 +297,13 @@ _LISTEN: Final = """told => {
   let clicked = null;
   document.addEventListener('click', () => { clicked ??= performance.now(); }, {capture: true});
   const page = document.querySelector('[data-testid="stApp"]');
+  const isThere = () => /^[.[]/.test(told)
+    ? page.querySelector(told) !== null : page.textContent.includes(told);
   const seen = new MutationObserver(() => {
-    if (clicked === null) return;
-    const isThere = /^[.[]/.test(told)
-      ? page.querySelector(told) : page.textContent.includes(told);
-    if (!isThere) return;
+    if (clicked === null || !isThere()) return;
     window.answered = performance.now() - clicked;
     seen.disconnect();
   });
   seen.observe(page, {childList: true, subtree: true, characterData: true});
+  return isThere();
 }"""
