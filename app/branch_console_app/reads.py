@@ -99,7 +99,7 @@ class Begun(Generic[T]):
 
     Args:
         future: The reading.
-        of: Makes of what was read what the page asked for.
+        of: Converts the result of the future to the value that the page asked for.
     """
 
     def __init__(self, future: "Future[Any]", of: Callable[[Any], T]) -> None:

@@ -48,12 +48,23 @@ def console(warehouse_200: FixtureWarehouse, tmp_path: Path) -> Console:
     return Console(Services(Settings.from_environment(overrides, {})))  # type: ignore[arg-type]
 
 
+def contested(folder: Path) -> tuple[ContestedTable, Services, Console]:
+    """A table with a branch that its tests write to, and the console over it."""
+    table = ContestedTable(folder / "warehouse", flights=2)
+    services = Services(settings(folder, warehouse=table.folder))
+    return table, services, Console(services)  # type: ignore[arg-type]
+
+
+def both(table: ContestedTable) -> dict[str, str]:
+    """The address that compares main with the branch."""
+    return {**table.place, "cmp_a": "main", "cmp_b": "fix-delays"}
+
+
 def test_two_states_are_compared_again_only_after_a_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = ContestedTable(tmp_path / "warehouse", flights=2)
-    services = Services(settings(tmp_path, warehouse=table.folder))
-    console, diff_states = Console(services), services.diff_states
+    table, services, console = contested(tmp_path)
+    diff_states = services.diff_states
     compared: list[str] = []
 
     def count(named: Identifier, before: ComparedState, after: ComparedState) -> StateDiff:
@@ -61,7 +72,7 @@ def test_two_states_are_compared_again_only_after_a_commit(
         return diff_states(named, before, after)
 
     monkeypatch.setattr(services, "diff_states", count)
-    address = {**table.place, "cmp_a": "main", "cmp_b": "fix-delays"}
+    address = both(table)
     console.open("compare", **address)
     reads._read_heads.clear()  # as after five seconds
     console.open_soon("compare", **address, cmp_tab="files")
@@ -77,8 +88,7 @@ class SlowComparison:
     """A table whose states are compared only when `may_end` is set."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.table = ContestedTable(folder / "warehouse", flights=2)
-        services = Services(settings(folder, warehouse=self.table.folder))
+        self.table, services, console = contested(folder)
         self.may_end, self.compared = Event(), list[str]()
         diff_states = services.diff_states
 
@@ -91,8 +101,7 @@ class SlowComparison:
 
         monkeypatch.setattr(services, "diff_states", wait_and_compare)
         monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 0.05)
-        address = {**self.table.place, "cmp_a": "main", "cmp_b": "fix-delays"}
-        self.page = Console(services).open("compare", **address)  # type: ignore[arg-type]
+        self.page = console.open("compare", **both(self.table))
 
     @property
     def is_said(self) -> bool:
@@ -158,14 +167,13 @@ def test_a_page_is_drawn_again_when_its_reading_has_ended(monkeypatch: pytest.Mo
 def test_a_comparison_that_failed_is_tried_again_by_the_next_visit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = ContestedTable(tmp_path / "warehouse", flights=2)
-    services = Services(settings(tmp_path, warehouse=table.folder))
-    console, diff_states = Console(services), services.diff_states
+    table, services, console = contested(tmp_path)
+    diff_states = services.diff_states
 
     def fail(named: Identifier, before: ComparedState, after: ComparedState) -> StateDiff:
         raise NotFound("A manifest is gone.")
 
-    address = {**table.place, "cmp_a": "main", "cmp_b": "fix-delays"}
+    address = both(table)
     monkeypatch.setattr(services, "diff_states", fail)
     assert "A manifest is gone" in console.open("compare", **address).text
     monkeypatch.setattr(services, "diff_states", diff_states)

@@ -1,6 +1,8 @@
 """F20 and F21: what is missing for a branch, and after which call nothing names it any more."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from branch_console.diff.health.damage_rules import (
     BranchDamage,
@@ -74,19 +76,27 @@ def test_a_head_that_only_lacks_data_files_can_go_on_without_their_rows() -> Non
     assert calls(found(both)["F20"]) == [("rollback", {"table": "db.t", "snapshot": 4})]
 
 
-def test_what_waits_in_the_trash_comes_back_before_anything_is_given_up() -> None:
-    def told(*wrong: str, **held: list[str]) -> HealthFinding:
-        texts = tuple(f"{each} is missing" for each in wrong)
-        damage = BranchDamage(
-            branch="dev",
-            head_id=5,
-            whole_ids=(4,),
-            damaged=(replace(LOST, data=texts, lost=texts),),
-            cleanings={f"{name} is missing": cleanings for name, cleanings in held.items()},
-        )
-        (finding,) = damage_findings("db.t", damage)
-        return finding
+def told(
+    *wrong: str, places: Mapping[str, str] = MappingProxyType({}), **held: list[str]
+) -> HealthFinding:
+    """The finding on missing files: some lie in the trash by its list, some where none is read."""
+    texts = tuple(f"{each} is missing" for each in wrong)
+    damage = BranchDamage(
+        branch="dev",
+        head_id=5,
+        whole_ids=(4,),
+        damaged=(replace(LOST, data=texts, lost=texts),),
+        cleanings={f"{name} is missing": cleanings for name, cleanings in held.items()},
+        unlisted={
+            f"{name} is missing": TrashPlace(folder=place.rpartition("/")[0], path=place)
+            for name, place in places.items()
+        },
+    )
+    (finding,) = damage_findings("db.t", damage)
+    return finding
 
+
+def test_what_waits_in_the_trash_comes_back_before_anything_is_given_up() -> None:
     alone = told("f5", f5=["clean"])
     assert alone.evidence == ("operation clean", "f5 is missing", "snapshot 5")
     assert alone.advice == "It waits in the trash of the table. Undo what put it there."
@@ -107,22 +117,6 @@ def test_what_waits_in_the_trash_comes_back_before_anything_is_given_up() -> Non
 
 
 def test_what_lies_in_a_trash_whose_list_is_torn_is_moved_back_by_hand() -> None:
-    def told(*wrong: str, places: dict[str, str], **held: list[str]) -> HealthFinding:
-        texts = tuple(f"{each} is missing" for each in wrong)
-        damage = BranchDamage(
-            branch="dev",
-            head_id=5,
-            whole_ids=(4,),
-            damaged=(replace(LOST, data=texts, lost=texts),),
-            cleanings={f"{name} is missing": cleanings for name, cleanings in held.items()},
-            unlisted={
-                f"{name} is missing": TrashPlace(folder=place.rpartition("/")[0], path=place)
-                for name, place in places.items()
-            },
-        )
-        (finding,) = damage_findings("db.t", damage)
-        return finding
-
     # Neither an undo nor giving up the rows would run.
     alone = told("f5", places={"f5": "trash/clean/f5"})
     assert alone.remedies == ()
@@ -148,7 +142,7 @@ def test_what_lies_in_a_trash_whose_list_is_torn_is_moved_back_by_hand() -> None
     )
     five = told(*"vwxyz", places={name: f"trash/{name}/file" for name in "vwxyz"})
     assert "trash/x (1 of these files) and below 2 other folders back by hand" in five.advice
-    # What an undo brings back comes first; a second look tells of the rest.
+    # Undo is advised first; the doctor finds the other files again afterwards.
     both = told("f4", "f5", places={"f4": "trash/clean/f4"}, f5=["later"])
     assert calls(both) == [("undo", {"table": "db.t", "operation": "later"})]
 

@@ -151,7 +151,7 @@ def test_a_dropped_branch_comes_back_whole_after_an_expiry_of_all_branches(
     bench.call("drop_branch", operation="drop", branch="dev")
     bench.expire(branches="*", now=LATER)
     assert bench.snapshot_ids("main") == (3,)
-    # The tag on main keeps what both started from.
+    # The tag on main keeps the merge base.
     assert bench.snapshot_ids("rescue-drop") == ids
     undo(bench, "undo", "drop")
     assert bench.snapshot_ids("dev") == ids

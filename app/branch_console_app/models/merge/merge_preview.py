@@ -390,7 +390,7 @@ def _conflict_line(conflict: Conflict, plan: Plan) -> ConflictLine:
 
 
 def rules_in_words(conflicts: Iterable[ConflictLine]) -> tuple[str, ...]:
-    """Say of each rule that found conflicts what both sides did, with its id, as Markdown."""
+    """Return what both sides did, as Markdown, for each rule that found conflicts; its id last."""
     said: dict[str, str] = {}
     for line in conflicts:
         both = f"{plain(line.theirs)}, {plain(line.ours)}" if line.is_act else plain(line.kind)

@@ -30,8 +30,8 @@ _ASKED = "mt_run"
 def ask_for_dry_run(request: Request) -> DryRun | None:
     """Draw the button that asks, and return what it answered; None before that.
 
-    A form that was changed since is asked for anew. An answer stays as long as this session looks
-    at it: the count is typed for what was shown, and a run of a plan that has changed since is
+    A changed form needs another dry run. An answer stays until the next dry run of this
+    session: the count is typed for what was shown, and a run of a plan that has changed since is
     refused.
     """
     if not is_dry_run_asked(request):

@@ -99,7 +99,7 @@ def read_snapshot(slot: str, identifier: Identifier, snapshot: Snapshot) -> Snap
 
 
 def forget_readings() -> None:
-    """Let the next page of this session begin each reading anew."""
+    """Drop all that this session has read patiently, so that its next page reads again."""
     for key in [*st.session_state]:
         if str(key).startswith(_KEY):
             del st.session_state[key]

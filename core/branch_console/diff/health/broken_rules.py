@@ -114,8 +114,8 @@ def _without_newest(id_before: int) -> str:
     """Say how main goes on without its newest snapshot, given the id of the one before it.
 
     Paimon trusts LATEST while no snapshot follows the one that it names
-    [HintFileUtils.findLatest]; without the hint it lists the folder. The next commit then takes
-    the id of what is gone: a reader that is past that id skips the commit without a word.
+    [HintFileUtils.findLatest]; without the hint it lists the folder. The next commit then gets
+    the id of the lost snapshot: a reader that has passed that id skips the commit silently.
     """
     again = id_before + 1
     return (
