@@ -72,7 +72,7 @@ def test_a_branch_is_made_tagged_renamed_dropped_and_restored(
     _fill(seen, "Name", "a.b")
     expect(_dialog(seen)).to_contain_text("holds only letters")
     _fill(seen, "Name", "sandbox")
-    expect(_dialog(seen)).to_contain_text("begins at snapshot 14 of 'fix-delays'")
+    expect(_dialog(seen)).to_contain_text("begins at snapshot 14 of fix-delays")
     seen.assert_fits()
     seen.keep_picture("create-branch-light", update=update_screenshots)
     _run(seen, "Create sandbox")
@@ -162,7 +162,7 @@ def test_a_branch_begins_at_a_time_whose_snapshot_is_named_or_at_nothing(
         seen.page.keyboard.type(between.strftime(digits))
     # A click beside the calendar closes it.
     _dialog(seen).get_by_label("Name").click()
-    expect(_dialog(seen)).to_contain_text(f"begins at snapshot {before.id} of 'main'")
+    expect(_dialog(seen)).to_contain_text(f"begins at snapshot {before.id} of main")
     _run(seen, "Create then")
     assert flights.head("then").same_as(before.identity)
 
@@ -189,7 +189,7 @@ def test_a_snapshot_is_picked_onto_main_and_taken_back(
     seen.page.get_by_role("button", name="Pick onto another branch").click()
     _dialog(seen).get_by_label("Onto branch").click()
     seen.page.get_by_role("option", name="main", exact=True).click()
-    expect(_dialog(seen)).to_contain_text("'main' gets 1 snapshot")
+    expect(_dialog(seen)).to_contain_text("main gets 1 snapshot")
     seen.assert_fits()
     seen.keep_picture("pick-snapshot-light", update=update_screenshots)
     _run(seen, f"Pick snapshot {picked} onto main")

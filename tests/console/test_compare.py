@@ -260,7 +260,7 @@ def test_a_branch_that_is_not_there_is_said_and_not_replaced(console: Console) -
     [
         ("main@77", "has no snapshot 77"),
         ("main@1:00000000", "is not the one that"),
-        ("tag:gone", "has no tag 'gone'"),
+        ("tag:gone", "has no tag `gone`"),
         ("main@soon", "names no state"),
     ],
 )

@@ -147,7 +147,7 @@ def test_the_summary_says_what_a_comparison_and_a_dry_run_found(
     policy = services.resolution(ASKED).draft.policy.to_yaml()
     table.call("dry_run_merge", branch="fix-delays", target="main", policy=policy)
     staged = summary()
-    assert "4 data files are added to 'main': +12 records in files." in staged
+    assert "4 data files are added to main: +12 records in files." in staged
     assert "Data files +4" in staged
     assert "Data files written 2" in staged
     assert [phrase for phrase in OF_BEFORE if phrase in staged] == []

@@ -215,6 +215,8 @@ def test_healthy_is_said_only_where_all_rules_ran(services: PretendServices) -> 
     page = opened(services, "Health")
     assert "healthy" not in page.text
     assert "Branch `dev` could not be checked" in page.text
+    (query,) = (query for label, query in page.links() if label == "See cause and fix")
+    assert "branch=dev" in query
 
 
 def test_storage_tells_owners_pairs_and_holds(services: PretendServices) -> None:
@@ -283,7 +285,7 @@ def test_what_is_due_is_shown_where_a_broken_branch_stops_an_expiry(
     services.due = found.lines.due
     services.dry_runs["expire_snapshots"] = FormatError("Snapshot 3 of 'dev' is broken.")
     page = opened(services, "Expire").click("dry-run-expire_snapshots")
-    assert "Snapshot 3 of 'dev' is broken" in page.text
+    assert "Snapshot 3 of `dev` is broken" in page.text
     assert "**3 snapshots due**" in page.text
     # None of them goes, and there is no button that takes them.
     assert ":red-badge[\N{MINUS SIGN} expire]" not in page.text
@@ -308,7 +310,7 @@ def test_orphans_that_wait_are_told_where_a_broken_branch_stops_a_cleaning(
     )
     services.dry_runs["remove_orphan_files"] = FormatError("Branch 'dev' has no schema.")
     page = opened(services, "Orphans").click("dry-run-remove_orphan_files")
-    assert "Branch 'dev' has no schema" in page.text
+    assert "Branch `dev` has no schema" in page.text
     assert "2 files with 2\\.0 KiB wait for the next cleaning" in page.text
     assert not page.has_button("run-remove_orphan_files")
 
@@ -425,7 +427,7 @@ def test_tags_of_which_none_is_due_leave_the_button_disabled_and_say_why(
 def test_a_broken_branch_is_named_where_tags_would_expire(services: PretendServices) -> None:
     services.previews["expire_tags"] = FormatError("Branch 'other' of air.flights is broken.")
     page = opened(services, "Tags").click("dry-run-expire_tags")
-    assert "Branch 'other' of air\\.flights is broken" in page.text
+    assert "Branch `other` of air\\.flights is broken" in page.text
     assert not page.has_button("run-expire_tags")
 
 

@@ -111,7 +111,7 @@ def test_options_that_name_a_branch_stand_on_top(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", ["table", "branches"])
 def test_it_says_which_partitions_come_from_the_fallback_branch(page: str, tmp_path: Path) -> None:
     text = falling_back(tmp_path).open(page, **FLIGHTS).text.replace("\\", "")
-    assert "Batch reads take 3 partitions from 'dev' and 2 from 'main'" in text
+    assert "Batch reads take 3 partitions from `dev` and 2 from `main`" in text
 
 
 @pytest.mark.parametrize("page", ["table", "branches"])

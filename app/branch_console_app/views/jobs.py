@@ -21,7 +21,15 @@ from branch_console_app.models.jobs.job_titles import (
 from branch_console_app.models.jobs.run_again import Again, way_again
 from branch_console_app.models.jobs.target_words import target_words
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import age, clock, code, duration, plain, shortened
+from branch_console_app.models.parts.wording import (
+    age,
+    clock,
+    code,
+    duration,
+    plain,
+    prose,
+    shortened,
+)
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.compare.job import link_to_comparison
@@ -203,7 +211,7 @@ def _show_live(job_id: str, offered: tuple[bool, bool, bool]) -> None:
         st.markdown("**Steps**")
         show_steps(job)
         if not job.state.is_over and job.step:
-            st.markdown(f":blue[▸] {plain(job.step)} :gray[{plain(job.message)}]")
+            st.markdown(f":blue[▸] {plain(job.step)} :gray[{prose(job.message)}]")
         elif not job.steps:
             st.caption("No step has finished.")
     with left, guarded("How far each database and table is cannot be told."):
@@ -227,7 +235,7 @@ def _facts(job: JobView) -> list[tuple[str, str]]:
 def _show_verdict(job: JobView) -> None:
     """Say in a sentence how the job ended, or what it waits for."""
     name = code(job.id[:8])
-    message = plain(job.message)
+    message = prose(job.message)
     # What only reads has nothing that could have changed.
     target = "" if job.name in READING_JOBS else f" {target_words(job, 'the target')}"
     suffix = f" {code(job.error)}" if job.error else ""
@@ -255,7 +263,7 @@ def _show_waiting(job: JobView) -> None:
     worker = reads.worker()
     name = code(job.id[:8])
     if worker is not None and worker.serves_other_store:
-        st.warning(f"**Job {name} waits.** {plain(job.message)} `{job.error}`")
+        st.warning(f"**Job {name} waits.** {prose(job.message)} `{job.error}`")
     elif worker is not None and worker.is_alive:
         st.info(f"**Job {name} is queued.** A worker takes it up next.")
     elif state.now_millis() - job.created_millis < _WORKER_STARTS_MILLIS:

@@ -27,6 +27,7 @@ from branch_console_app.models.parts.wording import (
     count,
     plain,
     plural,
+    prose,
     shortened,
 )
 from branch_console_app.services import get_services
@@ -178,7 +179,7 @@ def _show_finding(item: TableItem, branch: str | None, place: Location) -> None:
     if item.error is not None:
         path = item.error.facts.get("path")
         file = f" {code(path)}" if isinstance(path, str) and path not in item.error.message else ""
-        words = f"cannot be read. {plain(item.error.message)}{file} {code(item.error.kind)}"
+        words = f"cannot be read. {prose(item.error.message)}{file} {code(item.error.kind)}"
     st.markdown(f"**{table}** {words}", width="stretch")
     page = PageName.TABLE if item.error is not None else PageName.MAINTENANCE
     state.link(page, "See cause and fix", target, icon=":material/healing:")

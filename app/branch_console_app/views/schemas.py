@@ -9,7 +9,7 @@ from branch_console.format.near_names import nearest_names
 from branch_console.format.table_schema import TableSchema
 from branch_console.procedures.browse.page_values import SchemaItem
 from branch_console_app import reads, state
-from branch_console_app.models.parts.wording import age, code, plain, plural
+from branch_console_app.models.parts.wording import age, code, plain, plural, prose
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.problem import guarded
@@ -171,7 +171,7 @@ def _show_version(
         )  # fmt: skip
     if item.schema is None:
         message = item.error.message if item.error else ""
-        rows.text(cells[_CHANGE], _CHANGE, f":red[✕] {plain(message)}")
+        rows.text(cells[_CHANGE], _CHANGE, f":red[✕] {prose(message)}")
         return
     words = " ".join(plain(change) for change in item.changes)
     if before is None and not words:

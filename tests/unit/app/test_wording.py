@@ -86,6 +86,24 @@ def test_foreign_text_is_shown_as_it_is_in_markdown() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "Branch 'dev' of air.planes has no schema.",
+            "Branch `dev` of air\\.planes has no schema\\.",
+        ),
+        ("'main' gets 'a*b'", "`main` gets `a*b`"),
+        ("The target's head and the readers' files", "The target's head and the readers' files"),
+        ("a row whose name is 'O'Neil'", "a row whose name is 'O'Neil'"),
+        ("'two words' stay", "'two words' stay"),
+        ("'a`b'", "`` a`b ``"),
+    ],
+)
+def test_names_that_a_sentence_quotes_are_code(text: str, shown: str) -> None:
+    assert wording.prose(text) == shown
+
+
 def test_foreign_text_in_charts_is_no_html() -> None:
     assert wording.chart_text("<b>x</b>&") == "&lt;b&gt;x&lt;/b&gt;&amp;"
 

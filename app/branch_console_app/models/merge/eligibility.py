@@ -30,7 +30,7 @@ from branch_console_app.models.merge.merge_facts import (
 from branch_console_app.models.merge.merge_preview import MergeDecision
 from branch_console_app.models.merge.merge_state import MergeStanding, MergeState
 from branch_console_app.models.merge.remedies import BY_KIND, CheckRemedy
-from branch_console_app.models.parts.wording import code, listed, plain, plural
+from branch_console_app.models.parts.wording import code, listed, plain, plural, prose
 
 
 class CheckState(IntEnum):
@@ -270,7 +270,7 @@ def _base(found: Circumstances) -> Iterator[Check]:
             continue
         yield Check(
             standing=CheckState.WARNS,
-            text=f"{code(source.name)}: {plain(finding.sentences)}",
+            text=f"{code(source.name)}: {prose(finding.sentences)}",
             advice="Without its merge base the branch can no longer be merged."
             if finding.needs_pin
             else "",

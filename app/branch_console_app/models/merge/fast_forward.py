@@ -16,8 +16,8 @@ from branch_console_app.models.parts.wording import (
     count,
     full_count,
     listed,
-    plain,
     plural,
+    prose,
     signed,
 )
 
@@ -204,7 +204,7 @@ def _checks(plan: ForwardDecision) -> Iterator[Check]:
     for condition in _CONDITIONS:
         failed = [reason for reason in plan.reasons if reason.kind is condition]
         for reason in failed:
-            yield Check(standing=CheckState.FAILS, text=plain(reason.text), kind=reason.kind)
+            yield Check(standing=CheckState.FAILS, text=prose(reason.text), kind=reason.kind)
         if not failed:
             yield Check(standing=CheckState.PASSES, text=_passed(condition, plan))
         elif condition in {ErrorKind.BRANCH_EMPTY, ErrorKind.NO_COMMON_HISTORY}:
@@ -212,7 +212,7 @@ def _checks(plan: ForwardDecision) -> Iterator[Check]:
             break
     for reason in plan.reasons:
         if reason.kind not in known:
-            yield Check(standing=CheckState.FAILS, text=plain(reason.text), kind=reason.kind)
+            yield Check(standing=CheckState.FAILS, text=prose(reason.text), kind=reason.kind)
 
 
 def _passed(condition: ErrorKind, plan: ForwardDecision) -> str:

@@ -32,6 +32,7 @@ from branch_console_app.models.parts.wording import (
     listed,
     plain,
     plural,
+    prose,
 )
 
 _MOST_NAMED = 3
@@ -410,7 +411,7 @@ def _failed(job: JobView, what: str, target: str) -> MergeState:
         JobState.REFUSED: f"The {what} was refused.",
     }.get(job.state, f"The {what} stopped at “{plain(job.step)}”.")
     # That it was cancelled is all that the message of a cancelled job says.
-    message = "" if job.state is JobState.CANCELLED else plain(job.message)
+    message = "" if job.state is JobState.CANCELLED else prose(job.message)
     return MergeState(
         standing=MergeStanding.FAILED,
         sentence=ended,
@@ -441,7 +442,7 @@ def _decided_by_heads(plan: Plan) -> MergeState | None:
         case UpToDatePlan():
             return _up_to_date(plan.source, plan.target)
         case RefusedPlan():
-            reasons = " ".join(plain(block.text) for block in plan.blocks)
+            reasons = " ".join(prose(block.text) for block in plan.blocks)
             return _refused(plan.source, plan.target, reasons, plan.blocks[0].kind)
         case FastForwardPlan() | ThreeWayPlan() | SchemaPlan():
             return None
@@ -475,7 +476,7 @@ def _refused_forward(decision: ForwardDecision) -> MergeState:
     kind = decision.reasons[0].kind if decision.reasons else None
     lost = len(decision.would_remove.snapshots)
     if not lost:
-        reasons = " ".join(plain(each.text) for each in decision.reasons)
+        reasons = " ".join(prose(each.text) for each in decision.reasons)
         return _refused(decision.source, decision.target, reasons, kind)
     return MergeState(
         standing=MergeStanding.REFUSED,
@@ -492,7 +493,7 @@ def _blocked(source: str, target: str, facts: MergeFacts) -> MergeState | None:
     found = [each for each in facts.blocks if each.excused_by is None]
     if not found:
         return None
-    return _refused(source, target, " ".join(plain(each.text) for each in found), found[0].kind)
+    return _refused(source, target, " ".join(prose(each.text) for each in found), found[0].kind)
 
 
 def _of_conflicts(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | None:

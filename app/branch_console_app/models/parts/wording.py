@@ -25,6 +25,7 @@ _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:^=&])")
 _WRITTEN: Final = re.compile(
     r"(?P<fence>`+)(?P<pad> ?)(?P<name>.+?)(?P=pad)(?P=fence)(?!`)|\\(?P<escaped>.)|\*\*"
 )
+_QUOTED: Final = re.compile(r"(?<!\w)'([^'\s]+)'(?!\w)")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
@@ -142,6 +143,13 @@ def code(name: str) -> str:
 def plain(text: str) -> str:
     """Write foreign text as Markdown that shows exactly that text."""
     return _MARKDOWN.sub(r"\\\1", visible(text))
+
+
+def prose(text: str) -> str:
+    """Write a sentence of the library as Markdown: the names that it quotes become code spans."""
+    # What lies between two names is at even places, the names at odd ones.
+    parts = _QUOTED.split(text)
+    return "".join(code(each) if at % 2 else plain(each) for at, each in enumerate(parts))
 
 
 def bare(text: str) -> str:

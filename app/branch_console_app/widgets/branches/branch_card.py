@@ -33,6 +33,7 @@ from branch_console_app.models.parts.wording import (
     full_count,
     moment,
     plain,
+    prose,
     shortened,
     signed,
     span,
@@ -143,7 +144,7 @@ def show_branch_card(
             st.markdown(" ".join(badges))
         for finding in item.findings:
             mark = _MARKS[finding.severity]
-            st.caption(f"{mark} {plain(finding.sentences)} {code(finding.rule)}")
+            st.caption(f"{mark} {prose(finding.sentences)} {code(finding.rule)}")
         _show_fixes(item)
         _show_actions(item, place)
         rows.facts("branch", _branch_facts(item, versus))

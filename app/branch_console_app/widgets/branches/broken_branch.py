@@ -10,7 +10,7 @@ from branch_console_app import reads, state
 from branch_console_app.models.branches.broken_branches import broken_sentence
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import age, code, count, plain
+from branch_console_app.models.parts.wording import age, code, count, plain, prose
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer
 from branch_console_app.widgets.parts.problem import guarded
@@ -22,7 +22,7 @@ def show_broken_branch(
     item: BranchItem, error: PaimonError, identifier: Identifier, place: Location
 ) -> None:
     """Draw what is inside the card, below the name of the branch."""
-    st.error(f"{plain(broken_sentence(error))} Nothing else is affected.", icon=":material/error:")
+    st.error(f"{prose(broken_sentence(error))} Nothing else is affected.", icon=":material/error:")
     with st.container(horizontal=True, gap="small", key="branch-commands"):
         offer(
             Action.DROP, "Drop branch…", icon=":material/delete:", key="do-drop-branch",
@@ -34,7 +34,7 @@ def show_broken_branch(
         )  # fmt: skip
     path = error.facts.get("path")
     file = f" File: {code(path)}" if isinstance(path, str) and path not in error.message else ""
-    st.caption(f"{plain(error.message)}{file} {code(error.kind)}")
+    st.caption(f"{prose(error.message)}{file} {code(error.kind)}")
     _show_facts(item)
     with st.expander("Show files", key=_FILES, on_change="rerun") as files:
         if files.open:

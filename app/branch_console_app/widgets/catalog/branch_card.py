@@ -9,7 +9,7 @@ from branch_console_app import state
 from branch_console_app.models.catalog.lanes import lane_of
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import age, code, count, plain, plural
+from branch_console_app.models.parts.wording import age, code, count, plain, plural, prose
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.branch_card import health_badge, standing_badge
 from branch_console_app.widgets.parts import rows
@@ -52,7 +52,7 @@ def show_catalog_card(branch: CatalogBranchStanding, place: Location) -> None:
         st.markdown(f"##### {code(item.name)}")
         st.markdown(f"{standing_badge(lane_of(branch))} {health_badge(health_of(item))}")
         if item.error is not None:
-            st.error(f"{plain(item.error.message)} {code(item.error.kind)}")
+            st.error(f"{prose(item.error.message)} {code(item.error.kind)}")
         else:
             st.caption(standing_sentence(branch))
             rows.facts("catalog-branch", _facts(item))

@@ -14,7 +14,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.procedures.compare.quality import COMPARE_QUALITY
 from branch_console_app import reads, state
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, plain
+from branch_console_app.models.parts.wording import code, prose
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts.job_here import begin_job, find_job, follow_here
 
@@ -35,7 +35,7 @@ def show_running_job(parameter: str, subject: str) -> bool:
         follow_here(job, f"{subject} are compared.", f"{subject} are to be compared.")
         return True
     if job.state is not JobState.DONE:
-        st.warning(f"**{subject} were not compared.** {plain(job.message)} {code(job.error or '')}")
+        st.warning(f"**{subject} were not compared.** {prose(job.message)} {code(job.error or '')}")
     return False
 
 

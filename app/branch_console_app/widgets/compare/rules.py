@@ -12,7 +12,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.quality.findings import RuleFinding
 from branch_console.quality.rules import RuleSet
 from branch_console_app import reads
-from branch_console_app.models.parts.wording import code, plain
+from branch_console_app.models.parts.wording import code, plain, prose
 from branch_console_app.widgets.parts.gates import (
     CHECK_RULES,
     find_judgement,
@@ -61,7 +61,7 @@ def show_rules_of_sides(identifier: Identifier, diff: StateDiff) -> None:
         show_judgement(job, f"Rules on B, {plain(str(diff.after.name))}")
         return
     if job is not None:
-        st.warning(f"**The rules were not judged.** {plain(job.message)} {code(job.error or '')}")
+        st.warning(f"**The rules were not judged.** {prose(job.message)} {code(job.error or '')}")
     show_rules(rules, "Rules", "They are judged on B; one that fails on A too only warns.")
     st.button(
         "Judge both sides", icon=":material/rule:", key="cmp-judge", on_click=start_here,

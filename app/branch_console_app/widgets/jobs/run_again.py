@@ -22,7 +22,7 @@ from branch_console_app.models.merge.merge_preview import How
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.query_answer import text_for_address
-from branch_console_app.models.parts.wording import code, plain
+from branch_console_app.models.parts.wording import code, plain, prose
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts.confirm import start_again
 from branch_console_app.widgets.parts.dialogs import Dialogs, offer
@@ -64,7 +64,7 @@ def why_not_again(job: JobView) -> str | None:
         table = Identifier.parse(job.table).on_branch(MAIN_BRANCH)
         return nothing_to_run_on(reads.call_of_job(job.id), reads.table(table).branches)
     except PaimonError as error:
-        return f"This cannot be run again. {plain(error.message)}"
+        return f"This cannot be run again. {prose(error.message)}"
 
 
 def link_to_merge(call: ProcedureCall, label: str, place: Location, *, icon: str) -> None:

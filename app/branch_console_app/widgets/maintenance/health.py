@@ -9,7 +9,7 @@ from branch_console_app.models.maintenance.remedies import NamedRemedy, find_rem
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.query_answer import text_for_address
-from branch_console_app.models.parts.wording import code, plain, plural
+from branch_console_app.models.parts.wording import code, plain, plural, prose
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import Dialogs, offer
@@ -40,6 +40,11 @@ def show_health(identifier: Identifier, place: Location) -> None:
         for each in found.unchecked:
             whose = "The ledger" if each.branch is None else f"Branch {code(each.branch)}"
             show_problem(each.error, headline=f"{whose} could not be checked.")
+            if each.branch is not None:
+                state.link(
+                    PageName.BRANCHES, "See cause and fix", place.at_branch(each.branch),
+                    icon=":material/healing:",
+                )  # fmt: skip
         if not found.findings:
             if not found.unchecked:
                 st.success(
@@ -80,7 +85,7 @@ def _show_finding(number: int, finding: HealthFinding, place: Location) -> None:
     rows.text(cells[_SEVERITY], _SEVERITY, _BADGES[finding.severity])
     rows.text(cells[_BRANCH], _BRANCH, plain(finding.branch))
     evidence = ", ".join(map(plain, finding.evidence)) or None
-    rows.text(cells[_FINDING], _FINDING, plain(finding.sentences), help=evidence)
+    rows.text(cells[_FINDING], _FINDING, prose(finding.sentences), help=evidence)
     with cells[_REMEDY].container(horizontal=True, gap="small"):
         for order, each in enumerate(remedies_of(finding)):
             _show_remedy(f"remedy-{number}-{order}", each, place)

@@ -20,7 +20,7 @@ from branch_console_app.models.maintenance.storage import (
     storage_lines,
 )
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import count, plain, plural, shortened, size
+from branch_console_app.models.parts.wording import count, plain, plural, prose, shortened, size
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.patience import read_patiently
@@ -65,7 +65,7 @@ def show_storage(identifier: Identifier, place: Location) -> None:
         if found is None:
             return
         for each in found.unread:
-            show_problem(each.error, headline=plain(each.sentence))
+            show_problem(each.error, headline=prose(each.sentence))
         lines = storage_lines(found)
         _show_totals(found.cost)
         st.caption(plain(orphan_words(found, state.now_millis())))

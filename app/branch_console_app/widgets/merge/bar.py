@@ -24,7 +24,7 @@ from branch_console_app.models.merge.merge_tabs import MergeTab
 from branch_console_app.models.merge.remedies import CheckRemedy
 from branch_console_app.models.merge.resolver import Group
 from branch_console_app.models.parts.actions import DO, WHAT, Action
-from branch_console_app.models.parts.wording import code, count, plain, shortened
+from branch_console_app.models.parts.wording import code, count, prose, shortened
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.merge.draft_jobs import forget_dry_run, forget_jobs
@@ -149,7 +149,7 @@ def _follow(job_id: str, draft: Draft) -> None:
     draw_verdict(draft.judge(draft.facts.with_job(job)))
     worker = reads.worker()
     if job.state is JobState.QUEUED and worker is not None and worker.other_store:
-        st.caption(plain(job.message))
+        st.caption(prose(job.message))
 
 
 def _show_action(

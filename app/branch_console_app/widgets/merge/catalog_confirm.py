@@ -13,7 +13,7 @@ from branch_console_app import reads, state
 from branch_console_app.models.merge.catalog_merge import MergeCounts
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, listed, plain, plural
+from branch_console_app.models.parts.wording import code, listed, plain, plural, prose
 from branch_console_app.widgets.merge.confirm import STOP, TRY_AGAIN
 from branch_console_app.widgets.parts.confirm import reason_field
 from branch_console_app.widgets.parts.gates import override_reason
@@ -49,14 +49,14 @@ def show_catalog_confirm(
             icon=":material/schedule:",
         )
     lead = "" if preview.undo.startswith("Undo") else "Undo: "
-    st.caption(f":material/undo: {lead}{plain(preview.undo)}")
+    st.caption(f":material/undo: {lead}{prose(preview.undo)}")
     blocks = [each for each in preview.consequences if each.weight is Weight.BLOCKS]
     for each in blocks[:_MOST_BLOCKS]:
         suffix = f" {code(each.kind)}" if each.kind else ""
-        st.warning(f"{plain(each.text)}{suffix}", icon=":material/block:")
+        st.warning(f"{prose(each.text)}{suffix}", icon=":material/block:")
     judged = reads.rules_of_catalog_merge(plan)
     for each in judged[:_MOST_RULES]:
-        st.caption(f":material/rule: {plain(each.text)}")
+        st.caption(f":material/rule: {prose(each.text)}")
     if len(judged) > _MOST_RULES:
         st.caption(f"And by rules of {plural(len(judged) - _MOST_RULES, 'other table')}.")
     override = override_reason() if judged else None

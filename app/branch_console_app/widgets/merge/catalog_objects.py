@@ -14,7 +14,7 @@ from branch_console_app.models.merge.catalog_merge import (
     object_lines,
 )
 from branch_console_app.models.merge.merge_preview import MergeDecision, MergePreview
-from branch_console_app.models.parts.wording import code, plain, shortened
+from branch_console_app.models.parts.wording import code, plain, prose, shortened
 from branch_console_app.widgets.merge.plan import show_outcome
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.problem import guarded
@@ -88,7 +88,7 @@ def _show_opened(line: MergedObjectLine, preview: Preview) -> None:
         columns=4,
     )
     for block in merged.blocks:
-        st.warning(f"{plain(block.text)} {code(block.kind)}", icon=":material/block:")
+        st.warning(f"{prose(block.text)} {code(block.kind)}", icon=":material/block:")
     for text in merged.reported:
         st.caption(plain(text))
     if merged.plan is None:

@@ -24,7 +24,7 @@ from branch_console_app.models.merge.merge_state import MergeState
 from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.exactness import Figure, figure_of
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, count, listed, plain
+from branch_console_app.models.parts.wording import code, count, listed, plain, prose
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.merge.alternatives import show_both_sides
@@ -199,7 +199,7 @@ def show_forward_dialog(
         st.info(f"{preview.headline} {preview.detail}")
         return
     _show_consequences(preview, "confirm", is_stopped=False)
-    st.caption(f":material/undo: {plain(answer.undo)}")
+    st.caption(f":material/undo: {prose(answer.undo)}")
     override = None
     if is_blocked:
         override = ask_for_override()

@@ -38,7 +38,7 @@ from branch_console_app.models.merge.resolver_rules import (
     settling_of,
     side_word,
 )
-from branch_console_app.models.parts.wording import code, count, plain, plural
+from branch_console_app.models.parts.wording import code, count, plain, plural, prose
 from branch_console_app.widgets.merge.resolver import Resolver, tell
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.problem import show_problem
@@ -103,7 +103,7 @@ def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
             resolver, inside, with_predicate(resolver.policy, resolver.table, rules[0])
         )
     except PaimonError as error:
-        st.caption(plain(error.message))
+        st.caption(prose(error.message))
         return
     current = current_rule(resolver.policy, resolver.table, rules[0])
     if settles:

@@ -15,7 +15,7 @@ from branch_console_app import state
 from branch_console_app.models.merge.merge_facts import RowsOfMerge
 from branch_console_app.models.merge.resolver import Group, groups_of
 from branch_console_app.models.merge.row_conflicts import RowConflictLine, conflict_lines
-from branch_console_app.models.parts.wording import code, count, plain, plural
+from branch_console_app.models.parts.wording import code, count, plain, plural, prose
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.job_here import follow_here, job_here, start_here
@@ -63,7 +63,7 @@ def show_comparison(resolution: Resolution) -> None:
         follow_here(job, "Comparing rows.")
         return
     if job is not None and job.state is not JobState.DONE:
-        st.warning(f"**Rows were not compared.** {plain(job.message)} {code(job.error or '')}")
+        st.warning(f"**Rows were not compared.** {prose(job.message)} {code(job.error or '')}")
     st.markdown(
         "**Rows were not compared yet.** Both sides changed the same part of the table. A job "
         "reads the changed keys and lists those that collide. Nothing is changed."

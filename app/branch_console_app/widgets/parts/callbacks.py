@@ -9,7 +9,7 @@ from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.consequence import Consequence, Preview, Weight
 from branch_console.procedures.call.permissions import Role
 from branch_console_app import state
-from branch_console_app.models.parts.wording import plain
+from branch_console_app.models.parts.wording import prose
 from branch_console_app.widgets.parts.confirm import lacks_role
 
 _KEY = "without-callbacks"
@@ -62,6 +62,6 @@ def show_left_out(preview: Preview) -> None:
     """Draw what is left out, on a page that tells the other consequences in its own words."""
     for each in left_out(preview):
         if each.weight is Weight.BLOCKS:
-            st.warning(f"{plain(each.text)} `{each.kind}`", icon=":material/block:")
+            st.warning(f"{prose(each.text)} `{each.kind}`", icon=":material/block:")
         else:
-            st.info(plain(each.text), icon=":material/sync_problem:")
+            st.info(prose(each.text), icon=":material/sync_problem:")

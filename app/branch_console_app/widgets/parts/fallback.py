@@ -4,7 +4,7 @@ import streamlit as st
 
 from branch_console.format.identifier import Identifier
 from branch_console_app import reads
-from branch_console_app.models.parts.wording import listed, plain
+from branch_console_app.models.parts.wording import listed, plain, prose
 from branch_console_app.widgets.parts.problem import guarded
 
 
@@ -15,11 +15,11 @@ def show_fallback(identifier: Identifier) -> None:
         if found is None:
             return
         if found.problem is not None:
-            st.warning(plain(found.sentence), icon=":material/call_split:")
+            st.warning(prose(found.sentence), icon=":material/call_split:")
             return
         names = [plain(name) for name in found.other_partitions if name]
         st.markdown(
-            f":material/call_split: {plain(found.sentence)}",
+            f":material/call_split: {prose(found.sentence)}",
             help=listed(names, most=20) or None,
         )
         st.caption("Streaming reads take this branch alone.")

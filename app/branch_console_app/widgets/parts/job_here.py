@@ -11,7 +11,7 @@ from branch_console.errors import NotFound, PaimonError
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.procedures.call.call import Argument
 from branch_console_app import reads, state
-from branch_console_app.models.parts.wording import plain
+from branch_console_app.models.parts.wording import prose
 from branch_console_app.services import get_services
 from branch_console_app.widgets.parts.confirm import idempotency_key
 from branch_console_app.widgets.parts.job_status import show_progress
@@ -80,11 +80,11 @@ def _follow(job_id: str, doing: str, waiting: str) -> None:
         st.rerun()
     worker = reads.worker()
     if job.state is JobState.QUEUED and worker is not None and worker.other_store:
-        text = f"**{waiting}** {plain(job.message)}"
+        text = f"**{waiting}** {prose(job.message)}"
     elif job.state is JobState.QUEUED:
         text = f"**{waiting}** A worker is starting, or finishes another job first."
     else:
-        text = f"**{doing}** {plain(job.message)}"
+        text = f"**{doing}** {prose(job.message)}"
     st.info(text, icon=":material/play_arrow:")
     show_progress(job)
 

@@ -13,7 +13,7 @@ from branch_console_app import reads, state
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.command_line import PREVIEWED, command_words
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, plain
+from branch_console_app.models.parts.wording import code, plain, prose
 from branch_console_app.services import get_services
 from branch_console_app.widgets.parts.callbacks import ask_for_reason, with_reason
 from branch_console_app.widgets.parts.confirm import (
@@ -94,7 +94,7 @@ def show_preview(preview: Preview, key: str = "preview", *, is_stopped: bool = F
     """
     marks = _WOULD if is_stopped or not preview.can_run else _MARKS
     with st.container(border=True, key=f"card-{key}"):
-        st.markdown(f"**{plain(preview.title)}**")
+        st.markdown(f"**{prose(preview.title)}**")
         for weight in Weight:
             found = [each for each in preview.consequences if each.weight is weight]
             if found:
@@ -103,7 +103,7 @@ def show_preview(preview: Preview, key: str = "preview", *, is_stopped: bool = F
                     for consequence in found:
                         _show_consequence(consequence)
         lead = "" if "undo" in preview.undo.lower() else "Undo: "
-        st.caption(f":material/undo: {lead}{plain(preview.undo)}")
+        st.caption(f":material/undo: {lead}{prose(preview.undo)}")
 
 
 def show_same_command(form: Form, confirm: str | None = None) -> None:
@@ -120,7 +120,7 @@ def show_same_command(form: Form, confirm: str | None = None) -> None:
 
 def _show_consequence(consequence: Consequence) -> None:
     suffix = f" {code(consequence.kind)}" if consequence.kind else ""
-    st.markdown(f"{plain(consequence.text)}{suffix}")
+    st.markdown(f"{prose(consequence.text)}{suffix}")
     if consequence.details:
         st.markdown(_details(consequence.details))
 

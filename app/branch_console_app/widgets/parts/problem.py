@@ -9,7 +9,7 @@ from branch_console.errors import ErrorKind, NotAllowed, PaimonError, Refused
 from branch_console.format.near_names import nearest_names
 from branch_console_app import state
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import code, count, plain
+from branch_console_app.models.parts.wording import code, count, prose
 from branch_console_app.state import PageName
 
 _MOST_NAMES = 5
@@ -21,7 +21,7 @@ def show_problem(error: PaimonError, *, headline: str | None = None) -> None:
     is_warning = isinstance(error, Refused | NotAllowed)
     draw = st.warning if is_warning else st.error
     lines = [f"**{headline}**"] if headline else []
-    lines.append(f"{plain(error.message)} {code(error.kind)}")
+    lines.append(f"{prose(error.message)} {code(error.kind)}")
     path = error.facts.get("path")
     if isinstance(path, str) and path not in error.message:
         lines.append(f"File: {code(path)}")

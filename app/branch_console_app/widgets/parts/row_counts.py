@@ -11,7 +11,7 @@ from branch_console.jobs.progress import JobState
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.compare.count_rows import COUNT_ROWS, count_name
 from branch_console_app import reads
-from branch_console_app.models.parts.wording import code, full_count, plain, size
+from branch_console_app.models.parts.wording import code, full_count, prose, size
 from branch_console_app.widgets.parts.confirm import last_attempt
 from branch_console_app.widgets.parts.job_here import begin_job, follow_here
 from branch_console_app.widgets.parts.patience import read_states
@@ -86,7 +86,7 @@ def _show_job(identifier: Identifier, diff: StateDiff, why: str, *, by_itself: b
         follow_here(job, "Counting rows.", "Rows are to be counted.")
         return
     if job is not None and job.state is not JobState.DONE:
-        st.warning(f"**The rows were not counted.** {plain(job.message)} {code(job.error or '')}")
+        st.warning(f"**The rows were not counted.** {prose(job.message)} {code(job.error or '')}")
     st.caption(
         f"{why} Counting the rows reads at most {full_count(work.records)} records "
         f"({size(work.size)})."

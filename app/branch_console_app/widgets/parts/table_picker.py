@@ -8,7 +8,7 @@ from branch_console.format.table_schema import BucketMode, TableSchema
 from branch_console.procedures.browse.page_values import TableKind, TableSummary
 from branch_console_app import reads, state
 from branch_console_app.models.parts.location import Location, warehouse_key
-from branch_console_app.models.parts.wording import code, plain, plural
+from branch_console_app.models.parts.wording import code, plain, plural, prose
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts.location import show_location
@@ -95,7 +95,7 @@ def _find_beside_broken(
     with st.container(border=True, key="card-broken-branch"):
         st.markdown(
             f":red[✕] {code(branch)} cannot be read, so this page shows {code(MAIN_BRANCH)}. "
-            f"{plain(error.message)} {code(error.kind)}"
+            f"{prose(error.message)} {code(error.kind)}"
         )
         state.link(
             PageName.BRANCHES, "See cause and fix", place.at_branch(branch),
@@ -139,7 +139,7 @@ def show_table_header(
     for error in summary.broken_events:
         st.warning(
             "The history of operations is incomplete, and with it what is protected. "
-            f"{plain(error.message)} Until the file is back, nothing is changed that a rule may "
+            f"{prose(error.message)} Until the file is back, nothing is changed that a rule may "
             "forbid."
         )
 
