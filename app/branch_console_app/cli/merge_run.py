@@ -242,7 +242,7 @@ def _counted(plan: ThreeWayPlan, known: KnownRows) -> dict[str, object]:
     """Count files and rows, or say what has to happen before they can be counted."""
     result, cost = count_result(plan, known), plan.cost
     if result is None:
-        if known.open_conflicts:
+        if plan.conflicts or known.open_conflicts:
             return {"files": "follow from how the conflicts are settled"}
         if known.is_compared:
             return {"files": "counted by a dry run"}
@@ -261,7 +261,7 @@ def _rows_words(result: ResultFigures) -> dict[str, object]:
         before, after = result.rows_counted
         return {"rows": f"{after:,} afterwards, {before:,} now"}
     come, go = result.records_in, result.records_out
-    if result.figure.rows is not None:
+    if result.is_of_rows:
         return {"rows": f"{come:,} in, {go:,} out"}
     return {"records": f"{come:,} in added files, {go:,} in removed files"}
 

@@ -109,10 +109,21 @@ class ResultFigures:
     figure: RowFigure
     rows_counted: tuple[int, int] | None = None
 
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether the records are the rows by which the target differs.
+
+        Where files are both added and removed, rows of a removed file can stay: an update writes
+        the whole file again.
+        """
+        return self.figure.rows is not None and not (self.records_in and self.records_out)
+
 
 def count_result(plan: ThreeWayPlan, known: KnownRows) -> ResultFigures | None:
-    """Return what a merge changes; None while that follows from rows nobody has settled yet."""
+    """Return what a merge changes; None while that follows from what nobody has settled yet."""
     cost, staged = plan.cost, known.staged
+    if plan.conflicts:
+        return None
     removed = _records([plan.moves.remove])
     if staged is None:
         if cost.buckets_to_compare:

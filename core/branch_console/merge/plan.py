@@ -71,6 +71,11 @@ class PlanCost:
         is_known = self.is_of_rows and not self.files_joined and not self.buckets_to_compare
         return RowFigure(rows=self.records_added if is_known else None, records=self.records_added)
 
+    @property
+    def rows_added(self) -> int | None:
+        """The rows of added files; None where files are removed too, which may hold the same."""
+        return None if self.files_removed else self.figure.rows
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Heads:
@@ -405,8 +410,8 @@ def plan_object(plan: Plan) -> dict[str, object]:
                 "files_deleted": cost.files_removed,
                 "files_restored": cost.files_restored,
                 "files_joined": cost.files_joined,
-                "rows_added": cost.figure.rows,
-                "records_added": cost.records_added,
+                "rows_added": None if conflicts_of(plan) else cost.rows_added,
+                "records_added": None if isinstance(plan, FastForwardPlan) else cost.records_added,
                 "bytes_added": cost.bytes_added,
                 "bytes_to_copy": cost.bytes_to_copy,
                 "buckets_to_compare": cost.buckets_to_compare,

@@ -1,5 +1,6 @@
 """A merge in words: its verdict, its figures, its buckets, and what would settle its conflicts."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from branch_console.format.identifier import Identifier
 from branch_console.format.values.binary_row import encode_row
 from branch_console.merge.conflict import Take
 from branch_console.merge.file_moves import MergeRules, Strategy
-from branch_console.merge.plan import MergeVerdict, Plan, conflicts_of, verdict_of
+from branch_console.merge.plan import MergeVerdict, Plan, conflicts_of, plan_object, verdict_of
 from branch_console.operations.isolation import Isolation
 from branch_console.procedures.call.consequence import Preview
 from branch_console.procedures.call.permissions import Role
@@ -74,6 +75,12 @@ def figures(preview: MergePreview) -> dict[str, str]:
     return {figure.label: figure.value for figure in preview.figures}
 
 
+def added_in_json(preview: MergePreview) -> tuple[object, object]:
+    """The rows and the records that are added, as a JSON document has them."""
+    (found,) = json.loads(json.dumps(plan_object(preview.plan)))["objects"]
+    return found["rows_added"], found["records_added"]
+
+
 def based(tmp_path: Path, **table: object) -> BranchBench:
     bench = BranchBench(tmp_path, **table)  # type: ignore[arg-type]
     bench.append("base")
@@ -106,9 +113,41 @@ def test_a_clean_merge_counts_what_moves(tmp_path: Path) -> None:
     assert preview.file_figures[-1].value == "0 B"
     assert {figure.known for figure in preview.figures} == {EXACT}
     assert preview.reasons == ()
+    assert added_in_json(preview) == (10, 10)
     (line,) = preview.buckets
     assert (line.strategy, line.files_added, line.records) == (Strategy.REPLAY, 1, 10)
     assert strategies_words(preview.plan) == "1 with files added"
+
+
+def test_rows_of_a_file_that_is_written_again_are_not_called_added_and_removed(
+    tmp_path: Path,
+) -> None:
+    bench = based(tmp_path)
+    head = bench.table("dev").head()
+    assert head is not None
+    gone = bench.table("dev").live_files(head)
+    again = message(total_buckets=-1, deleted_files=gone, new_files=data_files(["again"], rows=9))
+    bench.committer("dev").commit([again], user="bob")
+    bench.append("mine")
+    preview = seen(bench, MergeRules(isolation=Isolation.SNAPSHOT))
+    assert verdict_of(preview.plan) is MergeVerdict.CLEAN
+    assert [(each.label, each.value, each.known) for each in preview.figures] == [
+        ("Records in added files", "9", NOT_ROWS),
+        ("Records in removed files", "10", NOT_ROWS),
+        ("Data files", "+1 \N{MINUS SIGN}1", EXACT),
+    ]
+    assert preview.reasons == (
+        "These are records in files; some of these rows may stay, or be deleted already.",
+    )
+    assert added_in_json(preview) == (None, -1)
+
+
+def test_a_fast_forward_counts_no_records(tmp_path: Path) -> None:
+    bench = based(tmp_path)
+    bench.append("theirs", branch="dev")
+    preview = seen(bench)
+    assert verdict_of(preview.plan) is MergeVerdict.FAST_FORWARD
+    assert added_in_json(preview) == (None, None)
 
 
 def test_copies_by_hard_links_cost_no_byte(tmp_path: Path) -> None:
@@ -132,6 +171,9 @@ def test_conflicts_come_with_the_options_that_settle_them(tmp_path: Path) -> Non
     assert not preview.can_run
     settlings = [(each.label, each.number) for each in preview.settlings]
     assert settlings == [("keep added rows as they are", 1)]
+    assert figures(preview) == {"Conflicts": "1"}
+    assert added_in_json(preview) == (None, -10)
+    assert preview.reasons == ("Rows and data files are counted once all conflicts are settled.",)
     (line,) = preview.conflicts
     assert (line.rule, line.ours, line.theirs) == (
         "delete.insert",

@@ -86,8 +86,9 @@ def _data_files(
     """Count the files that are added and removed, as one figure."""
     if result is not None:
         added, removed, how = result.files_added, result.files_removed, EXACT
-    elif known.is_compared:
-        # Files of settled rows are added to these: how many, decisions tell.
+    elif known.is_compared or plan.conflicts:
+        # Decisions tell how many: files of settled rows are added to these, and files of a
+        # conflict can stay out.
         return None
     else:
         added, removed, how = plan.cost.files_added, plan.cost.files_removed, LEAST
@@ -107,7 +108,7 @@ def _removed_files(
     if result is not None:
         return _number(label, result.files_removed)
     number = plan.cost.files_removed
-    if known.is_compared or not number:
+    if known.is_compared or plan.conflicts or not number:
         return None
     return Figure(label=label, value=count(number), known=LEAST)
 
@@ -130,15 +131,17 @@ def bounds_reasons(
     known = NOTHING_KNOWN if rows is None else rows.known
     result = count_result(found, known)
     if result is None:
+        if found.conflicts or known.open_conflicts:
+            return ("Rows and data files are counted once all conflicts are settled.",)
         if not known.is_compared:
             return ("Row counts are known after the row comparison.",)
-        if known.open_conflicts:
-            return ("Rows and data files are counted once all conflicts are settled.",)
         return ("A dry run counts the rows and data files that change.",)
     if known.staged is None and found.cost.files_joined:
         return ("Both sides changed rows of the same file: only the merge itself can count them.",)
     if result.rows_counted is None and schema is not None and schema.primary_keys:
         return ("These are records in files; one key can have several.",)
+    if result.rows_counted is None and not result.is_of_rows:
+        return ("These are records in files; some of these rows may stay, or be deleted already.",)
     return ()
 
 
@@ -159,7 +162,7 @@ def files_by_place(*tables: pa.Table) -> FileSums:
 
 def _row_figures(plan: ThreeWayPlan, known: KnownRows) -> tuple[Figure | None, ...]:
     """Count rows of a merge while no result says how many change."""
-    if known.is_compared:
+    if known.is_compared or plan.conflicts:
         return ()
     return (Figure(label="Rows changed", value=NOT_READ, known=UNREAD),)
 
@@ -172,17 +175,19 @@ def _counted_rows(
         before, after = result.rows_counted
         now = f"The target has {full_count(before)} now."
         return (Figure(label="Rows afterwards", value=count(after), help=now),)
-    if not plan.cost.is_of_rows or (known.staged is not None and known.staged.hides_rows):
-        return _records("Records in added files", come), _records("Records in removed files", go)
-    if plan.cost.files_joined and known.staged is None:
-        added = Figure(label="Rows added", value=count(come), known=LEAST) if come else None
-        return added, Figure(label="Rows removed", value=NOT_READ, known=UNREAD)
-    return _rows("Rows added", come), _rows("Rows removed", -go)
+    if result.is_of_rows:
+        return _rows("Rows added", come), _rows("Rows removed", -go)
+    # Of a file whose rows both sides deleted, only the merge finds out how many are left.
+    is_least = plan.cost.files_joined > 0 and known.staged is None
+    return (
+        _records("Records in added files", come, LEAST if is_least else NOT_ROWS),
+        _records("Records in removed files", go),
+    )
 
 
-def _records(label: str, records: int) -> Figure | None:
+def _records(label: str, records: int, known: str = NOT_ROWS) -> Figure | None:
     # Records of one key may be several, so that they have no sign of rows.
-    return Figure(label=label, value=count(records), known=NOT_ROWS) if records else None
+    return Figure(label=label, value=count(records), known=known) if records else None
 
 
 def _rows(label: str, rows: int) -> Figure | None:

@@ -64,10 +64,10 @@ def _counted(plan: ThreeWayPlan, known: KnownRows) -> str:
     """Say how many files and rows a merge changes, or when that is known."""
     result = count_result(plan, known)
     if result is None:
+        if plan.conflicts or known.open_conflicts:
+            return "Rows and data files are counted once all conflicts are settled."
         if not known.is_compared:
             return "The row comparison counts the rows and data files that change."
-        if known.open_conflicts:
-            return "Rows and data files are counted once all conflicts are settled."
         return "A dry run counts the rows and data files that change."
     files = _files(result.files_added, result.files_removed, plan.target)
     if result.rows_counted is not None:
