@@ -15,7 +15,9 @@ from branch_console.merge.file_moves import Block
 from branch_console.merge.plan import MergeVerdict, PlanCost, ThreeWayPlan, blocks_of
 from branch_console.procedures.call.consequence import blocks
 from branch_console.procedures.undo.undo import UndoChance
+from branch_console_app import reads
 from branch_console_app.models.parts.wording import NOT_READ
+from branch_console_app.widgets.merge import bar
 from tests.console.pages import Console, air_console
 from tests.console.pretend import (
     NEW_FILES,
@@ -96,6 +98,40 @@ def test_running_it_sends_one_command_and_follows_its_job_in_place(tmp_path: Pat
     assert "do" not in page.at.query_params
     job = page.click("merge-view_job")
     assert job.at.query_params["id"] == call.operation_id
+
+
+def test_the_buttons_of_a_job_change_with_its_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **DIALOG, isolation="snapshot").choose(*PUBLISH)
+    page = page.click("run-merge_branch")
+    (call,) = console.services.sent
+    # What the tab draws while it follows the job, and where it asks for the whole page.
+    again: list[str] = []
+    monkeypatch.setattr(bar.st, "rerun", lambda: again.append("page"))
+    followed: list[tuple[Any, ...]] = []
+    follow = bar._follow
+    monkeypatch.setattr(bar, "_follow", lambda *given: (followed.append(given), follow(*given)))
+    page = page.run()
+    assert page.has_button("merge-cancel")
+    known = console.services.known_jobs
+    monkeypatch.setattr(reads, "job", known.__getitem__)
+    monkeypatch.setattr(reads, "worker", lambda: None)
+    follow(*followed[-1])
+    assert again == []
+    known[call.operation_id] = replace(known[call.operation_id], state=JobState.INTERRUPTED)
+    follow(*followed[-1])
+    assert again == ["page"]
+    page = page.run()
+    assert "**The merge was cut off at “verify files”: no worker runs.**" in page.text
+    assert page.has_button("merge-resume")
+    assert not page.has_button("merge-cancel")
+    # Somebody else resumed it: "Resume" is taken away again.
+    known[call.operation_id] = replace(known[call.operation_id], state=JobState.RUNNING)
+    follow(*followed[-1])
+    assert again == ["page", "page"]
+    assert not page.run().has_button("merge-resume")
 
 
 def test_a_run_may_plan_again_and_leads_back_where_it_was_refused(tmp_path: Path) -> None:

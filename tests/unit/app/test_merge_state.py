@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pytest
 
-from branch_console.diff.fast_forward import ForwardDecision
+from branch_console.diff.fast_forward import ForwardDecision, Reason
 from branch_console.errors import ErrorKind
 from branch_console.jobs.progress import JobState, JobView, TargetMove
 from branch_console.merge.file_moves import Block
@@ -156,7 +156,7 @@ ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] =
         ),
         "fix-delays cannot be merged into main. They share no snapshot. Nothing was changed.",
         NextStep.REMEDY,
-        NextStep.COMPARE_SIDES,
+        None,
     ),
     MergeStanding.CONFLICTS: (
         lambda plan: of(undecided(plan), rows=conflicts(("dep_delay", None), ("dep_delay", None))),
@@ -357,13 +357,14 @@ def test_a_target_without_a_name_is_written_as_a_sentence(
 def test_a_merge_that_was_cut_off_while_it_published_is_not_called_unchanged(plan: Planned) -> None:
     cut_off = replace(ended(JobState.INTERRUPTED), target_is=TargetMove.UNKNOWN, recovers=True)
     found = of(plan(), merge=cut_off)
-    assert found.standing is MergeStanding.RUNNING
+    assert found.standing is MergeStanding.FAILED
+    assert found.role is VerdictRole.STOP
     assert found.text == (
         "The merge was cut off at “verify files”: no worker runs. Whether main has changed is not "
         "known yet: recovery finishes what was cut off, or takes it back."
     )
-    assert found.primary is not None
-    assert found.primary.step is NextStep.RESUME
+    assert found.steps == (NextStep.RESUME, NextStep.VIEW_JOB)
+    assert found.is_followed
 
 
 @pytest.mark.parametrize(
@@ -447,6 +448,24 @@ def test_a_fast_forward_that_would_remove_commits_leads_to_the_merge(
     assert "a fast-forward adds the 2 commits" in taken.text
     assert MergeState.of_forward(forward("audit")).standing is MergeStanding.UP_TO_DATE
     assert isinstance(plan(MergeVerdict.FAST_FORWARD), FastForwardPlan)
+
+
+def test_a_refused_fast_forward_offers_no_merge_that_is_refused_as_well(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    identifier = services.listed[1].identifier
+    decided = services.preview_fast_forward(identifier, S, T)
+    reason = Reason(kind=ErrorKind.NO_COMMON_HISTORY, text="They share no snapshot.")
+    refused = MergeState.of_forward(replace(decided, reasons=(reason, *decided.reasons)))
+    assert refused.text.startswith("fix-delays cannot be merged into main. They share no snapshot.")
+    assert refused.primary is not None
+    assert refused.primary.label == "Compare both branches"
+    assert refused.secondary is None
+
+
+def test_a_refusal_with_another_remedy_offers_the_comparison_beside_it(plan: Planned) -> None:
+    block = Block(kind=ErrorKind.SNAPSHOT_NOT_FOUND, text="Snapshot 4 is gone.")
+    refused = of(plan(MergeVerdict.REFUSED, blocks=(block,)))
+    assert refused.steps == (NextStep.REMEDY, NextStep.COMPARE_SIDES)
 
 
 @pytest.mark.parametrize(

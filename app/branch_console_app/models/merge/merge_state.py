@@ -22,7 +22,7 @@ from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console.quality.rules import share_text
 from branch_console_app.models.jobs.target_words import target_words
 from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, RowsOfMerge
-from branch_console_app.models.merge.remedies import remedy_of
+from branch_console_app.models.merge.remedies import CheckRemedy, remedy_of
 from branch_console_app.models.merge.resolver import WHOLE_ROW
 from branch_console_app.models.parts.wording import (
     bare,
@@ -150,6 +150,7 @@ class MergeState:
         secondary: The other possible actions.
         kind: The error code that stops the merge.
         job_id: The job that the buttons are about; of a merge that is done, its operation.
+        is_followed: Whether that job has not ended, so that its state can change at any time.
     """
 
     standing: MergeStanding
@@ -159,6 +160,13 @@ class MergeState:
     secondary: MergeAction | None = None
     kind: ErrorKind | None = None
     job_id: str | None = None
+    is_followed: bool = False
+
+    @property
+    def steps(self) -> tuple[NextStep | None, NextStep | None]:
+        """The actions of its two buttons."""
+        first, second = self.primary, self.secondary
+        return (None if first is None else first.step, None if second is None else second.step)
 
     @property
     def role(self) -> VerdictRole:
@@ -301,6 +309,7 @@ def _comparing(job: JobView) -> MergeState:
         primary=_VIEW_JOB,
         secondary=_CANCEL if job.state.can_cancel else None,
         job_id=job.id,
+        is_followed=True,
     )
 
 
@@ -354,21 +363,23 @@ def _running(job: JobView, doing: str, target: str) -> MergeState:
         primary=_VIEW_JOB,
         secondary=_CANCEL if job.state.can_cancel else None,
         job_id=job.id,
+        is_followed=True,
     )
 
 
 def _cut_off(job: JobView, doing: str, target: str) -> MergeState:
-    """Return the state of a job whose worker stopped: the next worker resumes the job."""
+    """Return the state of a job whose worker stopped: it has not ended, and can be resumed."""
     what = {"Dry run": "dry run", "Merging": "merge"}.get(doing, "undo")
     at = f" at “{plain(job.step)}”" if job.step else ""
     return MergeState(
-        standing=MergeStanding.RUNNING,
+        standing=MergeStanding.FAILED,
         sentence=f"The {what} was cut off{at}: no worker runs.",
         detail=target_words(job, code(target)),
         primary=_RESUME,
         secondary=_VIEW_JOB,
         kind=job.error,
         job_id=job.id,
+        is_followed=True,
     )
 
 
@@ -461,12 +472,14 @@ def _up_to_date(source: str, target: str) -> MergeState:
 
 
 def _refused(source: str, target: str, reasons: str, kind: ErrorKind | None) -> MergeState:
+    remedy = remedy_of(kind)
     return MergeState(
         standing=MergeStanding.REFUSED,
         sentence=f"{code(source)} cannot be merged into {code(target)}.",
         detail=f"{reasons} Nothing was changed.",
-        primary=MergeAction(step=NextStep.REMEDY, label=remedy_of(kind)),
-        secondary=_COMPARE_SIDES,
+        primary=MergeAction(step=NextStep.REMEDY, label=remedy),
+        # Two buttons that open one page would have their reader look for a difference.
+        secondary=None if remedy is CheckRemedy.BOTH_SIDES else _COMPARE_SIDES,
         kind=kind,
     )
 
@@ -475,7 +488,8 @@ def _refused_forward(decision: ForwardDecision) -> MergeState:
     source, target = code(decision.source), code(decision.target)
     kind = decision.reasons[0].kind if decision.reasons else None
     lost = len(decision.would_remove.snapshots)
-    if not lost:
+    # A merge needs a common snapshot, too: to offer it would lead to the next refusal.
+    if not lost or kind is ErrorKind.NO_COMMON_HISTORY:
         reasons = " ".join(prose(each.text) for each in decision.reasons)
         return _refused(decision.source, decision.target, reasons, kind)
     return MergeState(

@@ -16,7 +16,6 @@ from branch_console_app.models.merge.merge_facts import MergeFacts
 from branch_console_app.models.merge.merge_preview import SettleOption
 from branch_console_app.models.merge.merge_state import (
     MergeAction,
-    MergeStanding,
     MergeState,
     NextStep,
 )
@@ -99,12 +98,11 @@ def show_sides(source: BranchItem | None, target: BranchItem) -> None:
 
 def show_state(verdict: MergeState, draft: Draft) -> None:
     """Draw the verdict and its buttons; a job that it tells of is followed."""
-    is_at_work = verdict.standing in (MergeStanding.RUNNING, MergeStanding.COMPARING)
     with st.container(
         horizontal=True, gap="small", vertical_alignment="center", key="merge-verdict"
     ):
-        if is_at_work and verdict.job_id is not None:
-            st.fragment(_follow, run_every=1.0)(verdict.job_id, draft)
+        if verdict.is_followed and verdict.job_id is not None:
+            st.fragment(_follow, run_every=1.0)(verdict.job_id, verdict.steps, draft)
         else:
             draw_verdict(verdict)
         _show_more(draft)
@@ -141,12 +139,16 @@ def open_tab(tab: MergeTab) -> None:
     state.set_parameter(TAB, tab)
 
 
-def _follow(job_id: str, draft: Draft) -> None:
+def _follow(job_id: str, drawn: tuple[NextStep | None, NextStep | None], draft: Draft) -> None:
     job = reads.job(job_id)
+    verdict = draft.judge(draft.facts.with_job(job))
     if job.state.is_over:
         reads.forget()
         st.rerun()
-    draw_verdict(draft.judge(draft.facts.with_job(job)))
+    if verdict.steps != drawn:
+        # The buttons are beside this fragment: the page draws them again with the sentence.
+        st.rerun()
+    draw_verdict(verdict)
     worker = reads.worker()
     if job.state is JobState.QUEUED and worker is not None and worker.other_store:
         st.caption(prose(job.message))
