@@ -102,6 +102,24 @@ def test_statements_about_branches_lead_to_their_pages(services: PretendServices
     assert services.sent == []
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("SELEC * FROM air.flights", "The statement was not run."),
+        ("DELETE FROM air.flights WHERE flight = 7", "This changes `air.flights` on `dev`."),
+    ],
+)
+def test_no_answer_is_shown_below_another_statement(
+    services: PretendServices, text: str, told: str
+) -> None:
+    page = open_run(services, JobState.FAILED, message="Spark is down.")
+    assert "The statement failed." in page.text
+    editor(page).input(text)
+    page = page.click("sql-run")
+    assert told in page.text
+    assert "The statement failed." not in page.text
+
+
 def test_a_second_click_is_the_same_run_until_that_has_ended(services: PretendServices) -> None:
     console = Console(services)
     for _ in range(2):

@@ -55,11 +55,12 @@ def show() -> None:
     show_location(place)
     st.subheader("SQL", anchor=False)
     job = _job()
-    text = _show_editor(place, job)
-    if job is not None:
+    text, is_as_run = _show_editor(place, job)
+    # Below a statement that was not run, the rows of another one would be taken for its answer.
+    if job is not None and is_as_run:
         run_every = None if job.state.is_over else 1.0
         st.fragment(_show_live, run_every=run_every)(job.id, job.state.is_over)
-    elif not text:
+    elif job is None and not text:
         _show_examples(place)
     if text:
         show_same_as("sql", _with_branch(text, place.branch_or_main))
@@ -79,8 +80,8 @@ def _job() -> JobView | None:
     return None
 
 
-def _show_editor(place: Location, job: JobView | None) -> str:
-    """Draw the statement with its commands, and return it."""
+def _show_editor(place: Location, job: JobView | None) -> tuple[str, bool]:
+    """Draw the statement with its commands; return it, and whether it is that of the address."""
     asked = None if job is None else Asked.of_statement(job.statement)
     given = state.parameter("q") or (asked.text if asked else "")
     # Another address is another editor: what was typed in the one before stays with that.
@@ -112,7 +113,7 @@ def _show_editor(place: Location, job: JobView | None) -> str:
         _run(statement, branch, place)
     elif state.value_of(_ASKED) == (statement, branch):
         _ask_before_writing(statement, branch, place)
-    return text
+    return text, text == given
 
 
 def _pick_branch(place: Location, text: str) -> str:
