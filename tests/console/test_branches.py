@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.identifier import Identifier
 from tests.console.pages import Console, Page, air_console, settings
 from tests.console.pretend import PretendBranch, PretendServices, PretendTable, air_warehouse
@@ -167,6 +168,27 @@ def test_rescue_branches_wait_until_asked_for(tmp_path: Path) -> None:
         page = console.open("branches", **FLIGHTS, br_show=show)
         assert "**1 branch, 1 rescue**" in page.text
         assert ("rescue\\-0a" in dict(page.links())) == (show == "true")
+
+
+def test_a_rescue_branch_is_released_and_never_dropped_into_another_one(tmp_path: Path) -> None:
+    main = air_warehouse(settings(tmp_path)).listed[1].branches["main"].snapshots
+    broken = FormatError("No schema.", kind=ErrorKind.SCHEMA_NOT_FOUND)
+    table = PretendTable(
+        Identifier(database="air", table="flights"),
+        {
+            "main": PretendBranch("main", main),
+            "rescue-0a": PretendBranch("rescue-0a", main[:5], parent="main"),
+            "rescue-0b": PretendBranch("rescue-0b", (), error=broken),
+        },
+    )
+    console = Console(PretendServices(settings(tmp_path), [table]))
+    offered = menu(console.open("branches", **FLIGHTS, branch="rescue-0a"))
+    assert offered[-1] == "Release…"
+    assert "Drop…" not in offered
+    page = console.open("branches", **FLIGHTS, branch="rescue-0b")
+    assert not page.has_button("do-drop-branch")
+    query = page.click("do-release").at.query_params
+    assert (query["do"], query["what"]) == ("release-branch", "rescue-0b")
 
 
 def test_the_inspector_tells_what_may_break_a_branch_and_offers_the_remedy(tmp_path: Path) -> None:

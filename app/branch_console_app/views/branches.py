@@ -40,6 +40,7 @@ from branch_console_app.widgets.branches.branch_dialogs import BranchDialogs
 from branch_console_app.widgets.branches.dropped_branches import show_dropped
 from branch_console_app.widgets.branches.lane_names import LaneName, show_lane_names
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
+from branch_console_app.widgets.maintenance.rescue import release_dialogs
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer, show_dialog
 from branch_console_app.widgets.parts.problem import guarded, show_no_snapshot, show_not_found
@@ -98,6 +99,7 @@ def show() -> None:
         {
             **BranchDialogs(identifier, items, here()).all(),
             **undo_dialogs(identifier, here()),
+            **release_dialogs(identifier, here()),
         }
     )
     show_same_as("branches", identifier.table_name, "--versus", versus)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from branch_console.diff.health.finding import HazardSeverity
 from branch_console.diff.lineage import MERGE_SOURCE
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX, Identifier
 from branch_console.format.snapshot import Snapshot
 from branch_console.procedures.browse.page_values import (
     BranchItem,
@@ -65,7 +65,7 @@ _GLYPHS = {
     LaneState.BROKEN: "✕",
 }
 
-_MARKS = {HazardSeverity.CRITICAL: "✕", HazardSeverity.WARNING: "△", HazardSeverity.INFO: "ⓘ"}
+_MARKS = {HazardSeverity.CRITICAL: "✕", HazardSeverity.WARNING: "△", HazardSeverity.INFO: "○"}
 
 
 class Placed(Protocol):
@@ -237,7 +237,7 @@ def _show_actions(item: BranchItem, place: Location) -> None:
 
 def _menu_of(item: BranchItem, target: Location) -> dict[str, Callable[[], None]]:
     """Return what the menu of a branch offers, by its labels."""
-    is_main = item.name == MAIN_BRANCH
+    is_main, is_rescue = item.name == MAIN_BRANCH, item.name.startswith(RESCUE_PREFIX)
     protect = "Protect…" if item.protection is None else "Protection…"
     offered = (
         ("Snapshots", item.head is not None, partial(state.go_to, PageName.SNAPSHOTS, target)),
@@ -252,7 +252,9 @@ def _menu_of(item: BranchItem, target: Location) -> dict[str, Callable[[], None]
             not is_main and item.head is not None,
             partial(open_dialog, Action.REPLACE_MAIN),
         ),
-        ("Drop…", not is_main, partial(open_dialog, Action.DROP)),
+        # To drop a rescue branch makes another one; to release it is what frees its files.
+        ("Release…", is_rescue, partial(open_dialog, Action.RELEASE, item.name)),
+        ("Drop…", not is_main and not is_rescue, partial(open_dialog, Action.DROP)),
     )
     return {label: command for label, is_offered, command in offered if is_offered}
 

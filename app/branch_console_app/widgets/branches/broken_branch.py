@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from branch_console.errors import PaimonError
-from branch_console.format.identifier import Identifier
+from branch_console.format.identifier import RESCUE_PREFIX, Identifier
 from branch_console.procedures.browse.page_values import BranchItem
 from branch_console_app import reads, state
 from branch_console_app.models.branches.broken_branches import broken_sentence
@@ -24,10 +24,16 @@ def show_broken_branch(
     """Draw what is inside the card, below the name of the branch."""
     st.error(f"{prose(broken_sentence(error))} Nothing else is affected.", icon=":material/error:")
     with st.container(horizontal=True, gap="small", key="branch-commands"):
-        offer(
-            Action.DROP, "Drop branch…", icon=":material/delete:", key="do-drop-branch",
-            is_primary=True,
-        )  # fmt: skip
+        if item.name.startswith(RESCUE_PREFIX):
+            offer(
+                Action.RELEASE, "Release…", icon=":material/delete_forever:", key="do-release",
+                what=item.name,
+            )  # fmt: skip
+        else:
+            offer(
+                Action.DROP, "Drop branch…", icon=":material/delete:", key="do-drop-branch",
+                is_primary=True,
+            )  # fmt: skip
         st.button(
             "Try again", icon=":material/refresh:", key="read-again", on_click=reads.forget,
             help="Reads the branch again, for instance after a file was restored",

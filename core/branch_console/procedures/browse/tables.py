@@ -8,7 +8,7 @@ from branch_console.commit.journal import Journal
 from branch_console.diff.branch_counts import BranchCounts
 from branch_console.diff.rows.row_figure import add_up, commit_figures, snapshot_figure
 from branch_console.errors import PaimonError
-from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX, Identifier
 from branch_console.format.lineage_event import under_present_names
 from branch_console.format.options import BRANCH_OPTIONS
 from branch_console.format.table_schema import TableSchema
@@ -161,8 +161,11 @@ def _table_item(warehouse: Warehouse, entry: TableEntry) -> TableItem:
     # Main is the table itself, whose head was checked.
     branches = [state for state in states if state.name not in hidden | {MAIN_BRANCH}]
     are_readable = table.reader.map_parallel(lambda state: _is_readable(table, state), branches)
+    # What was dropped is put away already: its rescue branch asks nobody for anything.
     failed = tuple(
-        state.name for state, is_it in zip(branches, are_readable, strict=True) if not is_it
+        state.name
+        for state, is_it in zip(branches, are_readable, strict=True)
+        if not is_it and not state.name.startswith(RESCUE_PREFIX)
     )
     return TableItem(
         identifier=entry.identifier,

@@ -288,8 +288,8 @@ def _consequences(
         consequences.append(changes("Tags that name removed snapshots stay.", staying))
     consequences.append(
         keeps(
-            "All that is removed is kept on a new rescue branch. Drop that branch when you no "
-            "longer need it."
+            "All that is removed is kept on a new rescue branch. Release that branch when "
+            "you no longer need it."
         )
     )
     return consequences
