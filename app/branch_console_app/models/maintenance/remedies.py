@@ -55,9 +55,17 @@ class NamedRemedy:
         return Form(
             procedure=procedure,
             arguments=self.remedy.arguments,
-            label=job_words(procedure),
+            label=self._label,
             icon=_ICONS.get(procedure, _ICON),
         )
+
+    @property
+    def _label(self) -> str:
+        snapshot = self.remedy.arguments.get("snapshot")
+        if self.remedy.procedure == "create_tag" and snapshot is not None:
+            # A finding may have a tag for each of several snapshots.
+            return f"Tag snapshot {snapshot}"
+        return job_words(self.remedy.procedure)
 
 
 def remedies_of(finding: HealthFinding) -> Iterator[NamedRemedy]:

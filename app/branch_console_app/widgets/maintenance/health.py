@@ -22,7 +22,7 @@ _PER_PAGE = 15
 _RULE = Column(label="Rule", weight=0.7)
 _SEVERITY = Column(label="Severity", weight=1.1)
 _BRANCH = Column(label="Branch", weight=1.8)
-_FINDING = Column(label="What is so, and what breaks", weight=4.8)
+_FINDING = Column(label="Finding and risk", weight=4.8)
 _REMEDY = Column(label="", weight=2.5)
 _COLUMNS = (_RULE, _SEVERITY, _BRANCH, _FINDING, _REMEDY)
 _BADGES = {

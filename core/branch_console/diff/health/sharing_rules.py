@@ -161,9 +161,9 @@ def rescued_history(judging: Judging, facts: BranchFacts) -> Iterator[HealthFind
         severity=HazardSeverity.INFO,
         branch=branch,
         evidence=tuple(f"snapshot {each.id} of main" for each in older[:_MOST_PINS]),
-        text=f"It lists snapshots of main, and no tag on main keeps these: {ids}.",
-        breaks="Expiry of main by another engine deletes their manifest lists, and files that only "
-        "they need: a restore still brings the head, and not these.",
+        text=f"It shares these snapshots with main, and no tag on main keeps them: {ids}.",
+        breaks="If another engine expires them on main, it deletes their manifest lists and files: "
+        "a restore then brings back the head, but not these.",
         advice="Tag them on main for good." if is_few else "Fence main.",
         remedies=tuple(judging.pin(branch, each) for each in older)
         if is_few
