@@ -45,13 +45,13 @@ def opened(services: PretendServices, tab: str, **query: str) -> Page:
 
 def test_nothing_is_read_before_the_dry_run_is_asked_for(services: PretendServices) -> None:
     page = opened(services, "Expire")
-    assert "Reads the references of every branch. Nothing is changed." in page.text
+    assert "Finds what every branch and tag still needs. Nothing is changed." in page.text
     assert services.asked == []
     page.click("dry-run-expire_snapshots")
     (asked,) = services.asked
     assert dict(asked.arguments) == {"table": "air.flights", "branches": "all"}
     assert "**2 snapshots of 1 branch would expire.**" in page.text
-    assert "1 snapshot is due and stays" in page.text
+    assert "1 snapshot is due but stays" in page.text
 
 
 def test_what_goes_and_what_is_held_stand_in_one_list(services: PretendServices) -> None:
@@ -133,7 +133,7 @@ def test_nothing_due_has_no_button(services: PretendServices) -> None:
     nothing = replace(found.lines, due=(), released=FileAmount(file_count=0, byte_count=0))
     services.dry_runs["expire_snapshots"] = replace(found, lines=nothing)
     page = opened(services, "Expire").click("dry-run-expire_snapshots")
-    assert "**No snapshot is due.** Nothing would change." in page.text
+    assert "**No snapshot is due by these limits.** Nothing would change." in page.text
     assert not page.has_button("run-expire_snapshots")
 
 

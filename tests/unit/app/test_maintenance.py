@@ -1,5 +1,7 @@
 """The page Maintenance in words: what a dry run says, whose files are whose, what remedies it."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
@@ -81,7 +83,7 @@ def test_an_expiry_says_what_goes_what_is_held_and_what_is_not_due() -> None:
         "minutes later, by the next expiry."
     )
     assert found.more == (
-        "1 snapshot is due and stays: something holds it.",
+        "1 snapshot is due but stays: something still needs it.",
         "7 snapshots are not due.",
     )
     assert (found.typed, found.label) == ("2", "Expire 2 snapshots")
@@ -98,8 +100,8 @@ def test_an_expiry_says_what_goes_what_is_held_and_what_is_not_due() -> None:
         ),
         (
             expiry(due(1)),
-            "**1 snapshot of 1 branch would expire.** No file is freed: something else needs each "
-            "of them.",
+            "**1 snapshot of 1 branch would expire.** No file is freed: other snapshots, tags or "
+            "branches still need all of them.",
             "1",
             "Expire 1 snapshot",
         ),
@@ -109,10 +111,15 @@ def test_an_expiry_says_what_goes_what_is_held_and_what_is_not_due() -> None:
             "3",
             "Remove 3 files",
         ),
-        (expiry(kept_count=1), "**No snapshot is due.** Nothing would change.", None, "Expire"),
+        (
+            expiry(kept_count=1),
+            "**No snapshot is due by these limits.** Nothing would change.",
+            None,
+            "Expire",
+        ),
         (
             expiry(due(2, "main", ETL)),
-            "**No snapshot is due.** Nothing would change.",
+            "**No snapshot is due by these limits.** Nothing would change.",
             None,
             "Expire",
         ),
@@ -254,6 +261,17 @@ def test_each_remedy_is_a_button_that_an_address_can_name() -> None:
     assert pin.statement == "CALL sys.pin_branch(table => 'db.t')"
     assert find_remedy([found], "F01:7:dev") is None
     assert find_remedy([found], None) is None
+
+
+def test_a_finding_with_a_tag_for_each_of_several_snapshots_says_which_button_tags_which() -> None:
+    tags = tuple(
+        Remedy(
+            procedure="create_tag", arguments={"table": "db.t", "tag": f"t{each}", "snapshot": each}
+        )
+        for each in (1, 4)
+    )
+    found = replace(finding("F17"), remedies=tags)
+    assert [each.form.label for each in remedies_of(found)] == ["Tag snapshot 1", "Tag snapshot 4"]
 
 
 def event(kind: LineageKind, operation: str, millis: int, **given: str) -> LineageEvent:

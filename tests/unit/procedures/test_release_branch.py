@@ -91,10 +91,10 @@ def test_what_only_the_branch_needs_goes_with_it_and_all_else_stays(bench: Expir
         "2 commits are in no other branch.",
         "Its tags go with it.",
         f"{done.counts.files_removed} files with 3,000 bytes of data are needed by nothing else, "
-        "and go.",
-        "The tags that keep files for it go with it.",
+        "and are removed.",
+        "The tags that keep files for it are removed too.",
     }
-    assert preview.undo == "There is no undo: the files go at once."
+    assert preview.undo == "There is no undo: the files are removed at once."
     # Nothing of it is left for a cleaning, and nothing comes back.
     left = world(bench)
     bench.run("remove_orphan_files", "clean", LATER, {"grace": "0 s"})
@@ -106,7 +106,9 @@ def test_what_only_the_branch_needs_goes_with_it_and_all_else_stays(bench: Expir
 def test_undo_within_the_grace_brings_back_every_byte(bench: ExpiryBench) -> None:
     before = world(bench)
     preview = look(bench)
-    assert preview.undo.startswith("Undo brings the branch back until its files go: for 10 minutes")
+    assert preview.undo.startswith(
+        "Undo brings the branch back until the first expiry of the table after 10 m"
+    )
     kept = ask(bench)
     assert bench.table().branches.names() == ("other",)
     assert kept.notes[0].startswith("Branch 'dev' is gone. Its files go with the first expiry of")
@@ -373,7 +375,9 @@ def test_a_broken_branch_stops_the_others_by_its_name_until_it_is_removed(
     # What it says to do works, and nothing that another branch needs goes.
     preview = look(broken, branch="other", grace="0 s")
     told = [
-        each for each in preview.consequences if "Metadata that goes cannot be read" in each.text
+        each
+        for each in preview.consequences
+        if "Some metadata to be removed cannot be read" in each.text
     ]
     assert len(told) == 1
     ask(broken, operation="other", branch="other", grace="0 s")

@@ -62,8 +62,8 @@ def words_of_expiry(dry_run: ExpiryDryRun) -> DryRunWords:
     more = []
     if held:
         more.append(
-            f"{plural(held, 'snapshot')} {_are(held)} due and {_stay(held)}: something holds "
-            f"{'it' if held == 1 else 'them'}."
+            f"{plural(held, 'snapshot')} {_are(held)} due but {_stay(held)}: something still "
+            f"needs {'it' if held == 1 else 'them'}."
         )
     if dry_run.earlier:
         expiries = plural(len(dry_run.earlier), "earlier expiry", "earlier expiries")
@@ -93,7 +93,7 @@ def words_of_expiry(dry_run: ExpiryDryRun) -> DryRunWords:
             label=f"Remove {plural(count, 'file')}",
         )
     return DryRunWords(
-        headline="**No snapshot is due.** Nothing would change.",
+        headline="**No snapshot is due by these limits.** Nothing would change.",
         more=tuple(more),
         typed=None,
         label="Expire",
@@ -154,7 +154,7 @@ def choice_digest(procedure: str, arguments: Mapping[str, Argument]) -> str:
 
 def _freed(dry_run: ExpiryDryRun) -> str:
     if not dry_run.released.file_count:
-        return "No file is freed: something else needs each of them."
+        return "No file is freed: other snapshots, tags or branches still need all of them."
     freed = amount_words(dry_run.released)
     if not dry_run.grace_millis:
         return f"{freed} would be removed at once."

@@ -57,9 +57,9 @@ class Start(StrEnum):
 class DroppedFiles(StrEnum):
     """The fate of files that only a dropped branch needs."""
 
-    STAY = "stay in a rescue branch"
-    LATER = "leave after a grace"
-    NOW = "leave now"
+    STAY = "keep in a rescue branch"
+    LATER = "remove after a grace period"
+    NOW = "remove now"
 
 
 KEPT_FOR: Final[Mapping[str, str | None]] = {

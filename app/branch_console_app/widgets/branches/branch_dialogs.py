@@ -157,7 +157,7 @@ class BranchDialogs:
         grace = None
         if fate is DroppedFiles.LATER:
             grace = st.text_input(
-                "Files leave after", key="do-grace", placeholder="10 min",
+                "Remove files after", key="do-grace", placeholder="10 min",
                 help=DropBranchRequest.help_of("grace"),
             )  # fmt: skip
         request = DropBranchRequest(

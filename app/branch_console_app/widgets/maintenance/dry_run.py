@@ -57,7 +57,9 @@ def is_dry_run_asked(request: Request) -> bool:
             key=f"dry-run-{request.procedure}", on_click=_ask, args=(choice,),
             type="secondary" if is_asked else "primary",
         )  # fmt: skip
-        st.caption("Reads the references of every branch. Nothing is changed.", width="content")
+        st.caption(
+            "Finds what every branch and tag still needs. Nothing is changed.", width="content"
+        )
     return is_asked
 
 

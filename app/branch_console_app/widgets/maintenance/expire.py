@@ -67,21 +67,23 @@ def _ask_for_limits(identifier: Identifier, summary: TableSummary) -> ExpireSnap
             "Branches", summary.branches_with_main, index=None, key="mt_of", bind="query-params",
             placeholder="All branches", width=260, filter_mode="contains",
         )  # fmt: skip
-        with st.popover("Limits", icon=":material/tune:", help="Where left out, the table's own"):
+        with st.popover(
+            "Limits", icon=":material/tune:", help="An empty field: the table's own setting"
+        ):
             most = st.number_input(
-                "Keep at most", min_value=1, value=None, step=1, key="mt_max",
+                "Keep at most (retainMax)", min_value=1, value=None, step=1, key="mt_max",
                 bind="query-params",
             )  # fmt: skip
             least = st.number_input(
-                "Keep at least", min_value=1, value=None, step=1, key="mt_min",
+                "Keep at least (retainMin)", min_value=1, value=None, step=1, key="mt_min",
                 bind="query-params",
             )  # fmt: skip
             older = st.text_input(
-                "Older than", key="mt_older", bind="query-params",
+                "Expire only older than", key="mt_older", bind="query-params",
                 placeholder="2026-01-31 12:00:00",
             )  # fmt: skip
             grace = st.text_input(
-                "Files go after", key="mt_grace", bind="query-params", help=help_of("grace"),
+                "Remove files after", key="mt_grace", bind="query-params", help=help_of("grace"),
                 placeholder="10 min",
             )  # fmt: skip
     named = identifier if branch is None else identifier.on_branch(branch)

@@ -22,7 +22,7 @@ def show_tag_expiry(identifier: Identifier, place: Location) -> None:
             placeholder="only those past their time", width=260,
         )  # fmt: skip
         grace = st.text_input(
-            "Files go after", key="mt_tags_wait", bind="query-params", help=help_of("grace"),
+            "Remove files after", key="mt_tags_wait", bind="query-params", help=help_of("grace"),
             placeholder="10 min", width=180,
         )  # fmt: skip
     request = ExpireTagsRequest(

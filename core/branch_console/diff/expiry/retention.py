@@ -113,8 +113,8 @@ class Retention:
         if self.retain_max < self.retain_min:
             raise InvalidInput(
                 f"retainMax ({self.retain_max}) must not be less than retainMin "
-                f"({self.retain_min}). An option of the branch counts where one is left out: give "
-                "both. No snapshot expired.",
+                f"({self.retain_min}). Where you leave one out, the branch's own option counts: "
+                "give both. No snapshot expired.",
                 kind=ErrorKind.INVALID_ARGUMENT,
                 argument="retain_max",
             )

@@ -89,8 +89,8 @@ def plan_drop_of(
             *found.obstacles,
             *open_operations(warehouse, branch),
             *found.lost,
-            changes(f"The branch becomes {RESCUE_PREFIX}…, named after this operation."),
-            keeps("No data file is deleted: a release of the rescue branch frees what it needs."),
+            changes(f"The branch is renamed to {RESCUE_PREFIX}… with the id of this operation."),
+            keeps("No data file is deleted. To free its files later, release the rescue branch."),
             *(
                 (keeps(f"Its base tag {base_tag!r} stays, so that undo works."),)
                 if base_tag
@@ -99,7 +99,7 @@ def plan_drop_of(
         ),
         typed_name=branch.branch,
         role=Role.EDITOR,
-        undo="Undo brings the branch back as it was, while nobody took its name.",
+        undo="Undo brings the branch back as it was, unless its name has been taken since.",
     )
     return PlannedOperation(
         preview=preview,

@@ -190,7 +190,7 @@ def plan_drop(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         consequences=(*found, *where),
         typed_name=name,
         role=Role.OPERATOR,
-        undo="Undo brings the database back as it was, while nobody took its name.",
+        undo="Undo brings the database back as it was, unless its name has been taken since.",
     )
     drops = (
         look_at_drop(warehouse, Identifier(database=name, table=each), call.operation_id)
@@ -354,7 +354,7 @@ def plan_rename(warehouse: Warehouse, call: ProcedureCall) -> CatalogPlan:
         ),
         typed_name=None,
         role=Role.EDITOR,
-        undo="Undo gives the database its old name back, while nobody took it.",
+        undo="Undo gives the database its old name back, unless it has been taken since.",
     )
     journal = RenameDatabaseJournal(
         subject=name, plan_id=preview.plan_id, reason=call.reason, file=file, to=to

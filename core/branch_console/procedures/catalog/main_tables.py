@@ -158,7 +158,7 @@ def plan_table_drop(warehouse: Warehouse, call: ProcedureCall, table: Identifier
         consequences=consequences,
         typed_name=drop.name,
         role=Role.OPERATOR,
-        undo="Undo brings the table back as it was, while nobody took its name.",
+        undo="Undo brings the table back as it was, unless its name has been taken since.",
     )
     journal = DropTableJournal(subject=drop.name, plan_id=preview.plan_id, drop=drop)
     return CatalogPlan(preview=preview, journal=journal)
@@ -191,7 +191,7 @@ def plan_table_rename(
         ),
         typed_name=None,
         role=Role.EDITOR,
-        undo="Undo gives the table its old name back, while nobody took it.",
+        undo="Undo gives the table its old name back, unless it has been taken since.",
     )
     journal = RenameTableJournal(
         subject=source.table_name, plan_id=preview.plan_id, to=target.table_name, birth=birth

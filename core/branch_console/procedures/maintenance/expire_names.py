@@ -298,12 +298,12 @@ def _undo_text(leaving: LeavingNames, grace_millis: int) -> str:
     if leaving.is_empty:
         return NOTHING_TO_UNDO
     if not (leaving.tags or leaving.changelogs):
-        return "Undo takes the tags away again."
+        return "Undo removes the tags again."
     if not grace_millis:
-        return "There is no undo: the files go at once."
+        return "There is no undo: the files are removed at once."
     return (
-        f"Undo brings all back until the files go: for {_minutes(grace_millis)} at least, and "
-        "until the next expiry of the table."
+        "Undo brings all back until the first expiry of the table after "
+        f"{_minutes(grace_millis)} removes the files."
     )
 
 

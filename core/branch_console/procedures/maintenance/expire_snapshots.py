@@ -493,11 +493,10 @@ def _undo_text(going: Sequence[BranchExpiry], grace_millis: int) -> str:
     if not going:
         return NOTHING_TO_UNDO
     if not grace_millis:
-        return "There is no undo: the files go at once."
+        return "There is no undo: the files are removed at once."
     return (
-        "Undo brings the snapshots back until their files go: for "
-        f"{count(grace_millis // 60_000, 'minute')} at least, and until the next expiry of the "
-        "table."
+        "Undo brings the snapshots back until the first expiry of the table after "
+        f"{count(grace_millis // 60_000, 'minute')} removes their files."
     )
 
 

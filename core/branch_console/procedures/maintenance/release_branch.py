@@ -299,20 +299,20 @@ def _consequences(
     yield from leaving.lost
     exclusive = f"{count(files.num_rows, 'file')} with {size_of(files):,} bytes of data"
     if not files.num_rows:
-        yield keeps("No file goes with it: none is known that nothing else needs.")
+        yield keeps("No file is removed: no file is known that only this branch needs.")
     elif grace_millis:
         yield loses(
-            f"{exclusive} are needed by nothing else. They go with the first expiry of the table "
-            f"after {_minutes(grace_millis)}."
+            f"{exclusive} are needed by nothing else. The first expiry of the table after "
+            f"{_minutes(grace_millis)} removes them."
         )
     else:
-        yield loses(f"{exclusive} are needed by nothing else, and go.")
+        yield loses(f"{exclusive} are needed by nothing else, and are removed.")
     if tags:
         yield loses(
-            "The tags that keep files for it go with it.",
+            "The tags that keep files for it are removed too.",
             tuple(f"tag {each.name} of {each.branch}" for each in tags),
         )
-    yield keeps("What another branch, a tag, a changelog or an undo needs stays.")
+    yield keeps("Files that another branch, a tag, a changelog or an undo needs stay.")
 
 
 def _promise_blocks(warehouse: Warehouse, leaving: LeavingBranch) -> Iterator[Consequence]:
@@ -331,10 +331,10 @@ def _promise_blocks(warehouse: Warehouse, leaving: LeavingBranch) -> Iterator[Co
 
 def _undo_text(grace_millis: int) -> str:
     if not grace_millis:
-        return "There is no undo: the files go at once."
+        return "There is no undo: the files are removed at once."
     return (
-        f"Undo brings the branch back until its files go: for {_minutes(grace_millis)} at least, "
-        "and until the next expiry of the table."
+        "Undo brings the branch back until the first expiry of the table after "
+        f"{_minutes(grace_millis)} removes its files."
     )
 
 

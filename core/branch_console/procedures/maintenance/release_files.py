@@ -150,8 +150,8 @@ class FilesToRelease:
             return ()
         return (
             keeps(
-                "Metadata that goes cannot be read. Files that only this metadata names stay until "
-                "remove_orphan_files takes them.",
+                "Some metadata to be removed cannot be read. Files that only it names stay until "
+                "remove_orphan_files removes them.",
                 self.unread,
             ),
         )

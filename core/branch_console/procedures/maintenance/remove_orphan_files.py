@@ -265,7 +265,7 @@ def _undo_text(orphans: pa.Table, going: pa.Table, grace_millis: int, keep_milli
     if not orphans.num_rows:
         return NOTHING_TO_UNDO
     if not grace_millis:
-        return "There is no undo: the files go at once."
+        return "There is no undo: the files are removed at once."
     return f"Undo keeps the files: for {_minutes(grace_millis)} at least, until the next cleaning."
 
 

@@ -99,9 +99,9 @@ def plan_repair(warehouse: Warehouse, call: ProcedureCall) -> PlannedOperation:
         typed_name=None,
         role=Role.OPERATOR,
         undo=(
-            "Undo brings the snapshots back until their files go."
+            "Undo brings the snapshots back until their files are removed."
             if grace
-            else "There is no undo: the files go at once."
+            else "There is no undo: the files are removed at once."
         ),
         expected=Expected(answer=(_ids(retired[0].id, first.id),)) if retired else None,
     )
