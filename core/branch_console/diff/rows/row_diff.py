@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.diff.rows.row_kind import RowKind
-from branch_console.diff.rows.same_values import same_values
+from branch_console.diff.rows.same_values import plain_floats, same_values
 from branch_console.diff.schema_diff import ChangeKind, SchemaDiff
 from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import ErrorKind, InvalidInput
@@ -247,17 +247,9 @@ def counted_rows(rows: pa.Table, types: Sequence[DataType]) -> pa.Array:
         rows: Columns of these types.
         types: The types of the table.
     """
-    plain = [_plain_floats(_whole(column)) for column in rows.columns]
+    plain = [plain_floats(_whole(column)) for column in rows.columns]
     table = pa.table(plain, names=rows.column_names)
     return encode_rows(table, types)
-
-
-def _plain_floats(column: pa.Array) -> pa.Array:
-    if not pa.types.is_floating(column.type):
-        return column
-    nan = pa.scalar(float("nan"), column.type)
-    # Minus zero and zero add up to zero.
-    return pc.add(pc.if_else(pc.is_nan(column), nan, column), pa.scalar(0.0, column.type))
 
 
 def diff_counted(rows: pa.Table, before: pa.Array, after: pa.Array, work: RowDiffWork) -> pa.Table:

@@ -1,0 +1,49 @@
+"""Zeros and NaN are equal as SQL has them, also inside of arrays, rows and maps."""
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from branch_console.diff.rows.row_diff import counted_rows
+from branch_console.diff.rows.same_values import same_values
+from branch_console.format.data_types import parse_data_type
+
+_NAN = math.nan
+_LIST = pa.list_(pa.float64())
+_ROW = pa.struct({"x": pa.float32(), "all": _LIST})
+_MAP = pa.map_(pa.string(), pa.float64())
+_IN_ROW = pa.struct({"flags": _MAP})
+
+
+@pytest.mark.parametrize(
+    ("kind", "left", "right", "are_same"),
+    [
+        (pa.float64(), -0.0, 0.0, True),
+        (_LIST, [-0.0, None], [0.0, None], True),
+        (_LIST, [_NAN], [_NAN], True),
+        (_LIST, [_NAN], [None], False),
+        (_LIST, [0.0], [0.5], False),
+        (_ROW, {"x": -0.0, "all": [-0.0]}, {"x": 0.0, "all": [0.0]}, True),
+        (_ROW, {"x": 1.0, "all": None}, {"x": 1.0, "all": []}, False),
+        (_MAP, [("a", -0.0), ("b", _NAN)], [("b", _NAN), ("a", 0.0)], True),
+        (_MAP, [("a", 1.0)], [("a", 2.0)], False),
+        (_IN_ROW, {"flags": [("a", 1.0), ("b", 2.0)]}, {"flags": [("b", 2.0), ("a", 1.0)]}, True),
+    ],
+)
+def test_zeros_nan_and_the_order_of_maps_make_no_difference(
+    kind: pa.DataType, left: Any, right: Any, are_same: bool
+) -> None:
+    same = same_values(pa.array([left, None], kind), pa.array([right, None], kind))
+    assert same.tolist() == [are_same, True]
+
+
+def test_rows_without_a_key_are_one_bag_where_only_zeros_inside_of_them_differ() -> None:
+    rows = pa.table({"x": pa.array([[-0.0], [0.0], [1.0]], _LIST)})
+    first, second, other = counted_rows(rows, [parse_data_type(_ARRAY)]).to_pylist()
+    assert first == second
+    assert first != other
+
+
+_ARRAY = {"type": "ARRAY", "element": "DOUBLE"}
