@@ -143,3 +143,20 @@ def test_a_branch_is_found_from_every_page_by_its_name(
     seen.settle()
     expect(seen.page.get_by_role("dialog")).to_have_count(0)
     expect(seen.page).to_have_title("fix-delays · Branches · air.flights · Branch Console")
+
+
+def test_whoever_opens_the_search_types_at_once_and_over_the_words_of_last_time(
+    visit: NewVisit, demo_console: RunningConsole
+) -> None:
+    seen = visit(demo_console).turn_to("jobs")
+    box = seen.page.get_by_role("dialog")
+    for words in ("fix-wind", "fix-delays"):
+        seen.page.keyboard.press("Control+k")
+        expect(box.locator("input")).to_be_focused()
+        seen.page.keyboard.type(words)
+        expect(box.locator("input")).to_have_value(words)
+        expect(box.get_by_role("link", name="Review merge")).to_be_visible()
+        seen.page.keyboard.press("Escape")
+        seen.page.keyboard.press("Escape")
+        expect(box).to_have_count(0)
+        seen.settle()

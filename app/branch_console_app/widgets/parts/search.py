@@ -22,6 +22,19 @@ from branch_console_app.state import CATALOG_BRANCH, PageName
 from branch_console_app.widgets.parts.dialogs import leave_dialog
 
 _KEYS: Final = "Mod+K"
+_FOCUS: Final = """<script>
+(() => {
+  // A dialog takes the focus once it is drawn, so the field asks for it for a moment.
+  const until = performance.now() + 500;
+  const ask = () => {
+    const field = document.querySelector(".st-key-search-words input");
+    if (field && document.activeElement !== field) { field.focus(); field.select(); }
+    if (performance.now() < until) requestAnimationFrame(ask);
+  };
+  ask();
+})();
+</script>"""
+"""Puts the cursor into the field: who pressed Ctrl+K types at once, over the words of last time."""
 _JOBS_LOOKED_AT: Final = 200
 _LONGEST: Final = 70
 _SETTINGS: Final = (
@@ -75,6 +88,7 @@ def _show_search(place: Location, pages: Mapping[PageName, str]) -> None:
         "Find", key="search-words", type="search", live=True, label_visibility="collapsed",
         placeholder="A table, branch, tag, snapshot, operation, query or page",
     )  # fmt: skip
+    st.html(_FOCUS, unsafe_allow_javascript=True)
     if not (words or "").strip():
         st.caption("Several words narrow it down: `flights fix` finds a branch of a table.")
         return
