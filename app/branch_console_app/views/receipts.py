@@ -13,6 +13,7 @@ from branch_console_app.models.jobs.receipt_text import (
     count_pairs,
     job_of,
     move_words,
+    reason_of,
     receipt_markdown,
     receipt_title,
     truth_words,
@@ -105,9 +106,11 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         for note in receipt.notes:
             st.caption(plain(note))
     with right, st.container(border=True, key="card-who"):
+        reason = reason_of(receipt)
         rows.facts(
             "who",
             [
+                *((("Reason", plain(reason)),) if reason is not None else ()),
                 ("By", plain(receipt.actor)),
                 ("Took", duration(receipt.finished_millis - receipt.started_millis)),
                 ("Started", moment(receipt.started_millis, zone)),

@@ -8,6 +8,7 @@ from branch_console.format.receipt import Counts, HeadMove, Receipt
 from branch_console_app.models.jobs.receipt_text import (
     count_pairs,
     move_words,
+    reason_of,
     receipt_markdown,
     receipt_title,
     undone_operation,
@@ -79,6 +80,16 @@ def _receipt(statement: str) -> Receipt:
         operation_id="9f2a00c4d5", statement=statement, actor="ada", plan_id="p",
         started_millis=1, finished_millis=2,
     )  # fmt: skip
+
+
+def test_the_reason_that_was_given_is_told_and_none_is_made_up() -> None:
+    call = "CALL sys.merge_branch(branch => 'fix', {}table => 'air.planes')"
+    given = _receipt(call.format("reason => 'Checked *twice*', "))
+    assert reason_of(given) == "Checked *twice*"
+    assert "- Reason: Checked \\*twice\\*" in receipt_markdown(given, UTC)
+    for statement in (call.format(""), call.format("reason => '', "), "what a later release wrote"):
+        assert reason_of(_receipt(statement)) is None
+        assert "Reason" not in receipt_markdown(_receipt(statement), UTC)
 
 
 def test_a_title_says_what_was_done() -> None:

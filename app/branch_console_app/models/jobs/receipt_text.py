@@ -50,6 +50,13 @@ def receipt_title(receipt: Receipt, undone: Receipt | None = None) -> str:
     return title_of_call(call.procedure, call.arguments)
 
 
+def reason_of(receipt: Receipt) -> str | None:
+    """Return the reason that somebody gave for an operation; None if nobody gave one."""
+    call = _call_of(receipt)
+    reason = None if call is None else call.arguments.get("reason")
+    return reason if isinstance(reason, str) and reason else None
+
+
 def undone_operation(receipt: Receipt) -> str | None:
     """Return the id of the operation that an operation undid; None if it was no undo."""
     call = _call_of(receipt)
@@ -135,6 +142,9 @@ def receipt_markdown(receipt: Receipt, zone: tzinfo | None) -> str:
         f"- Finished: {moment(receipt.finished_millis, zone)}",
         f"- Plan: {code(receipt.plan_id)}",
     ]
+    reason = reason_of(receipt)
+    if reason is not None:
+        lines.append(f"- Reason: {plain(reason)}")
     if receipt.rescue_branch:
         lines.append(f"- Rescue branch: {code(receipt.rescue_branch)}")
     if receipt.moves:
