@@ -62,6 +62,20 @@ def test_a_broken_branch_that_was_dropped_asks_for_attention_no_more(bench: Bran
     assert (rescue.name, rescue.health) == (receipt.rescue_branch, Health.BROKEN)
 
 
+def test_a_broken_branch_that_was_dropped_needs_no_attention_any_more(bench: BranchBench) -> None:
+    dev = bench.table("dev")
+    head = dev.head()
+    assert head is not None
+    Path(dev.paths.manifest(head.delta_manifest_list)).unlink()
+    rescue = bench.call("drop_branch", branch="dev").rescue_branch
+    (table,) = list_tables(bench.warehouse())
+    assert (table.health, table.broken_branches) == (Health.HEALTHY, ())
+    # It can still be restored, and its own line says that it cannot be read.
+    items = {item.name: item for item in list_branches(bench.warehouse(), bench.identifier)}
+    assert rescue is not None
+    assert items[rescue].health is Health.BROKEN
+
+
 def test_columns_that_two_branches_added_under_one_id_are_two_columns(bench: BranchBench) -> None:
     bench.alter("main", column="delay")
     bench.alter("dev", column="carrier")

@@ -46,7 +46,7 @@ class TableItem:
     Attributes:
         figure: Rows of the head of main; at most how many where deletion vectors hide some.
         branches: How many there are, main among them; None if they could not be listed.
-        broken_branches: Names of the branches that cannot be read.
+        broken_branches: Names of the branches that cannot be read, without rescue branches.
         last_event: The newest entry of the ledger.
     """
 
