@@ -23,7 +23,7 @@ from branch_console.format.options import Options
 from branch_console.format.snapshot import Snapshot
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.binary_row import encode_row
-from branch_console.merge.conflict import OBJECT_KINDS, ConflictKind
+from branch_console.merge.conflict import OBJECT_KINDS, ConflictKind, Take
 from branch_console.merge.conflict_matrix import CellRule, cells
 from branch_console.merge.file_moves import DisplayNames, MergeRules
 from branch_console.merge.plan import Plan, blocks_of, conflicts_of
@@ -34,6 +34,11 @@ from tests.unit.diff.test_file_history import delta
 from tests.unit.merge.test_schema_merge import AMOUNT, BASE, ID, NAME, column, of
 
 _NO_CHOICE: Final = MergeRules()
+_ADVISED: Final = {
+    Take.ISOLATION_SNAPSHOT: "Isolation 'snapshot'",
+    Take.OURS: "by ours",
+    Take.THEIRS: "by theirs",
+}
 _ROOT: Final = delta(1, "+base").snapshot
 _OPERATIONS: Final = (
     TableOperation.INSERT,
@@ -320,6 +325,13 @@ def test_what_is_offered_for_a_conflict_settles_it(section: str) -> None:
                 assert same not in {
                     (other.kind, other.rule, other.subject.name) for other in left
                 }, (each.name, conflict, take)
+            if "without strict" in conflict.advice:
+                offered += 1
+                left = conflicts_of(each.plan(replace(each.rules, strict=False)))
+                assert conflict.id not in {other.id for other in left}, (each.name, conflict)
+            advised = [take for take, words in _ADVISED.items() if words in conflict.advice]
+            if not set(advised) <= set(conflict.settle_with):
+                assert conflict.advice.endswith("it stays a conflict."), (each.name, conflict)
     assert offered > 20
     print(f"{offered} options offered, each settles its conflict")
 

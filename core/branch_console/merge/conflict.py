@@ -68,6 +68,14 @@ class Take(StrEnum):
     RENAME = "rename"
 
 
+_ADVISED: Final = {
+    Take.OURS: "ours",
+    Take.THEIRS: "theirs",
+    Take.ISOLATION_SNAPSHOT: "isolation 'snapshot'",
+}
+"""The choices that advice speaks of, in its words."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """The subject of a conflict; a field that does not apply is None.
@@ -118,9 +126,7 @@ class Conflict:
     def offering(self, takes: tuple[Take, ...]) -> "Conflict":
         """The conflict with the choices that were tried and settle it, and advice to match."""
         failed = [
-            str(take)
-            for take in self.settle_with
-            if take not in takes and take in (Take.OURS, Take.THEIRS)
+            _ADVISED[take] for take in self.settle_with if take not in takes and take in _ADVISED
         ]
         advice = self.advice
         if failed:

@@ -77,9 +77,8 @@ _READ_FIRST: Final = (
 )
 _REPLACED_ADVICE: Final = (
     "The source wrote every file of this partition again and recorded no operation: this may be an "
-    "update or an overwrite. Isolation 'snapshot' keeps what both sides added, unless both changed "
-    "the same file. Settle 'whole files' by theirs to take it for an overwrite, which replaces "
-    "what the target did there, or by ours to leave it out."
+    "update or an overwrite.{isolation} Settle 'whole files' by theirs to take it for an "
+    "overwrite, which replaces what the target did there, or by ours to leave it out."
 )
 
 
@@ -243,7 +242,9 @@ class _KeylessMerge:
                 ConflictKind.FILE_RULE,
                 partition,
                 ways,
-                advice=_REPLACED_ADVICE,
+                advice=_REPLACED_ADVICE.format(
+                    isolation=" Isolation 'snapshot' keeps what both sides added."
+                ),
                 may_be_overwrite=(False, True),
             )
 
@@ -609,7 +610,7 @@ class _KeylessMerge:
             return
         advice = advice_to_settle(ways)
         if key[0] in self._replaced:
-            ways, advice = (Take.OURS, Take.THEIRS), _REPLACED_ADVICE
+            ways, advice = (Take.OURS, Take.THEIRS), _REPLACED_ADVICE.format(isolation="")
         touches = self._right_of[key], self._left_of[key]
         self._conflict(
             cell,
