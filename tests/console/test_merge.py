@@ -180,6 +180,24 @@ def test_rescue_branches_are_no_sources_before_they_are_asked_for(tmp_path: Path
     assert any("source=rescue-7f" in query for _, query in page.run().links())
 
 
+def test_a_hundred_branches_to_merge_are_listed_by_the_page(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    branches = console.services.listed[1].branches
+    for number in range(100):
+        name = f"trial-{number:03d}"
+        branches[name] = replace(branches["backfill"], name=name)
+
+    def listed(**view: str) -> set[str]:
+        links = console.open("merge", **FLIGHTS, **view).links()
+        sources = (query.partition("source=")[2] for label, query in links if label == "Review")
+        return {source.partition("&")[0] for source in sources}
+
+    assert "trial-000" in listed()
+    assert len(listed()) <= 24
+    assert "trial-030" in listed(mrg_p="2")
+    assert not listed() & listed(mrg_p="2")
+
+
 def test_a_table_with_main_only_has_nothing_to_bring(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", db="air", table="carriers")
     assert "has no branch besides main" in page.text

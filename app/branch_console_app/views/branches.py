@@ -49,6 +49,8 @@ from branch_console_app.widgets.parts.same_as import show_same_as
 from branch_console_app.widgets.parts.table_picker import here, pick_table, show_table_header
 
 _PER_PAGE = 24
+# At 1024 px the list cuts longer names; all of one is in its tooltip.
+_NARROW = 18
 _CHART = "branch-graph"
 _VIEW = ("br_axis", "br_vs", "br_show", "br_q", "br_open")
 _NAME = Column(label="Branch", weight=2.6)
@@ -185,7 +187,7 @@ def _show_branch_link(branch: str, place: Location, *, length: int) -> None:
         plain(shortened(branch, length)),
         place.at_branch(branch),
         view=state.view_of(*_VIEW),
-        help=plain(branch) if len(branch) > length else None,
+        help=plain(branch) if len(branch) > min(length, _NARROW) else None,
     )
 
 

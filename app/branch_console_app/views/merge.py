@@ -89,6 +89,7 @@ _SOURCES: Final = (
     Column(label="Standing", weight=2.0),
     Column(label="", weight=0.8),
 )
+_PER_PAGE: Final = 24
 
 
 class _Person(TypedDict):
@@ -402,9 +403,13 @@ def _show_sources(items: Mapping[str, BranchItem], target: str) -> None:
         f"Rescue branches ({count(service)})", key="merge-rescues",
         help="They keep what an undo, a drop or a replacement removed.",
     )  # fmt: skip
-    shown = [item for item in others if is_all or not is_service_branch(item.name)]
-    with rows.row_list("sources"):
-        for number, item in enumerate(sorted(shown, key=_rank)):
+    shown = sorted(
+        (item for item in others if is_all or not is_service_branch(item.name)), key=_rank
+    )
+    listed = rows.row_list("sources")
+    visible = rows.page_of_rows("mrg_p", len(shown), _PER_PAGE)
+    with listed:
+        for number, item in enumerate(shown[visible]):
             name, standing, review = rows.row(f"source-{number}", _SOURCES)
             rows.text(name, _SOURCES[0], code(item.name))
             rows.text(standing, _SOURCES[1], f":gray[{plain(_standing(item))}]")

@@ -4,9 +4,12 @@ import streamlit as st
 
 from branch_console_app import reads, state
 from branch_console_app.models.parts.location import Location, warehouse_name
-from branch_console_app.models.parts.wording import clock, code, plain
+from branch_console_app.models.parts.wording import clock, code, plain, shortened
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
+
+# At 1024 px a longer name leaves the line no room for the age of what is shown.
+_LONGEST = 40
 
 
 def show_location(place: Location) -> None:
@@ -29,12 +32,14 @@ def show_location(place: Location) -> None:
             table = home.at_table(place.database, place.table)
             state.link(PageName.TABLE, plain(place.table), table)
             _slash()
-            branch = table.at_branch(place.branch_or_main)
-            state.link(PageName.BRANCHES, plain(place.branch_or_main), branch)
+            name = place.branch_or_main
+            state.link(
+                PageName.BRANCHES, plain(shortened(name, _LONGEST)), table.at_branch(name),
+                help=plain(name) if len(name) > _LONGEST else None,
+            )  # fmt: skip
             if place.point:
                 st.markdown("@", width="content")
-                name = f"snapshot {place.point.id}"
-                state.link(PageName.SNAPSHOTS, name, place)
+                state.link(PageName.SNAPSHOTS, f"snapshot {place.point.id}", place)
         st.space("stretch")
         _freshness()
         with st.popover("", icon=":material/link:", type="tertiary", help="Copy a link to here"):

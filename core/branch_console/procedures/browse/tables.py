@@ -8,11 +8,7 @@ from branch_console.commit.journal import Journal
 from branch_console.diff.branch_counts import BranchCounts
 from branch_console.diff.rows.row_figure import add_up, commit_figures, snapshot_figure
 from branch_console.errors import PaimonError
-from branch_console.format.identifier import (
-    MAIN_BRANCH,
-    RESCUE_PREFIX,
-    Identifier,
-)
+from branch_console.format.identifier import MAIN_BRANCH, RESCUE_PREFIX, Identifier
 from branch_console.format.lineage_event import under_present_names
 from branch_console.format.options import BRANCH_OPTIONS
 from branch_console.format.table_schema import TableSchema
