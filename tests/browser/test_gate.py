@@ -46,7 +46,7 @@ def test_a_red_gate_publishes_nothing_and_an_override_is_in_the_receipt(
     seen.page.get_by_role("button", name="Show rows").click()
     seen.sees("Quality rules")
     seen.sees("GATE_FAILED")
-    seen.sees("Asked: dep_delay ≤ 16")
+    seen.sees("Condition: dep_delay ≤ 16")
     seen.sees("Failing rows (4)")
     failing = seen.page.get_by_test_id("stExpander").filter(has_text="Failing rows")
     expect(failing.get_by_test_id("stDataFrame")).to_be_visible()

@@ -193,7 +193,10 @@ def test_rows_of_keys_are_bounds_and_the_reason_is_told(console: Console) -> Non
     assert ":orange-badge[at most]" in page.text
     assert "Why not exact: Rows of a key become one row only when they are read" in page.text
     assert "≤ 6" in page.text
-    assert "3 manifests of one side alone, 2 that both sides list." in page.text
+    assert (
+        "Read from 3 manifests that only one side lists; 2 that both list were skipped."
+        in page.text
+    )
 
 
 def test_counted_rows_stand_in_place_of_their_bounds(
@@ -380,7 +383,7 @@ def test_the_quality_of_two_sides_is_asked_for_and_then_shown(console: Console) 
     place = {**AHEAD, "cmp_a": "main", "cmp_b": "ahead", "cmp_tab": "quality"}
     asked = console.open("compare", **place)
     assert asked.has_button("cmp-quality")
-    assert "Columns are profiled by a job" in asked.text
+    assert "A job profiles each column on both sides" in asked.text
     found = keep_quality(
         console.services, Identifier.parse("fixtures.branches_ahead"), "main", "ahead"
     )

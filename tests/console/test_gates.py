@@ -44,8 +44,8 @@ def gated(tmp_path: Path, role: str = "operator") -> Console:
 def test_rules_are_listed_as_not_judged_yet(tmp_path: Path) -> None:
     page = gated(tmp_path).open("merge", **FLIGHTS)
     assert "2 rules" in page.text
-    (listed,) = [each.value for each in page.at.dataframe if "Asked" in each.value]
-    assert list(listed["Asked"]) == ["carrier not null", "dep_delay >= -60"]
+    (listed,) = [each.value for each in page.at.dataframe if "Condition" in each.value]
+    assert list(listed["Condition"]) == ["carrier not null", "dep_delay >= -60"]
     assert list(listed["Severity"]) == ["block", "warn"]
 
 

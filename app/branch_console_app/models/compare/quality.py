@@ -99,8 +99,8 @@ def scope_words(scope: ScopeComparison, base: str | None = None) -> str:
         return f"All {before} of A against the {after} that merging B into A would leave."
     if scope.keys is not None:
         # Most rows of a bucket that was written to stand in both sides.
-        of_base = f"all {before} of A" if scope.is_base_whole else f"{before} of A likewise"
-        return f"{after} of B that A lacks or has with other values, against {of_base}."
+        of_base = f"all {before} of A" if scope.is_base_whole else f"{before} only on A"
+        return f"{after} only on B, or with other values there, against {of_base}."
     if scope.is_base_whole:
         return (
             f"{after} in files that only B has, against all {before} of A, which has too few of "
@@ -139,7 +139,7 @@ def read_words(found: QualityComparison) -> str:
     known = f", {count(found.units_known)} known from before" if found.units_known else ""
     return (
         f"{plural(found.units_read, 'unit')} read ({size(found.bytes_read)}){known}. A unit is a "
-        "file, or files that are merged when they are read."
+        "file, or several files that are merged as they are read."
     )
 
 
@@ -235,7 +235,7 @@ def explaining_words(column: ColumnComparison, scope: Scope) -> str | None:
         f"({100 * part.before:.1f} % of {first}, {100 * part.after:.1f} % of {other})"
         for part in explaining_bins(column.bins)
     ]
-    return f"Of the difference lie {'; '.join(parts)}." if parts else None
+    return f"Most of the difference: {'; '.join(parts)}." if parts else None
 
 
 def _most_frequent(bins: Sequence[Bin]) -> list[Bin]:

@@ -66,8 +66,8 @@ def show_figures(diff: StateDiff) -> None:
             masks = plural(len(diff.masks), "shared file")
             st.caption(f"{masks} with other deletion vectors. {badge(EXACT)}")
         st.caption(
-            f"{plural(diff.manifests_read, 'manifest')} of one side alone, "
-            f"{count(diff.manifests_skipped)} that both sides list."
+            f"Read from {plural(diff.manifests_read, 'manifest')} that only one side lists; "
+            f"{count(diff.manifests_skipped)} that both list were skipped."
         )
 
 
@@ -159,7 +159,7 @@ def _show_lines(lines: list[PartitionLine], what: str, diff: StateDiff) -> None:
         )  # fmt: skip
         st.caption(
             f"A is {code(side_name(diff.before))}, B is {code(side_name(diff.after))}. {what} are "
-            "those of the files that only this side has."
+            "counted in the files that only that side has."
         )
 
 

@@ -78,9 +78,9 @@ def _offer(identifier: Identifier, diff: StateDiff) -> None:
     own = (diff.only_in(after=False), diff.only_in(after=True))
     total = sum(each.byte_count or 0 for each in own)
     st.markdown(
-        f"Columns are profiled by a job: nulls, different values, quantiles, drift. It reads the "
-        f"{plural(diff.files.num_rows, 'file')} that only one side has (**{size(total)}**), and "
-        "those of both sides up to 1 GiB; nothing is changed."
+        "A job profiles each column on both sides: nulls, distinct values, quantiles, drift. It "
+        f"reads the {plural(diff.files.num_rows, 'file')} that only one side has "
+        f"(**{size(total)}**), and up to 1 GiB of the shared files. Nothing is changed."
     )
     st.button(
         "Compare quality", type="primary", icon=":material/monitoring:", key="cmp-quality",
@@ -197,7 +197,7 @@ def _picked_column(scope: ScopeComparison) -> ColumnComparison:
 def _show_bars(scope: ScopeComparison) -> None:
     drift = drift_bars(scope)
     more = plural(drift.left_out, "more column" if drift.bars else "column")
-    left_out = f"{more} no farther apart than chance explains." if drift.left_out else ""
+    left_out = f"{more} differ no more than chance explains." if drift.left_out else ""
     if not drift.bars:
         st.caption(left_out)
         return
@@ -207,9 +207,9 @@ def _show_bars(scope: ScopeComparison) -> None:
         selection_mode="points", config=CHART_CONFIG, alt=drift.alt,
     )  # fmt: skip
     st.caption(
-        "`!` alarm \u2003 `~` watch \u2003 `+` small but certain \u2003 a bar tells how far a "
-        "column lies beyond chance and errors; the line is where it alarms; `≈` ends a bar that is "
-        f"cut, before its whole number \u2003 a click chooses a column \u2003 {left_out}"
+        "`!` alarm \u2003 `~` watch \u2003 `+` small but certain \u2003 A bar shows how far a "
+        "column has drifted beyond chance; the line is the alarm threshold. `≈` marks a bar that "
+        f"is cut, with its number. Click a bar to choose a column. {left_out}"
     )
 
 

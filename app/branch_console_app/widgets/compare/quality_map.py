@@ -34,8 +34,8 @@ def show_quality_map(found: QualityComparison, column: str, column_parameter: st
     )  # fmt: skip
     left_out = f" \u2003 Not drawn: {'; '.join(drift.left_out)}." if drift.left_out else ""
     st.caption(
-        "`!` alarm \u2003 `~` watch \u2003 the fuller a square, the farther its rows lie apart "
-        f"\u2003 a click chooses partition and column{plain(left_out)}"
+        "`!` alarm \u2003 `~` watch \u2003 The fuller a square, the more its rows have "
+        f"drifted. Click one to choose its partition and column.{plain(left_out)}"
     )
     if selected is not None:
         st.markdown(f":material/my_location: {plain(selected.words)}.")

@@ -54,15 +54,15 @@ def _show_job(identifier: Identifier, diff: StateDiff) -> None:
         return
     own = (diff.only_in(after=False), diff.only_in(after=True))
     total = sum(each.byte_count or 0 for each in own)
-    overlap = ", and files of both sides whose keys they overlap" if _has_keys(diff) else ""
+    overlap = ", and the shared files that may have the same keys" if _has_keys(diff) else ""
     st.markdown(
-        f"Rows are compared by a job. It reads the {plural(diff.files.num_rows, 'file')} that only "
-        f"one side has (**{size(total)}**){overlap}; nothing is changed."
+        f"A job compares the rows. It reads the {plural(diff.files.num_rows, 'file')} that only "
+        f"one side has (**{size(total)}**){overlap}. Nothing is changed."
     )
     if not _has_keys(diff):
         st.caption(
-            "The table has no primary key, so rows are a multiset: a row that was changed is one "
-            "removed and one added, and of equal rows the numbers on both sides count."
+            "The table has no primary key: a changed row counts as one removed and one added, and "
+            "equal rows are compared by how many there are on each side."
         )
     st.button(
         "Compare rows", type="primary", icon=":material/table_rows:", key="cmp-start",

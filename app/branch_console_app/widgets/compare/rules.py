@@ -55,15 +55,19 @@ def show_rules_of_sides(identifier: Identifier, diff: StateDiff) -> None:
     subject, arguments = _asked(identifier, diff, rules)
     job = job_here(_JOB, subject)
     if job is not None and not job.state.is_over:
-        follow_here(job, "The rules are judged.", "The rules are to be judged.")
+        follow_here(job, "The rules are being checked.", "The check of the rules waits.")
         return
     if job is not None and job.state is JobState.DONE:
         show_judgement(job, f"Rules on B, {plain(str(diff.after.name))}")
         return
     if job is not None:
-        st.warning(f"**The rules were not judged.** {prose(job.message)} {code(job.error or '')}")
-    show_rules(rules, "Rules", "They are judged on B; one that fails on A too only warns.")
+        st.warning(f"**The rules were not checked.** {prose(job.message)} {code(job.error or '')}")
+    show_rules(
+        rules,
+        "Rules",
+        "The rules are checked on B. A rule that fails on A too gives only a warning.",
+    )
     st.button(
-        "Judge both sides", icon=":material/rule:", key="cmp-judge", on_click=start_here,
+        "Check rules on both sides", icon=":material/rule:", key="cmp-judge", on_click=start_here,
         args=(_JOB, subject, CHECK_RULES, arguments),
     )  # fmt: skip

@@ -102,7 +102,7 @@ def show_rules(rules: RuleSet, title: str, when: str) -> None:
         frame = pd.DataFrame(
             {
                 "Rule": [each.id for each in rules.rules],
-                "Asked": [each.text for each in rules.rules],
+                "Condition": [each.text for each in rules.rules],
                 "Severity": [str(each.severity) for each in rules.rules],
             }
         )
@@ -116,7 +116,7 @@ def _show_finding(finding: RuleFinding) -> None:
     verdict = GateVerdict(finding.verdict)
     st.markdown(f"{_MARKS[verdict]} \u2002 {plain(finding.said)}")
     if verdict is not GateVerdict.PASS:
-        st.caption(f"Asked: {plain(finding.asked)}")
+        st.caption(f"Condition: {plain(finding.asked)}")
     if finding.examples:
         shown = pd.DataFrame([json.loads(each) for each in finding.examples])
         with st.expander(
