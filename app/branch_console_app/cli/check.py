@@ -34,7 +34,7 @@ def check(
     warehouse: WarehouseOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Judge a branch by the rules of its table; exit 1 if one fails that blocks."""
+    """Check a branch by the rules of its table; exit code 1 if a blocking rule fails."""
     services = open_services(warehouse)
     identifier, request = asked.named_table, asked.request
     # What cannot be read is told before a job is started.

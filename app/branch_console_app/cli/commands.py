@@ -82,9 +82,9 @@ def _branch_console(
         ),
     ] = False,
 ) -> None:
-    """See, compare and move the branches of Apache Paimon tables.
+    """See, compare and merge the branches of Apache Paimon tables.
 
-    --warehouse and --json stand before the command or behind it.
+    Give --warehouse and --json before the command or after it.
     """
     hand_down(context, warehouse=warehouse, as_json=as_json)
 

@@ -25,13 +25,13 @@ def merge(
         typer.Option(
             "--database",
             metavar="DATABASE",
-            help="In place of TABLE: SOURCE is a catalog branch, of which one database comes.",
+            help="Merge one database of the catalog branch SOURCE; leave --table out.",
         ),
     ] = None,
     catalog: Annotated[
         bool,
         typer.Option(
-            "--catalog", help="In place of TABLE: SOURCE is a catalog branch, of which all comes."
+            "--catalog", help="Merge all of the catalog branch SOURCE; leave --table out."
         ),
     ] = False,
     preview: Annotated[
@@ -41,7 +41,8 @@ def merge(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Do all but publish; a merge afterwards publishes what this staged."
+            "--dry-run",
+            help="Build and check the result, and change nothing; the next merge publishes it.",
         ),
     ] = False,
     background: BackgroundOption = False,

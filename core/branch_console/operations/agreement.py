@@ -49,20 +49,20 @@ class Agreement(Declared):
         cli=_PASSED_ON,
     )
     override_gate: str | None = argument(
-        "Publish, as an operator, what the rules of the table block, for this reason.",
+        "Go on although a blocking rule of the table fails, for this reason; operators only.",
         default=None,
         cli="--override-gate REASON",
         blank="The gate is overridden with a reason only. Say why.",
     )
     without_callbacks: str | None = argument(
-        "Go on, as an operator, without what Paimon would do for Iceberg, a metastore or programs "
-        "of yours, for this reason.",
+        "Go on without what Paimon would do for Iceberg, a metastore or your own callbacks, for "
+        "this reason; operators only.",
         default=None,
         cli="--without-callbacks REASON",
     )
     plan_again: bool = argument(
-        "Where the target gets a commit that touches what is merged, plan again and go on while "
-        "conflicts and decisions are the same.",
+        "If the target gets a commit that touches what is merged, plan again, and go on if "
+        "conflicts and decisions stay the same.",
         default=False,
     )
     wait: str | None = argument(

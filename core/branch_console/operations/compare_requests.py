@@ -85,8 +85,8 @@ class CheckRulesRequest(
         default=None,
         json="a",
         cli="--since STATE",
-        cli_help="A branch, branch@snapshot-id, tag:NAME or branch@time: what fails there too "
-        "only warns.",
+        cli_help="A branch, branch@snapshot-id, tag:NAME or branch@time: a rule that "
+        "fails there too only warns.",
     )
     after: str | None = argument(
         "The state after, where two are judged.",

@@ -340,14 +340,14 @@ def paimon_note(plan: Plan, found: Circumstances) -> str:
     own = "Paimon's own `merge_branch`"
     late = next((each for each in tables if each.first_snapshot_id not in (None, 1)), None)
     if any(each.schema.primary_keys for each in tables):
-        why = "it takes no table with a primary key"
+        why = "it does not merge tables with a primary key"
     elif late is not None:
         why = (
             f"the history of {code(late.identifier.branch)} begins at snapshot "
-            f"{late.first_snapshot_id}, and `merge_branch` asks for one from snapshot 1"
+            f"{late.first_snapshot_id}, and `merge_branch` needs one that begins at snapshot 1"
         )
     elif found.source_table.schema.fields != found.target_table.schema.fields:
-        why = "it asks for the same columns on both sides"
+        why = "it needs the same columns on both sides"
     else:
         return f"{own} would do this merge only where both branches only appended rows."
     return f"{own} cannot do this merge: {why}. The console does it itself."

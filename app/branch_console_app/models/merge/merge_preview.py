@@ -419,7 +419,7 @@ _OPTIONS: Final[Mapping[Take, SettleOption]] = {
     Take.ISOLATION_SNAPSHOT: SettleOption(
         label="keep added rows as they are",
         view={"isolation": "snapshot"},
-        cost="Isolation `snapshot`: {source} changes none of {added} after {source} branched off.",
+        cost="Isolation `snapshot`: {added} after {source} branched off stay as they are.",
     ),
 }
 

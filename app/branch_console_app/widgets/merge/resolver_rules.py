@@ -248,7 +248,7 @@ def _show_form(resolver: Resolver) -> None:
         is_of_cells = scope is not RuleScope.KIND and column is not None
         settling = _show_ways(resolver, is_of_cells=is_of_cells)
     if settling is None or (scope is RuleScope.PREDICATE and not when.strip()):
-        st.caption("Choose what the rule takes. *Apply rule* then appears, and saves it.")
+        st.caption("Choose what the rule takes. The button *Apply rule* then appears below.")
         return
     try:
         wanted = _with_rule(resolver, scope, when, column, settling)
@@ -342,8 +342,8 @@ def show_policy_file(resolver: Resolver) -> None:
         st.markdown("##### Policy file")
         st.caption(
             "A file with all your decisions. To repeat them, run `branch-console merge SOURCE "
-            "--policy FILE` or upload the file here. Cells whose values have changed since are "
-            "asked again."
+            "--policy FILE` or upload the file here. Conflicts whose values have changed since "
+            "then are decided again."
         )
         draft = resolver.resolution.draft
         st.download_button(

@@ -96,7 +96,7 @@ def sharing_consequences(safety: FileSafety) -> list[Consequence]:
         *(
             changes(
                 f"A new tag on snapshot {place.snapshot_id} of main keeps files that other "
-                "branches need, also when snapshots of main expire."
+                "branches need, even when snapshots of main expire."
             )
             for place in safety.pins
         ),

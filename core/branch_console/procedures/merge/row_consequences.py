@@ -75,7 +75,7 @@ def _counted(plan: ThreeWayPlan, known: KnownRows) -> str:
         if before == after:
             return f"{files}. {plan.target!r} keeps {before:,} rows."
         return f"{files}. {plan.target!r} has {before:,} rows now and {after:,} after the merge."
-    reads = "" if plan.reads_rows else " Files are linked, so no row is read or rewritten."
+    reads = "" if plan.reads_rows else " Files are reused, so no row is read or rewritten."
     if result.figure.rows == 0:
         return f"{files}; the number of rows stays the same.{reads}"
     return f"{files}: {result.figure.words(with_sign)}.{reads}"
