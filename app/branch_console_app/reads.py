@@ -343,6 +343,11 @@ def merge(arguments: Mapping[str, Argument]) -> MergeDecision:
     return get_services().preview_merge(arguments)
 
 
+def can_try_merge(identifier: Identifier, diff: StateDiff) -> bool:
+    """Whether the result of merging the second of two states into the first can be profiled."""
+    return get_services().can_try_merge(identifier, diff)
+
+
 def catalog_resolution(arguments: Mapping[str, Argument]) -> CatalogResolution:
     """Return what a merge of the catalog would do now, and the draft that settles conflicts."""
     return get_services().catalog_resolution(arguments)

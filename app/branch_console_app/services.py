@@ -405,6 +405,14 @@ class Services(TableLists):
         planned = decide(MERGE_BRANCH, self.warehouse, call)
         return MergeDecision(plan=planned.merge.plan, preview=planned.preview)
 
+    def can_try_merge(self, identifier: Identifier, diff: StateDiff) -> bool:
+        """Whether the result of merging the second of two states into the first can be profiled."""
+        from branch_console.procedures.merge.trial_merge import can_try_merge
+
+        states = {"a": str(diff.before.pinned), "b": str(diff.after.pinned)}
+        asked = self.call("compare_quality", {"table": identifier.full_name, **states}, "preview")
+        return can_try_merge(self.warehouse, asked, diff)
+
     def preview_catalog_merge(self, arguments: Mapping[str, Argument]) -> CatalogMergePlan:
         """Decide what a merge of a branch of the catalog would do, and change nothing.
 

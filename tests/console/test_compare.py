@@ -484,3 +484,14 @@ def test_the_merged_result_is_a_third_column(console: Console) -> None:
     assert list(figures)[:3] == ["A", "B", "Merged"]
     own = console.open("compare", **place, cmp_scope="own rows")
     assert "Merged" not in own.at.dataframe[1].value
+
+
+@pytest.mark.parametrize(("before", "after"), [("main@1", "ahead"), ("main", "ahead@3")])
+def test_the_merged_result_is_offered_only_of_heads_that_can_be_merged(
+    console: Console, before: str, after: str
+) -> None:
+    table = Identifier.parse("fixtures.branches_ahead")
+    keep_quality(console.services, table, before, after)
+    page = console.open("compare", **AHEAD, cmp_a=before, cmp_b=after, cmp_tab="quality")
+    assert page.at.dataframe, "the quality is not shown"
+    assert not page.has_button("cmp-quality-merged")

@@ -168,7 +168,7 @@ def _offer_more(identifier: Identifier, diff: StateDiff, found: QualityCompariso
                 icon=":material/menu_book:", on_click=start_job,
                 args=(_JOB, COMPARE_QUALITY, identifier, diff, {"whole": True, "merged": merges}),
             )  # fmt: skip
-        if not merges and diff.before.branch != diff.after.branch:
+        if not merges and reads.can_try_merge(identifier, diff):
             st.button(
                 "Include merged result", key="cmp-quality-merged", type="tertiary",
                 icon=":material/merge:", on_click=start_job,

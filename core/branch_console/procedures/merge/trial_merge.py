@@ -7,7 +7,7 @@ from typing import Final
 
 from branch_console.diff.history_move import count
 from branch_console.diff.state_diff import ComparedState, StateDiff
-from branch_console.errors import ErrorKind, InvalidInput, Refused
+from branch_console.errors import ErrorKind, InvalidInput, PaimonError, Refused
 from branch_console.format.identifier import Identifier
 from branch_console.format.journals.written import NOTHING_WRITTEN, WrittenRows
 from branch_console.format.snapshot import Snapshot
@@ -32,7 +32,7 @@ from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.row_engine import Progress, RowEngine
 from branch_console.procedures.call.warehouse import Warehouse
-from branch_console.procedures.merge.inputs import decided_merge
+from branch_console.procedures.merge.inputs import DecidedMerge, decided_merge
 from branch_console.procedures.merge.reconcile_rows import delete_rows, run_row_work
 from branch_console.procedures.merge.result_states import states_to_judge
 from branch_console.procedures.run.written_messages import buckets_of
@@ -93,21 +93,12 @@ def trial_merge(
         NotAllowed: Rows must be settled, and nothing may be written here.
         Refused: They cannot be merged, or only once somebody settled a conflict.
     """
-    _check_branches(diff)
-    sides = MergeRequest(table=call.table, source=diff.after.branch, target=diff.before.branch)
-    undecided = decided_merge(warehouse, call.asking(sides)).plan
-    _check_not_refused(undecided)
-    merge = call.asking(replace(sides, policy=_TARGET_WINS.to_yaml()))
-    decided = decided_merge(warehouse, merge)
+    undecided, merge, decided = _decide(warehouse, call, diff)
     plan = decided.plan
-    _check_not_refused(plan)
-    _check_heads(plan.heads, diff)
     if not isinstance(plan, ThreeWayPlan):
         takes_over = isinstance(plan, FastForwardPlan)
         yield _committed(warehouse, call, diff, takes_over=takes_over)
         return
-    if plan.conflicts:
-        raise _refusal(plan, _unsettled(len(plan.conflicts)))
     if plan.reads_rows or plan.moves.masks:
         warehouse.check_writable()
     found, written = None, NOTHING_WRITTEN
@@ -134,6 +125,33 @@ def trial_merge(
         )
     finally:
         withdraw_rows(warehouse, merge, decided.target, written)
+
+
+def can_try_merge(warehouse: Warehouse, call: ProcedureCall, diff: StateDiff) -> bool:
+    """Whether planning, which reads no row, lets `trial_merge` of two states begin."""
+    try:
+        _decide(warehouse, call, diff)
+    except PaimonError:
+        return False
+    return True
+
+
+def _decide(
+    warehouse: Warehouse, call: ProcedureCall, diff: StateDiff
+) -> tuple[Plan, ProcedureCall, DecidedMerge]:
+    """Return the plan as nobody has settled it, and the merge in which the target wins."""
+    _check_branches(diff)
+    sides = MergeRequest(table=call.table, source=diff.after.branch, target=diff.before.branch)
+    undecided = decided_merge(warehouse, call.asking(sides)).plan
+    _check_not_refused(undecided)
+    merge = call.asking(replace(sides, policy=_TARGET_WINS.to_yaml()))
+    decided = decided_merge(warehouse, merge)
+    plan = decided.plan
+    _check_not_refused(plan)
+    _check_heads(plan.heads, diff)
+    if isinstance(plan, ThreeWayPlan) and plan.conflicts:
+        raise _refusal(plan, _unsettled(len(plan.conflicts)))
+    return undecided, merge, decided
 
 
 def _check_not_refused(plan: Plan) -> None:
