@@ -28,6 +28,7 @@ from branch_console_app.models.parts.wording import (
     duration,
     plain,
     prose,
+    short_id,
     shortened,
 )
 from branch_console_app.services import get_services
@@ -138,7 +139,7 @@ def _show_row(number: int, job: JobView) -> None:
     with cells[_WHAT]:
         state.link(
             PageName.JOB, full_title(job), place_of(job), view={"id": job.id},
-            help=f"Job {code(job.id[:8])}",
+            help=f"Job {code(short_id(job.id))}",
         )  # fmt: skip
     rows.text(cells[_TABLE], _TABLE, plain(job.table) if job.table else rows.NOTHING)
     rows.text(cells[_STEP], _STEP, plain(shortened(job.step, 24)) if job.step else rows.NOTHING)
@@ -234,7 +235,7 @@ def _facts(job: JobView) -> list[tuple[str, str]]:
 
 def _show_verdict(job: JobView) -> None:
     """Say in a sentence how the job ended, or what it waits for."""
-    name = code(job.id[:8])
+    name = code(short_id(job.id))
     message = prose(job.message)
     # What only reads has nothing that could have changed.
     target = "" if job.name in READING_JOBS else f" {target_words(job, 'the target')}"
@@ -261,7 +262,7 @@ def _show_verdict(job: JobView) -> None:
 
 def _show_waiting(job: JobView) -> None:
     worker = reads.worker()
-    name = code(job.id[:8])
+    name = code(short_id(job.id))
     if worker is not None and worker.serves_other_store:
         st.warning(f"**Job {name} waits.** {prose(job.message)} `{job.error}`")
     elif worker is not None and worker.is_alive:

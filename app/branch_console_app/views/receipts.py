@@ -21,7 +21,7 @@ from branch_console_app.models.jobs.receipt_text import (
 )
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import bare, code, duration, moment, plain
+from branch_console_app.models.parts.wording import bare, code, duration, moment, plain, short_id
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.pick_dialogs import operation_dialogs
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
@@ -77,12 +77,13 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         if chance.undone_by is None:
             st.badge("done", icon=":material/check:", color="green")
         st.space("stretch")
+        file_name = f"receipt-{short_id(receipt.operation_id)}"
         st.download_button(
-            "Markdown", receipt_markdown(receipt, zone), f"receipt-{receipt.operation_id[:8]}.md",
+            "Markdown", receipt_markdown(receipt, zone), f"{file_name}.md",
             "text/markdown", icon=":material/download:",
         )  # fmt: skip
         st.download_button(
-            "JSON", receipt.to_json(), f"receipt-{receipt.operation_id[:8]}.json",
+            "JSON", receipt.to_json(), f"{file_name}.json",
             "application/json", icon=":material/download:",
         )  # fmt: skip
     _show_truth(receipt, undo, chance, place)

@@ -10,7 +10,7 @@ from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.operations.declared import REQUESTS
 from branch_console.procedures.call.call import Argument
-from branch_console_app.models.parts.wording import code, shortened
+from branch_console_app.models.parts.wording import code, short_id, shortened
 
 # A title by the arguments that its call needs; a call without one of them has the words of its
 # procedure. Calls keep the names that arguments have in SQL.
@@ -44,7 +44,6 @@ _TITLES: Final[Mapping[str, str]] = {
     "warn_branch": "Warn that branch {branch} is stale",
 }
 _LONGEST: Final = 40
-_ID_LENGTH: Final = 8
 # A call pins a state by the identity of its snapshot; a person reads which one it is by its id.
 _STATES: Final = frozenset({"a", "b"})
 _IDENTITY: Final = re.compile(r"(@\d+):[^@]+$")
@@ -120,7 +119,7 @@ def _given(arguments: Mapping[str, Argument]) -> dict[str, str]:
 def _short(name: str, text: str) -> str:
     if name in _STATES:
         text = _IDENTITY.sub(r"\1", text)
-    return text[:_ID_LENGTH] if name == "operation" else shortened(text, _LONGEST)
+    return short_id(text) if name == "operation" else shortened(text, _LONGEST)
 
 
 def _words(procedure: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from branch_console_app.models.parts.wording import (
     full_count,
     moment,
     plain,
+    short_id,
     size,
 )
 
@@ -44,7 +45,7 @@ def receipt_title(receipt: Receipt, undone: Receipt | None = None) -> str:
     call = _call_of(receipt)
     if call is None:
         # A later release wrote a statement that this one cannot read.
-        return f"Receipt {receipt.operation_id[:8]}"
+        return f"Receipt {short_id(receipt.operation_id)}"
     if undone is not None:
         return f"Undo “{receipt_title(undone)}”"
     return title_of_call(call.procedure, call.arguments)

@@ -13,7 +13,7 @@ from branch_console.diff.expiry.storage_cost import (
     OwnerKind,
     TableStorage,
 )
-from branch_console_app.models.parts.wording import age, plural, size
+from branch_console_app.models.parts.wording import age, plural, short_id, size
 
 MOST_BARS: Final = 24
 """A chart has so many owners; the list below has all."""
@@ -59,7 +59,7 @@ def storage_lines(storage: TableStorage) -> tuple[StorageLine, ...]:
 def owner_words(owner: FileOwner) -> str:
     """Say in a word or two who needs files."""
     if owner.kind is OwnerKind.RETIRED:
-        return f"retired by {owner.name[:8]}"
+        return f"retired by {short_id(owner.name)}"
     return owner.name
 
 

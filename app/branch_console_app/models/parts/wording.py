@@ -12,6 +12,7 @@ from typing import Final
 MINUS: Final = "\N{MINUS SIGN}"
 NOT_READ: Final = "\N{EN DASH}"
 _FULL_UP_TO: Final = 999_999
+_ID_LENGTH: Final = 8
 _SHORT_UNITS: Final = ((1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"))
 _BYTE_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _AGES: Final = (
@@ -160,6 +161,11 @@ def bare(text: str) -> str:
 def chart_text(text: str) -> str:
     """Write foreign text for labels of charts, which understand a little HTML."""
     return html.escape(visible(text), quote=False)
+
+
+def short_id(operation_id: str) -> str:
+    """Cut the id of an operation, which is also the id of its job, as pages show it."""
+    return operation_id[:_ID_LENGTH]
 
 
 def shortened(text: str, length: int) -> str:

@@ -12,7 +12,7 @@ from branch_console_app.models.parts.query_answer import (
     to_csv,
     to_parquet,
 )
-from branch_console_app.models.parts.wording import count, plain, plural
+from branch_console_app.models.parts.wording import count, plain, plural, short_id
 from branch_console_app.services import get_services
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.problem import guarded
@@ -68,7 +68,7 @@ def _show_downloads(job_id: str) -> None:
         st.download_button(
             name,
             lambda encode=encode: encode(get_services().answer(job_id).rows),  # type: ignore[misc]
-            file_name=f"query-{job_id[:8]}.{name.lower()}",
+            file_name=f"query-{short_id(job_id)}.{name.lower()}",
             mime=mime,
             key=f"sql-{name.lower()}",
             icon=":material/download:",

@@ -22,7 +22,7 @@ from branch_console_app.models.merge.merge_preview import How
 from branch_console_app.models.parts.actions import Action, Form
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.query_answer import text_for_address
-from branch_console_app.models.parts.wording import code, plain, prose
+from branch_console_app.models.parts.wording import code, plain, prose, short_id
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts.confirm import start_again
 from branch_console_app.widgets.parts.dialogs import Dialogs, offer
@@ -90,7 +90,7 @@ def again_dialogs(job: JobView, place: Location) -> Dialogs:
         form = Form(
             procedure=call.name, arguments=arguments_again(call), label=plain(what), icon=_ICON
         )
-        st.caption(f"As in job {code(job.id[:8])}, on what the branches hold now.")
+        st.caption(f"As in job {code(short_id(job.id))}, on what the branches hold now.")
         show_command(form, place)
 
     return {Action.AGAIN: (f"{what} again", draw)}
