@@ -227,3 +227,12 @@ def test_the_same_command_for_other_surfaces(tmp_path: Path) -> None:
         "CALL sys.fast_forward(branch => 'backfill', table => 'air.flights', target => 'main');"
         in page.text
     )
+
+
+def test_the_path_on_top_names_the_source_that_is_chosen(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FLIGHTS, branch="backfill", source="backfill")
+    (box,) = (each for each in page.at.selectbox if each.label == "Source")
+    (other,) = (name for name in box.options if name.startswith("archive-2012"))
+    box.select(other)
+    query = page.run().at.query_params
+    assert (query["source"], query["branch"]) == ("archive-2012", "archive-2012")

@@ -507,4 +507,5 @@ def _standing(item: BranchItem) -> str:
 def _choose(name: str, key: str, known: list[str] | list[How]) -> None:
     chosen = state.value_of(key)
     if chosen in known:
-        state.set_parameter(name, chosen)
+        # The path on top of the page names the source.
+        state.set_parameters({name: chosen, **({"branch": chosen} if name == "source" else {})})
