@@ -47,6 +47,10 @@ def test_rules_are_listed_as_not_judged_yet(tmp_path: Path) -> None:
     (listed,) = [each.value for each in page.at.dataframe if "Condition" in each.value]
     assert list(listed["Condition"]) == ["carrier not null", "dep_delay >= -60"]
     assert list(listed["Severity"]) == ["block", "warn"]
+    # They can be checked before somebody asks for the merge.
+    query = dict(page.links())["Check the rules now"]
+    assert "cmp_a=main" in query
+    assert "cmp_tab=quality" in query
 
 
 def test_rules_that_were_not_run_are_a_check_of_a_fast_forward(tmp_path: Path) -> None:

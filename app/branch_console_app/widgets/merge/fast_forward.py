@@ -90,6 +90,11 @@ def show_fast_forward(
             show_judgement(merge.job)
         elif rules is not None:
             show_rules(rules, "Quality rules", "They run on the result before it is merged.")
+            # The result of a fast-forward is the source, so Compare checks the same rows.
+            state.link(
+                PageName.COMPARE, "Check the rules now", here(), icon=":material/rule:",
+                view={"cmp_a": plan.target, "cmp_b": plan.source, "cmp_tab": "quality"},
+            )  # fmt: skip
     with tabs[MergeTab.DETAILS]:
         if plan.verdict is Verdict.REFUSED:
             _show_ways_out(preview, identifier)
