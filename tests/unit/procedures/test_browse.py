@@ -15,7 +15,6 @@ from branch_console.procedures.call.call import ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.dispatch import run_call
 from tests.support.branch_bench import NOW, BranchBench, TrustingRows
-from tests.support.lifecycle import run
 
 
 @pytest.fixture
@@ -46,20 +45,6 @@ def test_a_branch_whose_head_lost_a_manifest_list_is_broken_and_main_is_not(
     (table,) = list_tables(bench.warehouse())
     assert table.health is Health.AT_RISK
     assert table.broken_branches == ("dev",)
-
-
-def test_a_broken_branch_that_was_dropped_asks_for_attention_no_more(bench: BranchBench) -> None:
-    dev = bench.table("dev")
-    head = dev.head()
-    assert head is not None
-    Path(dev.paths.manifest(head.delta_manifest_list)).unlink()
-    receipt = run(bench, "drop_branch", branch="dev")
-    (table,) = list_tables(bench.warehouse())
-    assert table.broken_branches == ()
-    assert table.health is Health.HEALTHY
-    # The list of the branches still says that it cannot be read.
-    rescue = list_branches(bench.warehouse(), bench.identifier)[1]
-    assert (rescue.name, rescue.health) == (receipt.rescue_branch, Health.BROKEN)
 
 
 def test_a_broken_branch_that_was_dropped_needs_no_attention_any_more(bench: BranchBench) -> None:
