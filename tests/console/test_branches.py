@@ -1,12 +1,26 @@
 """Branches: graph, inspector, list, and addresses that name what is not there."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.identifier import Identifier
+from branch_console.format.lineage_event import LineageEvent, LineageKind
 from tests.console.pages import Console, Page, air_console, settings
-from tests.console.pretend import PretendBranch, PretendServices, PretendTable, air_warehouse
+from tests.console.pretend import (
+    HOUR,
+    NOW,
+    PretendBranch,
+    PretendServices,
+    PretendTable,
+    air_warehouse,
+    receipt,
+    snapshot,
+)
 
 FLIGHTS = {"db": "air", "table": "flights"}
 
@@ -197,3 +211,53 @@ def test_the_inspector_tells_what_may_break_a_branch_and_offers_the_remedy(tmp_p
     assert page.at.button(key="fix-pin-branch").label == "Pin merge base…"
     assert not page.has_button("fix-fence")
     assert "quiet for 1 year" in page.text
+
+
+def _ended(console: Console, **parts: Any) -> Console:
+    """Have the ledger of flights say what became of the branch `trial`."""
+    flights = console.services.listed[1]
+    event = LineageEvent(id="e9", operation_id="9f2a", actor="bo", time_millis=NOW - HOUR, **parts)
+    flights.events = (*flights.events, event)
+    return console
+
+
+@pytest.mark.parametrize(
+    ("page", "view"),
+    [
+        ("table", {"branch": "trial"}),
+        ("branches", {"branch": "trial"}),
+        ("merge", {"source": "trial"}),
+    ],
+)
+def test_a_renamed_branch_leads_to_the_same_page_under_its_new_name(
+    tmp_path: Path, page: str, view: dict[str, str]
+) -> None:
+    console = _ended(
+        air_console(tmp_path), kind=LineageKind.RENAMED, branch="backfill", source_branch="trial"
+    )
+    seen = console.open(page, **FLIGHTS, **view)
+    assert "**Branch `trial` is now `backfill`.** bo renamed it " in seen.text
+    (parameter,) = view
+    assert f"{parameter}=backfill" in dict(seen.links())["Go on with `backfill`"]
+
+
+def test_a_dropped_branch_says_who_dropped_it_and_can_be_restored(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    branches = console.services.listed[1].branches
+    branches["rescue-9f2a"] = replace(branches["backfill"], name="rescue-9f2a")
+    _ended(
+        console, kind=LineageKind.DROPPED, branch="trial",
+        receipt=replace(
+            receipt("9f2a", snapshot("a", 1), snapshot("b", 2)), rescue_branch="rescue-9f2a"
+        ),
+    )  # fmt: skip
+    seen = console.open("merge", **FLIGHTS, source="trial")
+    assert "**Branch `trial` was dropped.** bo dropped it " in seen.text
+    assert "Rescue branch `rescue-9f2a` keeps all it had." in seen.text
+    restore = dict(seen.links())["Restore it"]
+    assert {"do=undo", "what=9f2a"} <= set(restore.split("&"))
+    # Without its rescue branch there is nothing to restore.
+    del branches["rescue-9f2a"]
+    seen = console.open("merge", **FLIGHTS, source="trial")
+    assert "was dropped.**" in seen.text
+    assert "Restore it" not in dict(seen.links())

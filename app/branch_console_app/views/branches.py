@@ -43,7 +43,8 @@ from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
 from branch_console_app.widgets.maintenance.rescue import release_dialogs
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.dialogs import offer, show_dialog
-from branch_console_app.widgets.parts.problem import guarded, show_no_snapshot, show_not_found
+from branch_console_app.widgets.parts.lost_branch import show_no_branch
+from branch_console_app.widgets.parts.problem import guarded, show_no_snapshot
 from branch_console_app.widgets.parts.rows import Column
 from branch_console_app.widgets.parts.same_as import show_same_as
 from branch_console_app.widgets.parts.table_picker import here, pick_table, show_table_header
@@ -73,8 +74,8 @@ def show() -> None:
     names = [MAIN_BRANCH, *summary.branches]
     if versus not in names:
         show_table_header(identifier, summary, PageName.BRANCHES)
-        show_not_found(
-            "Branch", versus, names, page=PageName.BRANCHES, place_of=lambda _: here(),
+        show_no_branch(
+            identifier, versus, names, page=PageName.BRANCHES, place_of=lambda _: here(),
             view_of=lambda name: {**state.view_of(*_VIEW), "br_vs": name},
         )  # fmt: skip
         return

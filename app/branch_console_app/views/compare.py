@@ -60,7 +60,7 @@ def show() -> None:
         diff = _with_compared_rows(identifier, found_diff)
     except PaimonError as error:
         if error.kind is ErrorKind.BRANCH_NOT_FOUND:
-            show_unknown_branch(error, branches, before, after)
+            show_unknown_branch(identifier, error, branches, before, after)
         else:
             show_problem(error, headline="The two states cannot be compared.")
         return

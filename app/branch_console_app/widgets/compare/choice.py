@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from branch_console.errors import PaimonError
+from branch_console.format.identifier import Identifier
 from branch_console_app import state
 from branch_console_app.state import PageName
-from branch_console_app.widgets.parts.problem import show_not_found
+from branch_console_app.widgets.parts.lost_branch import show_no_branch
 from branch_console_app.widgets.parts.table_picker import here
 
 _SIDES = {"cmp_a": "From (A)", "cmp_b": "To (B)"}
@@ -28,17 +29,20 @@ def show_choice(known: Sequence[str], before: str, after: str | None) -> None:
         _pick("cmp_b", known, after)
 
 
-def show_unknown_branch(error: PaimonError, known: Sequence[str], before: str, after: str) -> None:
-    """Say that a side names no branch, with the nearest ones as links; nothing stands in for it."""
+def show_unknown_branch(
+    identifier: Identifier, error: PaimonError, known: Sequence[str], before: str, after: str
+) -> None:
+    """Say that a side names no branch, with the way to others; nothing stands in for it."""
 
     def changed(name: str) -> dict[str, str | None]:
         sides = (("cmp_a", before), ("cmp_b", after))
         return {key: name if _branch(side) == unknown else side for key, side in sides}
 
     unknown = str(error.facts.get("branch"))
-    show_not_found(
-        "Branch", unknown, known, page=PageName.COMPARE, place_of=lambda _: here(), view_of=changed
-    )
+    show_no_branch(
+        identifier, unknown, known, page=PageName.COMPARE, place_of=lambda _: here(),
+        view_of=changed,
+    )  # fmt: skip
 
 
 def _branch(side: str) -> str:

@@ -12,6 +12,7 @@ from branch_console_app.models.parts.wording import code, plain, plural, prose
 from branch_console_app.services import get_services
 from branch_console_app.state import PageName
 from branch_console_app.widgets.parts.location import show_location
+from branch_console_app.widgets.parts.lost_branch import show_no_branch
 from branch_console_app.widgets.parts.problem import show_not_found, show_problem
 
 _LISTED_TABLES = 50
@@ -242,4 +243,4 @@ def _explain_branch(page: PageName, place: Location, error: PaimonError) -> None
     except NotFound:
         show_problem(error)
         return
-    show_not_found("Branch", place.branch_or_main, names, page=page, place_of=place.at_branch)
+    show_no_branch(identifier, place.branch_or_main, names, page=page, place_of=place.at_branch)
