@@ -141,7 +141,7 @@ def test_the_summary_says_what_a_comparison_and_a_dry_run_found(
     wanted = with_table_rule(Policy(), NAME, PolicyChoice.parse("theirs"))
     services.save_draft(ASKED, seen, wanted)
     settled = summary()
-    assert "Rows were compared: 8 conflicts are all settled." in settled
+    assert "Rows were compared; all 8 conflicts are settled." in settled
     assert "A dry run counts the rows and data files that change." in settled
 
     policy = services.resolution(ASKED).draft.policy.to_yaml()

@@ -151,4 +151,4 @@ def test_a_job_that_failed_waits_for_who_started_it_until_it_is_run_again(tmp_pa
     (query,) = (query for label, query in page.links() if label == "Open job")
     assert "id=7" in query
     services.known_jobs = {"8": replace(failed, id="8", state=JobState.DONE), "7": failed}
-    assert "None of your jobs has failed or waits for you." in Console(services).open().text
+    assert "No job of yours has failed or is waiting for you." in Console(services).open().text

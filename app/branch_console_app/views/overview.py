@@ -93,7 +93,7 @@ def _show_waiting(place: Location) -> None:
     jobs = waiting_jobs(reads.jobs_if_answered(), get_services().settings.actor, state.now_millis())
     with st.container(border=True, key="card-waiting"):
         if not jobs:
-            st.markdown("None of your jobs has failed or waits for you.")
+            st.markdown("No job of yours has failed or is waiting for you.")
             return
         st.markdown(f"**Waiting for you** :orange-badge[{len(jobs)}]")
         for number, job in enumerate(jobs[:_MOST_LINES]):

@@ -299,7 +299,7 @@ def _show_rows(page: MergePage) -> None:
         known = page.facts.rows
         is_compared = known is not None and known.is_compared
         st.caption(
-            "Rows were compared: none of them collide."
+            "Rows were compared; none of them collide."
             if is_compared
             else "The rows of the newest commits have not been compared yet."
         )

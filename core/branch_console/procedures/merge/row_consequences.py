@@ -48,11 +48,10 @@ def comparison_consequences(plan: Plan, known: KnownRows = NOTHING_KNOWN) -> lis
             )
         ]
     if known.conflicts:
-        settled = "is" if known.conflicts == 1 else "are all"
-        return [
-            changes(f"Rows were compared: {count(known.conflicts, 'conflict')} {settled} settled.")
-        ]
-    return [changes("Rows were compared: none of them collide.")]
+        one, many = "the one conflict is", f"all {count(known.conflicts, 'conflict')} are"
+        settled = one if known.conflicts == 1 else many
+        return [changes(f"Rows were compared; {settled} settled.")]
+    return [changes("Rows were compared; none of them collide.")]
 
 
 def snapshot_consequence(plan: ThreeWayPlan, known: KnownRows = NOTHING_KNOWN) -> Consequence:
