@@ -30,10 +30,10 @@ def base(judging: Judging, facts: BranchFacts) -> Iterator[HealthFinding]:
             severity=HazardSeverity.INFO if is_listed else HazardSeverity.WARNING,
             branch=branch,
             evidence=(f"tag {name}",),
-            text=f"Only tag {name!r} on main keeps what it began at."
+            text=f"Only tag {name!r} on main keeps the snapshot that it started from."
             if is_listed
-            else f"What it began at is not among the snapshots of main, and only tag {name!r} "
-            "on main keeps it.",
+            else "The snapshot that it started from is not on main any more, and only tag "
+            f"{name!r} on main keeps it.",
             breaks="Once that tag is deleted, expiry by other engines may delete files that "
             "this branch needs."
             if is_listed
@@ -64,7 +64,7 @@ def _without_base(
     elif facts.base_tag is not None:
         text = f"Its base tag {facts.base_tag!r} is gone from {where}."
     else:
-        text = "No tag on main keeps the snapshot it began at."
+        text = "No tag on main keeps the snapshot that it started from."
     evidence = tuple(
         each
         for each in (
@@ -123,7 +123,8 @@ def _rolled_back(
         (MAIN_BRANCH,),
         branch=branch,
         evidence=evidence,
-        text="Main was rolled back below what it began at, and the tag that kept it is gone.",
+        text="Main was rolled back to before the snapshot that it started from, and the tag that "
+        "kept it is gone.",
         breaks="Expiry on main may delete files that this branch needs.",
         advice=advice,
         remedies=(remedy,),
