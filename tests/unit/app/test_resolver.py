@@ -1,5 +1,6 @@
 """The resolver as values: groups, lines, what is typed and what rules of a group say."""
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 
 from branch_console.errors import InvalidInput
 from branch_console.format.identifier import Identifier
+from branch_console.format.options import Options
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.policy import Policy, PolicyChoice
 from branch_console.merge.policy_draft import with_column_rule, with_predicate, with_table_rule
@@ -35,6 +37,7 @@ from branch_console_app.models.merge.resolver_rules import (
     left_open_words,
     rule_lines,
     rule_of_group,
+    sequence_words,
 )
 from tests.support.contested_table import NAME, ContestedTable
 
@@ -170,6 +173,28 @@ def test_what_a_rule_for_all_leaves_open_is_said_with_the_way_to_settle_it(
         "decision. Change the rows of 2 hidden results on a branch: readers would not see what a "
         "decision takes."
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({}, None),
+        ({"sequence.field": "note"}, "`note`"),
+        ({"sequence.field": "note,dep_delay"}, "`note` and `dep_delay`"),
+        # There a merge writes whole buckets, so nothing ranks above what it writes.
+        ({"sequence.field": "note", "deletion-vectors.enabled": "true"}, None),
+    ],
+)
+def test_a_sequence_field_can_leave_a_decision_without_effect(
+    found: tuple[pa.Table, TableSchema], options: dict[str, str], names: str | None
+) -> None:
+    _, schema = found
+    words = sequence_words(replace(schema, options=Options({**schema.options, **options})))
+    if names is None:
+        assert words is None
+    else:
+        assert words is not None
+        assert words.startswith(f"Readers see the row that the sequence field {names} ranks first.")
 
 
 def test_rules_are_listed_the_strongest_first_with_what_they_decide(

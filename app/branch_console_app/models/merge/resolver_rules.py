@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format import options as table_options
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.policy import EVERY_TABLE, Policy, PolicyChoice, PredicateRule, Settle
@@ -21,7 +22,7 @@ from branch_console.merge.policy_draft import (
 from branch_console.merge.row_text import cell_texts
 from branch_console.merge.row_work import ROWS_OF_SIDES
 from branch_console_app.models.merge.resolver import WHOLE_ROW, Group
-from branch_console_app.models.parts.wording import plural
+from branch_console_app.models.parts.wording import code, listed, plural
 
 SIDES: Final = (Settle.OURS, Settle.THEIRS, Settle.BASE)
 """The choices that settle whole rows as well as cells."""
@@ -127,6 +128,21 @@ def left_open_words(conflicts: pa.Table) -> str:
             "on a branch: readers would not see what a decision takes."
         )
     return " ".join(ways)
+
+
+def sequence_words(schema: TableSchema) -> str | None:
+    """Say that a decision can have no effect where a sequence field ranks rows; None without one.
+
+    Only the planner compares what a decision writes with what readers would see, in a run.
+    """
+    names = schema.options.read(table_options.SEQUENCE_FIELD)
+    if not names or schema.skips_level_0:
+        return None
+    return (
+        f"Readers see the row that the sequence field {listed([code(name) for name in names])} "
+        "ranks first. If that is not the row you decide for, the dry run reports a "
+        "*hidden result* and nothing is merged."
+    )
 
 
 def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine, ...]:

@@ -35,6 +35,7 @@ from branch_console_app.models.merge.resolver_rules import (
     rows_of_group,
     rule_lines,
     rule_of_group,
+    sequence_words,
     settling_of,
     side_word,
 )
@@ -88,6 +89,9 @@ def show_rest(resolver: Resolver, group: Group) -> None:
                 "Undo last", icon=":material/undo:", key="resolve-undo", type="tertiary",
                 on_click=resolver.undo_last, help="Take back your last decision",
             )  # fmt: skip
+    sequence = sequence_words(resolver.schema)
+    if sequence is not None:
+        st.caption(sequence)
 
 
 def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
