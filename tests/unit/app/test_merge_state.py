@@ -367,6 +367,15 @@ def test_a_merge_that_was_cut_off_while_it_published_is_not_called_unchanged(pla
     assert found.is_followed
 
 
+def test_a_comparison_that_was_cut_off_is_not_called_running(plan: Planned) -> None:
+    found = of(undecided(plan), comparison=ended(JobState.INTERRUPTED))
+    assert found.text == (
+        "The row comparison was cut off at “verify files”: no worker runs. main is unchanged."
+    )
+    assert found.role is VerdictRole.STOP
+    assert found.steps == (NextStep.RESUME, NextStep.VIEW_JOB)
+
+
 @pytest.mark.parametrize(
     ("state", "words"), [(JobState.RUNNING, "running."), (JobState.FAILED, "not done")]
 )

@@ -270,7 +270,7 @@ def _of_jobs(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | N
             return _running(attempt.job, doing, plan.target)
     comparison = None if rows.is_compared else facts.comparison
     if comparison is not None and comparison.is_at_work:
-        return _comparing(comparison.job)
+        return _comparing(comparison.job, plan.target)
     if facts.merge is not None and facts.merge.is_done:
         # Later commits of the source make it another merge.
         is_over = facts.merge.undone is not None or isinstance(plan, UpToDatePlan)
@@ -300,7 +300,9 @@ def _is_about(attempt: MergeAttempt, plan_id: str, *, is_up_to_date: bool) -> bo
     return has_moved or attempt.plan_id == plan_id
 
 
-def _comparing(job: JobView) -> MergeState:
+def _comparing(job: JobView, target: str) -> MergeState:
+    if job.state is JobState.INTERRUPTED:
+        return _cut_off(job, "Comparing", target)
     parts = f": {count(job.done)} of {plural(job.total, 'part')}" if job.total else ""
     return MergeState(
         standing=MergeStanding.COMPARING,
@@ -342,6 +344,11 @@ def _of_attempt(decision: ForwardDecision, facts: MergeFacts) -> MergeState | No
     return None
 
 
+_NOUNS: Final[Mapping[str, str]] = {
+    "Dry run": "dry run",
+    "Merging": "merge",
+    "Comparing": "row comparison",
+}
 _STEPS: Final[Mapping[str, str]] = {"quality rules": "checking the quality rules, part by part"}
 
 
@@ -369,7 +376,7 @@ def _running(job: JobView, doing: str, target: str) -> MergeState:
 
 def _cut_off(job: JobView, doing: str, target: str) -> MergeState:
     """Return the state of a job whose worker stopped: it has not ended, and can be resumed."""
-    what = {"Dry run": "dry run", "Merging": "merge"}.get(doing, "undo")
+    what = _NOUNS.get(doing, "undo")
     at = f" at “{plain(job.step)}”" if job.step else ""
     return MergeState(
         standing=MergeStanding.FAILED,
