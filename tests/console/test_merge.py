@@ -21,7 +21,7 @@ def test_a_legal_one_says_what_arrives_and_that_nothing_goes(tmp_path: Path) -> 
         in page.text
     )
     assert "Nothing: every snapshot, schema and tag stays." in page.text
-    assert "Rows +41,208" in page.text
+    assert "Net rows +41,208" in page.text
     assert page.has_button("merge-merge")
     assert not page.has_button("ff-force")
 
@@ -80,7 +80,7 @@ def test_a_moved_target_is_refused_with_what_it_would_remove(tmp_path: Path) -> 
     assert "It would remove 3 commits of `main`. Merge instead." in page.text
     assert page.at.button(key="merge-remedy").label == "Merge instead"
     assert "`TARGET_MOVED`" in page.text
-    assert "3 commits, +17,100 rows, by etl." in page.text
+    assert "3 commits, net +17,100 rows, by etl." in page.text
     assert not page.has_button("ff-run")
 
 

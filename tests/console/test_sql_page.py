@@ -197,7 +197,7 @@ def test_an_answer_tells_rows_time_states_and_notes(services: PretendServices) -
     text = page.text.replace("\\", "")
     assert "**at least 1,500 rows** in 1.2 s" in text
     assert "`air.flights` on `dev` at snapshot 7 (v1)" in text
-    assert "air.planes has no branch 'dev': main is read." in text
+    assert "air.planes has no branch `dev`: main is read." in text
     assert "The first 1,000 rows; the files hold 1,500." in text
     assert "== Physical Plan ==" in text
     (grid,) = page.at.dataframe

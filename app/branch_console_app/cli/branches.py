@@ -368,7 +368,7 @@ def _print_snapshots(what: str, moved: Arrivals | Removals) -> None:
     if not moved.snapshots:
         return
     shown = moved.snapshots[:_SNAPSHOTS_LISTED]
-    column = FigureColumn.of(moved.changes[:_SNAPSHOTS_LISTED], with_sign)
+    column = FigureColumn.of_changes(moved.changes[:_SNAPSHOTS_LISTED], with_sign)
     print_line()
     print_rows(
         (f">{what}", "identity", "kind", f">{column.title.lower()}", "time", "user"),

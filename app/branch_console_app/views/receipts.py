@@ -21,7 +21,15 @@ from branch_console_app.models.jobs.receipt_text import (
 )
 from branch_console_app.models.parts.actions import Action
 from branch_console_app.models.parts.location import Location
-from branch_console_app.models.parts.wording import bare, code, duration, moment, plain, short_id
+from branch_console_app.models.parts.wording import (
+    bare,
+    code,
+    duration,
+    moment,
+    plain,
+    prose,
+    short_id,
+)
 from branch_console_app.state import PageName
 from branch_console_app.widgets.branches.pick_dialogs import operation_dialogs
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
@@ -105,7 +113,7 @@ def _show_receipt(receipt: Receipt, place: Location, table: Identifier | None) -
         if receipt.notes and chance.undone_by is not None:
             st.markdown("**Notes from before the undo**")
         for note in receipt.notes:
-            st.caption(plain(note))
+            st.caption(prose(note))
     with right, st.container(border=True, key="card-who"):
         reason = reason_of(receipt)
         rows.facts(

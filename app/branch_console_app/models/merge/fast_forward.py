@@ -259,7 +259,7 @@ def _stays(plan: ForwardDecision) -> tuple[str, ...]:
 
 def commit_column(moved: MovedCommits) -> FigureColumn:
     """Return what the commits changed, newest first."""
-    return FigureColumn.of(moved.changes[::-1], signed)
+    return FigureColumn.of_changes(moved.changes[::-1], signed)
 
 
 def commit_rows(moved: MovedCommits) -> list[tuple[int, str, str, str, int]]:

@@ -34,7 +34,7 @@ from branch_console_app.models.merge.merge_figures import (
 )
 from branch_console_app.models.merge.merge_state import MergeState
 from branch_console_app.models.parts.exactness import Figure
-from branch_console_app.models.parts.wording import code, count, plain, plural
+from branch_console_app.models.parts.wording import code, count, plain, plural, prose
 
 
 class How(StrEnum):
@@ -284,7 +284,7 @@ class MergePreview:
             buckets=bucket_lines(plan, schema),
             conflicts=tuple(_conflict_line(each, plan) for each in conflicts),
             settlings=tuple(settlings),
-            notes=tuple(plain(note) for note in plan.notes),
+            notes=tuple(prose(note) for note in plan.notes),
         )
 
     @property

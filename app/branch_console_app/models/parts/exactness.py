@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from branch_console.diff.rows.row_figure import RowFigure
+from branch_console.diff.rows.row_figure import NET_ROWS, RowFigure
 from branch_console_app.models.parts.wording import count, signed
 
 EXACT: Final = "exact"
@@ -43,7 +43,7 @@ def short_figure(figure: RowFigure) -> str:
 
 def change_fact(figure: RowFigure) -> tuple[str, str]:
     """Return what a commit changed as a label and a figure."""
-    label = "Rows changed" if figure.is_of_rows else "Records in files"
+    label = NET_ROWS if figure.is_of_rows else "Records in files"
     return label, figure.number(signed)
 
 

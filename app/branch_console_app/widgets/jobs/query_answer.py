@@ -12,7 +12,7 @@ from branch_console_app.models.parts.query_answer import (
     to_csv,
     to_parquet,
 )
-from branch_console_app.models.parts.wording import count, plain, plural, short_id
+from branch_console_app.models.parts.wording import count, plain, plural, prose, short_id
 from branch_console_app.services import get_services
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.problem import guarded
@@ -32,7 +32,7 @@ def show_answer(job_id: str) -> None:
             st.space("stretch")
             _show_downloads(job_id)
         for note in answer.notes:
-            st.info(plain(note), icon=":material/info:")
+            st.info(prose(note), icon=":material/info:")
         shown, plan = st.tabs(["Rows", "Plan"])
         with shown:
             _show_rows(answer)

@@ -38,7 +38,8 @@ def show_commits(moved: MovedCommits, key: str) -> None:
         },
         alt=f"{plural(len(moved.snapshots), 'commit')}, newest first",
     )
+    net = "net " if moved.figure.is_of_rows else ""
     st.caption(
-        f"{plural(len(moved.snapshots), 'commit')}, {moved.figure.words(signed)}, by "
+        f"{plural(len(moved.snapshots), 'commit')}, {net}{moved.figure.words(signed)}, by "
         f"{plain(listed(list(moved.users)))}."
     )

@@ -6,6 +6,7 @@ from typing import Final
 import streamlit as st
 
 from branch_console.diff.fast_forward import ForwardDecision, Verdict, WayOut
+from branch_console.diff.rows.row_figure import NET_ROWS
 from branch_console.format.identifier import Identifier
 from branch_console.operations.agreement import Agreement
 from branch_console.operations.branch_requests import FastForwardRequest
@@ -99,7 +100,7 @@ def show_fast_forward(
         if plan.verdict is Verdict.REFUSED:
             _show_ways_out(preview, identifier)
         for note in plan.notes:
-            st.caption(plain(note))
+            st.caption(prose(note))
         _show_same_as(plan)
 
 
@@ -149,7 +150,7 @@ def _show_figures(preview: FastForwardPreview) -> None:
         "Schema versions": len(arrives.schema_ids),
         "Tags": len(arrives.tags),
     }
-    moved = figure_of("Rows", arrives.figure, is_change=True) if arrives.snapshots else None
+    moved = figure_of(NET_ROWS, arrives.figure, is_change=True) if arrives.snapshots else None
     first, *others = (
         Figure(label=label, value=count(each)) if each else None for label, each in counts.items()
     )

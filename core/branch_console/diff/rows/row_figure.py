@@ -93,6 +93,8 @@ class RowFigure:
 
 NOTHING_COUNTED: Final = RowFigure(rows=None, records=None)
 NO_ROWS: Final = RowFigure(rows=0, records=0)
+NET_ROWS: Final = "Net rows"
+"""The rows that a commit adds less those it removes: 0 where it rewrites all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,7 @@ class FigureColumn:
     """Figures under one heading, which says what they count.
 
     Attributes:
-        title: `Rows`, or `Records in files`.
+        title: `Rows`, `Net rows`, or `Records in files`.
         cells: The figures in their order; each with what it counts where they count both.
     """
 
@@ -145,20 +147,27 @@ class FigureColumn:
     cells: tuple[str, ...]
 
     @classmethod
-    def of(cls, figures: Sequence[RowFigure], write: Write = in_full) -> "FigureColumn":
+    def of(
+        cls, figures: Sequence[RowFigure], write: Write = in_full, *, of_rows: str = "Rows"
+    ) -> "FigureColumn":
         """Write figures; what is not known counts nothing."""
         titles = {
-            "Rows" if each.is_of_rows else "Records in files" for each in figures if each.is_known
+            of_rows if each.is_of_rows else "Records in files" for each in figures if each.is_known
         }
         if len(titles) <= 1:
             return cls(
-                title=next(iter(titles), "Rows"),
+                title=next(iter(titles), of_rows),
                 cells=tuple(each.number(write) for each in figures),
             )
         cells = tuple(
             each.number(write) if each.is_of_rows else each.words(write) for each in figures
         )
-        return cls(title="Rows", cells=cells)
+        return cls(title=of_rows, cells=cells)
+
+    @classmethod
+    def of_changes(cls, figures: Sequence[RowFigure], write: Write) -> "FigureColumn":
+        """Write what commits changed: of rows, those added less those removed."""
+        return cls.of(figures, write, of_rows=NET_ROWS)
 
 
 def is_row_per_record(schema: TableSchema, branch: str) -> bool:
