@@ -44,6 +44,15 @@ def test_running_it_sends_one_command_and_follows_its_job(tmp_path: Path) -> Non
     assert "**Merging: verify files.**" in page.text
 
 
+def test_the_reason_for_it_goes_with_the_command(tmp_path: Path) -> None:
+    console = air_console(tmp_path)
+    page = console.open("merge", **BACKFILL)
+    page.at.text_input(key="do-reason").input("Late flights of May")
+    page.run().click("ff-run")
+    (call,) = console.services.sent
+    assert call.arguments["reason"] == "Late flights of May"
+
+
 def test_two_tabs_make_one_job(tmp_path: Path) -> None:
     console = air_console(tmp_path)
     tabs = [console.open("merge", **BACKFILL) for _ in range(2)]

@@ -66,6 +66,7 @@ from branch_console_app.cli.preview_text import (
     refusal_of,
 )
 from branch_console_app.cli.request_options import AskedRequest, takes
+from branch_console_app.models.jobs.receipt_text import reason_of
 from branch_console_app.models.jobs.target_words import target_words
 
 if TYPE_CHECKING:
@@ -278,6 +279,7 @@ def print_receipt(found: Receipt) -> None:
             "operation": found.operation_id,
             "statement": found.statement,
             "by": found.actor,
+            "reason": reason_of(found),
             "plan": found.plan_id or None,
             "started": local_time(found.started_millis),
             "finished": local_time(found.finished_millis),

@@ -294,6 +294,7 @@ class FastForwardRequest(
     source: str = argument("Source branch.", json="branch", cli="SOURCE")
     target: str = argument("The branch that moves.", default=MAIN_BRANCH, cli="--to TARGET")
     force: bool = argument("Replace a target that moved; a rescue branch keeps it.", default=False)
+    reason: str | None = reason_argument()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -189,6 +189,15 @@ def test_a_receipt_tells_what_undo_would_do(console: CommandLine, bench: BranchB
     assert console("receipt", back).lines[-1].endswith("run again what it took back.")
 
 
+def test_a_fast_forward_keeps_why_it_was_done(console: CommandLine, bench: BranchBench) -> None:
+    forward = console.json("fast-forward", "db.t", "dev", "--reason", "Late flights of May")
+    assert bench.table().ledger.events()[-1].reason == "Late flights of May"
+    receipt = console("receipt", forward["operation_id"]).lines
+    assert [each for each in receipt if each.startswith("reason")] == [
+        "reason         Late flights of May"
+    ]
+
+
 def test_the_receipt_of_a_write_of_rows_says_to_revert_it(
     console: CommandLine, bench: BranchBench
 ) -> None:

@@ -38,6 +38,7 @@ from branch_console_app.widgets.parts.callbacks import ask_for_reason, show_left
 from branch_console_app.widgets.parts.confirm import (
     IN_THE_WAY,
     lacks_role,
+    reason_field,
     start_once,
     typed_name,
 )
@@ -212,6 +213,7 @@ def show_forward_dialog(
     else:
         say_when_rules_run(identifier, plan.target)
     ask_for_reason(answer, _subject(plan))
+    reason = reason_field()
     refused = lacks_role(answer.role) or (None if answer.can_run else IN_THE_WAY)
     if is_protected and not typed_name("merge", plan.target):
         refused = refused or f"Type {plan.target} first."
@@ -222,7 +224,8 @@ def show_forward_dialog(
         label, type="primary", icon=":material/fast_forward:",
         disabled=refused is not None, help=refused, key="ff-run",
     ):  # fmt: skip
-        given = {**_arguments(plan), **Agreement(override_gate=override).encode()}
+        allowed = Agreement(override_gate=override)
+        given = {**_arguments(plan, reason=reason), **allowed.encode()}
         if begin_merge(PROCEDURE, given, plan.id, plan.source, plan.target):
             st.rerun()
 
@@ -264,6 +267,7 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
         refused = lacks_role(Role.OPERATOR)
         blocked = None if answer.can_run else IN_THE_WAY
         confirmed = typed_name(f"replace-{plan.id}", plan.target)
+        reason = reason_field("ff-force")
         if st.button(
             f"Replace {code(plan.target)}",
             icon=":material/warning:",
@@ -272,7 +276,7 @@ def _show_replace(preview: FastForwardPreview, identifier: Identifier) -> None:
             key="ff-force",
         ):
             allowed = Agreement(override_gate=override)
-            given = {**_arguments(plan, force=True), **allowed.encode()}
+            given = {**_arguments(plan, force=True, reason=reason), **allowed.encode()}
             place = _place(identifier, plan)
             start_once(PROCEDURE, given, place, subject=f"{plan.id} force")
         if refused:
@@ -283,10 +287,12 @@ def _preview(plan: ForwardDecision, *, force: bool = False) -> Preview:
     return reads.preview(PROCEDURE, _arguments(plan, force=force))
 
 
-def _arguments(plan: ForwardDecision, *, force: bool = False) -> dict[str, Argument]:
-    """Return the arguments of the command, with the reason that stands in its field."""
+def _arguments(
+    plan: ForwardDecision, *, force: bool = False, reason: str | None = None
+) -> dict[str, Argument]:
+    """Return the arguments of the command, with why it goes on without callbacks."""
     request = FastForwardRequest(
-        table=plan.table, source=plan.source, target=plan.target, force=force
+        table=plan.table, source=plan.source, target=plan.target, force=force, reason=reason
     )
     arguments = {**request.encode(), **Agreement(plan_id=plan.id).encode()}
     return with_reason(arguments, _subject(plan))

@@ -104,9 +104,11 @@ def typed_name(form: str, name: str) -> bool:
     return typed == name
 
 
-def reason_field() -> str | None:
-    """Ask why something is done; None if nobody says."""
-    return (
-        st.text_input("Reason", key="do-reason", placeholder=RevertRequest.help_of("reason"))
-        or None
-    )
+def reason_field(form: str = "do") -> str | None:
+    """Ask why something is done; None if nobody says.
+
+    Args:
+        form: The form that asks, where a page can show it beside a dialog that asks, too.
+    """
+    placeholder = RevertRequest.help_of("reason")
+    return st.text_input("Reason", key=f"{form}-reason", placeholder=placeholder) or None

@@ -175,6 +175,7 @@ FORWARD_JOURNAL: Final = Codec(
             HistoryJournal,
             *FORWARD,
             PLAN_ID,
+            REASON,
             RECORDS,
             ROWS_COUNTED,
             NOTES,

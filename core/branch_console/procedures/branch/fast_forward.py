@@ -1,6 +1,6 @@
 """Fast-forward, previewed and run: what the preview shows is what is published, or nothing is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -67,9 +67,9 @@ def plan_forward(warehouse: Warehouse, call: ProcedureCall) -> PlannedForward:
     """Decide what moves a branch to the head of another one that holds all of it.
 
     Arguments of the call: `table`, `branch` (the source), `target` (main), `plan_id` of the
-    preview, `force` (replace a target that moved, which a rescue branch keeps), `override_gate`
-    (why an operator publishes what the gate blocks), `without_callbacks` (why one leaves out what
-    Paimon would do for others).
+    preview, `force` (replace a target that moved, which a rescue branch keeps), `reason`,
+    `override_gate` (why an operator publishes what the gate blocks), `without_callbacks` (why one
+    leaves out what Paimon would do for others).
 
     Raises:
         NotFound: There is no such table or branch.
@@ -157,7 +157,9 @@ def _planned(
         branch=plan.target,
         journal=OperationJournal()
         if safety is None
-        else journal_of_forward(table, plan, safety, call.operation_id),
+        else replace(
+            journal_of_forward(table, plan, safety, call.operation_id), reason=call.reason
+        ),
         earlier_receipt=already,
     )
 
