@@ -338,6 +338,40 @@ def fast_forward(identifier: Identifier, source: str, target: str) -> ForwardDec
     return get_services().preview_fast_forward(identifier, source, target)
 
 
+def begin_fast_forward(identifier: Identifier, source: str, target: str) -> Begun[Reading]:
+    """Begin to decide what a fast-forward would do: the value is a `ForwardDecision`."""
+    services = get_services()
+    return _begin_reading(lambda: services.preview_fast_forward(identifier, source, target))
+
+
+def begin_merge(asked: Mapping[str, Argument], given: Mapping[str, Argument]) -> Begun[Reading]:
+    """Begin to decide what a merge would do: the value is a `Resolution` and a `MergeDecision`.
+
+    Args:
+        asked: The arguments of the merge, without a policy.
+        given: The same with all that it is run with but the decisions of the draft.
+    """
+    services = get_services()
+
+    def read() -> tuple[Resolution, MergeDecision]:
+        resolution = services.resolution(asked)
+        return resolution, services.preview_merge({**given, "policy": policy_of(resolution)})
+
+    return _begin_reading(read)
+
+
+def policy_of(resolution: Resolution) -> str | None:
+    """Return the decisions of a draft as a merge takes them; None without any."""
+    draft = resolution.draft
+    return draft.policy.to_yaml() if draft.decisions else None
+
+
+def _begin_reading(read: Callable[[], Any]) -> Begun[Reading]:
+    """Begin what depends on the heads as they are now, so that it is not kept."""
+    future = _read_aside(lambda: Reading(value=read(), millis=state.now_millis()))
+    return Begun(future, lambda reading: reading)
+
+
 def merge(arguments: Mapping[str, Argument]) -> MergeDecision:
     """Decide what a merge would do, on the heads as they are now."""
     return get_services().preview_merge(arguments)

@@ -14,12 +14,16 @@ from streamlit.util import calc_hash
 import branch_console_app.services
 from branch_console_app import reads
 from branch_console_app.settings import Settings
+from branch_console_app.widgets.merge import checking
 from tests.console.pretend import PretendServices, air_warehouse
 
 # Every AppTest looks through all installed packages for components; once is enough.
 manifest_scanner.scan_component_manifests = functools.cache(  # type: ignore[assignment]
     manifest_scanner.scan_component_manifests
 )
+
+# A page of a test shows what it has read, however busy the machine is.
+checking.PATIENCE_SECONDS = 30.0
 
 MAIN = Path(branch_console_app.services.__file__).with_name("main.py")
 

@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from urllib.parse import parse_qs, urlencode
+
+import pytest
 
 from branch_console.errors import ErrorKind, StorageError
 from branch_console.jobs.progress import JobState
 from branch_console.operations.branch_requests import FastForwardRequest
+from branch_console_app.widgets.merge import checking
 from tests.console.pages import Console, air_console, settings
 from tests.console.pretend import NOW, air_warehouse
 
@@ -166,6 +170,58 @@ def test_a_broken_source_is_a_card(tmp_path: Path) -> None:
     page = air_console(tmp_path).open("merge", **FLIGHTS, source="half-made")
     assert "**The preview cannot be made; nothing changed.**" in page.text
     assert "Checking what" not in page.text
+
+
+@pytest.mark.parametrize("how", ["ff", "auto"])
+def test_a_check_that_takes_long_can_be_cancelled_and_its_answer_never_shows(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console, answers = air_console(tmp_path), Event()
+    name = "preview_fast_forward" if how == "ff" else "preview_merge"
+    plan = getattr(console.services, name)
+
+    def slowly(*given: object) -> object:
+        answers.wait()
+        return plan(*given)
+
+    monkeypatch.setattr(console.services, name, slowly)
+    monkeypatch.setattr(checking, "PATIENCE_SECONDS", 0.1)
+    page = console.open("merge", **{**FLIGHTS, "how": how}, source="backfill")
+    assert "**Checking what `backfill` would change in `main`.**" in page.text
+    page.click("check-cancel")
+    answers.set()
+    for _ in range(3):
+        assert (
+            "**The check of what `backfill` would change in `main` was cancelled.** "
+            "Nothing was changed." in page.text
+        )
+        assert not page.has_button("check-cancel")
+        assert not page.has_button("merge-merge")
+        page.run()
+    monkeypatch.setattr(checking, "PATIENCE_SECONDS", 30)
+    page.click("check-check")
+    assert "was cancelled" not in page.text
+    assert "fast-forward" in page.text
+    assert page.has_button("merge-merge")
+
+
+def test_a_check_that_takes_long_is_shown_when_it_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console, answers = air_console(tmp_path), Event()
+    plan = console.services.preview_fast_forward
+
+    def slowly(*given: str) -> object:
+        answers.wait()
+        return plan(*given)
+
+    monkeypatch.setattr(console.services, "preview_fast_forward", slowly)
+    monkeypatch.setattr(checking, "PATIENCE_SECONDS", 0.1)
+    page = console.open("merge", **FLIGHTS, source="backfill")
+    assert not page.has_button("merge-merge")
+    answers.set()
+    monkeypatch.setattr(checking, "PATIENCE_SECONDS", 30)
+    assert page.run().has_button("merge-merge")
 
 
 def test_without_a_source_the_page_asks_for_one(tmp_path: Path) -> None:

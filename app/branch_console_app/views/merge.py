@@ -49,6 +49,7 @@ from branch_console_app.state import PageName
 from branch_console_app.views import catalog_merge
 from branch_console_app.widgets.branches.undo_dialog import undo_dialogs
 from branch_console_app.widgets.merge.bar import TAB, Draft, show_sides, show_state, swap_sides
+from branch_console_app.widgets.merge.checking import check_merge
 from branch_console_app.widgets.merge.confirm import show_merge_dialog
 from branch_console_app.widgets.merge.draft_jobs import (
     begin_undo,
@@ -134,8 +135,6 @@ def show() -> None:
         return
     slot = _show_bar(items, source, target, how)
     with guarded("The preview cannot be made; nothing changed."):
-        with slot.container():
-            draw_verdict(MergeState.loading(source, target))
         try:
             _show_merge(identifier, items, source, target, how, slot)
         except PaimonError:
@@ -154,16 +153,24 @@ def _show_merge(
     slot: DeltaGenerator,
 ) -> None:
     """Plan the merge that the address asks for, and draw it."""
-    if how == How.FAST_FORWARD:
-        plan = reads.fast_forward(identifier, source, target)
-        _show_forward(identifier, items, plan, slot)
-        return
     asked = merge_arguments(identifier, source, target)
-    resolution = reads.resolution(asked)
-    draft = resolution.draft
-    policy = draft.policy.to_yaml() if draft.decisions else None
-    arguments = with_reason({**asked, "policy": policy}, f"{source}-{target}")
-    decision = reads.merge(arguments)
+    subject = (repr(asked), source, target, how)
+    if how == How.FAST_FORWARD:
+        plan: ForwardDecision | None = check_merge(
+            slot, subject, (source, target),
+            lambda: reads.begin_fast_forward(identifier, source, target),
+        )  # fmt: skip
+        if plan is not None:
+            _show_forward(identifier, items, plan, slot)
+        return
+    given = with_reason(asked, f"{source}-{target}")
+    checked: tuple[Resolution, MergeDecision] | None = check_merge(
+        slot, subject, (source, target), lambda: reads.begin_merge(asked, given)
+    )
+    if checked is None:
+        return
+    resolution, decision = checked
+    arguments = {**given, "policy": reads.policy_of(resolution)}
     if isinstance(decision.plan, FastForwardPlan):
         _show_forward(identifier, items, decision.plan.move.decision, slot)
         return

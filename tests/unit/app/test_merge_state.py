@@ -99,6 +99,12 @@ ROWS: dict[MergeStanding, tuple[Given, str, NextStep | None, NextStep | None]] =
         lambda plan: MergeState.loading(S, T),
         "Checking what fix-delays would change in main.",
         None,
+        NextStep.CANCEL,
+    ),
+    MergeStanding.UNCHECKED: (
+        lambda plan: MergeState.unchecked(S, T),
+        "The check of what fix-delays would change in main was cancelled. Nothing was changed.",
+        NextStep.CHECK,
         None,
     ),
     MergeStanding.RUNNING: (

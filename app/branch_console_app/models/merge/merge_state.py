@@ -43,6 +43,7 @@ class MergeStanding(StrEnum):
 
     CHOOSE = "choose"
     LOADING = "loading"
+    UNCHECKED = "not checked"
     RUNNING = "running"
     COMPARING = "comparing"
     DONE = "done"
@@ -75,6 +76,7 @@ class VerdictRole(StrEnum):
 ROLES: Final[Mapping[MergeStanding, VerdictRole]] = {
     MergeStanding.CHOOSE: VerdictRole.NEUTRAL,
     MergeStanding.LOADING: VerdictRole.WORK,
+    MergeStanding.UNCHECKED: VerdictRole.NEUTRAL,
     MergeStanding.RUNNING: VerdictRole.WORK,
     MergeStanding.COMPARING: VerdictRole.WORK,
     MergeStanding.DONE: VerdictRole.DONE,
@@ -97,6 +99,7 @@ ROLES: Final[Mapping[MergeStanding, VerdictRole]] = {
 class NextStep(StrEnum):
     """The action of a button of a merge."""
 
+    CHECK = "check again"
     VIEW_JOB = "view job"
     CANCEL = "cancel"
     VIEW_RECEIPT = "view receipt"
@@ -211,6 +214,18 @@ class MergeState:
         return cls(
             standing=MergeStanding.LOADING,
             sentence=f"Checking what {code(source)} would change in {code(target)}.",
+            secondary=_CANCEL,
+        )
+
+    @classmethod
+    def unchecked(cls, source: str, target: str) -> "MergeState":
+        """Return the state after the person has cancelled the check."""
+        return cls(
+            standing=MergeStanding.UNCHECKED,
+            sentence=f"The check of what {code(source)} would change in {code(target)} was "
+            "cancelled.",
+            detail="Nothing was changed.",
+            primary=MergeAction(step=NextStep.CHECK, label="Check again"),
         )
 
     @classmethod

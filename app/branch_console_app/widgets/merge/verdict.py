@@ -19,6 +19,7 @@ _BOXES: Final[Mapping[VerdictRole, Callable[..., Any]]] = {
 _ICONS: Final[Mapping[MergeStanding, str]] = {
     MergeStanding.CHOOSE: "radio_button_unchecked",
     MergeStanding.LOADING: "progress_activity",
+    MergeStanding.UNCHECKED: "close",
     MergeStanding.RUNNING: "play_arrow",
     MergeStanding.COMPARING: "play_arrow",
     MergeStanding.DONE: "check",
