@@ -372,3 +372,30 @@ def test_the_last_decision_is_taken_back_and_what_others_decided_stays(
 def test_without_a_merge_the_page_leads_to_one(console: NewConsole) -> None:
     page = console().open("conflicts", db="air", table="delays")
     assert "Conflicts belong to a merge" in page.text
+
+
+def test_no_side_is_offered_whose_rows_a_sequence_field_hides(tmp_path: Path) -> None:
+    folder = tmp_path / "ranked"
+    table = ContestedTable(folder, flights=3, options={"sequence.field": "dep_delay"})
+    table.call("compare_rows", branch="fix-delays", target="main")
+    asked = {"warehouse": str(folder), "state_dir": str(tmp_path / "state"), "actor": "ada"}
+    services: Any = Services(Settings.from_environment({**asked, "role": "operator"}, {}))
+    page = Console(services).open("conflicts", **PLACE)
+    # The source has the greater delays: of the target's rows readers see those alone that it
+    # deleted, and notes go with whatever row is seen.
+    assert "**Settle all 8 open conflicts:**" in page.text
+    ours = page.at.button(key="rest-ours")
+    assert ours.help.startswith("Settles 4 of them only: readers would not see its rows")
+    page.click("rest-ours")
+    assert "**4 of 8 conflicts open.**" in page.text
+    assert "decision for another row has no effect and settles nothing" in page.text
+    assert "**Settle all 4 open conflicts:**" in page.text
+    assert "Remove that rule first." in page.at.button(key="rest-theirs").help
+    page = Console(services).open("conflicts", **PLACE, cf_col="dep_delay", cf_state="open")
+    assert {line[2:] for line in lines(page)} == {
+        ("", "undecided", "table air.delays: no effect, readers would not see it")
+    }
+    assert "Decided by" in columns(page)
+    merge = Console(services).open("merge", **PLACE, target="main")
+    assert "4 conflicts" in merge.text
+    assert "conflicts settled" not in merge.text

@@ -29,6 +29,7 @@ from branch_console.format.journals.branches import BranchCreation
 from branch_console.format.snapshot import Snapshot
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.policy import Policy
+from branch_console.merge.reapply_policy import reapply_policy, without_effect
 from branch_console.merge.row_work import EVERY_BUCKET, BucketFiles, Reconciled, RowScope, RowWork
 from branch_console.spark.engine import SparkRowEngine
 from branch_console.spark.read.readers import read_table
@@ -38,6 +39,7 @@ from branch_console.storage.table_paths import TablePaths
 from branch_console.table.file_store_table import FileStoreTable
 from branch_console.table.table_state import ReadState
 from tests.support.java_child import Read, read_with_java
+from tests.support.spark_in_process import SessionInProcess
 from tests.support.warehouses import each_version
 
 COLUMNS = {"id": "INT NOT NULL", "a": "INT", "b": "STRING"}
@@ -416,6 +418,51 @@ def test_a_result_that_the_sequence_would_hide_is_told_before_the_run(
     assert found.messages == ()
     bench.merge("tables: {db.t: {columns: {a: ours, at: max}}}")
     assert bench.rows("main") == [(1, 10, 9), (2, 10, 5)]
+
+
+@pytest.mark.depth("full")
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+@pytest.mark.parametrize("gone", [(False, False), (True, False), (False, True)])
+def test_a_decision_that_the_sequence_would_hide_settles_nothing(
+    tmp_path: Path, rng: random.Random, order: str, gone: tuple[bool, bool]
+) -> None:
+    columns = {"id": "INT NOT NULL", "a": "INT", "at": "DOUBLE"}
+    options = {"sequence.field": "at", "sequence.field.sort-order": order}
+    ranks = [None, 0.0, 1.0, 2.0, float("nan")]
+
+    def rows(keys: int) -> Rows:
+        picked = rng.sample(range(40), keys)
+        return [(key, rng.randrange(3), rng.choice(ranks)) for key in picked]
+
+    bench = MergeBench(SessionInProcess(), tmp_path, rows(20), columns=columns, options=options)
+
+    for branch in ("main", "dev", "main", "dev"):
+        bench.write(branch, rows(25))
+        bench.write(branch, [], rows(5))
+
+    def conflicts(policy: str = "") -> pa.Table:
+        return bench.reconcile(
+            policy, writes=False, ours_gone=gone[0], theirs_gone=gone[1]
+        ).conflicts
+
+    kept = conflicts()
+    kept = kept.filter(pc.not_equal(kept["kind"], str(ConflictKind.HIDDEN)))
+    in_conflict = {each["id"] for each in kept["key"].to_pylist()}
+    hidden = 0
+    for policy in (
+        "{take: ours}", "{take: theirs}", "{take: base}", "{take: theirs, columns: {at: ours}}",
+        "{take: ours, columns: {at: max}}", "{take: base, where: [{when: id < 20, take: theirs}]}",
+    ):  # fmt: skip
+        text = f"tables: {{db.t: {policy}}}"
+        run = conflicts(text).to_pylist()
+        found = {each["key"]["id"] for each in run if each["kind"] == ConflictKind.HIDDEN}
+        again = reapply_policy(kept, Policy.from_yaml(f"version: 1\n{text}"), "db.t")
+        open_ones = again.filter(pc.is_null(again["take"]))
+        assert {each["id"] for each in open_ones["key"].to_pylist()} == found & in_conflict, policy
+        assert pc.all(without_effect(open_ones), min_count=0).as_py()
+        assert set(open_ones["result"].to_pylist()) <= {None}
+        hidden += len(found)
+    assert hidden > 10
 
 
 def test_the_first_value_cannot_be_replaced(session: WarmSession, tmp_path: Path) -> None:

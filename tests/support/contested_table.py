@@ -1,5 +1,6 @@
 """A table with rows that two branches changed both: as many conflicts as a test wants."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -49,7 +50,14 @@ class ContestedTable:
         place: What addresses of the console call it.
     """
 
-    def __init__(self, folder: Path, *, flights: int = 6, database: str = "air") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        flights: int = 6,
+        database: str = "air",
+        options: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = folder
         self.name = f"{database}.delays"
         self.path = folder / f"{database}.db" / "delays"
@@ -61,7 +69,7 @@ class ContestedTable:
             [(name, parse_data_type(kind)) for name, kind in _COLUMNS.items()],
             partition_keys=["day"],
             primary_keys=["day", "flight"],
-            options={"bucket": "1", "write-only": "true"},
+            options={"bucket": "1", "write-only": "true", **(options or {})},
             time_millis=self.warehouse.clock(),
         )
         create_table(self.warehouse.store, paths, schema)

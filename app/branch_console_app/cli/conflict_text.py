@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from branch_console.format.values.fine_times import readable
 from branch_console.merge.plan import Plan, verdict_of
-from branch_console.merge.row_work import ROWS_OF_SIDES
+from branch_console.merge.row_work import without_rows
 from branch_console_app.cli.output import print_line, print_rows
 from branch_console_app.models.merge.resolver import groups_of
 from branch_console_app.models.merge.row_conflicts import conflict_lines
@@ -28,7 +28,7 @@ def conflicts_document(plan: Plan, found: pa.Table | None, limit: int) -> dict[s
 
 def _rows(found: pa.Table, limit: int) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = readable(
-        found.slice(0, limit or None).drop_columns(ROWS_OF_SIDES)
+        without_rows(found.slice(0, limit or None))
     ).to_pylist()
     return rows
 

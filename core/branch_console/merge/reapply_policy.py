@@ -4,14 +4,18 @@ What a merge keeps of its conflicts holds the rows of all sides, so that whoever
 once what a rule makes of a hundred thousand of them: by the very code that a merge settles with.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from branch_console.diff.three_way import ThreeWay
+from branch_console.diff.rows.same_values import Bools, same_values
+from branch_console.diff.three_way import ThreeWay, each_side
 from branch_console.expr.predicate import holds, parse_condition
+from branch_console.format.values.key_order import sortable
 from branch_console.merge.conflict import ConflictKind
 from branch_console.merge.policy import Policy
 from branch_console.merge.resolution import (
@@ -23,11 +27,16 @@ from branch_console.merge.resolution import (
     settle_conflicts,
 )
 from branch_console.merge.row_text import cell_texts, conflict_ids, row_texts
-from branch_console.merge.row_work import ROWS_OF_SIDES
+from branch_console.merge.row_work import FIRST_RANKED, ROWS_OF_SIDES
+
+_BY_COLUMN: TypeAlias = Mapping[str | None, tuple[pa.Array, Settled]]
 
 
 def reapply_policy(conflicts: pa.Table, policy: Policy, table: str) -> pa.Table:
     """Return conflicts as another policy settles them, in the same order.
+
+    A decision is tried on what readers would see: where a sequence field hides its result, the
+    conflict stays open, and `decided_by` says what has no effect.
 
     Args:
         conflicts: Columns of `row_conflict_schema`, found by the same rule of rows.
@@ -41,8 +50,10 @@ def reapply_policy(conflicts: pa.Table, policy: Policy, table: str) -> pa.Table:
     takes = [pa.nulls(0, pa.string())]
     results, deciders = [pa.nulls(0, pa.string())], [pa.nulls(0, pa.string())]
     outdated, places = [pa.nulls(0, pa.bool_())], [pa.nulls(0, pa.int64())]
+    by_column: dict[str | None, tuple[pa.Array, Settled]] = {}
     for at, found in _columns(whole, with_rows=policy.decides_by_row(table)):
         settled = _settled(found, policy, table)
+        by_column[found.column] = (at, settled)
         takes.append(settled.take)
         results.append(_result_texts(found, settled))
         deciders.append(settled.decided_by)
@@ -59,7 +70,14 @@ def reapply_policy(conflicts: pa.Table, policy: Policy, table: str) -> pa.Table:
         position = whole.schema.get_field_index(name)
         values = pa.concat_arrays(parts).take(order)
         whole = whole.set_column(position, whole.schema.field(position), values)
+    if FIRST_RANKED in whole.column_names and whole.num_rows:
+        whole = _opened_again(whole, pa.array(_ranks_below(whole, by_column)))
     return whole
+
+
+def without_effect(conflicts: pa.Table) -> pa.ChunkedArray:
+    """Return which conflicts stay open as readers would not see the result of their decision."""
+    return pc.and_(pc.is_null(conflicts["take"]), pc.is_valid(conflicts["decided_by"]))
 
 
 def conflicts_where(conflicts: pa.Table, when: str, column: str | None = None) -> pa.Array:
@@ -195,3 +213,94 @@ def _result_texts(found: OpenConflicts, settled: Settled) -> pa.Array:
     else:
         results = cell_texts(settled.values)
     return pc.if_else(pc.is_valid(settled.take), results, pa.scalar(None, pa.string()))
+
+
+# --- what a sequence field hides ----------------------------------------------------------------
+
+
+def _opened_again(whole: pa.Table, is_hidden: pa.Array) -> pa.Table:
+    for name in ("take", "result"):
+        position = whole.schema.get_field_index(name)
+        values = pc.if_else(is_hidden, pa.scalar(None, pa.string()), whole[name])
+        whole = whole.set_column(position, whole.schema.field(position), values)
+    return whole
+
+
+def _ranks_below(whole: pa.Table, by_column: _BY_COLUMN) -> Bools:
+    """A mask of the settled conflicts that make their key's result rank below another row.
+
+    These are the ones of a sequence field or of whole rows; where a key has none, all of its own.
+    """
+    keys = _key_ids(whole).dictionary_encode()
+    key_of: npt.NDArray[np.int64] = keys.indices.to_numpy().astype(np.int64)
+    count = len(keys.dictionary)
+    one_of = np.zeros(count, dtype=np.int64)
+    one_of[key_of[::-1]] = np.arange(len(key_of))[::-1]
+    one = whole.take(pa.array(one_of)).combine_chunks()
+    rows = _rows(one)
+    first = one[FIRST_RANKED].combine_chunks()
+    names = [field.name for field in first.type.field("row").type]
+    follows = np.full(count, -1)
+    is_known = pc.is_valid(first).to_numpy(zero_copy_only=False).copy()
+    ranks = set(names)
+    for column, (at, settled) in by_column.items():
+        places = key_of[at.to_numpy()]
+        if column is None:
+            follows[places] = settled.values.to_numpy()
+        if column is None or column in ranks:
+            is_known[places[settled.is_open]] = False
+    there = np.stack(
+        [one[name].is_valid().to_numpy() for name in ("ours_row", "theirs_row", "base_row")]
+    )
+    is_there = (follows < 0) | there[np.maximum(follows, 0), np.arange(count)]
+    below, ties = np.zeros(count, dtype=bool), np.ones(count, dtype=bool)
+    descends = pc.fill_null(pc.struct_field(first, "descends"), False)
+    for name in names:
+        result = _results_of_keys(name, rows, follows, key_of, by_column)
+        best = pc.struct_field(first, ["row", name])
+        below |= ties & _loses(result, best, descends)
+        ties &= same_values(result, best)
+    is_hidden = is_known & is_there & below
+    is_settled = whole["take"].is_valid().to_numpy()
+    decides = whole["column"].is_null().to_numpy() | np.isin(
+        whole["column"].to_numpy(zero_copy_only=False).astype(object), names
+    )
+    has_deciding = np.zeros(count, dtype=bool)
+    has_deciding[key_of[decides & is_settled]] = True
+    found: Bools = is_hidden[key_of] & is_settled & (decides | ~has_deciding[key_of])
+    return found
+
+
+def _results_of_keys(
+    name: str,
+    rows: ThreeWay[pa.Table],
+    follows: npt.NDArray[np.int64],
+    key_of: npt.NDArray[np.int64],
+    by_column: _BY_COLUMN,
+) -> pa.Array:
+    """The values that a column gets in each key: of the row, by decision, or of who changed it."""
+    columns = each_side(rows, lambda side: side[name].combine_chunks())
+    only_theirs = same_values(columns.base, columns.ours) & ~same_values(
+        columns.base, columns.theirs
+    )
+    side = np.where(follows < 0, np.where(only_theirs, THEIRS, OURS), follows)
+    found = side * len(follows) + np.arange(len(follows))
+    sources = [columns.ours, columns.theirs, columns.base]
+    if name in by_column:
+        at, settled = by_column[name]
+        found[key_of[at.to_numpy()]] = len(sources) * len(follows) + np.arange(len(at))
+        sources.append(settled.values.cast(columns.ours.type))
+    return pc.take(pa.concat_arrays(sources), pa.array(found))
+
+
+def _loses(value: pa.Array, best: pa.Array, descends: pa.Array) -> Bools:
+    """Where a sequence ranks below another; without one a row loses, whichever way it is sorted."""
+    mine, other = sortable(value), sortable(best)
+    # A result with the other zero may be the very row that readers see.
+    is_other = pa.array(~same_values(value, best))
+    smaller = pc.if_else(descends, pc.greater(mine, other), pc.less(mine, other))
+    lacks = pc.and_(pc.is_null(mine), pc.is_valid(other))
+    found: Bools = pc.or_(pc.and_(pc.fill_null(smaller, False), is_other), lacks).to_numpy(
+        zero_copy_only=False
+    )
+    return found

@@ -28,7 +28,12 @@ from branch_console.merge.resolution import (
     settle_conflicts,
 )
 from branch_console.merge.row_text import cell_texts, conflict_ids, key_ids, row_texts
-from branch_console.merge.row_work import ROWS_OF_SIDES, RowVerdict, row_conflict_schema
+from branch_console.merge.row_work import (
+    FIRST_RANKED,
+    ROWS_OF_SIDES,
+    RowVerdict,
+    row_conflict_schema,
+)
 
 Ints = npt.NDArray[np.int64]
 
@@ -413,6 +418,9 @@ def _conflict_rows(state: _State, each: _SettledColumn, layout: pa.Schema) -> pa
             )
         },
     }
+    if FIRST_RANKED in layout.names:
+        # Only who reads the files knows it.
+        columns[FIRST_RANKED] = pa.nulls(count, layout.field(FIRST_RANKED).type)
     return pa.table(columns, schema=layout)
 
 

@@ -8,6 +8,7 @@ from typing import Final, Generic, TypeVar
 import pyarrow as pa
 
 from branch_console.diff.changes.virtual_base import Base
+from branch_console.format import options as table_options
 from branch_console.format.table_schema import TableSchema
 from branch_console.format.values.arrow_types import arrow_schema, nullable_columns
 
@@ -54,6 +55,9 @@ EVERY_BUCKET: Final = -1
 ROWS_OF_SIDES: Final = ("base_row", "ours_row", "theirs_row")
 """The columns of `row_conflict_schema` that hold whole rows."""
 
+FIRST_RANKED: Final = "first_ranked"
+"""The column of `row_conflict_schema` that tells which results a sequence field hides."""
+
 
 def row_conflict_schema(schema: TableSchema) -> pa.Schema:
     """The columns of row conflicts of a table, one row a cell or, where `column` is null, a row.
@@ -66,6 +70,10 @@ def row_conflict_schema(schema: TableSchema) -> pa.Schema:
     that was made on other values and is not applied. `base_row`, `ours_row` and `theirs_row` are
     structs of all columns, null if the row is not there: with them conflicts are settled again
     by another policy without looking at the table.
+
+    A table of `tells_first_ranked` has `first_ranked` too: whether the sequence descends, and the
+    sequence fields of the row that comes first once the source's files are added. Readers see no
+    result that ranks below it.
     """
     key = [
         field.with_nullable(True)
@@ -86,7 +94,36 @@ def row_conflict_schema(schema: TableSchema) -> pa.Schema:
             pa.field("decided_by", pa.string()),
             pa.field("needs_another_look", pa.bool_(), nullable=False),
             *(pa.field(name, pa.struct(rows)) for name in ROWS_OF_SIDES),
+            *([_first_ranked_field(schema)] if tells_first_ranked(schema) else []),
         ]
+    )
+
+
+def tells_first_ranked(schema: TableSchema) -> bool:
+    """Whether the rank by a sequence field alone says which results readers would see.
+
+    It does not where a merge engine joins rows; where whole buckets are written, nothing is hidden.
+    """
+    return (
+        bool(schema.options.read(table_options.SEQUENCE_FIELD))
+        and schema.options.read(table_options.MERGE_ENGINE) == "deduplicate"
+        and not schema.skips_level_0
+    )
+
+
+def without_rows(conflicts: pa.Table) -> pa.Table:
+    """Return conflicts without the columns from which they are settled again."""
+    return conflicts.select(
+        [name for name in conflicts.column_names if name not in (*ROWS_OF_SIDES, FIRST_RANKED)]
+    )
+
+
+def _first_ranked_field(schema: TableSchema) -> pa.Field:
+    fields = {each.name: each for each in nullable_columns(schema.fields)}
+    names = schema.options.read(table_options.SEQUENCE_FIELD)
+    row = pa.struct([fields[name] for name in names])
+    return pa.field(
+        FIRST_RANKED, pa.struct([pa.field("descends", pa.bool_()), pa.field("row", row)])
     )
 
 

@@ -14,6 +14,7 @@ from branch_console.format.table_schema import TableSchema
 from branch_console.merge.policy import Policy, PolicyChoice
 from branch_console.merge.policy_draft import with_column_rule, with_predicate, with_table_rule
 from branch_console.merge.reapply_policy import reapply_policy
+from branch_console.merge.row_work import FIRST_RANKED
 from branch_console.procedures.browse.conflicts import read_row_conflicts
 from branch_console.procedures.merge.inputs import preview_merge
 from branch_console_app.models.merge.resolver import (
@@ -34,12 +35,14 @@ from branch_console_app.models.merge.resolver import (
 from branch_console_app.models.merge.resolver_rules import (
     RuleScope,
     effect_of,
+    effect_words,
     left_open_words,
     rule_lines,
     rule_of_group,
     sequence_words,
 )
 from tests.support.contested_table import NAME, ContestedTable
+from tests.unit.merge.merged_rows import TABLE, keyed, merge
 
 
 @pytest.fixture(scope="module")
@@ -188,13 +191,48 @@ def test_what_a_rule_for_all_leaves_open_is_said_with_the_way_to_settle_it(
 def test_a_sequence_field_can_leave_a_decision_without_effect(
     found: tuple[pa.Table, TableSchema], options: dict[str, str], names: str | None
 ) -> None:
-    _, schema = found
-    words = sequence_words(replace(schema, options=Options({**schema.options, **options})))
+    kept, schema = found
+    words = sequence_words(replace(schema, options=Options({**schema.options, **options})), kept)
     if names is None:
         assert words is None
     else:
         assert words is not None
         assert words.startswith(f"Readers see the row that the sequence field {names} ranks first.")
+        assert "the dry run reports a *hidden result*" in words, "these conflicts do not tell"
+
+
+def test_a_decision_that_readers_would_not_see_leaves_its_conflict_open() -> None:
+    schema = keyed({"id": "INT NOT NULL", "a": "INT", "at": "INT"}, {"sequence.field": "at"})
+    kept = merge(schema, [], [(1, 1, 9), (2, 1, 3)], [(1, 2, 7), (2, 2, 5)]).conflicts
+    first = [{"descends": False, "row": {"at": at}} for at in (9, 9, 5, 5)]
+    place = kept.schema.get_field_index(FIRST_RANKED)
+    field = kept.schema.field(place)
+    kept = kept.set_column(place, field, pa.array(first, field.type))
+    theirs = with_table_rule(Policy(), TABLE, PolicyChoice.parse("theirs"))
+    settled = reapply_policy(kept, theirs, TABLE)
+    assert settled["take"].to_pylist() == ["theirs", None, "theirs", "theirs"]
+    effect = effect_of(reapply_policy(kept, Policy(), TABLE), settled)
+    assert effect.settles == 3
+    (line,) = rule_lines(theirs, TABLE, settled)
+    assert line.number == 3
+    lines = cell_lines(settled)
+    assert (lines[1].take, lines[1].result) == ("undecided", "")
+    assert lines[1].by == f"table {TABLE}: no effect, readers would not see it"
+    assert left_open_words(settled) == (
+        "Decide otherwise on 1 conflict: the sequence field ranks another row first, so readers "
+        "would not see what was decided."
+    )
+    newest = with_column_rule(theirs, TABLE, "at", PolicyChoice.parse("max"))
+    assert reapply_policy(kept, newest, TABLE)["take"].null_count == 0
+    words = sequence_words(schema, kept)
+    assert words is not None
+    assert words.endswith("a decision for another row has no effect and settles nothing.")
+    assert effect_words(3, 4) == (
+        "Settles 3 of them only: readers would not see its rows, as the sequence field ranks "
+        "others first"
+    )
+    assert effect_words(0, 4) is not None
+    assert effect_words(4, 4) is None
 
 
 def test_rules_are_listed_the_strongest_first_with_what_they_decide(

@@ -16,7 +16,7 @@ from branch_console.merge.policy import Policy, choose
 from branch_console.merge.policy_draft import without_choices
 from branch_console.merge.reapply_policy import row_level_conflicts
 from branch_console.merge.row_text import cell_texts, parse_cells
-from branch_console.merge.row_work import ROWS_OF_SIDES
+from branch_console.merge.row_work import ROWS_OF_SIDES, without_rows
 from branch_console_app.models.compare.rows import cell_text
 
 WHOLE_ROW: Final = "whole row"
@@ -212,7 +212,7 @@ def cell_lines(conflicts: pa.Table, parts: KeyParts | None = None) -> tuple[Cell
         conflicts: Columns of `row_conflict_schema`.
         parts: Has keys written as the values of the columns that differ; None writes them whole.
     """
-    shown = readable(conflicts.drop_columns(ROWS_OF_SIDES))
+    shown = readable(without_rows(conflicts))
     return tuple(_line(row, parts) for row in shown.to_pylist())
 
 
@@ -221,6 +221,8 @@ def _line(row: Mapping[str, Any], parts: KeyParts | None) -> CellLine:
     sides = [_NOT_THERE if is_row and row[side] is None else cell_text(row[side])
              for side in ("base", "ours", "theirs")]  # fmt: skip
     by = "a value changed since" if row["needs_another_look"] else row["decided_by"] or ""
+    if row["take"] is None and row["decided_by"]:
+        by = f"{by}: no effect, readers would not see it"
     result = "" if row["take"] is None else row["result"]
     return CellLine(
         key=key_text(row["key"]) if parts is None else _short_key(row["key"], parts),

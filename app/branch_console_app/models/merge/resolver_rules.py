@@ -19,8 +19,9 @@ from branch_console.merge.policy_draft import (
     with_table_rule,
     without_predicate,
 )
+from branch_console.merge.reapply_policy import without_effect
 from branch_console.merge.row_text import cell_texts
-from branch_console.merge.row_work import ROWS_OF_SIDES
+from branch_console.merge.row_work import FIRST_RANKED, ROWS_OF_SIDES
 from branch_console_app.models.merge.resolver import WHOLE_ROW, Group
 from branch_console_app.models.parts.wording import code, listed, plural
 
@@ -122,6 +123,12 @@ def left_open_words(conflicts: pa.Table) -> str:
             f"Decide again on {plural(outdated, 'conflict')} under *To be checked again*: "
             f"{'its' if outdated == 1 else 'their'} values changed since the decision."
         )
+    no_effect = _number(without_effect(conflicts))
+    if no_effect:
+        ways.append(
+            f"Decide otherwise on {plural(no_effect, 'conflict')}: the sequence field ranks "
+            "another row first, so readers would not see what was decided."
+        )
     if hidden:
         ways.append(
             f"Change the {'row' if hidden == 1 else 'rows'} of {plural(hidden, 'hidden result')} "
@@ -130,19 +137,37 @@ def left_open_words(conflicts: pa.Table) -> str:
     return " ".join(ways)
 
 
-def sequence_words(schema: TableSchema) -> str | None:
+def sequence_words(schema: TableSchema, conflicts: pa.Table) -> str | None:
     """Say that a decision can have no effect where a sequence field ranks rows; None without one.
 
-    Only the planner compares what a decision writes with what readers would see, in a run.
+    Args:
+        schema: The schema of the target.
+        conflicts: Columns of `row_conflict_schema`; of a merge engine that joins rows they do not
+            tell which results are hidden, so that only a run does.
     """
     names = schema.options.read(table_options.SEQUENCE_FIELD)
     if not names or schema.skips_level_0:
         return None
+    ranks = f"Readers see the row that the sequence field {listed([code(name) for name in names])} "
+    if FIRST_RANKED in conflicts.column_names:
+        return f"{ranks}ranks first: a decision for another row has no effect and settles nothing."
     return (
-        f"Readers see the row that the sequence field {listed([code(name) for name in names])} "
-        "ranks first. If that is not the row you decide for, the dry run reports a "
+        f"{ranks}ranks first. If that is not the row you decide for, the dry run reports a "
         "*hidden result* and nothing is merged."
     )
+
+
+def effect_words(settles: int, most: int) -> str | None:
+    """Say that a side settles fewer conflicts than another one does; None if it does not.
+
+    Args:
+        settles: The number of open conflicts that it settles.
+        most: The number that the side settles which settles most.
+    """
+    if settles >= most:
+        return None
+    settled = f"Settles {settles} of them only" if settles else "Settles none of them"
+    return f"{settled}: readers would not see its rows, as the sequence field ranks others first"
 
 
 def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine, ...]:
@@ -153,6 +178,7 @@ def rule_lines(policy: Policy, table: str, settled: pa.Table) -> tuple[RuleLine,
         table: The table's name in it.
         settled: Its conflicts as the draft settles them.
     """
+    settled = settled.filter(pc.is_valid(settled["take"]))
     counted = settled.group_by(["decided_by", "column"]).aggregate([([], "count_all")]).to_pylist()
     lines: list[RuleLine] = []
     # The stronger table comes last, and is listed first.

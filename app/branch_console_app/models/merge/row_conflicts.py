@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from branch_console.format.values.fine_times import readable
-from branch_console.merge.row_work import ROWS_OF_SIDES
+from branch_console.merge.row_work import without_rows
 from branch_console_app.models.merge.resolver import WHOLE_ROW, key_text
 from branch_console_app.models.parts.wording import NOT_READ
 
@@ -36,7 +36,7 @@ class RowConflictLine:
 def conflict_lines(conflicts: pa.Table, visible: slice) -> tuple[RowConflictLine, ...]:
     """Return some of the conflicts, in their order."""
     start, stop, _ = visible.indices(conflicts.num_rows)
-    seen = conflicts.slice(start, stop - start).drop_columns(ROWS_OF_SIDES)
+    seen = without_rows(conflicts.slice(start, stop - start))
     return tuple(_line(each) for each in readable(seen).to_pylist())
 
 

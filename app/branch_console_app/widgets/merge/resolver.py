@@ -13,6 +13,7 @@ from branch_console.errors import PaimonError
 from branch_console.format.table_schema import TableSchema
 from branch_console.merge.policy import Policy
 from branch_console.merge.policy_draft import PolicyDraft
+from branch_console.merge.reapply_policy import without_effect
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.call.permissions import Role as Right
 from branch_console.procedures.merge.conflicts import Resolution
@@ -298,7 +299,7 @@ def _show_editor(
     )
     key = f"cells-{hash((version, tuple(address.values())))}-{state.value_of(_ROUND) or 0}"
     frame = _frame(shown)
-    if pc.any(lines["needs_another_look"]).as_py():
+    if pc.any(pc.or_(lines["needs_another_look"], without_effect(lines))).as_py():
         # Why these are open again stands where it is told who decides.
         more = [*more, DECIDED_BY]
     columns = [str(each) for each in frame]

@@ -31,6 +31,7 @@ from branch_console_app.models.merge.resolver_rules import (
     RuleScope,
     current_rule,
     effect_of,
+    effect_words,
     left_open_words,
     rows_of_group,
     rule_lines,
@@ -89,7 +90,7 @@ def show_rest(resolver: Resolver, group: Group) -> None:
                 "Undo last", icon=":material/undo:", key="resolve-undo", type="tertiary",
                 on_click=resolver.undo_last, help="Take back your last decision",
             )  # fmt: skip
-    sequence = sequence_words(resolver.schema)
+    sequence = sequence_words(resolver.schema, resolver.settled)
     if sequence is not None:
         st.caption(sequence)
 
@@ -102,13 +103,14 @@ def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
             rule_of_group(group, inside.slice(0, 1), resolver.schema, PolicyChoice(how=side))
             for side in SIDES
         ]
-        # Each side settles the same conflicts.
-        settles = _settles(
-            resolver, inside, with_predicate(resolver.policy, resolver.table, rules[0])
-        )
+        settled_by = [
+            _settles(resolver, inside, with_predicate(resolver.policy, resolver.table, rule))
+            for rule in rules
+        ]
     except PaimonError as error:
         st.caption(prose(error.message))
         return
+    settles = max(settled_by)
     current = current_rule(resolver.policy, resolver.table, rules[0])
     if settles:
         title = f"Settle {_part(settles, group.open_number)} in this group:"
@@ -120,13 +122,20 @@ def _show_rest_buttons(resolver: Resolver, group: Group) -> None:
     else:
         return
     st.markdown(f"**{title}**", width="content")
-    for side, rule in zip(SIDES, rules, strict=True):
+    for side, rule, number in zip(SIDES, rules, settled_by, strict=True):
+        effect = effect_words(number, settles)
         is_current = not settles and rule == current
         wanted = with_predicate(resolver.policy, resolver.table, rule)
         st.button(
             _TAKE_WORDS[side], key=f"rest-{rule.take}", on_click=resolver.keep,
-            args=(wanted,), disabled=problem is not None or is_current,
-            help=problem or ("The rule takes this now" if is_current else _rest_help(group, rule)),
+            args=(wanted,),
+            disabled=problem is not None or is_current or number == 0 < settles,
+            help=(
+                problem
+                or ("The rule takes this now" if is_current else None)
+                or effect
+                or _rest_help(group, rule)
+            ),
         )  # fmt: skip
 
 
@@ -138,8 +147,8 @@ def _show_buttons_of_all(resolver: Resolver) -> None:
     policies = [
         with_table_rule(resolver.policy, resolver.table, PolicyChoice(how=side)) for side in SIDES
     ]
-    # Each side settles the same conflicts.
-    settles = _settles(resolver, resolver.settled, policies[0])
+    settled_by = [_settles(resolver, resolver.settled, wanted) for wanted in policies]
+    settles = max(settled_by)
     if not settles:
         st.caption(left_open_words(resolver.settled))
         return
@@ -150,11 +159,15 @@ def _show_buttons_of_all(resolver: Resolver) -> None:
     problem = resolver.refusal or (_WIDE_RULE if is_overriding else None)
     conflicts = "open conflict" if number == 1 else "open conflicts"
     st.markdown(f"**Settle {_part(settles, number)} {conflicts}:**", width="content")
-    for side, wanted in zip(SIDES, policies, strict=True):
+    for side, wanted, settled in zip(SIDES, policies, settled_by, strict=True):
         st.button(
             _TAKE_WORDS[side], key=f"rest-{side}", on_click=resolver.keep, args=(wanted,),
-            disabled=problem is not None,
-            help=problem or "Saved as one rule for the whole table; decisions made before stay",
+            disabled=problem is not None or settled == 0,
+            help=(
+                problem
+                or effect_words(settled, settles)
+                or "Saved as one rule for the whole table; decisions made before stay"
+            ),
         )  # fmt: skip
 
 

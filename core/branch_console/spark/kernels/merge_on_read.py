@@ -126,7 +126,7 @@ def row_order(rows: pa.Table, schema: TableSchema, *last: str) -> pa.Array:
     """
     sort_keys = [(key, "ascending") for key in schema.trimmed_primary_keys]
     columns = {key: sortable(rows[key]) for key, _ in sort_keys}
-    direction = schema.options.get("sequence.field.sort-order", "ascending").lower()
+    direction = "descending" if is_descending(schema) else "ascending"
     for name in schema.options.read(table_options.SEQUENCE_FIELD):
         # A row without a user sequence loses, whichever way the sequence is sorted.
         columns |= {f"{name} is set": pc.is_valid(rows[name]), name: sortable(rows[name])}
@@ -134,6 +134,11 @@ def row_order(rows: pa.Table, schema: TableSchema, *last: str) -> pa.Array:
     columns |= {name: rows[name] for name in last}
     sort_keys += [(name, "ascending") for name in last]
     return pc.sort_indices(pa.table(columns), sort_keys=sort_keys)
+
+
+def is_descending(schema: TableSchema) -> bool:
+    """Whether of two user sequences the smaller one wins."""
+    return schema.options.get("sequence.field.sort-order", "ascending").lower() == "descending"
 
 
 # --- aggregation --------------------------------------------------------------------------------

@@ -235,7 +235,7 @@ class BucketReader:
             schema = self.scope.schema
             merged = row_merge.merge_rows(sides, schema, policy, table=self.scope.table)
             is_open = pc.is_null(merged.conflicts["take"])
-            disputed.append(_keys_of(merged.conflicts.filter(is_open), schema))
+            disputed.append(keys_of_conflicts(merged.conflicts.filter(is_open), schema))
             changed = (key_bytes(merged.results, schema), key_bytes(merged.deletes, schema))
             is_changed = pc.is_in(
                 key_bytes(sides.theirs, schema), value_set=pa.concat_arrays(changed)
@@ -344,7 +344,7 @@ def key_bytes(rows: pa.Table, schema: TableSchema) -> pa.Array:
     return encode_rows(rows.select(list(schema.trimmed_primary_keys)), schema.key_type.types)
 
 
-def _keys_of(conflicts: pa.Table, schema: TableSchema) -> pa.Array:
+def keys_of_conflicts(conflicts: pa.Table, schema: TableSchema) -> pa.Array:
     """The keys of conflicts, with the columns of `row_conflict_schema`."""
     names = list(schema.trimmed_primary_keys)
     columns = [pc.struct_field(conflicts["key"], name) for name in names]

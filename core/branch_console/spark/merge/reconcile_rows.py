@@ -18,6 +18,7 @@ from branch_console.commit.base.commit_message import CommitMessage
 from branch_console.diff.changes.table_changes import by_place
 from branch_console.diff.three_way import ThreeWay
 from branch_console.errors import ErrorKind, InvalidInput
+from branch_console.format import options as table_options
 from branch_console.format.index_manifest import NO_INDEX_FILES
 from branch_console.format.manifest_entry import NO_FILES
 from branch_console.format.table_schema import TableSchema
@@ -26,6 +27,7 @@ from branch_console.merge.engine_rules import EngineRules
 from branch_console.merge.policy import Policy
 from branch_console.merge.row_work import (
     CHANGED_KEYS,
+    FIRST_RANKED,
     ROW_VERDICTS,
     Reconciled,
     RowScope,
@@ -41,6 +43,7 @@ from branch_console.spark.files.data_files import (
     write_bucket,
 )
 from branch_console.spark.kernels import merge_on_read
+from branch_console.spark.kernels.key_groups import KeyGroups
 from branch_console.spark.kernels.merge_on_read import SEQUENCE_NUMBER, VALUE_KIND
 from branch_console.spark.merge.bucket_rewrite import rewrite_bucket
 from branch_console.spark.merge.bucket_sides import (
@@ -49,6 +52,7 @@ from branch_console.spark.merge.bucket_sides import (
     BucketUnit,
     common_keys,
     key_bytes,
+    keys_of_conflicts,
     of_keys,
     units_of,
 )
@@ -332,7 +336,7 @@ class MergeTask:
         if len(hidden) and EngineRules.of(schema).starts_anew:
             rows = _started_anew(rows, hidden, merged, schema)
             hidden = _hidden_keys(read, rows, merged, unit.next_sequence)
-        conflicts = [merged.conflicts]
+        conflicts = [_with_first_ranked(merged.conflicts, read)]
         if len(hidden):
             at_hidden = ThreeWay(
                 base=of_keys(sides.base, hidden, schema),
@@ -421,6 +425,37 @@ def _hidden_keys(
         left_over = of_keys(seen, key_bytes(merged.deletes, schema), schema)
         wrong += [key_bytes(changed, schema), key_bytes(left_over, schema)]
     return pc.unique(pa.concat_arrays(wrong))
+
+
+def _with_first_ranked(conflicts: pa.Table, read: "BucketRows") -> pa.Table:
+    """Conflicts with what comes first in each key by its sequence, as `row_conflict_schema` says.
+
+    A row that deletes has a rank as well, and what was ranked lower stays hidden beneath it.
+    """
+    schema, rows = read.schema, read.orders()[0]
+    if FIRST_RANKED not in conflicts.schema.names or not conflicts.num_rows:
+        return conflicts
+    if schema.options.read(table_options.IGNORE_DELETE):
+        rows = merge_on_read.live_rows(rows)
+    keys = keys_of_conflicts(conflicts, schema)
+    rows = of_keys(rows, keys, schema)
+    if not rows.num_rows:
+        return conflicts
+    ordered = rows.take(merge_on_read.row_order(rows, schema, SEQUENCE_NUMBER)).combine_chunks()
+    groups = KeyGroups.of(ordered, schema.trimmed_primary_keys, VALUE_KIND)
+    first = ordered.take(pa.array(groups.lasts)).combine_chunks()
+    at = pc.index_in(keys, value_set=key_bytes(first, schema))
+    position = conflicts.schema.get_field_index(FIRST_RANKED)
+    field = conflicts.schema.field(position)
+    fields = list(field.type.field("row").type)
+    row = pa.StructArray.from_arrays(
+        [first[each.name].combine_chunks().take(at) for each in fields], fields=fields
+    )
+    descends = pa.repeat(pa.scalar(merge_on_read.is_descending(schema)), len(at))
+    column = pa.StructArray.from_arrays(
+        [descends, row], fields=list(field.type), mask=pc.is_null(at)
+    )
+    return conflicts.set_column(position, field, column)
 
 
 def _verdict_rows(unit: BucketUnit, verdicts: Iterable[Mapping[RowVerdict, int]]) -> pa.Table:
