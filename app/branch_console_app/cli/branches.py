@@ -201,6 +201,7 @@ def run_call(
     as_json: bool,
     beside: Mapping[str, object] | None = None,
     tell: Callable[[Receipt], Mapping[str, object]] = lambda _: {},
+    after: Callable[[JobView], Mapping[str, object]] = lambda _: {},
     called: str | None = None,
 ) -> int:
     """Have a worker carry out a call, show its progress and its end; return the exit code.
@@ -213,12 +214,13 @@ def run_call(
         as_json: Whether to print a document.
         beside: Other parts of the document.
         tell: Returns other parts of the document for a receipt.
+        after: Returns the parts of the document that depend on how the job stands.
         called: The name behind `CALL sys.`, by which the call is answered; None of commands.
     """
     job_id = services.start(name, arguments)
     if background:
         if as_json:
-            print_json({**(beside or {}), "operation_id": job_id})
+            print_json({**(beside or {}), **after(services.job(job_id)), "operation_id": job_id})
         else:
             print_line(f"Job {job_id} is queued. Look at it: branch-console jobs show {job_id}")
         return 0
@@ -228,7 +230,7 @@ def run_call(
         print_note(f"Job {job_id} goes on. Look at it: branch-console jobs show {job_id}")
         raise
     if job.state is not JobState.DONE:
-        return _print_failure(services, job, beside or {}, as_json=as_json)
+        return _print_failure(services, job, beside or {}, after, as_json=as_json)
     # What moved no branch has no receipt in a ledger; the job tells what was done.
     done = services.receipt(job.receipt_id) if job.receipt_id else None
     result = None if called is None else result_of(called, done, job_id, job.message)
@@ -239,7 +241,9 @@ def run_call(
             "receipt": done,
             **({} if result is None else {"result": result.to_objects()}),
         }
-        print_json({**(beside or {}), **({} if done is None else tell(done)), **outcome})
+        found = {} if done is None else tell(done)
+        stands = after(job)
+        print_json({**(beside or {}), **stands, **found, **outcome})
         return 0
     if done is not None:
         print_receipt(done)
@@ -338,7 +342,12 @@ def print_plan(plan: ForwardDecision, *, force: bool) -> None:
 
 
 def _print_failure(
-    services: Services, job: JobView, beside: Mapping[str, object], *, as_json: bool
+    services: Services,
+    job: JobView,
+    beside: Mapping[str, object],
+    after: Callable[[JobView], Mapping[str, object]],
+    *,
+    as_json: bool,
 ) -> int:
     error = job.failure()
     judged: tuple[RuleFinding, ...] = ()
@@ -347,8 +356,16 @@ def _print_failure(
             judged = findings_of(services.answer(job.id).rows.to_pylist())
     if as_json:
         found = {"findings": findings_document(judged)} if judged else {}
-        error_document = error_object(error)
-        print_json({**beside, **found, "operation_id": job.id, "error": error_document, "job": job})
+        print_json(
+            {
+                **beside,
+                **after(job),
+                **found,
+                "operation_id": job.id,
+                "error": error_object(error),
+                "job": job,
+            }
+        )
     else:
         if judged:
             print_line()

@@ -1,7 +1,7 @@
 """The command that judges a table by its rules, and how a judgement is printed."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -119,14 +119,21 @@ def print_findings(findings: Iterable[RuleFinding]) -> None:
             print_line(f"  and {len(each.examples) - _EXAMPLES_PRINTED} more; --json has them")
 
 
-def gate_document(rules: RuleSet | None) -> dict[str, object]:
-    """Return the rules that a result will be judged by for a JSON document."""
+def gate_document(rules: RuleSet | None, findings: Sequence[RuleFinding] = ()) -> dict[str, object]:
+    """Return the rules that a result is judged by for a JSON document.
+
+    Args:
+        rules: The rules; None if there are none.
+        findings: What they found in the result; nothing before they ran.
+    """
     if rules is None:
         return {}
+    report = GateReport(digest=rules.digest, findings=tuple(findings))
+    verdict = str(report.verdict) if findings else _NOT_RUN
     listed = [
         {"id": each.id, "severity": str(each.severity), "asked": each.text} for each in rules.rules
     ]
-    return {"gate": {"verdict": _NOT_RUN, "digest": rules.digest, "rules": listed}}
+    return {"gate": {"verdict": verdict, "digest": rules.digest, "rules": listed}}
 
 
 def print_gate(rules: RuleSet | None) -> None:

@@ -1,12 +1,17 @@
 """How a merge is decided, told and run: the verdict first, then what would move and collides."""
 
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Final
 
 from branch_console.diff.schema_diff import SchemaDiff
-from branch_console.errors import PaimonError, Refused
+from branch_console.errors import ErrorKind, NotFound, PaimonError, Refused
 from branch_console.format.identifier import Identifier
-from branch_console.format.receipt import Receipt
+from branch_console.format.receipt import HeadMove, Receipt
+from branch_console.jobs.progress import JobView
 from branch_console.merge.conflict import Conflict
 from branch_console.merge.known_rows import (
     NOTHING_KNOWN,
@@ -29,6 +34,8 @@ from branch_console.operations.agreement import Agreement
 from branch_console.operations.merge_requests import DryRunRequest, MergeRequest
 from branch_console.procedures.call.call import Argument
 from branch_console.procedures.run.planned_heads import PlannedHeads
+from branch_console.procedures.run.quality_gate import STAGE
+from branch_console.quality.findings import RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
 from branch_console_app.cli.branches import run_call, snapshot_text
 from branch_console_app.cli.check import gate_document, print_gate
@@ -41,9 +48,10 @@ from branch_console_app.cli.output import (
     print_rows,
     size,
 )
-from branch_console_app.models.merge.merge_facts import MergeFacts, RowsOfMerge
+from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, RowsOfMerge
 from branch_console_app.models.merge.merge_preview import (
     MergeDecision,
+    SeenPlan,
     SettleOption,
     candidates,
     left_by,
@@ -98,6 +106,8 @@ def run_merge(
     refusal = None if is_done else _refusal(decision)
     if preview or refusal is not None or is_done:
         document = _document(plan, state, rows, rules)
+        if preview and not as_json:
+            _print_excusable(decision)
         return _print_end(state, document, refusal, is_preview=preview, as_json=as_json)
     heads = PlannedHeads.of_plan(plan)
     seen = Agreement(
@@ -113,8 +123,60 @@ def run_merge(
         background=background,
         as_json=as_json,
         beside=_document(plan, state, rows, rules),
-        tell=lambda receipt: {"snapshot": _head_after(receipt, plan.target)},
+        after=lambda job: _after(services, identifier, arguments, plan, rules, job),
+        tell=lambda receipt: {"snapshot": _snapshot_after(receipt, plan.target)},
     )
+
+
+def _after(
+    services: Services,
+    identifier: Identifier,
+    arguments: Mapping[str, Argument],
+    plan: Plan,
+    rules: RuleSet | None,
+    job: JobView,
+) -> dict[str, object]:
+    """Return the state of a merge and of its rules as a job of it has left them."""
+    findings = _findings(services, job)
+    rows = _rows_of(services, identifier, plan)
+    attempt = MergeAttempt(job=job, plan_id=plan.id, findings=findings)
+    facts = MergeFacts(
+        rows=rows, seen_by="command", now_millis=time.time_ns() // 1_000_000,
+        zone=datetime.now(UTC).astimezone().tzinfo,
+    )  # fmt: skip
+    if job.name == DryRunRequest.procedure:
+        state = MergeState.of(plan, replace(facts, dry_run=attempt))
+    elif job.error is ErrorKind.HEAD_MOVED:
+        newer = services.preview_merge(arguments).plan
+        stale = SeenPlan.of(plan).staleness(newer, "this command made its plan")
+        state = MergeState.of(newer, replace(facts, merge=attempt, stale=stale))
+    else:
+        if job.receipt_id is not None:
+            attempt = _with_receipt(services, identifier, attempt, job.receipt_id, plan.target)
+        state = MergeState.after_run(plan, replace(facts, merge=attempt))
+    compared = {} if rows is None else {"row_comparison": rows.known.to_object()}
+    return {"state": state.to_object(), **compared, **gate_document(rules, findings)}
+
+
+def _with_receipt(
+    services: Services, identifier: Identifier, attempt: MergeAttempt, receipt_id: str, target: str
+) -> MergeAttempt:
+    head = _head_after(services.receipt(receipt_id), target)
+    chance = services.undo_chance(receipt_id, identifier)
+    return replace(
+        attempt,
+        snapshot_id=None if head is None else head.after_id,
+        can_undo=chance.obstacle is None,
+    )
+
+
+def _findings(services: Services, job: JobView) -> tuple[RuleFinding, ...]:
+    """Return what the rules found in the result of a job; nothing if it did not get that far."""
+    if job.error is not ErrorKind.GATE_FAILED and all(each.name != STAGE for each in job.steps):
+        return ()
+    with suppress(NotFound):  # where it was the rules that moved, nothing was judged
+        return findings_of(services.answer(job.id).rows.to_pylist())
+    return ()
 
 
 def print_merge(
@@ -181,6 +243,13 @@ def _refusal(decision: MergeDecision) -> PaimonError | None:
     )
 
 
+def _print_excusable(decision: MergeDecision) -> None:
+    """Print what stops a run that nobody gives a reason for; the verdict does not count it."""
+    for each in decision.preview.blocks:
+        if each.excused_by is not None:
+            print_line(f"{each.kind}: {each.text}")
+
+
 def _document(
     plan: Plan, state: MergeState, rows: RowsOfMerge | None, rules: RuleSet | None
 ) -> dict[str, object]:
@@ -200,7 +269,7 @@ def _print_end(
     if as_json:
         error = {} if refusal is None or is_preview else {"error": error_object(refusal)}
         print_json({**document, **error})
-    elif refusal is not None:
+    elif refusal is not None and not is_preview:
         print_error(refusal, as_json=False)
     # What only waits, such as another job on the target, is no part of a preview.
     stops = state.standing in (MergeStanding.REFUSED, MergeStanding.CONFLICTS)
@@ -325,8 +394,14 @@ def _settlings(
     )
 
 
-def _head_after(receipt: Receipt, target: str) -> Mapping[str, object] | None:
-    for move in receipt.moves:
-        if move.branch == target and move.after is not None:
-            return {"id": move.after_id, "identity": move.after.short}
-    return None
+def _head_after(receipt: Receipt, target: str) -> HeadMove | None:
+    """Return the move of the target; None if it has no snapshot afterwards."""
+    moves = (each for each in receipt.moves if each.branch == target and each.after is not None)
+    return next(moves, None)
+
+
+def _snapshot_after(receipt: Receipt, target: str) -> Mapping[str, object] | None:
+    move = _head_after(receipt, target)
+    if move is None or move.after is None:
+        return None
+    return {"id": move.after_id, "identity": move.after.short}

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from branch_console.errors import ErrorKind
+from branch_console.jobs.progress import JobState
 from branch_console.quality.gate import findings_table
 from branch_console.quality.rule_file import rule_path
 from branch_console.sql.answer import Answer
@@ -81,6 +83,25 @@ def test_the_gate_is_overridden_by_an_operator_with_a_reason(
     assert answer.code == 1
     assert "You may not override quality rules: it asks for operator" in answer.err
     assert metadata(bench) == before
+
+
+def test_a_merge_that_a_rule_blocked_says_so_in_its_document(
+    console: CommandLine, bench: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(bench, RULES)
+    blocked = job("j", state=JobState.REFUSED, error=ErrorKind.GATE_FAILED, message="Blocked.")
+    kept = Answer(rows=findings_table(ORDERED), has_more=False, plan="")
+    # What the worker found; that it counts right is looked at with Spark.
+    monkeypatch.setattr(Services, "start", lambda *_: "j")
+    monkeypatch.setattr(Services, "job", lambda *_: blocked)
+    monkeypatch.setattr(Services, "answer", lambda *_: kept)
+    answer = console(*MERGE, "--json")
+    assert (answer.code, answer.document["error"]["code"]) == (1, "GATE_FAILED")
+    state = answer.document["state"]
+    assert (state["standing"], state["role"], state["next"]) == ("gate red", "stop", "show rows")
+    assert state["text"].startswith("Blocked by rule ")
+    assert state["text"].endswith("main is unchanged.")
+    assert answer.document["gate"]["verdict"] == "block"
 
 
 def test_what_newly_fails_comes_first_with_both_outcomes_and_counts(

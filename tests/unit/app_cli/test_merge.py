@@ -1,6 +1,7 @@
 """Merging from the command line: what it tells people and programs, and how it ends."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,7 @@ from branch_console.format.identifier import Identifier
 from branch_console.merge.file_moves import MergeRules
 from branch_console.merge.plan import plan_object
 from branch_console.procedures.merge.inputs import preview_merge
+from branch_console_app.services import Services
 from tests.support.branch_bench import BranchBench
 from tests.support.command_line import CommandLine
 from tests.support.commit_tables import message
@@ -69,6 +71,8 @@ def test_a_dry_run_does_all_but_publish(console: CommandLine, diverged: BranchBe
     assert "Dry run: 'main' stays at snapshot 2." in answer.lines[-1]
     assert "1 data file would come, and each is there and whole." in answer.lines[-1]
     done = console.json(*DEV, "--dry-run")
+    assert (done["state"]["standing"], done["state"]["next"]) == ("staged", "publish")
+    assert done["state"]["text"].startswith("Dry run passed. main is unchanged; the result is kept")
     assert (done["id"], done["receipt"]) == (plan.id, None)
     assert diverged.live_names() == before
 
@@ -115,11 +119,38 @@ def test_a_run_prints_the_plan_and_what_came_of_it(
     assert head is not None
     assert {name: done[name] for name in plan_object(plan)} == plan_object(plan)
     assert done["snapshot"] == {"id": head.id, "identity": head.identity.short}
+    assert (done["state"]["standing"], done["state"]["next"]) == ("done", "view receipt")
+    assert done["state"]["text"].startswith("Merged into main as snapshot 3 by ")
+    assert done["state"]["text"].endswith(" Undo works until the next commit on main.")
     assert done["receipt"]["operation_id"] == done["operation_id"]
     (event,) = [
         e for e in diverged.table().ledger.events() if e.operation_id == done["operation_id"]
     ]
     assert (event.source_branch, event.reason) == ("dev", "checked")
+
+
+def test_a_run_whose_target_moved_meanwhile_says_so(
+    console: CommandLine, diverged: BranchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = Services.start
+
+    def after_another_commit(*given: Any) -> str:
+        head = diverged.table().head()
+        assert head is not None
+        gone = diverged.table().live_files(head)
+        diverged.committer().commit([message(total_buckets=-1, deleted_files=gone)], user="bob")
+        return start(*given)
+
+    monkeypatch.setattr(Services, "start", after_another_commit)
+    answer = console(*DEV, "--json")
+    assert (answer.code, answer.document["error"]["code"]) == (1, "HEAD_MOVED")
+    assert answer.document["state"] == {
+        "standing": "stale",
+        "role": "act",
+        "text": "main got 1 snapshot (3, the newest by bob) since this command made its plan. "
+        "This command has changed nothing on main.",
+        "next": "update preview",
+    }
 
 
 def test_its_receipt_is_shown_and_undo_takes_it_back(
@@ -175,6 +206,10 @@ def test_conflicts_are_listed_with_the_options_that_settle_them(
     assert answer.error.startswith("error CONFLICTS_OPEN: Merge refused; 'main' is unchanged.")
     found = console(*DEV, "--json")
     assert (found.code, found.document["error"]["code"]) == (1, "CONFLICTS_OPEN")
+    assert found.document["state"]["standing"] == "conflicts"
+    looked = console(*DEV, "--preview")
+    assert (looked.code, looked.err) == (1, "")
+    assert looked.lines[0] == answer.lines[0]
     dry = console(*DEV, "--preview", "--json")
     assert dry.code == 1
     assert "error" not in dry.document
@@ -198,6 +233,7 @@ def test_in_the_background_only_the_job_is_named(
     done = console.json(*DEV, "--background")
     assert done["operation_id"]
     assert "receipt" not in done
+    assert done["state"]["standing"] != "clean"
     assert done["verdict"] == "clean"
 
 

@@ -181,6 +181,7 @@ class MergeFacts:
         dry_run: The job that tries it; None if this draft has none.
         comparison: The job that compares rows; None if this draft has none.
         stale: The changes since the plan was seen, as a Markdown sentence.
+        seen_by: What the plan was seen by: a page, or a command.
         decisions: The number of decisions in the draft.
         ahead: Commits of the source that the target lacks, if that is known.
         blocks: Other obstacles of the command, without conflicts.
@@ -198,6 +199,7 @@ class MergeFacts:
     dry_run: MergeAttempt | None = None
     comparison: MergeAttempt | None = None
     stale: str | None = None
+    seen_by: str = "page"
     decisions: int = 0
     ahead: int | None = None
     blocks: Sequence[Consequence] = ()

@@ -140,7 +140,7 @@ class SeenPlan:
             policy=plan.rules.policy,
         )
 
-    def staleness(self, plan: Plan) -> str | None:
+    def staleness(self, plan: Plan, since: str = "you opened this page") -> str | None:
         """Say in Markdown what has moved since, or None if the plan is the one that was seen."""
         if self.plan_id == plan.id:
             return None
@@ -155,7 +155,7 @@ class SeenPlan:
         if not moved and self.policy != plan.rules.policy:
             moved = ["somebody has changed what settles the conflicts"]
         what = " and ".join(moved) or "the table has changed"
-        return f"{what[0].upper()}{what[1:]} since you opened this page."
+        return f"{what[0].upper()}{what[1:]} since {since}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

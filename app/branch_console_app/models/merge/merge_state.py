@@ -248,6 +248,18 @@ class MergeState:
         return found or _of_ready(plan, rows, facts)
 
     @classmethod
+    def after_run(cls, plan: Plan, facts: MergeFacts) -> "MergeState":
+        """Judge a merge by what a run has made of this plan.
+
+        Args:
+            plan: The plan that was run.
+            facts: The known facts, with the job.
+        """
+        if facts.merge is not None and facts.merge.is_done:
+            return _done(facts.merge, plan.source, plan.target, facts)
+        return cls.of(plan, facts)
+
+    @classmethod
     def of_forward(cls, decision: ForwardDecision, facts: MergeFacts | None = None) -> "MergeState":
         """Judge a merge that has to be a fast-forward.
 
@@ -463,7 +475,8 @@ def _stale(source: str, target: str, facts: MergeFacts) -> MergeState | None:
     return MergeState(
         standing=MergeStanding.STALE,
         sentence=facts.stale,
-        detail=f"This page has changed nothing on {code(target)}.{kept if facts.decisions else ''}",
+        detail=f"This {facts.seen_by} has changed nothing on {code(target)}."
+        f"{kept if facts.decisions else ''}",
         primary=MergeAction(step=NextStep.UPDATE, label="Update preview"),
         secondary=MergeAction(step=NextStep.SHOW_COMMITS, label="Show commits"),
         kind=ErrorKind.HEAD_MOVED,
