@@ -63,11 +63,13 @@ from branch_console.sql.answer import Answer
 from branch_console_app import state
 from branch_console_app.models.jobs.activity import Activity, activity_feed
 from branch_console_app.models.maintenance.dry_runs import DryRun
+from branch_console_app.models.merge import merge_facts
 from branch_console_app.models.merge.merge_preview import MergeDecision
 from branch_console_app.services import get_services
 
 _HEADS_SECONDS: Final = 5
 _JOBS_OF_FEED: Final = 500
+_JOBS_LOOKED_AT: Final = 200
 _SLOW_SECONDS: Final = 600
 T = TypeVar("T")
 
@@ -508,6 +510,18 @@ def jobs_if_answered() -> tuple[JobView, ...]:
         return jobs(limit=_JOBS_OF_FEED)
     except PaimonError:
         return ()
+
+
+def merge_at_work(identifier: Identifier, source: str, target: str) -> JobView | None:
+    """Return the job by which somebody merges a source into a target now; None if there is none.
+
+    A job store that does not answer spoils no page of a merge: whoever merges hears of it.
+    """
+    try:
+        found = jobs(limit=_JOBS_LOOKED_AT)
+    except PaimonError:
+        return None
+    return merge_facts.merge_at_work(found, identifier, source, target)
 
 
 def active_jobs() -> int | None:

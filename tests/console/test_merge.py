@@ -12,7 +12,7 @@ from branch_console.jobs.progress import JobState
 from branch_console.operations.branch_requests import FastForwardRequest
 from branch_console_app.widgets.merge import checking
 from tests.console.pages import Console, air_console, settings
-from tests.console.pretend import NOW, air_warehouse
+from tests.console.pretend import NOW, air_warehouse, job
 
 FLIGHTS = {"db": "air", "table": "flights", "how": "ff"}
 BACKFILL = {**FLIGHTS, "source": "backfill", "do": "merge"}
@@ -66,11 +66,37 @@ def test_two_tabs_make_one_job(tmp_path: Path) -> None:
     assert len(console.services.known_jobs) == 1
 
 
+@pytest.mark.parametrize(
+    ("stands", "said", "buttons"),
+    [
+        (JobState.RUNNING, "**Merging: verify files, 12 of 40.**", ("view_job", "cancel")),
+        (JobState.INTERRUPTED, "**The merge was cut off", ("resume", "view_job")),
+    ],
+)
+def test_a_merge_that_somebody_else_started_is_the_merge_of_this_page(
+    stands: JobState, said: str, buttons: tuple[str, str], tmp_path: Path
+) -> None:
+    console = air_console(tmp_path)
+    of = {"table": "air.flights", "branch": "backfill", "target": "main"}
+    console.services.known_jobs["other"] = replace(job("other"), state=stands, arguments=of)
+    if stands is JobState.RUNNING:
+        running = job("other", state=JobState.RUNNING)
+        console.services.known_jobs["other"] = replace(running, arguments=of)
+    page = console.open("merge", db="air", table="flights", source="backfill")
+    assert said in page.text
+    assert all(page.has_button(f"merge-{name}") for name in buttons)
+    assert not page.has_button("merge-merge")
+    assert page.at.query_params["merged"] == "backfill-main:other"
+    # A merge the other way round, or of another branch, is none of it.
+    other = console.open("merge", db="air", table="flights", source="fix-delays")
+    assert "merged" not in other.at.query_params
+
+
 def test_after_a_job_has_ended_the_same_plan_is_a_new_job(tmp_path: Path) -> None:
     console = air_console(tmp_path)
     console.open("merge", **BACKFILL).click("ff-run")
-    ((job_id, job),) = console.services.known_jobs.items()
-    failed = replace(job, state=JobState.FAILED, finished_millis=NOW)
+    ((job_id, first),) = console.services.known_jobs.items()
+    failed = replace(first, state=JobState.FAILED, finished_millis=NOW)
     console.services.known_jobs[job_id] = failed
     console.open("merge", **BACKFILL).click("ff-run")
     assert len(console.services.known_jobs) == 2

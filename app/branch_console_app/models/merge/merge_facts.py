@@ -1,7 +1,7 @@
 """The facts about a merge besides its plan: compared rows, jobs of the draft, a role."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Final
@@ -9,9 +9,13 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from branch_console.errors import PaimonError
+from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.known_rows import KnownRows, StagedFigures
 from branch_console.merge.plan import Plan, cost_of
+from branch_console.operations.branch_requests import FastForwardRequest
+from branch_console.operations.merge_requests import MergeRequest
 from branch_console.procedures.call.consequence import Consequence
 from branch_console.procedures.call.permissions import Role
 from branch_console.quality.findings import GateVerdict, RuleFinding
@@ -20,6 +24,7 @@ from branch_console_app.models.merge.resolver import WHOLE_ROW, groups_of
 STAGED_HOURS: Final = 24
 """How long the result of a dry run is kept."""
 _HOUR_MILLIS: Final = 3_600_000
+_MERGES: Final = frozenset({MergeRequest.procedure, FastForwardRequest.procedure})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +145,33 @@ class MergeAttempt:
         """When its staged result is discarded, in milliseconds; None before it has ended."""
         finished = self.job.finished_millis
         return None if finished is None else finished + STAGED_HOURS * _HOUR_MILLIS
+
+
+def merge_at_work(
+    jobs: Iterable[JobView], table: Identifier, source: str, target: str
+) -> JobView | None:
+    """Return the newest job that merges a source into a target and has not ended; None if none is.
+
+    Args:
+        jobs: Jobs, newest first.
+        table: The table.
+        source: The branch that is merged.
+        target: The branch that it is merged into.
+    """
+    for job in jobs:
+        if job.state.is_over or job.name not in _MERGES or job.table is None:
+            continue
+        sides = (job.arguments.get("branch"), job.arguments.get("target") or MAIN_BRANCH)
+        if sides == (source, target) and _is_of(job.table, table):
+            return job
+    return None
+
+
+def _is_of(name: str, table: Identifier) -> bool:
+    try:
+        return Identifier.parse(name).on_branch(MAIN_BRANCH) == table.on_branch(MAIN_BRANCH)
+    except PaimonError:
+        return False  # a job of another release may name its table in other ways
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,17 @@ COMPARED = "compared"
 
 
 def merge_of_draft(identifier: Identifier, source: str, target: str) -> MergeAttempt | None:
-    """Return the job that merges a source into a target, or merged it; None if there is none."""
+    """Return the job that merges a source into a target, or merged it; None if there is none.
+
+    A merge that somebody else has started, or another tab, is this merge: there is none beside it.
+    """
     job = job_here(MERGED, _draft(source, target))
+    if job is None or job.state.is_over:
+        at_work = reads.merge_at_work(identifier, source, target)
+        if at_work is not None:
+            # The page goes on to follow it after it has ended.
+            state.set_parameters({MERGED: f"{_draft(source, target)}:{at_work.id}", UNDO: None})
+            job = reads.job(at_work.id)
     if job is None:
         return None
     plan_id = reads.call_of_job(job.id).agreement.plan_id or ""
