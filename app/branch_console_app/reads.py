@@ -54,6 +54,7 @@ from branch_console.procedures.call.consequence import Consequence, Preview
 from branch_console.procedures.catalog_merge.catalog_resolution import CatalogResolution
 from branch_console.procedures.catalog_merge.publishing_progress import Publishing
 from branch_console.procedures.compare.count_rows import CountWork
+from branch_console.procedures.compare.failing_rows import FailingRows
 from branch_console.procedures.maintenance.doctor import TableHealth
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console.procedures.undo.undo import UndoChance
@@ -438,6 +439,11 @@ def jobs(*, limit: int, offset: int = 0) -> tuple[JobView, ...]:
 def job(job_id: str) -> JobView:
     """Return one job."""
     return get_services().job(job_id)
+
+
+def failing_rows(job_id: str) -> FailingRows:
+    """Return the queries that list what fails the rules of a job."""
+    return get_services().failing_rows(job_id)
 
 
 def call_of_job(job_id: str) -> ProcedureCall:

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from branch_console.procedures.compare.catalog_health import CatalogHealth
     from branch_console.procedures.compare.catalogs import ComparedCatalogs
     from branch_console.procedures.compare.count_rows import CountWork
+    from branch_console.procedures.compare.failing_rows import FailingRows
     from branch_console.procedures.maintenance.doctor import TableHealth
     from branch_console.procedures.merge.conflicts import Resolution
     from branch_console.procedures.run.kept_policies import KeptPolicy
@@ -265,6 +266,18 @@ class Services(TableLists):
         from branch_console.procedures.run.rule_evaluation import find_rules, read_rules
 
         return find_rules(self.warehouse, table) if text is None else read_rules(text, table)
+
+    def failing_rows(self, job_id: str) -> FailingRows:
+        """Return the queries that list what fails the rules by which a job judged something.
+
+        There is none if the job, its branch or its rules are gone.
+        """
+        from branch_console.procedures.compare.failing_rows import NO_QUERIES, find_failing_rows
+
+        try:
+            return find_failing_rows(self.warehouse, self.call_of_job(job_id))
+        except PaimonError:
+            return NO_QUERIES
 
     def policy(self, table: Identifier | None) -> KeptPolicy | None:
         """Return the maintenance policy of a table, or of the warehouse; None if there is none."""

@@ -58,6 +58,7 @@ from branch_console.procedures.browse.page_values import (
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.consequence import Consequence, Preview, changes, keeps
 from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.compare.failing_rows import NO_QUERIES, FailingRows
 from branch_console.procedures.maintenance.doctor import TableHealth
 from branch_console.procedures.merge.conflicts import Resolution
 from branch_console.procedures.merge.inputs import rules_of
@@ -217,6 +218,7 @@ class PretendServices:
     answers: dict[str, Answer] = field(default_factory=dict)
     undo_chances: dict[str, UndoChance] = field(default_factory=dict)
     kept_rules: RuleSet | None = None
+    failing: FailingRows = NO_QUERIES
     parts_of_jobs: dict[str, tuple[MergedPart, ...]] = field(default_factory=dict)
     asked_of_jobs: dict[str, Mapping[str, Argument]] = field(default_factory=dict)
     dry_runs: dict[str, DryRun | PaimonError] = field(default_factory=dict)
@@ -462,6 +464,9 @@ class PretendServices:
 
     def decisions(self, arguments: Mapping[str, Argument]) -> str:
         return self.preview_merge(arguments).plan.id
+
+    def failing_rows(self, job_id: str) -> FailingRows:
+        return self.failing
 
     def call_of_job(self, job_id: str) -> ProcedureCall:
         for each in self.sent:

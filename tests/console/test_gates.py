@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import parse_qs
 
 from branch_console.errors import ErrorKind
 from branch_console.jobs.progress import JobState, JobStep
+from branch_console.procedures.compare.failing_rows import FailingRows
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.quality.findings import GateReport
 from branch_console.quality.gate import findings_table, judge
@@ -120,6 +122,17 @@ def test_a_refused_job_shows_counts_and_rows(tmp_path: Path) -> None:
     assert "pass \u2002 Rule 'delay' passes" in page.text
     (rows,) = [each.value for each in page.at.dataframe if "flight" in each.value]
     assert list(rows["flight"]) == ["UA1"]
+
+
+def test_all_rows_that_fail_are_one_click_away(tmp_path: Path) -> None:
+    services, query = air_warehouse(settings(tmp_path)), "SELECT * FROM `air`.`flights$branch_b`"
+    services.failing = FailingRows(branch="b", queries={"carrier": query, "delay": "SELECT 1"})
+    page = Console(_judged(services)).open("job", id="9f2a00", db="air", table="flights")
+    links = [(text, at) for text, at in page.links() if text.startswith("Open in SQL")]
+    # Nothing fails the other rule.
+    [(text, at)] = links
+    assert text == "Open in SQL: all of them on `b`"
+    assert parse_qs(at)["q"] == [query]
 
 
 def test_what_newly_fails_comes_first_with_both_outcomes_and_counts(tmp_path: Path) -> None:

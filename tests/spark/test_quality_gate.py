@@ -34,6 +34,7 @@ from branch_console.format.receipt import Receipt
 from branch_console.procedures.call.call import Argument, ProcedureCall
 from branch_console.procedures.call.stages import InlineStages
 from branch_console.procedures.call.warehouse import Warehouse
+from branch_console.procedures.compare.failing_rows import find_failing_rows
 from branch_console.procedures.dispatch import run_call
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.procedures.run.rule_evaluation import JudgedState, evaluate, read_rules
@@ -236,6 +237,36 @@ def test_rules_count_what_python_counts_over_the_rows(session: WarmSession, tmp_
             shown = [json.loads(each) for each in result.examples]
             if not text.startswith("rule: unique"):
                 assert sorted(int(each["id"]) for each in shown) == failing, text
+
+
+@pytest.mark.depth("full")
+def test_the_query_that_lists_all_failing_rows_runs_as_it_is_printed(
+    session: WarmSession, tmp_path: Path
+) -> None:
+    table = Table(session, tmp_path)
+    table.write(ROWS)
+    table.run("create_branch", "made", branch="fix-2026")
+    table.write([{**row, "id": 10 + row["id"]} for row in ROWS], "fix-2026")
+    own = "rule: sql, query: 'SELECT id, `is``odd` FROM {table} WHERE amount > 50'"
+    rules = {f"r{number}": rule for number, rule in enumerate([*CELLS, own])}
+    text = _file(*(f"id: {name}, {rule}" for name, rule in rules.items()))
+    asked = {"head": {"table": "db.t$branch_fix-2026"}, "then": {"table": "db.t", "version": "1"}}
+    for state, arguments in asked.items():
+        table.run("check_rules", state, rules=text, **arguments)
+        found = {each["rule"]: each for each in table.kept[state].rows.to_pylist()}
+        call = ProcedureCall(
+            name="check_rules", arguments={**arguments, "rules": text}, actor="ann",
+            operation_id=state,
+        )  # fmt: skip
+        listing = find_failing_rows(table.warehouse, call)
+        assert rules.keys() - listing.queries.keys() == {f"r{len(CELLS) - 1}"}  # a number of rows
+        for name, query in listing.queries.items():
+            table.run("query", f"{state}-{name}", sql=query, branch="main")
+            listed = table.kept[f"{state}-{name}"].rows.to_pylist()
+            if rules[name].startswith("rule: unique"):
+                assert sum(each["rows"] for each in listed) == found[name]["failures"], query
+            else:
+                assert len(listed) == found[name]["failures"], query
 
 
 @pytest.mark.depth("full")

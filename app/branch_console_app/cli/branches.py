@@ -354,8 +354,9 @@ def _print_failure(
     if error.kind is ErrorKind.GATE_FAILED:
         with suppress(NotFound):  # where it was the rules that moved, nothing was judged
             judged = findings_of(services.answer(job.id).rows.to_pylist())
+    queries = services.failing_rows(job.id).queries if judged else {}
     if as_json:
-        found = {"findings": findings_document(judged)} if judged else {}
+        found = {"findings": findings_document(judged, queries)} if judged else {}
         print_json(
             {
                 **beside,
@@ -369,7 +370,7 @@ def _print_failure(
     else:
         if judged:
             print_line()
-            print_findings(judged)
+            print_findings(judged, queries)
         print_error(error, as_json=False)
         if job.state is JobState.FAILED:
             print_note(target_words(job, "the target"))

@@ -1,8 +1,9 @@
 """The command that judges a table by its rules, and how a judgement is printed."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final
 
 import typer
@@ -24,6 +25,7 @@ checks = typer.Typer()
 
 _REFUSED: Final = 1
 _EXAMPLES_PRINTED: Final = 5
+_NO_QUERIES: Final[Mapping[str, str]] = MappingProxyType({})
 _NOT_RUN: Final = "not run yet"
 
 
@@ -51,6 +53,7 @@ def check(
             )
         request = replace(request, after=identifier.branch)
     job_id = finish_job(services, request.procedure, request.encode()).id
+    queries = services.failing_rows(job_id).queries
     report = GateReport(digest="", findings=findings_of(services.answer(job_id).rows.to_pylist()))
     if as_json:
         print_json(
@@ -59,26 +62,40 @@ def check(
                 "table": identifier.table_name,
                 "branch": identifier.branch,
                 "verdict": str(report.verdict),
-                "findings": findings_document(report.findings),
+                "findings": findings_document(report.findings, queries),
             }
         )
     else:
-        print_findings(report.findings)
+        print_findings(report.findings, queries)
         print_line()
         print_line(f"{identifier.full_name}: {report.verdict}")
     return _REFUSED if report.verdict.blocks else 0
 
 
-def findings_document(findings: Iterable[RuleFinding]) -> list[dict[str, Any]]:
-    """Return findings for a JSON document, with the rows that fail as objects."""
+def findings_document(
+    findings: Iterable[RuleFinding], queries: Mapping[str, str] = _NO_QUERIES
+) -> list[dict[str, Any]]:
+    """Return findings for a JSON document, with the rows that fail as objects.
+
+    Args:
+        findings: The findings.
+        queries: By the rule's id, the query that lists all rows that fail.
+    """
     document = GateReport(digest="", findings=tuple(findings)).worst_first()
     return [
-        {**each, "examples": [json.loads(text) for text in each["examples"]]} for each in document
+        {
+            **each,
+            "examples": [json.loads(text) for text in each["examples"]],
+            "failing_rows_query": queries.get(each["rule"]) if each["failures"] else None,
+        }
+        for each in document
     ]
 
 
-def print_findings(findings: Iterable[RuleFinding]) -> None:
-    """Print what was found of each rule, and some of the rows that fail."""
+def print_findings(
+    findings: Iterable[RuleFinding], queries: Mapping[str, str] = _NO_QUERIES
+) -> None:
+    """Print what was found of each rule, some of the rows that fail, and the query for all."""
     listed = tuple(findings)
     print_rows(
         (
@@ -117,6 +134,8 @@ def print_findings(findings: Iterable[RuleFinding]) -> None:
             print_line(f"  {text}")
         if len(each.examples) > _EXAMPLES_PRINTED:
             print_line(f"  and {len(each.examples) - _EXAMPLES_PRINTED} more; --json has them")
+        if each.failures and each.verdict != GateVerdict.PASS and each.rule in queries:
+            print_line(f"all of them: {queries[each.rule]}")
 
 
 def gate_document(rules: RuleSet | None, findings: Sequence[RuleFinding] = ()) -> dict[str, object]:

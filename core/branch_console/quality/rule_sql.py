@@ -25,6 +25,9 @@ OF_ROWS: Final = frozenset(
 COUNTED: Final = OF_ROWS | {RuleKind.ROW_COUNT_BETWEEN, RuleKind.FRESHNESS}
 """Rules that one query counts together."""
 
+LISTS_ROWS: Final = OF_ROWS | {RuleKind.UNIQUE, RuleKind.SQL}
+"""Rules that some rows fail; the others speak of the table as a whole."""
+
 _EXACT: Final = frozenset(
     {TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DECIMAL}
 )
@@ -82,23 +85,42 @@ def example_query(rule: QualityRule, schema: TableSchema, table: Identifier) -> 
     """
     if rule.kind is RuleKind.SQL:
         return f"SELECT * FROM ({sql_query(rule, table)}) LIMIT {MOST_EXAMPLES}"
+    return f"{failing_rows_query(rule, schema, table_sql(table))} LIMIT {MOST_EXAMPLES}"
+
+
+def failing_rows_query(rule: QualityRule, schema: TableSchema, source: str) -> str:
+    """Return a SELECT of all rows that fail; of `unique` the values with how often they occur.
+
+    Args:
+        rule: A rule of LISTS_ROWS.
+        schema: The columns.
+        source: What is read, as a query names it.
+
+    Raises:
+        InvalidInput: A rule does not fit the columns.
+    """
+    if rule.kind is RuleKind.SQL:
+        return _query_over(rule, source)
     if rule.kind is RuleKind.UNIQUE:
         names = _columns(rule, schema)
         return (
-            f"SELECT {names}, count(*) AS `rows` FROM {table_sql(table)} WHERE {_scope(rule)} "
+            f"SELECT {names}, count(*) AS `rows` FROM {source} WHERE {_scope(rule)} "
             f"AND {_whole(rule, schema)} GROUP BY {names} HAVING count(*) > 1 "
-            f"ORDER BY `rows` DESC LIMIT {MOST_EXAMPLES}"
+            "ORDER BY `rows` DESC"
         )
-    return (
-        f"SELECT * FROM {table_sql(table)} WHERE {_scope(rule)} AND ({_fails(rule, schema)}) "
-        f"LIMIT {MOST_EXAMPLES}"
-    )
+    fails = f"({_fails(rule, schema)})"
+    where = fails if rule.where is None else f"{_scope(rule)} AND {fails}"
+    return f"SELECT * FROM {source} WHERE {where}"
 
 
 def sql_query(rule: QualityRule, table: Identifier) -> str:
     """Return the SELECT of a `sql` rule over its table."""
+    return _query_over(rule, table_sql(table))
+
+
+def _query_over(rule: QualityRule, source: str) -> str:
     assert rule.query is not None
-    return rule.query.replace(TABLE_IN_QUERY, table_sql(table))
+    return rule.query.replace(TABLE_IN_QUERY, source)
 
 
 def table_sql(table: Identifier) -> str:

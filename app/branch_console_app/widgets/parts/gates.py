@@ -10,13 +10,17 @@ from branch_console.errors import NotFound
 from branch_console.format.identifier import Identifier
 from branch_console.jobs.progress import JobView
 from branch_console.procedures.call.permissions import Role
+from branch_console.procedures.compare.failing_rows import FailingRows
 from branch_console.procedures.run.quality_gate import STAGE
 from branch_console.quality.findings import GateVerdict, RuleFinding, findings_of
 from branch_console.quality.rules import RuleSet
-from branch_console_app import reads
+from branch_console_app import reads, state
+from branch_console_app.models.parts.query_answer import text_for_address
 from branch_console_app.models.parts.wording import code, count, plain, plural
+from branch_console_app.state import PageName
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.confirm import lacks_role
+from branch_console_app.widgets.parts.table_picker import here
 
 CHECK_RULES = "check_rules"
 OVERRIDE = "Merge despite failing rules"
@@ -79,8 +83,9 @@ def show_judgement(job: JobView, title: str = "Quality rules") -> None:
         return
     with st.container(border=True, key="card-gate"):
         st.markdown(f"**{title}**")
+        queries = reads.failing_rows(job.id)
         for finding in found:
-            _show_finding(finding)
+            _show_finding(finding, queries)
 
 
 def find_judgement(job: JobView) -> Sequence[RuleFinding] | None:
@@ -112,7 +117,7 @@ def show_rules(rules: RuleSet, title: str, when: str) -> None:
         )  # fmt: skip
 
 
-def _show_finding(finding: RuleFinding) -> None:
+def _show_finding(finding: RuleFinding, everything: FailingRows) -> None:
     verdict = GateVerdict(finding.verdict)
     st.markdown(f"{_MARKS[verdict]} \u2002 {plain(finding.said)}")
     if verdict is not GateVerdict.PASS:
@@ -127,6 +132,12 @@ def _show_finding(finding: RuleFinding) -> None:
                 height=rows.table_height(len(shown), 8), key=f"gate-rows-{finding.rule}",
                 alt=f"Rows that fail {finding.rule}",
             )  # fmt: skip
+    query = everything.queries.get(finding.rule)
+    if finding.failures and verdict is not GateVerdict.PASS and query is not None:
+        state.link(
+            PageName.SQL, f"Open in SQL: all of them on {code(everything.branch)}", here(),
+            view={"q": text_for_address(query)}, icon=":material/database_search:",
+        )  # fmt: skip
 
 
 def _rows_title(shown: int, failures: int | None) -> str:

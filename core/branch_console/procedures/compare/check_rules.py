@@ -94,6 +94,18 @@ def _checked(
     return {"plan_id": rules.digest, "notes": [f"Rules: {report.verdict}.", *said]}
 
 
+def judged_head_or_past(table: FileStoreTable, asked: CheckRulesRequest) -> ReadState:
+    """Return the state whose rows a check judges.
+
+    Raises:
+        NotFound: There is no such branch, snapshot or tag, or it is another one by now.
+        InvalidInput: A text names no state.
+    """
+    if asked.after is not None:
+        return _named_state(table, asked.after)
+    return _state_of(table, asked.version)
+
+
 def _named_state(table: FileStoreTable, text: str) -> ReadState:
     found = find_state(table, text)
     there = table.on(found.branch)
