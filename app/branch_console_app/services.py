@@ -424,7 +424,9 @@ class Services(TableLists):
 
         states = {"a": str(diff.before.pinned), "b": str(diff.after.pinned)}
         asked = self.call("compare_quality", {"table": identifier.full_name, **states}, "preview")
-        return can_try_merge(self.warehouse, asked, diff)
+        # Nothing is probed for a viewer: a worker finds out whether the store takes writes.
+        can_stage = self.settings.role == Role.VIEWER or self.can_write
+        return can_try_merge(self.warehouse, asked, diff, can_stage=can_stage)
 
     def preview_catalog_merge(self, arguments: Mapping[str, Argument]) -> CatalogMergePlan:
         """Decide what a merge of a branch of the catalog would do, and change nothing.

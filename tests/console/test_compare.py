@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -495,3 +496,25 @@ def test_the_merged_result_is_offered_only_of_heads_that_can_be_merged(
     page = console.open("compare", **AHEAD, cmp_a=before, cmp_b=after, cmp_tab="quality")
     assert page.at.dataframe, "the quality is not shown"
     assert not page.has_button("cmp-quality-merged")
+
+
+def test_the_merged_result_is_offered_only_where_its_rows_can_be_staged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, services, console = contested(tmp_path)
+    name = Identifier.parse(table.name)
+    keep_quality(console.services, name, "main", "fix-delays")
+    address = {**both(table), "cmp_tab": "quality"}
+    assert console.open("compare", **address).has_button("cmp-quality-merged")
+    monkeypatch.setitem(services.__dict__, "writable_warehouse", services.open_as(read_only=True))
+    assert not console.open("compare", **address).has_button("cmp-quality-merged")
+
+
+def test_a_merged_result_that_takes_no_files_is_offered_of_a_store_that_is_read_only(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services: Any = console.services
+    keep_quality(services, Identifier.parse("fixtures.branches_ahead"), "main", "ahead")
+    monkeypatch.setitem(services.__dict__, "writable_warehouse", services.open_as(read_only=True))
+    page = console.open("compare", **AHEAD, cmp_a="main", cmp_b="ahead", cmp_tab="quality")
+    assert page.has_button("cmp-quality-merged")

@@ -99,7 +99,7 @@ def trial_merge(
         takes_over = isinstance(plan, FastForwardPlan)
         yield _committed(warehouse, call, diff, takes_over=takes_over)
         return
-    if plan.reads_rows or plan.moves.masks:
+    if _stages(plan):
         warehouse.check_writable()
     found, written = None, NOTHING_WRITTEN
     with staging(warehouse, merge, decided.target, plan) as staged:
@@ -127,13 +127,27 @@ def trial_merge(
         withdraw_rows(warehouse, merge, decided.target, written)
 
 
-def can_try_merge(warehouse: Warehouse, call: ProcedureCall, diff: StateDiff) -> bool:
-    """Whether planning, which reads no row, lets `trial_merge` of two states begin."""
+def can_try_merge(
+    warehouse: Warehouse, call: ProcedureCall, diff: StateDiff, *, can_stage: bool
+) -> bool:
+    """Whether planning, which reads no row, lets `trial_merge` of two states begin.
+
+    Args:
+        warehouse: The warehouse of the table.
+        call: Who asks, and of which table.
+        diff: The states.
+        can_stage: Whether the store takes the files that are written where rows must be settled.
+    """
     try:
-        _decide(warehouse, call, diff)
+        plan = _decide(warehouse, call, diff)[-1].plan
     except PaimonError:
         return False
-    return True
+    return can_stage or not _stages(plan)
+
+
+def _stages(plan: Plan) -> bool:
+    """Whether files are written, to be removed again, to know what a merge would leave."""
+    return isinstance(plan, ThreeWayPlan) and (plan.reads_rows or bool(plan.moves.masks))
 
 
 def _decide(
