@@ -391,6 +391,8 @@ def plan_object(plan: Plan) -> dict[str, object]:
     """Return a plan as JSON values, as the command line prints it."""
     heads, verdict, cost, found = plan.heads, str(verdict_of(plan)), cost_of(plan), found_by(plan)
     schema = schema_of(plan)
+    # A fast-forward takes over a history, of which no file is looked at here.
+    takes_over = isinstance(plan, FastForwardPlan)
     return {
         "id": plan.id,
         "verdict": verdict,
@@ -406,13 +408,13 @@ def plan_object(plan: Plan) -> dict[str, object]:
                 "schema": None if schema is None else _schema_object(schema),
                 "strategies": {} if found is None else found.strategies,
                 "known_by": {} if found is None else found.known_by,
-                "files_added": cost.files_added,
-                "files_deleted": cost.files_removed,
+                "files_added": None if takes_over else cost.files_added,
+                "files_deleted": None if takes_over else cost.files_removed,
                 "files_restored": cost.files_restored,
                 "files_joined": cost.files_joined,
                 "rows_added": None if conflicts_of(plan) else cost.rows_added,
-                "records_added": None if isinstance(plan, FastForwardPlan) else cost.records_added,
-                "bytes_added": cost.bytes_added,
+                "records_added": None if takes_over else cost.records_added,
+                "bytes_added": None if takes_over else cost.bytes_added,
                 "bytes_to_copy": cost.bytes_to_copy,
                 "buckets_to_compare": cost.buckets_to_compare,
                 "conflicts": [each.to_object() for each in conflicts_of(plan)],

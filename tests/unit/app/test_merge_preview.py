@@ -148,6 +148,10 @@ def test_a_fast_forward_counts_no_records(tmp_path: Path) -> None:
     preview = seen(bench)
     assert verdict_of(preview.plan) is MergeVerdict.FAST_FORWARD
     assert added_in_json(preview) == (None, None)
+    (found,) = json.loads(json.dumps(plan_object(preview.plan)))["objects"]
+    for key in ("files_added", "files_deleted", "bytes_added"):
+        assert found[key] is None, f"{key}: a file comes, and none was looked at"
+    assert found["bytes_to_copy"] == 0
 
 
 def test_copies_by_hard_links_cost_no_byte(tmp_path: Path) -> None:

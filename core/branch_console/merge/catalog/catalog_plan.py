@@ -20,7 +20,7 @@ from branch_console.merge.catalog.object_merge import ObjectKind, ObjectMerge
 from branch_console.merge.catalog.object_rules import ObjectRules
 from branch_console.merge.conflict import Conflict
 from branch_console.merge.file_moves import Block
-from branch_console.merge.plan import MergeVerdict, cost_of
+from branch_console.merge.plan import FastForwardPlan, MergeVerdict, cost_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,8 @@ class CatalogCost:
         snapshots: How many tables get a snapshot.
         undecided: The number of tables whose rows have to be compared first.
         bytes_to_copy: The bytes of files that the branches may not share.
+        is_counted: Whether the files of all tables were looked at: not of one that takes over the
+            history of the source, or that no plan is known of yet.
     """
 
     steps: Mapping[str, int]
@@ -41,6 +43,7 @@ class CatalogCost:
     records_added: int = 0
     bytes_added: int = 0
     bytes_to_copy: int = 0
+    is_counted: bool = True
 
     def to_object(self) -> dict[str, object]:
         """Return JSON values."""
@@ -48,9 +51,9 @@ class CatalogCost:
             "steps": dict(self.steps),
             "snapshots": self.snapshots,
             "undecided": self.undecided,
-            "files_added": self.files_added,
-            "records_added": self.records_added,
-            "bytes_added": self.bytes_added,
+            "files_added": self.files_added if self.is_counted else None,
+            "records_added": self.records_added if self.is_counted else None,
+            "bytes_added": self.bytes_added if self.is_counted else None,
             "bytes_to_copy": self.bytes_to_copy,
         }
 
@@ -233,8 +236,8 @@ def _rank(merged: ObjectMerge) -> tuple[bool, bool, str, str]:
 
 
 def _cost(merge: CatalogMerge, steps: tuple[CatalogStep, ...]) -> CatalogCost:
-    plans = [each.plan for each in merge.objects if each.brings_content and each.plan is not None]
-    costs = [cost_of(plan) for plan in plans]
+    plans = [each.plan for each in merge.objects if each.brings_content]
+    costs = [cost_of(plan) for plan in plans if plan is not None]
     return CatalogCost(
         steps=Counter(str(each.kind) for each in steps),
         snapshots=sum(each.brings_content for each in merge.objects),
@@ -243,6 +246,7 @@ def _cost(merge: CatalogMerge, steps: tuple[CatalogStep, ...]) -> CatalogCost:
         records_added=sum(each.records_added for each in costs),
         bytes_added=sum(each.bytes_added for each in costs),
         bytes_to_copy=sum(each.bytes_to_copy for each in costs),
+        is_counted=not any(plan is None or isinstance(plan, FastForwardPlan) for plan in plans),
     )
 
 
