@@ -275,8 +275,6 @@ def print_receipt(found: Receipt) -> None:
         (counts.files_verified, "file", "verified"),
         (counts.files_shared, "file", "shared"),
         (counts.files_removed, "file", "removed"),
-        (max(counts.records_added, 0), "record", "written"),
-        (max(-counts.records_added, 0), "record", "removed"),
     )
     print_fields(
         {
@@ -295,6 +293,8 @@ def print_receipt(found: Receipt) -> None:
                 f"{count(number, noun)} {verb}" for number, noun, verb in figures if number
             )
             or None,
+            # A rewrite adds and removes many records; what is kept of it is the difference.
+            "net records": with_sign(counts.records_added) if counts.records_added else None,
             "rows": rows_text(counts),
             "rescue branch": found.rescue_branch,
         }

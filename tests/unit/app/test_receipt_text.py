@@ -1,10 +1,14 @@
 """A receipt in words."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC
 
+import pytest
+
 from branch_console.format.receipt import Counts, HeadMove, Receipt
+from branch_console_app.cli.branches import print_receipt
 from branch_console_app.models.jobs.receipt_text import (
     count_pairs,
     move_words,
@@ -26,7 +30,7 @@ def test_only_counts_that_are_not_zero_are_told() -> None:
     counts = Counts(snapshots_added=2, records_added=1_234_567, bytes_written=2048)
     assert count_pairs(counts) == [
         ("Snapshots added", "2"),
-        ("Records written", "1,234,567"),
+        ("Net records", "+1,234,567"),
         ("Bytes written", "2.0 KiB"),
     ]
 
@@ -34,7 +38,7 @@ def test_only_counts_that_are_not_zero_are_told() -> None:
 def test_rows_are_told_where_both_heads_were_counted() -> None:
     counts = Counts(records_added=-1_742, rows_before=336_776, rows_after=335_751)
     assert count_pairs(counts) == [
-        ("Records removed", "1,742"),
+        ("Net records", "\N{MINUS SIGN}1,742"),
         ("Rows", "336,776 → 335,751"),
     ]
     assert count_pairs(Counts(rows_before=336_776)) == []
@@ -106,3 +110,15 @@ def test_a_statement_of_a_later_release_leaves_the_id_as_the_title() -> None:
     later = _receipt("CALL sys.of_a_later_release(x => 1)")
     assert receipt_title(later) == "Receipt 9f2a00c4"
     assert undone_operation(later) is None
+
+
+def test_a_command_calls_the_difference_of_records_net(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    receipt = Receipt(
+        operation_id="o", statement="s", actor="ada", plan_id="p",
+        started_millis=1, finished_millis=2, counts=Counts(snapshots_added=1, records_added=-1),
+    )  # fmt: skip
+    print_receipt(receipt)
+    lines = dict(re.findall(r"^(\S[^\n]*?)  +(\S.*)$", capsys.readouterr().out, re.MULTILINE))
+    assert (lines["counts"], lines["net records"]) == ("1 snapshot added", "-1")

@@ -108,8 +108,9 @@ def count_pairs(counts: Counts) -> list[tuple[str, str]]:
         if (number := getattr(counts, name))
     ]
     if counts.records_added:
-        label = "Records written" if counts.records_added > 0 else "Records removed"
-        pairs.append((label, full_count(abs(counts.records_added))))
+        # A rewrite adds and removes many records; what is kept of it is the difference.
+        plus = "+" if counts.records_added > 0 else ""
+        pairs.append(("Net records", f"{plus}{full_count(counts.records_added)}"))
     if counts.rows_before is not None and counts.rows_after is not None:
         rows = f"{full_count(counts.rows_before)} → {full_count(counts.rows_after)}"
         pairs.append(("Rows", rows))
