@@ -141,6 +141,9 @@ def test_the_summary_says_what_a_comparison_and_a_dry_run_found(
     wanted = with_table_rule(Policy(), NAME, PolicyChoice.parse("theirs"))
     services.save_draft(ASKED, seen, wanted)
     settled = summary()
+    assert "Conflicts settled 8" in settled
+    tabs = [tab.label for tab in console().open("merge", **PLACE).at.tabs]
+    assert "Conflicts (8, all settled)" in tabs
     assert "Rows were compared; all 8 conflicts are settled." in settled
     assert "A dry run counts the rows and data files that change." in settled
 

@@ -455,7 +455,13 @@ def test_an_undo_of_the_merge_page_stays_there_and_says_who_took_the_merge_back(
     services.receipts[done] = receipt(done, before, after)
     known[done] = replace(known[done], state=JobState.DONE, receipt_id=done)
     planned(console, MergeVerdict.UP_TO_DATE)
-    page = page.run().click("undo")
+    page = page.run()
+    # Nothing is left to merge, so that the page shows the figures of the receipt.
+    assert "**What was merged**" in page.text
+    assert "Data files checked" in page.text
+    assert f"`main`: snapshot {before.id} " in page.text
+    assert [tab.label for tab in page.at.tabs if "Conflicts" in tab.label] == []
+    page = page.click("undo")
     assert "Done by ada, " in page.text
     page = page.click("run-undo")
     undo = services.sent[-1].operation_id
@@ -468,6 +474,7 @@ def test_an_undo_of_the_merge_page_stays_there_and_says_who_took_the_merge_back(
     services.undo_chances[done] = UndoChance(obstacle="It was undone.", undone_by=undo)
     planned(console, MergeVerdict.CLEAN)
     page = page.run()
+    assert "**What was merged**" not in page.text
     assert "**The merge of `fix-delays` was taken back by ada, " in page.text
     assert f"`main` is back at snapshot {before.id}. Rescue branch `rescue-9f2a` keeps" in page.text
     page = page.click("merge-review")

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from branch_console.errors import PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
+from branch_console.format.receipt import Receipt
 from branch_console.jobs.progress import JobState, JobView
 from branch_console.merge.known_rows import KnownRows, StagedFigures
 from branch_console.merge.plan import Plan, cost_of
@@ -116,6 +117,7 @@ class MergeAttempt:
         can_undo: Whether an undo would run now.
         undone: Its undo; None if it was not undone.
         findings: The findings of the rules in its result.
+        receipt: Its receipt; None before it is done, or if it cannot be read.
     """
 
     job: JobView
@@ -124,6 +126,7 @@ class MergeAttempt:
     can_undo: bool = False
     undone: UndoneMerge | None = None
     findings: tuple[RuleFinding, ...] = ()
+    receipt: Receipt | None = None
 
     @property
     def is_at_work(self) -> bool:

@@ -37,11 +37,10 @@ def merge_figures(
     found = found_by(plan)
     if found is None:
         return ()
-    conflicts = len(found.conflicts) + (0 if rows is None else rows.number)
     known = NOTHING_KNOWN if rows is None else rows.known
     result = count_result(found, known)
     counted = (
-        _number("Conflicts", conflicts),
+        _conflicts(len(found.conflicts), rows),
         *(_row_figures(found, known) if result is None else _counted_rows(found, known, result)),
         _number("Schema changes", len(changed.changes) if changed else 0),
         _data_files(found, known, result),
@@ -78,6 +77,14 @@ def file_figures(plan: Plan, rows: RowsOfMerge | None = None) -> tuple[Figure, .
 
 def _number(label: str, number: int) -> Figure | None:
     return Figure(label=label, value=count(number)) if number else None
+
+
+def _conflicts(of_files: int, rows: RowsOfMerge | None) -> Figure | None:
+    """Count the conflicts that wait for somebody; the settled ones once nothing is left to do."""
+    number, is_open = (0, 0) if rows is None else (rows.number, rows.open_number)
+    if number and not of_files + is_open:
+        return _number("Conflicts settled", number)
+    return _number("Conflicts" if number == is_open else "Open conflicts", of_files + is_open)
 
 
 def _data_files(

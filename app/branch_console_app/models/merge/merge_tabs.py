@@ -22,14 +22,23 @@ class MergeTab(StrEnum):
         return cls(text) if text in list(cls) else cls.SUMMARY
 
 
-def tab_labels(conflict_count: int, checks: Sequence[Check]) -> Mapping[MergeTab, str]:
+def tab_labels(
+    conflict_count: int, checks: Sequence[Check], settled: int = 0
+) -> Mapping[MergeTab, str]:
     """Return the labels, with what is counted.
 
     Args:
         conflict_count: All conflicts that are known, settled ones too.
         checks: The lines of the tab of that name.
+        settled: How many of the conflicts are settled.
     """
-    conflicts = f"Conflicts ({full_count(conflict_count)})" if conflict_count else "Conflicts"
+    number = full_count(conflict_count)
+    if settled:
+        all_settled = settled == conflict_count
+        counted = f"{number}, all" if all_settled else f"{full_count(settled)} of {number}"
+        conflicts = f"Conflicts ({counted} settled)"
+    else:
+        conflicts = f"Conflicts ({number})" if conflict_count else "Conflicts"
     return {
         MergeTab.SUMMARY: "Summary",
         MergeTab.CHANGES: "Changes",

@@ -52,6 +52,7 @@ def merge_of_draft(identifier: Identifier, source: str, target: str) -> MergeAtt
         snapshot_id=next((each.after_id for each in receipt.moves if each.branch == target), None),
         can_undo=chance.obstacle is None,
         undone=undone,
+        receipt=receipt,
     )
 
 

@@ -32,6 +32,7 @@ from branch_console_app.widgets.merge.alternatives import show_both_sides
 from branch_console_app.widgets.merge.commits import show_commits
 from branch_console_app.widgets.merge.draft_jobs import begin_merge
 from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
+from branch_console_app.widgets.merge.merged import show_merged
 from branch_console_app.widgets.merge.plan import show_tabs
 from branch_console_app.widgets.parts import rows
 from branch_console_app.widgets.parts.callbacks import ask_for_reason, show_left_out, with_reason
@@ -83,7 +84,7 @@ def show_fast_forward(
     labels = tab_labels(0, checks)
     tabs = show_tabs({tab: label for tab, label in labels.items() if tab is not MergeTab.CONFLICTS})
     with tabs[MergeTab.SUMMARY]:
-        _show_summary(preview, checks, identifier, is_stopped=verdict.stops)
+        _show_summary(preview, checks, identifier, verdict, merge)
     with tabs[MergeTab.CHANGES]:
         _show_moves(preview)
     with tabs[MergeTab.CHECKS]:
@@ -114,18 +115,19 @@ def _show_summary(
     preview: FastForwardPreview,
     checks: Sequence[Check],
     identifier: Identifier,
-    *,
-    is_stopped: bool,
+    verdict: MergeState,
+    merge: MergeAttempt | None,
 ) -> None:
     plan = preview.plan
     left, right = rows.two_panes()
     with left:
+        show_merged(verdict, merge)
         if plan.verdict is not Verdict.UP_TO_DATE:
             _show_figures(preview)
             if plan.can_run and plan.target_head is not None and preview.arrives.needs_counting:
                 show_row_counts(identifier, plan.target, plan.source, preview.counted_words)
         if preview.changes:
-            _show_consequences(preview, "summary", is_stopped=is_stopped)
+            _show_consequences(preview, "summary", is_stopped=verdict.stops)
     with right:
         show_short_checks(checks)
 

@@ -30,6 +30,7 @@ from branch_console_app.models.merge.merge_preview import (
     strategies_words,
     strategy_reason,
 )
+from branch_console_app.models.merge.merge_state import MergeStanding
 from branch_console_app.models.merge.merge_tabs import MergeTab, tab_labels
 from branch_console_app.models.parts.actions import Form
 from branch_console_app.models.parts.wording import code, count, listed, plain, plural, signed
@@ -37,6 +38,7 @@ from branch_console_app.widgets.merge.alternatives import show_both_sides
 from branch_console_app.widgets.merge.bar import TAB, settle_button, unset_options
 from branch_console_app.widgets.merge.commits import show_commits
 from branch_console_app.widgets.merge.eligibility import show_checks, show_short_checks
+from branch_console_app.widgets.merge.merged import show_merged
 from branch_console_app.widgets.merge.row_conflicts import (
     show_left_over,
     show_row_conflicts,
@@ -149,14 +151,22 @@ class MergePage:
 def show_merge(page: MergePage) -> None:
     """Draw what a merge would do, in tabs; the verdict stands above."""
     preview = page.preview
-    labels = tab_labels(_conflict_count(page), page.checks)
-    tabs = show_tabs(labels)
+    labels = tab_labels(_conflict_count(page), page.checks, _settled_count(page))
+    is_done = preview.state.standing is MergeStanding.DONE
+    tabs = show_tabs(
+        {
+            tab: label
+            for tab, label in labels.items()
+            if tab is not MergeTab.CONFLICTS or not is_done
+        }
+    )
     with tabs[MergeTab.SUMMARY]:
         _show_summary(page)
     with tabs[MergeTab.CHANGES]:
         _show_changes(page)
-    with tabs[MergeTab.CONFLICTS]:
-        _show_all_conflicts(page)
+    if not is_done:
+        with tabs[MergeTab.CONFLICTS]:
+            _show_all_conflicts(page)
     with tabs[MergeTab.CHECKS]:
         show_checks(page.checks, preview.plan.source, preview.plan.target)
         _show_rules(page)
@@ -199,6 +209,11 @@ def _conflict_count(page: MergePage) -> int:
     return len(page.preview.conflicts) + rows_found
 
 
+def _settled_count(page: MergePage) -> int:
+    found = page.facts.rows
+    return 0 if found is None else found.number - found.open_number
+
+
 def show_outcome(preview: MergePreview) -> None:
     """Draw what a merge would do to one table: the verdict, figures, schema and buckets."""
     draw_verdict(preview.state)
@@ -213,6 +228,7 @@ def show_outcome(preview: MergePreview) -> None:
 def _show_summary(page: MergePage) -> None:
     left, right = rows.two_panes()
     with left:
+        show_merged(page.preview.state, page.facts.merge)
         _show_figures(page.preview)
         preview = page.preview.command
         shown = tuple(each for each in preview.consequences if each.weight is not Weight.BLOCKS)
