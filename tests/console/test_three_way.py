@@ -192,6 +192,18 @@ def test_more_swaps_a_draft_and_closes_it(tmp_path: Path) -> None:
     assert "Merge type: automatic" in labels
 
 
+def test_each_branch_in_the_head_opens_a_choice_of_another(tmp_path: Path) -> None:
+    page = air_console(tmp_path).open("merge", **FIX)
+    opens = {each.proto.popover.label: each for each in page.at.get("popover")}
+    (source,) = (each for each in opens if each.startswith("**`fix-delays`** :gray[(3 ahead"))
+    assert opens["**`main`**"].proto.popover.help == "Choose another target"
+    assert opens[source].proto.popover.help == "Choose another source"
+    (box,) = (each for each in page.at.selectbox if each.label == "Source")
+    box.select(next(each for each in box.options if each.startswith("backfill"))).run()
+    assert page.at.query_params["source"] == "backfill"
+    assert page.at.query_params["branch"] == "backfill"
+
+
 def test_the_commits_of_the_source_are_listed_once_their_tab_is_open(tmp_path: Path) -> None:
     def commits(**query: str) -> list[int]:
         page = air_console(tmp_path).open("merge", **FIX, **query)

@@ -389,7 +389,12 @@ def _show_bar(
         with st.container(
             horizontal=True, gap="small", vertical_alignment="center", key="line-sides"
         ):
-            show_sides(None if source is None else items[source], items[target])
+            show_sides(
+                None if source is None else items[source],
+                items[target],
+                pick_source=lambda: _pick_source(items, source, target),
+                pick_target=lambda: _pick_target(items, source, target),
+            )
             if source is not None:
                 st.button(
                     "⇄", key="ff-swap", type="tertiary", help="Swap source and target",
@@ -398,7 +403,7 @@ def _show_bar(
             st.space("stretch")
             way = HOW_WORDS[How(how)].lower() if how in list(How) else "unknown"
             with st.popover(f"Merge type: {way}", icon=":material/tune:", type="tertiary"):
-                _show_choice(items, source, target, how)
+                _pick_type(how)
         return st.empty()
 
 
@@ -457,9 +462,7 @@ def _show_no_branch(summary: TableSummary) -> None:
     st.code(f"branch-console create-branch {name} NAME", language="bash")
 
 
-def _show_choice(
-    items: Mapping[str, BranchItem], source: str | None, target: str, how: str
-) -> None:
+def _pick_source(items: Mapping[str, BranchItem], source: str | None, target: str) -> None:
     others = [
         item
         for name, item in items.items()
@@ -474,12 +477,18 @@ def _show_choice(
         key=source_key, on_change=_choose, args=("source", source_key, sources),
         placeholder="Choose a branch", format_func=words.__getitem__, filter_mode="contains",
     )  # fmt: skip
+
+
+def _pick_target(items: Mapping[str, BranchItem], source: str | None, target: str) -> None:
     targets = list(items)
     st.selectbox(
         "Target", targets, index=targets.index(target), key=f"ff-target-{source}-{target}",
         on_change=_choose, args=("target", f"ff-target-{source}-{target}", targets),
         filter_mode="contains",
     )  # fmt: skip
+
+
+def _pick_type(how: str) -> None:
     st.segmented_control(
         "Merge type", list(How), default=how if how in list(How) else None, key=f"merge-how-{how}",
         format_func=lambda each: HOW_WORDS[each], on_change=_choose, required=True,

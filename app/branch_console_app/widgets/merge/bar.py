@@ -90,12 +90,35 @@ class Draft:
     facts: MergeFacts
 
 
-def show_sides(source: BranchItem | None, target: BranchItem) -> None:
-    """Draw which branch is merged into which, with their standing."""
-    parts = ["**Into**"] if source is None else [f"{_name(source.name)} {_standing(source)}", "→"]
+def show_sides(
+    source: BranchItem | None,
+    target: BranchItem,
+    *,
+    pick_source: Callable[[], None],
+    pick_target: Callable[[], None],
+) -> None:
+    """Draw which branch is merged into which, with their standing; each opens a choice of another.
+
+    Args:
+        source: The source; None if none is chosen yet.
+        target: The target.
+        pick_source: Draws the choice of another source.
+        pick_target: Draws the choice of another target.
+    """
+    if source is None:
+        st.markdown("**Into**", width="content")
+    else:
+        _show_side("source", f"{_name(source.name)} {_standing(source)}", source, pick_source)
+        st.markdown("→", width="content")
     is_protected = " :gray[(protected)]" if target.protection is not None else ""
-    parts.append(f"{_name(target.name)}{is_protected}")
-    st.markdown(" \u2002 ".join(parts), width="content", help=_whole_names(source, target))
+    _show_side("target", f"{_name(target.name)}{is_protected}", target, pick_target)
+
+
+def _show_side(side: str, label: str, item: BranchItem, pick: Callable[[], None]) -> None:
+    whole = f"{code(item.name)}: " if len(item.name) > _LONGEST_NAME else ""
+    hint = f"{whole}choose another {side}" if whole else f"Choose another {side}"
+    with st.popover(label, type="tertiary", help=hint):
+        pick()
 
 
 def show_state(verdict: MergeState, draft: Draft) -> None:
@@ -316,13 +339,6 @@ def _resume(job_id: str | None) -> None:
 
 def _name(name: str) -> str:
     return f"**{code(shortened(name, _LONGEST_NAME))}**"
-
-
-def _whole_names(source: BranchItem | None, target: BranchItem) -> str | None:
-    names = [each.name for each in (source, target) if each is not None]
-    if all(len(name) <= _LONGEST_NAME for name in names):
-        return None
-    return " → ".join(code(name) for name in names)
 
 
 def _standing(item: BranchItem) -> str:
