@@ -125,8 +125,8 @@ def count_rows_of(
     """
     if not diff.after.schema.primary_keys:
         raise InvalidInput(
-            f"Table {identifier.table_name} has no primary key: its rows are counted without "
-            "reading them. Compare the two states.",
+            f"Rows are counted by their primary key, which table {identifier.table_name} lacks. "
+            "Compare the rows of two states instead.",
             kind=ErrorKind.UNSUPPORTED,
         )
     name = count_name(identifier, diff)
