@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from branch_console.diff.rows.row_diff import counted_rows
-from branch_console.diff.rows.same_values import same_values
+from branch_console.diff.rows.same_values import same_values, sorted_maps
 from branch_console.format.data_types import parse_data_type
 
 _NAN = math.nan
@@ -15,6 +15,7 @@ _LIST = pa.list_(pa.float64())
 _ROW = pa.struct({"x": pa.float32(), "all": _LIST})
 _MAP = pa.map_(pa.string(), pa.float64())
 _IN_ROW = pa.struct({"flags": _MAP})
+_MAPS = pa.list_(_MAP)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,40 @@ def test_rows_without_a_key_are_one_bag_where_only_zeros_inside_of_them_differ()
     first, second, other = counted_rows(rows, [parse_data_type(_ARRAY)]).to_pylist()
     assert first == second
     assert first != other
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "first", "second"),
+    [
+        ("MAP", _MAP, [("a", 1.0), ("b", _NAN)], [("b", _NAN), ("a", 1.0)]),
+        ("ROW", _IN_ROW, {"flags": [("a", -0.0), ("b", 2.0)]}, {"flags": [("b", 2.0), ("a", 0.0)]}),
+        ("MAPS", _MAPS, [[("b", 1.0), ("a", 2.0)], None], [[("a", 2.0), ("b", 1.0)], None]),
+    ],
+)
+def test_rows_without_a_key_are_one_bag_where_only_the_order_of_maps_differs(
+    kind: str, shape: pa.DataType, first: Any, second: Any
+) -> None:
+    one = {"type": "MAP", "key": "STRING NOT NULL", "value": "DOUBLE"}
+    fields = [{"id": 0, "name": "flags", "type": one}]
+    kinds: dict[str, Any] = {
+        "MAP": one,
+        "ROW": {"type": "ROW", "fields": fields},
+        "MAPS": {"type": "ARRAY", "element": one},
+    }
+    values = pa.array([None, first, second, None], shape).slice(1)
+    rows = pa.table({"x": values})
+    left, right, nothing = counted_rows(rows, [parse_data_type(kinds[kind])]).to_pylist()
+    assert left == right
+    assert left != nothing
+
+
+def test_maps_are_sorted_whatever_their_keys_are() -> None:
+    by_row = pa.map_(pa.struct({"n": pa.int32()}), pa.string())
+    found = sorted_maps(pa.array([[({"n": 2}, "x"), ({"n": 1}, "y")], []], by_row))
+    assert found.to_pylist() == [[({"n": 1}, "y"), ({"n": 2}, "x")], []]
+    deep = pa.map_(pa.int32(), pa.map_(pa.float64(), pa.int32()))
+    found = sorted_maps(pa.array([None, [(2, None), (1, [(2.0, 1), (1.0, 3)])]], deep))
+    assert found.to_pylist() == [None, [(1, [(1.0, 3), (2.0, 1)]), (2, None)]]
 
 
 _ARRAY = {"type": "ARRAY", "element": "DOUBLE"}

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.diff.rows.row_kind import RowKind
-from branch_console.diff.rows.same_values import plain_floats, same_values
+from branch_console.diff.rows.same_values import plain_floats, same_values, sorted_maps
 from branch_console.diff.schema_diff import ChangeKind, SchemaDiff
 from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import ErrorKind, InvalidInput
@@ -243,11 +243,13 @@ def diff_keyed(before: pa.Table, after: pa.Table, work: RowDiffWork) -> pa.Table
 def counted_rows(rows: pa.Table, types: Sequence[DataType]) -> pa.Array:
     """Rows as bytes that are equal exactly where the rows are: NaN is one value, and so is zero.
 
+    The entries of a map are by key: their order means nothing.
+
     Args:
         rows: Columns of these types.
         types: The types of the table.
     """
-    plain = [plain_floats(_whole(column)) for column in rows.columns]
+    plain = [sorted_maps(plain_floats(_whole(column))) for column in rows.columns]
     table = pa.table(plain, names=rows.column_names)
     return encode_rows(table, types)
 

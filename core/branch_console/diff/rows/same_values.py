@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from branch_console.format.values.fine_times import as_numbers, map_parts
+from branch_console.format.values.key_order import sortable
+from branch_console.format.values.nested_arrays import list_like, map_like
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
@@ -30,6 +32,42 @@ def same_values(left: pa.Array, right: pa.Array) -> Bools:
 def plain_floats(array: pa.Array) -> pa.Array:
     """Return an array with one NaN and one zero, on every level: they are equal, bytes are not."""
     return map_parts(array, pa.types.is_floating, _plain_numbers)
+
+
+def sorted_maps(array: pa.Array) -> pa.Array:
+    """Return an array whose maps have their entries by key, on every level.
+
+    Maps are equal in whatever order they were written, as Spark groups them; bytes are not.
+    """
+    kind = array.type
+    if not _has_map(kind):
+        return array
+    if pa.types.is_struct(kind):
+        parts = [sorted_maps(array.field(at)) for at in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=array.is_null())
+    if pa.types.is_list(kind):
+        return list_like(array, sorted_maps(array.values), kind)
+    keys, items = sorted_maps(array.keys), sorted_maps(array.items)
+    order = _entries_by_key(array, keys)
+    return map_like(array, keys.take(order), items.take(order), kind)
+
+
+def _has_map(kind: pa.DataType) -> bool:
+    if pa.types.is_map(kind):
+        return True
+    is_nested = pa.types.is_nested(kind)
+    return is_nested and any(_has_map(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def _entries_by_key(maps: pa.Array, keys: pa.Array) -> pa.Array:
+    """Positions of all entries, those of each map by key; entries of no map keep their place."""
+    offsets = maps.offsets.to_numpy()
+    of_map = np.searchsorted(offsets, np.arange(len(keys)), side="right")
+    if pa.types.is_nested(keys.type):
+        texts = [repr(_plain(each)) for each in as_numbers(keys).to_pylist()]
+        keys = pa.array(texts, pa.string())
+    entries = pa.table({"map": of_map, "key": sortable(keys)})
+    return pc.sort_indices(entries, sort_keys=[("map", "ascending"), ("key", "ascending")])
 
 
 def _plain_numbers(numbers: pa.Array) -> pa.Array:
