@@ -167,7 +167,7 @@ def test_where_nothing_tells_what_was_made_of_a_deleted_row_nothing_is_merged(
         bench.record("main", "UPDATE")
     assert verdict_of(bench.plan()) is MergeVerdict.UNDECIDED
     before = bench.files()
-    with pytest.raises(Refused, match="settle 'whole files' by ours or theirs"):
+    with pytest.raises(Refused, match="Settle 'whole files' in a policy: 'ours' keeps"):
         bench.merge(rows={})
     assert bench.files() == before
     bench.check()

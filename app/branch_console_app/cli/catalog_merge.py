@@ -85,8 +85,8 @@ def print_catalog_merge(plan: CatalogMergePlan, judged: tuple[str, ...]) -> None
     print_fields(
         {
             "base": plan.versions.base,
-            "ours": plan.versions.ours,
-            "theirs": plan.versions.theirs,
+            "target": plan.versions.ours,
+            "source": plan.versions.theirs,
             "does": cost_words(plan) or None,
         }
     )

@@ -201,8 +201,8 @@ def print_merge(
         {
             "table": plan.table,
             "base": snapshot_text(plan.heads.base),
-            "ours": f"{plan.target} at {snapshot_text(plan.heads.ours)}",
-            "theirs": f"{plan.source} at {snapshot_text(plan.heads.theirs)}",
+            "target": f"{plan.target} at {snapshot_text(plan.heads.ours)}",
+            "source": f"{plan.source} at {snapshot_text(plan.heads.theirs)}",
             **_moves(plan, NOTHING_KNOWN if rows is None else rows.known),
         }
     )
@@ -350,7 +350,7 @@ def _print_conflicts(conflicts: tuple[Conflict, ...], settlings: Sequence[Settle
         return
     print_line()
     print_rows(
-        ("conflict", "of", "rule", "base", "ours", "theirs", "settled by"),
+        ("conflict", "of", "rule", "base", "target", "source", "settled by"),
         (
             (
                 str(each.kind),

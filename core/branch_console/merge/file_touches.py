@@ -11,9 +11,14 @@ from branch_console.diff.table_operation import TableOperation
 from branch_console.merge.conflict import Take
 from branch_console.merge.conflict_matrix import CellRule
 
+_TAKES: Final = {
+    Take.OURS: "'ours' keeps the target",
+    Take.THEIRS: "'theirs' takes the source",
+}
 MIXED_ADVICE: Final = (
     "The source wrote what it left of this file again together with rows of others that it had "
-    "updated. Settle 'whole files' by ours or theirs, for all files that were written with it."
+    "updated. Settle 'whole files' in a policy, for all files that were written with it: "
+    f"{_TAKES[Take.OURS]}, {_TAKES[Take.THEIRS]}."
 )
 
 
@@ -150,9 +155,8 @@ def advice_to_settle(ways: Collection[Take]) -> str:
             f"{why} It was written again together with rows that a side had inserted: revert one "
             "of the changes."
         )
-    return (
-        f"{why} Settle 'whole files' by {' or '.join(ways)}: the change of the other side is lost."
-    )
+    said = " or ".join(_TAKES[each] for each in ways)
+    return f"{why} Settle 'whole files' in a policy: {said}. The other change is lost."
 
 
 def _is_of_base(touches: Mapping[MaskKey, FileTouch], files: Set[MaskKey]) -> bool:

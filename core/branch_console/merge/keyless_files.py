@@ -77,8 +77,8 @@ _READ_FIRST: Final = (
 )
 _REPLACED_ADVICE: Final = (
     "The source wrote every file of this partition again and recorded no operation: this may be an "
-    "update or an overwrite.{isolation} Settle 'whole files' by theirs to take it for an "
-    "overwrite, which replaces what the target did there, or by ours to leave it out."
+    "update or an overwrite.{isolation} Settle 'whole files' in a policy: 'theirs' takes the "
+    "source for an overwrite, which replaces what the target did there; 'ours' keeps the target."
 )
 
 

@@ -53,8 +53,8 @@ def test_the_verdict_comes_first_and_nothing_is_changed(
     assert answer.code == 0
     assert answer.lines[0] == "clean: No conflicts. dev becomes one new snapshot of main."
     fields = {line.split()[0]: line.split(maxsplit=1)[1] for line in answer.lines[2:]}
-    assert fields["ours"].startswith("main at 2 (")
-    assert fields["theirs"].startswith("dev at 2 (")
+    assert fields["target"].startswith("main at 2 (")
+    assert fields["source"].startswith("dev at 2 (")
     assert fields["buckets"] == "1 with files added"
     assert fields["files"] == "1 in, 0 out"
     assert fields["rows"] == "10 in, 0 out"

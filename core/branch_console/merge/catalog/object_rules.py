@@ -37,7 +37,10 @@ class ObjectChoice:
         if text in _TAKES:
             return cls(object_name=object_name, kind=kind, take=Take(text))
         if not text.startswith(_RENAME):
-            raise InvalidInput(f"{text!r} is no way to settle: write ours, theirs or rename=NAME.")
+            raise InvalidInput(
+                f"{text!r} is no way to settle: write 'ours' to keep the target, 'theirs' to take "
+                "the source, or 'rename=NAME'."
+            )
         new_name = text.removeprefix(_RENAME).strip()
         check_object_name(new_name)
         if object_name == EVERY_OBJECT or "." in new_name:

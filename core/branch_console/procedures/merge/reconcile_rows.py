@@ -122,8 +122,8 @@ def delete_rows(
         raise Refused(
             f"{merge.spec.title} of {plan.table} is refused: both sides "
             f"changed rows of {', '.join(joined.unresolved_files)}, and rows without a key "
-            "cannot be matched with those of the other side. Nothing was changed; settle 'whole "
-            "files' by ours or theirs in a policy.",
+            "cannot be matched with those of the other side. Nothing was changed. Settle 'whole "
+            "files' in a policy: 'ours' keeps the target, 'theirs' takes the source.",
             kind=ErrorKind.CONFLICTS_OPEN,
             plan_id=plan.id,
             conflicts=len(joined.unresolved_files),
