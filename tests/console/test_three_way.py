@@ -278,7 +278,7 @@ def test_each_thing_in_the_way_is_told_with_a_remedy_before_anything_is_settled(
 
     cells: dict[str, tuple[Any, str, str | None]] = {
         "no base": (refused(ErrorKind.NO_COMMON_HISTORY), "✕", "Compare both branches"),
-        "a hole": (refused(ErrorKind.SNAPSHOT_NOT_FOUND), "✕", "Pin the branch"),
+        "a hole": (refused(ErrorKind.SNAPSHOT_NOT_FOUND), "✕", "Compare both branches"),
         "empty target": (refused(ErrorKind.BRANCH_EMPTY), "✕", "Fast-forward instead"),
         "not served": (refused(ErrorKind.UNSUPPORTED), "✕", "Compare both branches"),
         "another job": (busy, "✕", "View jobs"),

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pytest
 
-from branch_console.diff.fast_forward import ForwardDecision, Reason
+from branch_console.diff.fast_forward import ForwardDecision, Reason, Verdict
 from branch_console.errors import ErrorKind
 from branch_console.jobs.progress import JobState, JobView, TargetMove
 from branch_console.merge.file_moves import Block
@@ -478,9 +478,30 @@ def test_a_refused_fast_forward_offers_no_merge_that_is_refused_as_well(tmp_path
 
 
 def test_a_refusal_with_another_remedy_offers_the_comparison_beside_it(plan: Planned) -> None:
-    block = Block(kind=ErrorKind.SNAPSHOT_NOT_FOUND, text="Snapshot 4 is gone.")
+    block = Block(kind=ErrorKind.BRANCH_EMPTY, text="Branch 'main' has no snapshot yet.")
     refused = of(plan(MergeVerdict.REFUSED, blocks=(block,)))
     assert refused.steps == (NextStep.REMEDY, NextStep.COMPARE_SIDES)
+    assert refused.primary is not None
+    assert refused.primary.label == "Fast-forward instead"
+
+
+def test_what_has_expired_is_not_said_to_come_back_by_a_pin(plan: Planned) -> None:
+    block = Block(kind=ErrorKind.SNAPSHOT_NOT_FOUND, text="Snapshot 4 is gone.")
+    refused = of(plan(MergeVerdict.REFUSED, blocks=(block,)))
+    assert refused.primary is not None
+    assert (refused.primary.label, refused.secondary) == ("Compare both branches", None)
+
+
+def test_a_fast_forward_of_an_empty_branch_is_not_offered_again(tmp_path: Path) -> None:
+    services = air_warehouse(settings(tmp_path))
+    identifier = services.listed[1].identifier
+    decided = services.preview_fast_forward(identifier, "backfill", T)
+    reason = Reason(kind=ErrorKind.BRANCH_EMPTY, text="The branch has no snapshot.")
+    empty = replace(decided, reasons=(reason,), verdict=Verdict.REFUSED)
+    refused = MergeState.of_forward(empty)
+    assert refused.standing is MergeStanding.REFUSED
+    assert refused.primary is not None
+    assert refused.primary.label == "View branch"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from branch_console.quality.findings import GateVerdict, RuleFinding
 from branch_console.quality.rules import share_text
 from branch_console_app.models.jobs.target_words import target_words
 from branch_console_app.models.merge.merge_facts import MergeAttempt, MergeFacts, RowsOfMerge
-from branch_console_app.models.merge.remedies import CheckRemedy, remedy_of
+from branch_console_app.models.merge.remedies import CheckRemedy, remedy_of, remedy_of_forward
 from branch_console_app.models.merge.resolver import WHOLE_ROW
 from branch_console_app.models.parts.wording import (
     bare,
@@ -489,7 +489,8 @@ def _decided_by_heads(plan: Plan) -> MergeState | None:
             return _up_to_date(plan.source, plan.target)
         case RefusedPlan():
             reasons = " ".join(prose(block.text) for block in plan.blocks)
-            return _refused(plan.source, plan.target, reasons, plan.blocks[0].kind)
+            kind = plan.blocks[0].kind
+            return _refused(plan.source, plan.target, reasons, kind, remedy_of(kind))
         case FastForwardPlan() | ThreeWayPlan() | SchemaPlan():
             return None
         case _:
@@ -506,8 +507,9 @@ def _up_to_date(source: str, target: str) -> MergeState:
     )
 
 
-def _refused(source: str, target: str, reasons: str, kind: ErrorKind | None) -> MergeState:
-    remedy = remedy_of(kind)
+def _refused(
+    source: str, target: str, reasons: str, kind: ErrorKind | None, remedy: CheckRemedy
+) -> MergeState:
     return MergeState(
         standing=MergeStanding.REFUSED,
         sentence=f"{code(source)} cannot be merged into {code(target)}.",
@@ -526,7 +528,8 @@ def _refused_forward(decision: ForwardDecision) -> MergeState:
     # A merge needs a common snapshot, too: to offer it would lead to the next refusal.
     if not lost or kind is ErrorKind.NO_COMMON_HISTORY:
         reasons = " ".join(prose(each.text) for each in decision.reasons)
-        return _refused(decision.source, decision.target, reasons, kind)
+        remedy = remedy_of_forward(kind)
+        return _refused(decision.source, decision.target, reasons, kind, remedy)
     return MergeState(
         standing=MergeStanding.REFUSED,
         sentence=f"{target} cannot be fast-forwarded to {source}.",
@@ -542,7 +545,8 @@ def _blocked(source: str, target: str, facts: MergeFacts) -> MergeState | None:
     found = [each for each in facts.blocks if each.excused_by is None]
     if not found:
         return None
-    return _refused(source, target, " ".join(prose(each.text) for each in found), found[0].kind)
+    reasons, kind = " ".join(prose(each.text) for each in found), found[0].kind
+    return _refused(source, target, reasons, kind, remedy_of(kind))
 
 
 def _of_conflicts(plan: Plan, rows: RowsOfMerge, facts: MergeFacts) -> MergeState | None:

@@ -26,9 +26,9 @@ BY_KIND: Final[Mapping[ErrorKind, tuple[str, tuple[CheckRemedy, ...]]]] = {
         (CheckRemedy.BOTH_SIDES,),
     ),
     ErrorKind.SNAPSHOT_NOT_FOUND: (
-        "A snapshot between the merge base and a head is gone. *Pin the branch* shows whether it "
-        "can be restored.",
-        (CheckRemedy.PIN, CheckRemedy.BRANCH),
+        "What has expired does not come back: no tag keeps it any more. Bring the rows over by "
+        "SQL.",
+        (CheckRemedy.BOTH_SIDES, CheckRemedy.BRANCH),
     ),
     ErrorKind.BRANCH_EMPTY: ("", (CheckRemedy.FAST_FORWARD,)),
     ErrorKind.BRANCH_IN_USE: ("", (CheckRemedy.JOBS,)),
@@ -39,6 +39,12 @@ BY_KIND: Final[Mapping[ErrorKind, tuple[str, tuple[CheckRemedy, ...]]]] = {
 
 
 def remedy_of(kind: ErrorKind | None) -> CheckRemedy:
-    """Return the place that clears a block first of all."""
+    """Return the place that clears a block of a merge first of all."""
     _, remedies = BY_KIND.get(kind or ErrorKind.UNEXPECTED, ("", ()))
     return remedies[0] if remedies else CheckRemedy.BOTH_SIDES
+
+
+def remedy_of_forward(kind: ErrorKind | None) -> CheckRemedy:
+    """Return the place that clears a refusal of a fast-forward: never the fast-forward again."""
+    remedy = remedy_of(kind)
+    return CheckRemedy.BRANCH if remedy is CheckRemedy.FAST_FORWARD else remedy
