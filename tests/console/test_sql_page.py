@@ -120,6 +120,55 @@ def test_no_answer_is_shown_below_another_statement(
     assert "The statement failed." not in page.text
 
 
+def started(services: PretendServices) -> tuple[Page, str]:
+    """Run a statement that goes on running; return its page and the id of its job."""
+    page = Console(services).open("sql", q=SQL, branch="dev").click("sql-run")
+    (operation,) = services.known_jobs
+    becomes(services, operation, JobState.RUNNING)
+    return page.run(), operation
+
+
+def becomes(services: PretendServices, operation: str, state: JobState) -> None:
+    services.known_jobs[operation] = replace(services.known_jobs[operation], state=state)
+
+
+def answered(services: PretendServices, operation: str) -> None:
+    rows = pa.table({"id": range(3)})
+    services.answers[operation] = Answer(rows=rows, has_more=False, plan="")
+    becomes(services, operation, JobState.DONE)
+
+
+def test_a_semicolon_at_the_end_makes_no_other_statement(services: PretendServices) -> None:
+    page, operation = started(services)
+    editor(page).input(f"{SQL};\n")
+    page = page.click("sql-run")
+    assert page.at.query_params["id"] == operation
+    assert "Runs for" in page.text
+    assert "The query that runs" not in page.text
+    answered(services, operation)
+    assert "**3 rows**" in page.run().text
+
+
+def test_a_query_that_runs_stays_in_view_below_another_statement(
+    services: PretendServices,
+) -> None:
+    page, operation = started(services)
+    editor(page).input("SELEC 1")
+    page = page.click("sql-run")
+    assert "The statement was not run." in page.text
+    assert "**The query that runs:** `SELECT * FROM air.flights`" in page.text
+    assert "Runs for" in page.text
+    assert page.has_button("sql-cancel")
+    answered(services, operation)
+    page = page.run()
+    assert "Runs for" not in page.text
+    assert not page.has_button("sql-cancel")
+    assert "3 rows" not in page.text
+    page = page.click("sql-back")
+    assert editor(page).value == SQL
+    assert "**3 rows**" in page.text
+
+
 def test_a_second_click_is_the_same_run_until_that_has_ended(services: PretendServices) -> None:
     console = Console(services)
     for _ in range(2):

@@ -37,6 +37,7 @@ from branch_console_app.widgets.parts.table_picker import here, is_open_warehous
 _EDITOR_HEIGHT = 150
 _HISTORY = 20
 _JOBS_LOOKED_AT = 200
+_LONGEST_LINE = 80
 _WORKER_STARTS_MILLIS = 60_000
 _ASKED = "sql-asked"
 _STATE = Column(label="State", weight=1.2)
@@ -55,12 +56,10 @@ def show() -> None:
     show_location(place)
     st.subheader("SQL", anchor=False)
     job = _job()
-    text, is_as_run = _show_editor(place, job)
-    # Below a statement that was not run, the rows of another one would be taken for its answer.
-    if job is not None and is_as_run:
-        run_every = None if job.state.is_over else 1.0
-        st.fragment(_show_live, run_every=run_every)(job.id, job.state.is_over)
-    elif job is None and not text:
+    text, given = _show_editor(place, job)
+    if job is not None:
+        _show_run(job, text, given)
+    elif not text:
         _show_examples(place)
     if text:
         show_same_as("sql", _with_branch(text, place.branch_or_main))
@@ -80,14 +79,45 @@ def _job() -> JobView | None:
     return None
 
 
-def _show_editor(place: Location, job: JobView | None) -> tuple[str, bool]:
-    """Draw the statement with its commands; return it, and whether it is that of the address."""
+def _show_run(job: JobView, text: str, given: str) -> None:
+    """Draw how the run of the address goes, or its answer; text of the editor may be another."""
+    is_its_own = _without_end(text) == _without_end(given)
+    asked = Asked.of_statement(job.statement)
+    line = code(shortened(asked.line if asked else job.statement, _LONGEST_LINE))
+    if not job.state.is_over:
+        heading = None if is_its_own else f"**The query that runs:** {line}"
+        st.fragment(_show_live, run_every=1.0)(job.id, heading, was_over=False)
+    elif is_its_own:
+        _show_live(job.id, None, was_over=True)
+    else:
+        # The rows of a query are not drawn here: they would be taken for those of the text.
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            st.markdown(f"**The query that ran:** {line}", width="content")
+            st.button(
+                "Show it", key="sql-back", icon=":material/undo:", type="tertiary",
+                help="Puts its statement back, with its answer below",
+                on_click=state.put, args=(_editor_key(job, given), given),
+            )  # fmt: skip
+
+
+def _without_end(text: str) -> str:
+    """Return a statement without the space around it and the semicolons behind it."""
+    return text.strip().rstrip(";").rstrip()
+
+
+def _editor_key(job: JobView | None, given: str) -> str:
+    """Return the key of the editor of an address: what was typed in another one stays there."""
+    mark = hashlib.sha256(f"{given} {job.id if job else ''}".encode()).hexdigest()[:8]
+    return f"sql-text-{mark}"
+
+
+def _show_editor(place: Location, job: JobView | None) -> tuple[str, str]:
+    """Draw the statement with its commands; return it, and that of the address."""
     asked = None if job is None else Asked.of_statement(job.statement)
     given = state.parameter("q") or (asked.text if asked else "")
-    # Another address is another editor: what was typed in the one before stays with that.
-    mark = hashlib.sha256(f"{given} {job.id if job else ''}".encode()).hexdigest()[:8]
+    key = _editor_key(job, given)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="filters"):
-        branch = _pick_branch(place, state.value_of(f"sql-text-{mark}") or given)
+        branch = _pick_branch(place, state.value_of(key) or given)
         st.space("stretch")
         if job is not None and job.state.can_cancel and not job.state.is_over:
             st.button(
@@ -95,10 +125,10 @@ def _show_editor(place: Location, job: JobView | None) -> tuple[str, bool]:
                 args=(job.id,),
             )  # fmt: skip
     # Only a form hands over what stands in the editor when Ctrl+Enter is pressed.
-    with st.form(f"sql-form-{mark}", border=False):
+    with st.form(f"{key}-form", border=False):
         text: str = (
             st.text_area(
-                "Statement", value=given, key=f"sql-text-{mark}", height=_EDITOR_HEIGHT,
+                "Statement", value=given, key=key, height=_EDITOR_HEIGHT,
                 label_visibility="collapsed",
                 placeholder="SELECT … FROM database.table",
             )
@@ -108,12 +138,12 @@ def _show_editor(place: Location, job: JobView | None) -> tuple[str, bool]:
             is_run = st.form_submit_button(
                 "Run", key="sql-run", type="primary", icon=":material/play_arrow:"
             )
-    statement = text.strip().rstrip(";").rstrip()
+    statement = _without_end(text)
     if is_run:
         _run(statement, branch, place)
     elif state.value_of(_ASKED) == (statement, branch):
         _ask_before_writing(statement, branch, place)
-    return text, text == given
+    return text, given
 
 
 def _pick_branch(place: Location, text: str) -> str:
@@ -206,11 +236,13 @@ def _cancel(job_id: str) -> None:
         get_services().cancel_job(job_id)
 
 
-def _show_live(job_id: str, was_over: bool) -> None:
+def _show_live(job_id: str, heading: str | None, *, was_over: bool) -> None:
     job = reads.job(job_id)
     if job.state.is_over and not was_over:
         # The page around this part holds the button of a running query: draw it anew, once.
         st.rerun()
+    if heading is not None:
+        st.markdown(heading)
     match job.state:
         case JobState.DONE:
             show_answer(job.id)
@@ -292,7 +324,7 @@ def _show_past(number: int, job: JobView, place: Location) -> None:
     with cells[_TEXT]:
         there = place.at_branch(asked.branch)
         view = {"q": text_for_address(asked.text), "id": job.id}
-        state.link(PageName.SQL, code(shortened(asked.line, 80)), there, view=view)
+        state.link(PageName.SQL, code(shortened(asked.line, _LONGEST_LINE)), there, view=view)
     rows.text(cells[_BRANCH], _BRANCH, plain(shortened(asked.branch, 20)))
     rows.text(cells[_WHEN], _WHEN, age(job.created_millis, state.now_millis()))
     end = job.finished_millis if job.finished_millis is not None else state.now_millis()
