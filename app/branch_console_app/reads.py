@@ -24,6 +24,7 @@ from branch_console.diff.schema_diff import SchemaDiff
 from branch_console.diff.state_diff import ComparedState, StateDiff
 from branch_console.errors import NotFound, PaimonError
 from branch_console.format.catalog.catalog_version import CatalogVersion
+from branch_console.format.followed_branch import DepartedBranch
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.receipt import Receipt
 from branch_console.format.snapshot import Snapshot
@@ -182,6 +183,15 @@ def table_events(*identifiers: Identifier) -> tuple[TableEvents, ...]:
     """Return the ledgers of some tables; one that cannot be read is left out."""
     found: tuple[TableEvents, ...] = _heads("table_events", *identifiers)
     return found
+
+
+def departed_branch(identifier: Identifier, name: str) -> DepartedBranch | None:
+    """Return what became of a branch that a table does not have; None if its ledger does not tell.
+
+    Raises:
+        Refused: An event of the ledger cannot be decoded.
+    """
+    return get_services().departed_branch(identifier, name)
 
 
 def catalog_events() -> tuple[CatalogVersion, ...]:

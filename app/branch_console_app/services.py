@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from branch_console.diff.state_diff import ComparedState, StateDiff
     from branch_console.format.catalog.catalog_tag import CatalogTag
     from branch_console.format.catalog.catalog_version import CatalogVersion
+    from branch_console.format.followed_branch import DepartedBranch
     from branch_console.format.receipt import Receipt
     from branch_console.jobs.client import JobClient
     from branch_console.jobs.kept_diffs import KeptDiff, KeptDiffs
@@ -626,6 +627,13 @@ class Services(TableLists):
         from branch_console.procedures.browse.activity import read_table_events
 
         return read_table_events(self.warehouse, tables)
+
+    def departed_branch(self, table: Identifier, name: str) -> DepartedBranch | None:
+        """Return what became of a branch that a table does not have; None if that is not known."""
+        from branch_console.format.followed_branch import find_departed
+
+        events = self.warehouse.table(table.on_branch(MAIN_BRANCH)).ledger.whole_as_written()
+        return find_departed(events, name)
 
     def catalog_events(self) -> tuple[CatalogVersion, ...]:
         """Return the newest versions of main and of each branch of the catalog."""

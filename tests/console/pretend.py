@@ -19,6 +19,7 @@ from branch_console.diff.rows.row_figure import NOTHING_COUNTED, RowFigure, add_
 from branch_console.errors import ErrorKind, FormatError, NotFound, PaimonError, Refused
 from branch_console.format.catalog.catalog_version import CatalogVersion
 from branch_console.format.data_types import DataField, parse_data_type
+from branch_console.format.followed_branch import DepartedBranch, find_departed
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console.format.options import Options
@@ -248,6 +249,10 @@ class PretendServices:
             for each in self.listed
             if each.identifier in tables and each.error is None
         )
+
+    def departed_branch(self, table: Identifier, name: str) -> DepartedBranch | None:
+        events = (each.events for each in self.listed if each.identifier == table)
+        return find_departed([*next(events, ())], name)
 
     def branch_files(self, table: Identifier) -> BranchFolder:
         return BranchFolder(

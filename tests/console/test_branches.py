@@ -10,6 +10,7 @@ import pytest
 from branch_console.errors import ErrorKind, FormatError
 from branch_console.format.identifier import Identifier
 from branch_console.format.lineage_event import LineageEvent, LineageKind
+from branch_console.procedures.undo.undo import UndoChance
 from tests.console.pages import Console, Page, air_console, settings
 from tests.console.pretend import (
     HOUR,
@@ -256,8 +257,10 @@ def test_a_dropped_branch_says_who_dropped_it_and_can_be_restored(tmp_path: Path
     assert "Rescue branch `rescue-9f2a` keeps all it had." in seen.text
     restore = dict(seen.links())["Restore it"]
     assert {"do=undo", "what=9f2a"} <= set(restore.split("&"))
-    # Without its rescue branch there is nothing to restore.
+    # Without its rescue branch there is nothing to restore, as undo says.
     del branches["rescue-9f2a"]
+    console.services.undo_chances["9f2a"] = UndoChance(obstacle="Branch 'rescue-9f2a' is gone.")
     seen = console.open("merge", **FLIGHTS, source="trial")
     assert "was dropped.**" in seen.text
+    assert "keeps all it had" not in seen.text
     assert "Restore it" not in dict(seen.links())

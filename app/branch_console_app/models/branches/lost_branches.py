@@ -1,8 +1,9 @@
-"""A branch that an address names and the table no longer has: where its ledger saw it last."""
+"""A branch that an address names and the table no longer has: what the ledger says became of it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from branch_console.format.followed_branch import DepartedBranch
 from branch_console.format.lineage_event import LineageEvent, LineageKind
 from branch_console_app.models.parts.wording import age, code, plain
 
@@ -22,31 +23,51 @@ class LostBranch:
     restored_by: str | None = None
 
 
-def find_lost(
-    name: str, events: Iterable[LineageEvent], known: Collection[str], now_millis: int
+def tell_lost(
+    name: str,
+    departed: DepartedBranch,
+    known: Collection[str],
+    now_millis: int,
+    *,
+    can_undo_drop: bool,
 ) -> LostBranch | None:
-    """Return the end of a branch name; None if the ledger has none.
+    """Return what became of a branch; None if the table does not bear out what its ledger says.
 
     Args:
         name: A branch that the table does not have.
-        events: The ledger, in the order it happened, with branches under their names of today.
+        departed: What its ledger says.
         known: The branches of the table, rescue branches among them.
         now_millis: The time.
+        can_undo_drop: Whether undo of the drop would run; False for a branch that was not dropped.
     """
-    for event in reversed(tuple(events)):
-        by = f"{plain(event.actor)} %s it {age(event.time_millis, now_millis)}."
-        if event.kind is LineageKind.RENAMED and event.source_branch == name:
-            now = code(event.branch)
-            return LostBranch(
-                said=f"**Branch {code(name)} is now {now}.** {by % 'renamed'}",
-                now=event.branch if event.branch in known else None,
-            )
-        if event.kind is LineageKind.DROPPED and event.branch == name:
-            rescue = None if event.receipt is None else event.receipt.rescue_branch
-            is_kept = rescue is not None and rescue in known
-            kept = f" Rescue branch {code(rescue)} keeps all it had." if rescue and is_kept else ""
-            return LostBranch(
-                said=f"**Branch {code(name)} was dropped.** {by % 'dropped'}{kept}",
-                restored_by=event.operation_id if is_kept else None,
-            )
-    return None
+    drop = departed.dropped_by
+    if drop is None:
+        if departed.name not in known:
+            # Other software removed or renamed it.
+            return None
+        since = ""
+        if departed.left_by.kind is LineageKind.DROPPED:
+            since = " Its rescue branch was renamed since."
+        return LostBranch(
+            said=f"**Branch {code(name)} is now {code(departed.name)}.** "
+            f"{_did(departed.left_by, now_millis)}{since}",
+            now=departed.name,
+        )
+    rescue = None if drop.receipt is None else drop.receipt.rescue_branch
+    kept = f" Rescue branch {code(rescue)} keeps all it had." if rescue in known and rescue else ""
+    later = f" It was {code(drop.branch)} by then." if drop.branch != name else ""
+    return LostBranch(
+        said=f"**Branch {code(name)} was dropped.** {_did(drop, now_millis)}{later}{kept}",
+        restored_by=drop.operation_id if can_undo_drop else None,
+    )
+
+
+def _did(event: LineageEvent, now_millis: int) -> str:
+    match event.kind:
+        case LineageKind.RENAMED:
+            verb = "renamed"
+        case LineageKind.RESTORED:
+            verb = "restored"
+        case _:
+            verb = "dropped"
+    return f"{plain(event.actor)} {verb} it {age(event.time_millis, now_millis)}."

@@ -7,7 +7,7 @@ import streamlit as st
 from branch_console.errors import ErrorKind, PaimonError
 from branch_console.format.identifier import MAIN_BRANCH, Identifier
 from branch_console_app import reads, state
-from branch_console_app.models.branches.lost_branches import LostBranch, find_lost
+from branch_console_app.models.branches.lost_branches import LostBranch, tell_lost
 from branch_console_app.models.parts.actions import DO, WHAT, Action
 from branch_console_app.models.parts.location import Location
 from branch_console_app.models.parts.wording import code
@@ -29,13 +29,13 @@ def show_no_branch(
     Args:
         identifier: The table.
         name: The branch that the address names.
-        known: The branches there are.
+        known: The branches there are, rescue branches among them.
         page: The page of the links.
         place_of: The location of a known branch.
         view_of: The parameters of the view that stand for a known branch, where the location does
             not.
     """
-    lost = _find_lost(identifier, name)
+    lost = _find_lost(identifier, name, known)
     if lost is None:
         show_not_found("Branch", name, known, page=page, place_of=place_of, view_of=view_of)
         return
@@ -51,12 +51,14 @@ def show_no_branch(
         state.link(PageName.BRANCHES, "See all branches", main, icon=":material/account_tree:")
 
 
-def _find_lost(identifier: Identifier, name: str) -> LostBranch | None:
+def _find_lost(identifier: Identifier, name: str, known: Sequence[str]) -> LostBranch | None:
     table = identifier.on_branch(MAIN_BRANCH)
     try:
-        found = reads.table_events(table)
-        known = [item.name for item in reads.branches(table, MAIN_BRANCH)]
+        departed = reads.departed_branch(table, name)
     except PaimonError:
         return None
-    events = [event for each in found for event in each.events]
-    return find_lost(name, events, known, state.now_millis())
+    if departed is None:
+        return None
+    drop = departed.dropped_by
+    can_undo = drop is not None and reads.undo_chance(table, drop.operation_id).obstacle is None
+    return tell_lost(name, departed, known, state.now_millis(), can_undo_drop=can_undo)
